@@ -1,0 +1,67 @@
+/* Scope-bound release of resources, as systemd and the kernel's cleanup.h do it.
+ *
+ * `_cleanup_(f) T x` calls f(&x) when x leaves its scope. TAKE_PTR/TAKE_FD hand the
+ * value on and leave the variable empty, so that the cleanup does nothing.
+ */
+#pragma once
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define _cleanup_(f) __attribute__((cleanup(f)))
+#define _printf_(a, b) __attribute__((format(printf, a, b)))
+
+#define DEFINE_CLEANUP(type, func)                                                                 \
+        static inline void func##p(type *p) {                                                      \
+                if (*p)                                                                            \
+                        func(*p);                                                                  \
+        }
+
+#define TAKE_PTR(p)                                                                                \
+        ({                                                                                         \
+                __typeof__(p) *_pp = &(p);                                                         \
+                __typeof__(p) _taken = *_pp;                                                       \
+                *_pp = NULL;                                                                       \
+                _taken;                                                                            \
+        })
+
+#define TAKE_FD(fd)                                                                                \
+        ({                                                                                         \
+                int *_fdp = &(fd);                                                                 \
+                int _taken = *_fdp;                                                                \
+                *_fdp = -EBADF;                                                                    \
+                _taken;                                                                            \
+        })
+
+#define ELEMENTSOF(array) (sizeof(array) / sizeof((array)[0]))
+
+static inline void freep(void *p) {
+        free(*(void **)p);
+}
+
+/* Keeps errno, so that it can stand between a failing call and `return -errno`. */
+static inline void closep(int *fd) {
+        int saved = errno;
+
+        if (*fd >= 0)
+                (void)close(*fd);
+        errno = saved;
+}
+
+static inline void fclosep(FILE **f) {
+        if (*f)
+                (void)fclose(*f);
+}
+
+static inline void closedirp(DIR **d) {
+        if (*d)
+                (void)closedir(*d);
+}
+
+#define _cleanup_free_ _cleanup_(freep)
+#define _cleanup_close_ _cleanup_(closep)
+#define _cleanup_fclose_ _cleanup_(fclosep)
+#define _cleanup_closedir_ _cleanup_(closedirp)

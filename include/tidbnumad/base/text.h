@@ -1,0 +1,24 @@
+/* A growing text that is rendered again and again into the same memory.
+ *
+ * Appending never fails at the call: the first failure is kept in `error`, later calls do
+ * nothing, and whoever finishes the text looks once.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "tidbnumad/base/cleanup.h"
+
+typedef struct Text {
+        char *data; /* NUL-terminated once anything was appended; owned */
+        size_t length;
+        size_t allocated;
+        int error; /* 0 or -ENOMEM */
+} Text;
+
+void text_done(Text *text);
+void text_reset(Text *text); /* empties it, keeps the memory */
+void text_append(Text *text, const char *string);
+void text_appendf(Text *text, const char *format, ...) _printf_(2, 3);
+
+#define _cleanup_text_ _cleanup_(text_done)

@@ -1,0 +1,91 @@
+/* Everything that is published, at one moment: what `metrics.prom` and `status.json` are made from.
+ *
+ * Strings are borrowed from the daemon's own state and live as long as the call that renders.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/topology.h"
+
+/* Resident bytes on one node, as memory.numa_stat counts them (cgroup-v2.rst). */
+typedef struct NodeMemory {
+        uint64_t anon_bytes;
+        uint64_t file_bytes;  /* page cache without shmem */
+        uint64_t shmem_bytes; /* shared memory, tmpfs */
+} NodeMemory;
+
+typedef struct InstanceSnapshot {
+        const char *name;    /* metric label `instance` */
+        const char *policy;  /* metric label `policy` */
+        const char *unit;    /* NULL: none */
+        const char *exe;     /* path */
+        const char *backend; /* "systemd", or "none" where nothing can be enforced */
+        pid_t pid;           /* the oldest process of the instance */
+        size_t n_processes;
+        NodeSet nodes; /* where it is to be; empty = the policy names none */
+        CpuSet cpus;   /* the CPUs that it is to have */
+        MemoryMode memory;
+
+        const char *state;  /* one word: see tidbnumad(8), STATES */
+        const char *reason; /* a sentence for the operator; "" when all is well */
+        bool cpu_bound;     /* verified: every thread has exactly `cpus` */
+        bool memory_bound;  /* verified: mems are `nodes` and no anonymous byte is outside
+                             * (preferred: no anonymous byte is outside) */
+        size_t n_threads;
+        size_t n_threads_outside; /* threads whose CPUs are not exactly `cpus` */
+
+        const NodeMemory *by_node; /* n_nodes of the topology, by index; NULL: not sampled yet */
+        double remote_ratio;       /* anonymous memory, 0..1; NAN: not known */
+
+        uint64_t bind_attempts;
+        uint64_t bind_failures;
+        uint64_t migrated_bytes;
+        uint64_t pending_bytes; /* anonymous bytes that are still to be moved */
+        uint64_t failed_pages;  /* pages that the kernel refused to move */
+        double bind_seconds;    /* from the first sight of it to the verified state; NAN: not yet */
+} InstanceSnapshot;
+
+/* Counters of a policy that outlive its instances. */
+typedef struct PolicySnapshot {
+        const char *name;
+        uint64_t bind_attempts;
+        uint64_t bind_failures;
+} PolicySnapshot;
+
+typedef struct EventSnapshot {
+        const char *source; /* "connector", "scan" */
+        uint64_t received;
+        uint64_t lost;    /* times that the kernel told of losses (ENOBUFS) */
+        uint64_t rescans; /* full scans because of a loss */
+} EventSnapshot;
+
+typedef struct Snapshot {
+        const char *version;         /* of tidbnumad */
+        const char *hwloc_version;   /* "2.9.0" */
+        const char *systemd_version; /* of libsystemd at build time */
+        double realtime_seconds;     /* when it was taken, since the epoch */
+        bool ready;                  /* the first look is complete */
+        bool enforcing;              /* false: dry run, observe mode, or a sysroot */
+
+        bool policy_load_success;         /* of the last attempt */
+        double policy_load_seconds;       /* when that was, since the epoch */
+        const char *const *policy_errors; /* "file:line:column: what, what was expected" */
+        size_t n_policy_errors;           /* 0 when the last load succeeded */
+        const char *const *policy_warnings;
+        size_t n_policy_warnings;
+
+        double sample_interval_seconds;
+        const Topology *topology;
+        const InstanceSnapshot *instances; /* ascending by name */
+        size_t n_instances;
+        const PolicySnapshot *policies; /* in file order */
+        size_t n_policies;
+        const EventSnapshot *events;
+        size_t n_events;
+} Snapshot;

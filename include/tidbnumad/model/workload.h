@@ -1,0 +1,46 @@
+/* The processes that policies may name, as plain data. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tidbnumad/base/cleanup.h"
+
+/* A process for as long as the machine is up: a pid alone may have been given to another one. */
+typedef struct ProcessId {
+        pid_t pid;
+        uint64_t start_ticks; /* field 22 of /proc/PID/stat, clock ticks since boot */
+} ProcessId;
+
+typedef struct Process {
+        ProcessId id;
+        uid_t uid; /* effective */
+        char *exe; /* target of /proc/PID/exe without the " (deleted)" of a replaced file; owned */
+        char *cgroup;  /* path below the unified hierarchy (or systemd's own on v1); owned */
+        char *unit;    /* of the system manager; NULL when there is none; owned */
+        bool stranger; /* lives in another PID, mount or user namespace than we: a container */
+} Process;
+
+void process_done(Process *process);
+#define _cleanup_process_ _cleanup_(process_done)
+
+typedef struct Workload {
+        Process *processes; /* ascending by pid; owned */
+        size_t n_processes;
+        size_t allocated;
+} Workload;
+
+void workload_done(Workload *workload);
+#define _cleanup_workload_ _cleanup_(workload_done)
+
+/* Takes over `process` (which is then empty). -ENOMEM: it stays with the caller. */
+int workload_add(Workload *workload, Process *process);
+
+/* The system unit that a cgroup path belongs to: the first component that is not a slice
+ * (systemd.unit(5), "systemd.slice(5)"), with systemd's escape of a leading "_" undone. NULL when
+ * there is none. A unit of a user's own manager is NOT seen here: its path leads through
+ * user@UID.service, which is the answer. The result points to a new string that the caller owns.
+ * Returns 0, -ENXIO (no unit in it) or -ENOMEM. */
+int unit_from_cgroup(const char *path, char **ret);

@@ -1,0 +1,165 @@
+/* Sets of CPU and node numbers. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/base/id-set.h"
+
+void id_set_add(IdSet *set, uint32_t id) {
+        if (id < ID_SET_MAX)
+                set->words[id / 64] |= UINT64_C(1) << (id % 64);
+}
+
+bool id_set_has(const IdSet *set, uint32_t id) {
+        return id < ID_SET_MAX && (set->words[id / 64] >> (id % 64) & 1);
+}
+
+void id_set_add_all(IdSet *set, const IdSet *other) {
+        for (size_t i = 0; i < ID_SET_WORDS; i++)
+                set->words[i] |= other->words[i];
+}
+
+void id_set_remove_all(IdSet *set, const IdSet *other) {
+        for (size_t i = 0; i < ID_SET_WORDS; i++)
+                set->words[i] &= ~other->words[i];
+}
+
+void id_set_keep_only(IdSet *set, const IdSet *other) {
+        for (size_t i = 0; i < ID_SET_WORDS; i++)
+                set->words[i] &= other->words[i];
+}
+
+bool id_set_is_empty(const IdSet *set) {
+        return id_set_next(set, 0) < 0;
+}
+
+bool id_set_equal(const IdSet *a, const IdSet *b) {
+        return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+bool id_set_is_subset(const IdSet *inner, const IdSet *outer) {
+        for (size_t i = 0; i < ID_SET_WORDS; i++)
+                if (inner->words[i] & ~outer->words[i])
+                        return false;
+        return true;
+}
+
+bool id_set_intersects(const IdSet *a, const IdSet *b) {
+        for (size_t i = 0; i < ID_SET_WORDS; i++)
+                if (a->words[i] & b->words[i])
+                        return true;
+        return false;
+}
+
+uint32_t id_set_count(const IdSet *set) {
+        uint32_t n = 0;
+
+        for (size_t i = 0; i < ID_SET_WORDS; i++)
+                n += (uint32_t)__builtin_popcountll(set->words[i]);
+        return n;
+}
+
+int id_set_next(const IdSet *set, uint32_t from) {
+        for (size_t i = from / 64; i < ID_SET_WORDS; i++) {
+                uint64_t word = set->words[i];
+
+                if (i == from / 64)
+                        word &= ~UINT64_C(0) << (from % 64);
+                if (word)
+                        return (int)(i * 64 + (size_t)__builtin_ctzll(word));
+        }
+        return -1;
+}
+
+static int parse_id(const char **p, uint32_t *ret) {
+        uint32_t id = 0;
+
+        if (!isdigit((unsigned char)**p))
+                return -EINVAL;
+        for (; isdigit((unsigned char)**p); (*p)++) {
+                id = id * 10 + (uint32_t)(**p - '0');
+                if (id >= ID_SET_MAX)
+                        return -ERANGE;
+        }
+        *ret = id;
+        return 0;
+}
+
+static int parse_range(const char **p, IdSet *set) {
+        uint32_t first, last;
+        int r;
+
+        r = parse_id(p, &first);
+        if (r < 0)
+                return r;
+        last = first;
+        if (**p == '-') {
+                (*p)++;
+                r = parse_id(p, &last);
+                if (r < 0)
+                        return r;
+                if (last < first)
+                        return -EINVAL;
+        }
+        for (uint32_t id = first; id <= last; id++)
+                id_set_add(set, id);
+        return 0;
+}
+
+int id_set_parse_list(const char *text, IdSet *ret) {
+        const char *p = text + strspn(text, " \t\n");
+        IdSet set = { 0 };
+        int r;
+
+        while (*p && !isspace((unsigned char)*p)) {
+                r = parse_range(&p, &set);
+                if (r < 0)
+                        return r;
+                if (*p == ',' && isdigit((unsigned char)p[1]))
+                        p++;
+                else if (*p && !isspace((unsigned char)*p))
+                        return -EINVAL;
+        }
+        if (p[strspn(p, " \t\n")] != '\0')
+                return -EINVAL;
+        *ret = set;
+        return 0;
+}
+
+int id_set_render_list(const IdSet *set, char *buffer, size_t size) {
+        size_t length = 0;
+
+        if (size == 0)
+                return -ENOSPC;
+        buffer[0] = '\0';
+        for (int first = id_set_next(set, 0); first >= 0;) {
+                int last = first;
+                int n;
+
+                while (id_set_has(set, (uint32_t)last + 1))
+                        last++;
+                n = last > first ? snprintf(buffer + length, size - length, "%s%d-%d",
+                                            length ? "," : "", first, last)
+                                 : snprintf(buffer + length, size - length, "%s%d",
+                                            length ? "," : "", first);
+                if (n < 0 || (size_t)n >= size - length) {
+                        buffer[0] = '\0';
+                        return -ENOSPC;
+                }
+                length += (size_t)n;
+                first = id_set_next(set, (uint32_t)last + 1);
+        }
+        return (int)length;
+}
+
+size_t id_set_to_bytes(const IdSet *set, uint8_t *buffer) {
+        size_t length = 0;
+
+        for (size_t i = 0; i < ID_SET_MAX / 8; i++) {
+                buffer[i] = (uint8_t)(set->words[i / 8] >> (i % 8 * 8));
+                if (buffer[i])
+                        length = i + 1;
+        }
+        return length;
+}

@@ -1,0 +1,52 @@
+/* A growing text. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
+
+void text_done(Text *text) {
+        free(text->data);
+        *text = (Text){ 0 };
+}
+
+void text_reset(Text *text) {
+        text->length = 0;
+        text->error = 0;
+        if (text->data)
+                text->data[0] = '\0';
+}
+
+static int reserve(Text *text, size_t more) {
+        if (text->error == 0 &&
+            ARRAY_RESERVE(text->data, text->allocated, text->length + more + 1) < 0)
+                text->error = -ENOMEM;
+        return text->error;
+}
+
+void text_append(Text *text, const char *string) {
+        size_t length = strlen(string);
+
+        if (reserve(text, length) < 0)
+                return;
+        memcpy(text->data + text->length, string, length + 1);
+        text->length += length;
+}
+
+void text_appendf(Text *text, const char *format, ...) {
+        va_list args;
+        int n;
+
+        va_start(args, format);
+        n = vsnprintf(NULL, 0, format, args);
+        va_end(args);
+        if (n < 0 || reserve(text, (size_t)n) < 0)
+                return;
+        va_start(args, format);
+        (void)vsnprintf(text->data + text->length, (size_t)n + 1, format, args);
+        va_end(args);
+        text->length += (size_t)n;
+}

@@ -1,0 +1,64 @@
+/* Processes and the units they belong to. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/model/workload.h"
+
+void process_done(Process *process) {
+        free(process->exe);
+        free(process->cgroup);
+        free(process->unit);
+        *process = (Process){ 0 };
+}
+
+void workload_done(Workload *workload) {
+        for (size_t i = 0; i < workload->n_processes; i++)
+                process_done(&workload->processes[i]);
+        free(workload->processes);
+        *workload = (Workload){ 0 };
+}
+
+int workload_add(Workload *workload, Process *process) {
+        size_t i = workload->n_processes;
+
+        if (ARRAY_RESERVE(workload->processes, workload->allocated, i + 1) < 0)
+                return -ENOMEM;
+        for (; i > 0 && workload->processes[i - 1].id.pid > process->id.pid; i--)
+                workload->processes[i] = workload->processes[i - 1];
+        workload->processes[i] = *process;
+        workload->n_processes++;
+        *process = (Process){ 0 };
+        return 0;
+}
+
+static int has_suffix(const char *s, size_t length, const char *suffix) {
+        size_t n = strlen(suffix);
+
+        return length > n && memcmp(s + length - n, suffix, n) == 0;
+}
+
+int unit_from_cgroup(const char *path, char **ret) {
+        for (const char *p = path; *p;) {
+                size_t length;
+
+                p += strspn(p, "/");
+                length = strcspn(p, "/");
+                if (length == 0)
+                        break;
+                if (has_suffix(p, length, ".slice")) {
+                        p += length;
+                        continue;
+                }
+                if (*p == '_') { /* cg_escape(): names that a cgroup file could have */
+                        p++;
+                        length--;
+                }
+                if (!has_suffix(p, length, ".service") && !has_suffix(p, length, ".scope"))
+                        break;
+                *ret = strndup(p, length);
+                return *ret ? 0 : -ENOMEM;
+        }
+        return -ENXIO;
+}

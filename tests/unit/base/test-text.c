@@ -1,0 +1,44 @@
+/* The growing text keeps its memory and stays terminated. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/base/text.h"
+
+static void test_appends(void **state) {
+        _cleanup_text_ Text text = { 0 };
+
+        (void)state;
+        text_append(&text, "a");
+        text_appendf(&text, "%d-%s", 12, "b");
+        assert_string_equal(text.data, "a12-b");
+        assert_int_equal(text.length, 5);
+        assert_int_equal(text.error, 0);
+}
+
+static void test_reset_keeps_the_memory(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        size_t allocated;
+
+        (void)state;
+        for (int i = 0; i < 1000; i++)
+                text_appendf(&text, "line %d\n", i);
+        assert_int_equal(strlen(text.data), text.length);
+        allocated = text.allocated;
+        text_reset(&text);
+        assert_string_equal(text.data, "");
+        for (int i = 0; i < 1000; i++)
+                text_appendf(&text, "line %d\n", i);
+        assert_int_equal(text.allocated, allocated);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_appends),
+                                            cmocka_unit_test(test_reset_keeps_the_memory) };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

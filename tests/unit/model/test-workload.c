@@ -1,0 +1,70 @@
+/* Which unit a cgroup path names, and that nobody can pretend to be another's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/model/workload.h"
+
+static void assert_unit(const char *path, const char *expected) {
+        char *unit = NULL;
+
+        assert_int_equal(unit_from_cgroup(path, &unit), 0);
+        assert_string_equal(unit, expected);
+        free(unit);
+}
+
+static void test_units(void **state) {
+        char *unit = NULL;
+
+        (void)state;
+        assert_unit("/system.slice/tidb-4000.service", "tidb-4000.service");
+        assert_unit("/system.slice/system-tidb.slice/tidb@1.service", "tidb@1.service");
+        assert_unit("/tidb-4000.service", "tidb-4000.service");
+        assert_unit("/system.slice/haproxy.service/worker/1", "haproxy.service");
+        assert_unit("/system.slice/_cpuset.service", "cpuset.service");
+        assert_unit("/user.slice/user-0.slice/session-1.scope", "session-1.scope");
+        assert_int_equal(unit_from_cgroup("/", &unit), -ENXIO);
+        assert_int_equal(unit_from_cgroup("", &unit), -ENXIO);
+        assert_int_equal(unit_from_cgroup("/system.slice", &unit), -ENXIO);
+        assert_int_equal(unit_from_cgroup("/init.slice/_.service", &unit), -ENXIO);
+        assert_int_equal(unit_from_cgroup("/docker/0123456789ab", &unit), -ENXIO);
+        assert_null(unit);
+}
+
+/* A user may name a unit of their own manager as they like; the system unit is user@UID.service. */
+static void test_units_of_users_are_not_system_units(void **state) {
+        (void)state;
+        assert_unit("/user.slice/user-1000.slice/user@1000.service/app.slice/tidb-4000.service",
+                    "user@1000.service");
+}
+
+static void test_workload_is_sorted_by_pid(void **state) {
+        _cleanup_workload_ Workload w = { 0 };
+        static const pid_t pids[] = { 30, 10, 20 };
+
+        (void)state;
+        for (size_t i = 0; i < 3; i++) {
+                Process p = { .id = { .pid = pids[i] }, .exe = strdup("/x") };
+
+                assert_int_equal(workload_add(&w, &p), 0);
+                assert_null(p.exe);
+        }
+        for (size_t i = 0; i < 3; i++)
+                assert_int_equal(w.processes[i].id.pid, 10 * (int)(i + 1));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_units),
+                cmocka_unit_test(test_units_of_users_are_not_system_units),
+                cmocka_unit_test(test_workload_is_sorted_by_pid),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
