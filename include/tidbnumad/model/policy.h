@@ -31,6 +31,8 @@ typedef struct PolicyMatch {
         char *exe;  /* base name, or an absolute path with globs */
         char *unit; /* systemd unit, glob */
         char *user; /* owner by name or number */
+        uid_t uid;  /* of `user`, once the daemon has looked it up */
+        bool uid_known;
 } PolicyMatch;
 
 /* An instance with nodes of its own, inside a policy. */

@@ -65,6 +65,14 @@ typedef struct EventSnapshot {
         uint64_t rescans; /* full scans because of a loss */
 } EventSnapshot;
 
+/* The daemon itself, for the process_* metrics. */
+typedef struct ProcessSnapshot {
+        double cpu_seconds; /* user and system time so far */
+        uint64_t resident_bytes;
+        uint64_t open_fds;
+        double start_seconds; /* since the epoch */
+} ProcessSnapshot;
+
 typedef struct Snapshot {
         const char *version;         /* of tidbnumad */
         const char *hwloc_version;   /* "2.9.0" */
@@ -88,4 +96,6 @@ typedef struct Snapshot {
         size_t n_policies;
         const EventSnapshot *events;
         size_t n_events;
+        ProcessSnapshot self;
+        bool self_known; /* false: `self` was not read and is left out */
 } Snapshot;

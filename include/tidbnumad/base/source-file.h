@@ -1,0 +1,29 @@
+/* Text files as read, for those that parse them without touching the disk. */
+#pragma once
+
+#include <stddef.h>
+
+#include "tidbnumad/base/cleanup.h"
+
+/* The largest file that is read: 1 MiB holds some thousand policies. */
+#define SOURCE_FILE_MAX_BYTES ((size_t)1 << 20)
+
+typedef struct SourceFile {
+        char *path; /* for messages; owned */
+        char *name; /* base name; owned */
+        char *text; /* may hold NUL bytes; one more NUL follows it; owned */
+        size_t size;
+} SourceFile;
+
+typedef struct SourceFileList {
+        SourceFile *files; /* owned */
+        size_t n_files;
+        size_t allocated;
+} SourceFileList;
+
+void source_file_done(SourceFile *file);
+void source_file_list_done(SourceFileList *list);
+#define _cleanup_source_file_list_ _cleanup_(source_file_list_done)
+
+/* Appends a copy. Returns 0, or -ENOMEM with the list as it was. */
+int source_file_list_add(SourceFileList *list, const char *path, const char *text, size_t size);

@@ -1,0 +1,50 @@
+/* One YAML file as a tree that knows where each value stands.
+ *
+ * A small part of YAML: one document of mappings, lists and scalars. Anchors, aliases and tags are
+ * refused, so that a file means what it shows and cannot expand to more than it holds.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/diagnostics.h"
+#include "tidbnumad/base/source-file.h"
+
+/* The policy language needs 7 levels. */
+#define YAML_DEPTH_MAX 16u
+/* Enough for 1,024 policies with every key; keeps a hostile 1 MiB at a few MiB of memory. */
+#define YAML_NODES_MAX 50000u
+
+typedef enum YamlKind {
+        YAML_KIND_EMPTY, /* nothing, or a plain ~ or null */
+        YAML_KIND_SCALAR,
+        YAML_KIND_LIST,
+        YAML_KIND_MAPPING,
+} YamlKind;
+
+typedef struct YamlNode {
+        YamlKind kind;
+        uint32_t line, column; /* of its first character, counted from 1, columns in characters */
+        bool quoted;           /* a scalar in quotes or a block scalar */
+        char *text;            /* of a scalar and of an empty node; holds no NUL; owned */
+        struct YamlNode *children; /* a mapping: key, value, key, value …; owned */
+        size_t n_children;
+        size_t allocated;
+} YamlNode;
+
+void yaml_node_done(YamlNode *node);
+#define _cleanup_yaml_node_ _cleanup_(yaml_node_done)
+
+/* Parses a whole file. A file without content gives YAML_KIND_EMPTY. Returns 0; -EINVAL with
+ * messages `path:line:column: …` added to `errors`; -ENOMEM. */
+int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors);
+
+/* The value of a key in a mapping, or NULL. */
+const YamlNode *yaml_node_find(const YamlNode *mapping, const char *key);
+
+/* A value as it is safe to show on a terminal and in a log: short, printable ASCII. */
+#define YAML_SHOWN_MAX 64u
+const char *yaml_show(const char *text, char buffer[static YAML_SHOWN_MAX]);

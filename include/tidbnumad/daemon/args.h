@@ -1,0 +1,20 @@
+/* The command line of tidbnumad(8). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { ARGS_POLICY_DIRS_MAX = 8 };
+
+typedef struct Args {
+        bool dry_run;
+        bool once;
+        bool debug;
+        const char *sysroot; /* NULL: this machine */
+        const char *runtime_dir;
+        const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* later ones win */
+        size_t n_policy_dirs;
+} Args;
+
+/* 1: go on; 0: --help or --version was answered; -EINVAL: wrong, and said so on stderr. */
+int args_parse(Args *args, int argc, char *argv[]);

@@ -1,0 +1,14 @@
+/* One look at an instance: observe, decide, act, and again when that is due. */
+#pragma once
+
+#include "tidbnumad/daemon/manager.h"
+
+/* Looks at all instances that are due. */
+void look_at_due(Manager *manager, uint64_t now_usec);
+
+/* A sampling interval has passed: everything is looked at, and what stayed partly bound is tried
+ * again. */
+void look_at_all(Manager *manager, uint64_t now_usec);
+
+/* Has every instance come as far as it goes for now? */
+bool look_is_settled(const Manager *manager);

@@ -1,0 +1,75 @@
+/* The daemon: one event loop and all that it owns. */
+#pragma once
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "tidbnumad/base/diagnostics.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/daemon/args.h"
+#include "tidbnumad/daemon/instance.h"
+#include "tidbnumad/daemon/journal.h"
+#include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/topology.h"
+#include "tidbnumad/sys/sysroot.h"
+
+/* A storm of 3,000 starts makes some 10,000 events of 200 bytes each with the kernel's overhead,
+ * while the loop is busy for a second. */
+#define MANAGER_RECEIVE_BUFFER_BYTES ((size_t)8 << 20)
+
+/* The net under the events, and what stands in for them where there is no connector. */
+#define MANAGER_SCAN_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
+#define MANAGER_POLL_INTERVAL_USEC (UINT64_C(2) * 1000 * 1000)
+
+typedef struct EventCounters {
+        uint64_t received, lost, rescans;
+} EventCounters;
+
+/* Beside the policies, by index. */
+typedef struct PolicyCounters {
+        uint64_t bind_attempts, bind_failures;
+} PolicyCounters;
+
+struct Manager {
+        const Args *args; /* borrowed */
+        Journal journal;
+        Sysroot sysroot;
+        Topology topology;
+        uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned */
+        int runtime_fd;
+
+        PolicySet policies;
+        PolicyCounters *policy_counters; /* n_policies; owned */
+        Diagnostics policy_errors;       /* of the last attempt */
+        Diagnostics policy_warnings;
+        bool policy_load_success;
+        double policy_load_seconds;
+
+        sd_event *event;
+        sd_event_source *connector_source, *work_timer, *scan_timer, *sample_timer, *publish_timer;
+        int connector_fd; /* -EBADF: polling */
+        Backend backend;
+
+        Instance **instances; /* ascending by name; owned */
+        size_t n_instances, instances_allocated;
+
+        EventCounters connector_events, scan_events;
+        bool ready;
+        bool publish_failed; /* said once */
+        Text metrics;        /* rendered again and again */
+};
+
+int manager_new(const Args *args, Manager **ret);
+Manager *manager_free(Manager *manager);
+DEFINE_CLEANUP(Manager *, manager_free)
+
+/* Loads the policies, finds the processes and sets up the loop's sources. */
+int manager_start(Manager *manager);
+
+/* Does it change anything on this host? */
+bool manager_enforces(const Manager *manager);
+
+/* Something happened: look at what is due at the latest at that time; publish soon. */
+void manager_schedule(Manager *manager);
+void manager_publish_soon(Manager *manager);

@@ -1,0 +1,19 @@
+/* Passes of the mover, in slices between which the loop serves others. */
+#pragma once
+
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/plan/fit.h"
+
+/* Begins a pass over all processes of the instance. */
+void move_begin(Instance *instance, uint64_t now_usec);
+
+/* One slice. When the pass is complete, counts it in `progress` and ends `moving`. Sets `due_usec`.
+ */
+void move_slice(Instance *instance, uint64_t now_usec);
+
+/* One migrate_pages(2) for each node that still holds anonymous memory of the instance. */
+void move_sweep(Instance *instance, uint64_t now_usec);
+
+/* Room on the instance's nodes; the caller owns the array. Counts what other instances are still
+ * moving there. */
+int move_rooms(const Instance *instance, NodeRoom **ret, size_t *ret_n);

@@ -1,0 +1,30 @@
+/* Does what must move fit, and which node takes the next piece? Nothing is moved, and nothing
+ * narrowed, into a node's headroom: a bound process on a full node is killed while others stand
+ * empty. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct NodeRoom {
+        uint32_t node;
+        uint64_t free_bytes;        /* MemFree */
+        uint64_t reclaimable_bytes; /* clean page cache that nobody used lately */
+        uint64_t headroom_bytes;    /* to be left free, see fit_headroom_bytes() */
+        uint64_t promised_bytes;    /* what other instances are still moving there */
+} NodeRoom;
+
+/* The larger of 2 % of the node and three times its high watermark: above it the kernel never has
+ * to reclaim for an allocation, and a writer at full speed leaves the guard time to see it. */
+uint64_t fit_headroom_bytes(uint64_t node_bytes, uint64_t high_watermark_bytes);
+
+/* Can the nodes together take `bytes`? `ret_missing_bytes` (may be NULL): how much too little there
+ * is. */
+bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes, uint64_t *ret_missing_bytes);
+
+/* The index of the node with the most room above its headroom, what others have been promised not
+ * counted: they compete piece by piece. Clean page cache counts as room, for on a host that has run
+ * for a while there is little else; the kernel never calls its OOM killer for a page that is being
+ * moved. -1: none has room for `bytes`. */
+int fit_best(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes);

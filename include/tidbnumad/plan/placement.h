@@ -1,0 +1,11 @@
+/* Where an instance is to be. This version knows explicit nodes only. */
+#pragma once
+
+#include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/topology.h"
+
+/* The placement of an instance of `policy` that runs as `unit` (may be NULL). Always gives an
+ * answer: where the policy names no nodes, or nodes that cannot be an instance's home, `nodes` is
+ * empty and `reason` says why. */
+Placement placement_build(const Topology *topology, const Policy *policy, const char *unit);

@@ -1,0 +1,69 @@
+/* The next step that brings an instance to its placement, from what the kernel shows now.
+ *
+ * Pure and without memory of its own: asked again after every step and whenever something may have
+ * changed, it leads from any state to the placement. The order is enforcement.md's: CPUs, gentle
+ * pull, narrowing of the memory nodes last, sweep, verification.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "tidbnumad/model/binding.h"
+#include "tidbnumad/model/placement.h"
+
+typedef enum StepKind {
+        STEP_WATCH,    /* nothing to enforce */
+        STEP_REFUSE,   /* must not, or cannot: `reason` */
+        STEP_SET_CPUS, /* AllowedCPUs := placement.cpus */
+        STEP_WIDEN,    /* AllowedMemoryNodes := `mems`, so that the pull may reach its nodes */
+        STEP_PULL,     /* one pass of the mover */
+        STEP_NARROW,   /* AllowedMemoryNodes := `mems` */
+        STEP_SWEEP,    /* what the mover cannot see: migrate_pages, node by node */
+        STEP_SETTLE,   /* wait for the kernel's counters, look again */
+        STEP_DONE,     /* bound */
+        STEP_PARTLY,   /* as far as it goes; `reason` says what is left */
+} StepKind;
+
+typedef struct Step {
+        StepKind kind;
+        NodeSet mems;
+        const char *reason; /* a constant sentence, "" where there is nothing to say */
+} Step;
+
+/* Passes of the mover after which what is left is left: each one had asked the kernel for every
+ * page. */
+#define STEP_PASSES_MAX 5u
+
+/* Looks, some seconds apart, at which memory.numa_stat may still disagree with a pass that found
+ * nothing: the kernel folds its per-CPU counters every 2 s (FLUSH_TIME in mm/memcontrol.c). */
+#define STEP_SETTLES_MAX 4u
+
+/* Sweeps of what the passes left, after the narrowing. */
+#define STEP_SWEEPS_MAX 2u
+
+/* Property writes that had no effect, after which the instance is refused until something changes.
+ */
+#define STEP_WRITES_MAX 3u
+
+typedef struct StepInput {
+        const Placement *placement;
+        const Binding *binding;
+        NodeSet all_nodes;
+        bool can_enforce;       /* there is a backend for it */
+        const char *cannot;     /* why not, where it cannot */
+        bool memory_known;      /* `outside_bytes` was read */
+        uint64_t outside_bytes; /* anonymous bytes outside the nodes */
+        bool fits;              /* fit_check() of what is outside */
+        bool we_narrowed;       /* the memory nodes are narrow by our own doing */
+
+        /* What was done since the instance, its placement or its memory changed. */
+        unsigned cpu_writes;
+        unsigned mem_writes;
+        unsigned passes; /* complete passes since the last narrowing, or since the start */
+        uint64_t pass_found_bytes; /* what the last pass found outside */
+        uint64_t pass_moved_bytes;
+        unsigned sweeps;
+        unsigned settles;
+} StepInput;
+
+Step step_next(const StepInput *input);

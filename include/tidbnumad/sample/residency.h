@@ -1,0 +1,17 @@
+/* Residency: how much of what an instance holds lies on which node. */
+#pragma once
+
+#include "tidbnumad/model/snapshot.h"
+#include "tidbnumad/model/topology.h"
+
+/* Reads memory.numa_stat of the unit's cgroup into `by_node` (n_nodes of the topology, by index).
+ * Costs the same whatever the size of the process. -EOPNOTSUPP: no memory controller there; -ESRCH:
+ * the unit is gone; other: not readable. */
+int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node);
+
+/* Anonymous bytes outside the nodes. */
+uint64_t residency_outside(const Topology *topology, const NodeMemory *by_node,
+                           const NodeSet *nodes);
+
+/* The same as a share of all anonymous bytes, 0..1; NAN when there are none. */
+double residency_ratio(const Topology *topology, const NodeMemory *by_node, const NodeSet *nodes);

@@ -1,0 +1,27 @@
+/* What a node's memory looks like now: /sys/devices/system/node/nodeN/meminfo and
+ * /proc/zoneinfo. */
+#pragma once
+
+#include <stdint.h>
+
+#include "tidbnumad/sys/sysroot.h"
+
+typedef struct NodeMeminfo {
+        uint64_t total_bytes;
+        uint64_t free_bytes;
+        uint64_t inactive_file_bytes;
+        uint64_t dirty_bytes;
+        uint64_t writeback_bytes;
+} NodeMeminfo;
+
+/* -EBADMSG: a field that is always there is missing. */
+int node_meminfo_parse(const char *text, NodeMeminfo *ret);
+
+/* -ENODEV: no such node. */
+int node_meminfo_read(const Sysroot *sysroot, uint32_t node, NodeMeminfo *ret);
+
+/* The node's high watermark: the sum of `high` over its zones in /proc/zoneinfo, in pages. Below it
+ * the kernel begins to reclaim (Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor).
+ */
+int zoneinfo_high_parse(const char *text, uint32_t node, uint64_t *ret_pages);
+int zoneinfo_high_read(const Sysroot *sysroot, uint32_t node, uint64_t *ret_pages);

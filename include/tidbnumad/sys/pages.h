@@ -1,0 +1,50 @@
+/* Where the pages of a process lie, and moving them: /proc/PID/{maps,pagemap} and move_pages(2). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/sys/proc.h"
+
+typedef struct Mapping {
+        uint64_t start; /* addresses, page-aligned */
+        uint64_t end;
+} Mapping;
+
+/* One line of /proc/PID/maps. Returns 1 for a mapping that can hold private (anonymous or
+ * copied-on-write) memory: private, readable or writable, no device. 0: another mapping; -EBADMSG:
+ * not such a line. */
+int maps_parse_line(const char *line, Mapping *ret);
+
+/* All mappings of a process for which maps_parse_line() answers 1. The caller owns the array.
+ * -ESRCH: gone. */
+int maps_read(const ProcHandle *handle, Mapping **ret, size_t *ret_n);
+
+/* Addresses of the private anonymous pages that are present in [start, start + n_pages × page
+ * size): present, and not of a file or of shared memory (Documentation/admin-guide/mm/pagemap.rst,
+ * bits 63 and 61). `addresses` must have room for n_pages. Returns their number. -ESRCH: gone. */
+int pagemap_anonymous(int pagemap_fd, uint64_t start, size_t n_pages, void **addresses);
+
+/* The node of each page; a negative errno in `ret_nodes` for a page that has none now (-ENOENT: not
+ * present or marked for NUMA hinting, -EFAULT: the zero page or unmapped). -ESRCH: the process is
+ * gone. */
+int pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
+
+/* Moves the pages, also those that a fork still shares (MPOL_MF_MOVE_ALL, wants CAP_SYS_NICE), to
+ * `node`. `ret_status`: the new node or a negative errno a page, see move_pages(2); not to be
+ * trusted alone, ask again. -ESRCH: gone; -EACCES: the node is outside of the process's cpuset;
+ * -ENODEV: no such node. */
+int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *ret_status);
+
+/* Moves whatever this process alone maps and that lies on one node to another, in one call
+ * (migrate_pages(2) without CAP_SYS_NICE, which is laid down meanwhile: with it the kernel would
+ * take along the libraries that others share). Finds also pages that move_pages(2) does not see
+ * because NUMA balancing has marked them. Holds the process's memory map for as long as it takes:
+ * for small remains only. Returns the number of pages that stayed, -ESRCH, or another negative
+ * errno. */
+int pages_sweep(pid_t pid, uint32_t from, uint32_t to);
+
+uint64_t page_size_bytes(void);

@@ -1,0 +1,21 @@
+/* The policy files on disk, as text. What is in them is config's business. */
+#pragma once
+
+#include <stddef.h>
+
+#include "tidbnumad/base/diagnostics.h"
+#include "tidbnumad/base/source-file.h"
+
+/* Reads `*.yaml` from the folders, of which a later one goes before an earlier one: its file hides
+ * the earlier file of the same name, and a link to /dev/null in it hides that without putting
+ * anything in its place. Names that begin with a dot are skipped; a missing folder is fine.
+ *
+ * Refused, with a message in `errors`: a folder or a file that others than its owner can write or
+ * that belongs neither to root nor to the caller; a link, unless it leads to a regular file
+ * directly in one of these folders; what is not a regular file; a file above
+ * SOURCE_FILE_MAX_BYTES; what cannot be read.
+ *
+ * Returns 0 and the files in the order of their names (byte order, as strcmp(3)); -EINVAL after a
+ * refusal, with everything that is wrong in `errors`; -ENOMEM. `ret` is untouched on failure. */
+int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
+                    Diagnostics *errors);

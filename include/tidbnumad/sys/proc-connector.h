@@ -1,0 +1,45 @@
+/* The kernel's process connector: exec, fork, exit and change of owner of every process, as
+ * they happen (linux/cn_proc.h).
+ *
+ * It only says "look again": the message itself is never believed beyond the pid in it. It is there
+ * in the first network, user and PID namespace only, and wants CAP_NET_ADMIN.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef enum ProcEventKind {
+        PROC_KIND_ACK, /* answer to our subscription; `error` tells */
+        PROC_KIND_FORK,
+        PROC_KIND_EXEC,
+        PROC_KIND_UID,
+        PROC_KIND_EXIT,
+} ProcEventKind;
+
+typedef struct ProcEvent {
+        ProcEventKind kind;
+        pid_t pid;         /* the process (tgid); at a fork the new one */
+        pid_t parent;      /* FORK only: the process that forked */
+        uint32_t sequence; /* per CPU */
+        uint32_t cpu;
+        int error; /* ACK only: 0 or negative errno */
+} ProcEvent;
+
+typedef void (*ProcEventHandler)(const ProcEvent *event, void *userdata);
+
+/* Opens, subscribes and waits up to a second for the kernel's acknowledgement.
+ * `receive_buffer_bytes` is forced with SO_RCVBUFFORCE where permitted. -EPERM, -ECONNREFUSED: see
+ * above; -ETIMEDOUT: no acknowledgement (another user or PID namespace, where the subscription is
+ * dropped silently). */
+int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd);
+
+/* Reads all that is waiting, one callback an event of a process (threads are left out). Returns the
+ * number of events, -ENOBUFS when the kernel dropped some (the rest was read: look at everything),
+ * other negative errno. */
+int proc_connector_read(int fd, ProcEventHandler handler, void *userdata);
+
+/* One datagram's bytes. Malformed and foreign messages are passed over. Returns the number of
+ * events. */
+int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler, void *userdata);

@@ -1,0 +1,82 @@
+/* Processes and threads in /proc.
+ *
+ * A process is held by a directory fd of /proc/PID and, on the live machine, a pidfd: both stay
+ * with the one process that they were opened for. Everything that finds it gone answers -ESRCH.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/sys/sysroot.h"
+
+typedef struct ProcHandle {
+        pid_t pid;
+        uint64_t start_ticks;
+        int dir_fd; /* /proc/PID */
+        int pidfd;  /* -EBADF below a --sysroot */
+} ProcHandle;
+
+#define PROC_HANDLE_NONE                                                                           \
+        (ProcHandle) {                                                                             \
+                .dir_fd = -EBADF, .pidfd = -EBADF                                                  \
+        }
+
+/* -ESRCH: no such process. */
+int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret);
+void proc_close(ProcHandle *handle);
+#define _cleanup_proc_ _cleanup_(proc_close)
+
+/* False once the process has ended, also while it waits as a zombie for its parent. Below a
+ * --sysroot always true. */
+bool proc_is_alive(const ProcHandle *handle);
+
+typedef struct ProcStat {
+        char state; /* R S D Z T t X I, proc(5) */
+        pid_t parent;
+        bool kernel_thread; /* PF_KTHREAD */
+        uint64_t n_threads;
+        uint64_t start_ticks; /* clock ticks after boot */
+        uint32_t last_cpu;    /* where it last ran */
+} ProcStat;
+
+/* The comm may hold anything, brackets and newlines too. -EBADMSG: not a stat file. */
+int proc_stat_parse(const char *text, ProcStat *ret);
+
+typedef struct ProcStatus {
+        uid_t uid; /* effective */
+        CpuSet cpus_allowed;
+        NodeSet mems_allowed;
+} ProcStatus;
+
+int proc_status_parse(const char *text, ProcStatus *ret);
+
+/* The two files above of a process (`tid` 0) or of one of its threads. -ESRCH: gone. */
+int proc_stat_read(const ProcHandle *handle, pid_t tid, ProcStat *ret);
+int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret);
+
+/* /proc/PID/exe of a process that is not opened yet: what a scan looks at before anything else.
+ * `buffer` of PATH_MAX. The " (deleted)" of a replaced binary is cut off. -ESRCH: gone; -ENOENT:
+ * kernel thread or zombie; -EACCES. */
+int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size);
+
+/* The cgroup path out of /proc/PID/cgroup: of the unified hierarchy, else of systemd's own (v1 and
+ * hybrid). -ENXIO: neither. The caller owns the new string. */
+int proc_cgroup_parse(const char *text, char **ret);
+int proc_cgroup_read(const ProcHandle *handle, char **ret);
+
+/* Lives in our own PID and user namespace? A private mount namespace alone does not count: systemd
+ * gives one to every hardened service. Below a --sysroot always true. */
+int proc_shares_namespaces(const ProcHandle *handle, bool *ret);
+
+/* Calls back for every pid of the machine, or every thread of a process. A callback's negative
+ * answer ends the walk and is returned. -ESRCH: the process ended. */
+typedef int (*ProcCallback)(pid_t id, void *userdata);
+int proc_foreach_pid(const Sysroot *sysroot, ProcCallback callback, void *userdata);
+int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata);
+
+/* The same for every entry of a folder whose name is a number. Takes over the descriptor. */
+int proc_foreach_number(int dir_fd, ProcCallback callback, void *userdata);

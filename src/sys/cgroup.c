@@ -1,0 +1,194 @@
+/* Control groups. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/sys/cgroup.h"
+
+/* Deeper than any manager nests its groups; a bound against a hostile delegated tree. */
+enum { CGROUP_DEPTH_MAX = 16 };
+
+CgroupVersion cgroup_version(const Sysroot *sysroot) {
+        struct statfs fs;
+
+        if (sysroot->cgroup_fd < 0)
+                return CGROUP_NONE;
+        if (fstatfs(sysroot->cgroup_fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+                return CGROUP_V2;
+        /* Of a dump the file system's type says nothing; this file is v2's alone. */
+        if (faccessat(sysroot->cgroup_fd, "cgroup.controllers", F_OK, 0) == 0)
+                return CGROUP_V2;
+        return CGROUP_V1;
+}
+
+int cgroup_open(const Sysroot *sysroot, const char *path, int *ret_fd) {
+        const char *relative = path + strspn(path, "/");
+        int fd;
+
+        /* "/../" is what a process outside our cgroup namespace shows. */
+        if (strstr(path, ".."))
+                return -ENXIO;
+        fd = openat(sysroot->cgroup_fd, *relative ? relative : ".",
+                    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        *ret_fd = fd;
+        return 0;
+}
+
+/* A file that is absent though its group is there: the controller is not enabled. */
+static int absent_file_error(int cgroup_fd, int error) {
+        if (error == -ENODEV)
+                return -ESRCH;
+        if (error != -ENOENT)
+                return error;
+        return faccessat(cgroup_fd, "cgroup.procs", F_OK, 0) == 0 ? -EOPNOTSUPP : -ESRCH;
+}
+
+static int read_list(int cgroup_fd, const char *name, IdSet *ret) {
+        char text[ID_SET_LIST_MAX * 4];
+        ssize_t n = read_file_at(cgroup_fd, name, text, sizeof(text));
+
+        if (n < 0)
+                return absent_file_error(cgroup_fd, (int)n);
+        return id_set_parse_list(text, ret);
+}
+
+int cgroup_effective_cpus_read(int cgroup_fd, CpuSet *ret) {
+        return read_list(cgroup_fd, "cpuset.cpus.effective", ret);
+}
+
+int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret) {
+        return read_list(cgroup_fd, "cpuset.mems.effective", ret);
+}
+
+static int foreach_line_pid(int cgroup_fd, int (*callback)(pid_t, void *), void *userdata) {
+        _cleanup_free_ char *text = NULL;
+        char *save = NULL;
+        int r;
+
+        r = read_file_alloc_at(cgroup_fd, "cgroup.procs", &text, NULL);
+        if (r == -EOPNOTSUPP) /* a threaded group: its domain above lists the processes */
+                return 0;
+        if (r < 0)
+                return absent_file_error(cgroup_fd, r);
+        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+                uint64_t pid;
+
+                if (parse_u64(line, &pid) < 0 || pid == 0 || pid > INT_MAX)
+                        continue; /* 0: a process of another PID namespace */
+                r = callback((pid_t)pid, userdata);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int foreach_pid_below(int cgroup_fd, int (*callback)(pid_t, void *), void *userdata,
+                             unsigned depth) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+        int fd, r;
+
+        r = foreach_line_pid(cgroup_fd, callback, userdata);
+        if (r < 0)
+                return r;
+        fd = openat(cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        dir = fdopendir(fd);
+        if (!dir) {
+                closep(&fd);
+                return -errno;
+        }
+        while (depth < CGROUP_DEPTH_MAX && (entry = readdir(dir))) {
+                _cleanup_close_ int child = -EBADF;
+
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                        continue;
+                child = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                if (child < 0)
+                        continue; /* removed meanwhile */
+                r = foreach_pid_below(child, callback, userdata, depth + 1);
+                if (r < 0 && r != -ESRCH)
+                        return r;
+        }
+        return 0;
+}
+
+int cgroup_foreach_pid(int cgroup_fd, int (*callback)(pid_t pid, void *userdata), void *userdata) {
+        return foreach_pid_below(cgroup_fd, callback, userdata, 0);
+}
+
+static NumaStatRow *find_row(NumaStatRow *rows, int *n, size_t n_rows, uint32_t node) {
+        for (int i = 0; i < *n; i++)
+                if (rows[i].node == node)
+                        return &rows[i];
+        if ((size_t)*n == n_rows)
+                return NULL;
+        rows[*n] = (NumaStatRow){ .node = node };
+        return &rows[(*n)++];
+}
+
+/* "N0=4096 N1=0 …" after the kind. */
+static int parse_row(char *values, size_t field, NumaStatRow *rows, int *n, size_t n_rows) {
+        char *save = NULL;
+
+        for (char *v = strtok_r(values, " ", &save); v; v = strtok_r(NULL, " ", &save)) {
+                NumaStatRow *row;
+                uint64_t bytes;
+                unsigned node;
+
+                if (sscanf(v, "N%u=%" SCNu64, &node, &bytes) != 2)
+                        return -EBADMSG;
+                row = find_row(rows, n, n_rows, node);
+                if (!row)
+                        return -ENOSPC;
+                *(uint64_t *)((char *)row + field) = bytes;
+        }
+        return 0;
+}
+
+int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows) {
+        static const struct {
+                const char *kind;
+                size_t field;
+        } kinds[] = {
+                { "anon", offsetof(NumaStatRow, anon_bytes) },
+                { "file", offsetof(NumaStatRow, file_bytes) },
+                { "shmem", offsetof(NumaStatRow, shmem_bytes) },
+        };
+        _cleanup_free_ char *copy = strdup(text);
+        char *save = NULL;
+        int n = 0;
+
+        if (!copy)
+                return -ENOMEM;
+        for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+                size_t length = strcspn(line, " ");
+
+                for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+                        int r;
+
+                        if (strlen(kinds[i].kind) != length ||
+                            strncmp(line, kinds[i].kind, length) != 0)
+                                continue;
+                        r = parse_row(line + length, kinds[i].field, rows, &n, n_rows);
+                        if (r < 0)
+                                return r;
+                }
+        }
+        return n > 0 ? n : -EBADMSG;
+}
+
+int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows) {
+        _cleanup_free_ char *text = NULL;
+        int r = read_file_alloc_at(cgroup_fd, "memory.numa_stat", &text, NULL);
+
+        return r < 0 ? absent_file_error(cgroup_fd, r) : numa_stat_parse(text, rows, n_rows);
+}

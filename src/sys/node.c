@@ -1,0 +1,84 @@
+/* A node's memory as the kernel counts it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/sys/node.h"
+
+/* "Node 0 MemFree:   12345 kB": the value of one field, in bytes. */
+static int parse_field(const char *text, const char *field, uint64_t *ret_bytes) {
+        const char *p = strstr(text, field);
+        uint64_t kib;
+
+        if (!p || sscanf(p + strlen(field), " %" SCNu64 " kB", &kib) != 1)
+                return -EBADMSG;
+        *ret_bytes = kib * 1024;
+        return 0;
+}
+
+int node_meminfo_parse(const char *text, NodeMeminfo *ret) {
+        NodeMeminfo m = { 0 };
+
+        if (parse_field(text, " MemTotal:", &m.total_bytes) < 0 ||
+            parse_field(text, " MemFree:", &m.free_bytes) < 0)
+                return -EBADMSG;
+        /* Absent on very old kernels: 0 is then the careful answer. */
+        (void)parse_field(text, " Inactive(file):", &m.inactive_file_bytes);
+        (void)parse_field(text, " Dirty:", &m.dirty_bytes);
+        (void)parse_field(text, " Writeback:", &m.writeback_bytes);
+        *ret = m;
+        return 0;
+}
+
+int node_meminfo_read(const Sysroot *sysroot, uint32_t node, NodeMeminfo *ret) {
+        char path[64], text[8192];
+        ssize_t n;
+
+        (void)snprintf(path, sizeof(path), "devices/system/node/node%" PRIu32 "/meminfo", node);
+        n = read_file_at(sysroot->sys_fd, path, text, sizeof(text));
+        if (n == -ENOENT)
+                return -ENODEV;
+        return n < 0 ? (int)n : node_meminfo_parse(text, ret);
+}
+
+/* One line at a time into a buffer of its own: sscanf() measures its whole input on each call, and
+ * zoneinfo has thousands of lines. */
+static const char *next_line(const char *text, char *line, size_t size) {
+        size_t length = strcspn(text, "\n");
+        size_t kept = length < size ? length : size - 1;
+
+        memcpy(line, text, kept);
+        line[kept] = '\0';
+        return text + length + (text[length] == '\n');
+}
+
+int zoneinfo_high_parse(const char *text, uint32_t node, uint64_t *ret_pages) {
+        bool ours = false, seen = false;
+        uint64_t pages = 0;
+        char line[128];
+
+        while (*text) {
+                uint64_t value;
+                unsigned id;
+
+                text = next_line(text, line, sizeof(line));
+                if (sscanf(line, "Node %u, zone", &id) == 1)
+                        ours = id == node;
+                else if (ours && sscanf(line, " high %" SCNu64, &value) == 1) {
+                        pages += value;
+                        seen = true;
+                }
+        }
+        if (!seen)
+                return -ENODEV;
+        *ret_pages = pages;
+        return 0;
+}
+
+int zoneinfo_high_read(const Sysroot *sysroot, uint32_t node, uint64_t *ret_pages) {
+        _cleanup_free_ char *text = NULL;
+        int r;
+
+        r = read_file_alloc_at(sysroot->proc_fd, "zoneinfo", &text, NULL);
+        return r < 0 ? r : zoneinfo_high_parse(text, node, ret_pages);
+}

@@ -1,0 +1,316 @@
+/* The policy files on disk.
+ *
+ * The daemon does as root what these files say, so every check is made on the descriptor that is
+ * read from, and no link is followed by the kernel. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/policy-dir.h"
+
+#define SUFFIX ".yaml"
+
+typedef struct Folder {
+        const char *path;
+        int fd; /* -EBADF: missing or refused */
+} Folder;
+
+typedef struct Entry {
+        char *name;
+        size_t folder; /* the last one that has the name */
+} Entry;
+
+typedef struct Scan {
+        Folder *folders;
+        size_t n_folders;
+        Entry *entries;
+        size_t n_entries;
+        size_t allocated;
+        Diagnostics *errors;
+} Scan;
+
+static void scan_done(Scan *scan) {
+        for (size_t i = 0; i < scan->n_folders; i++)
+                if (scan->folders[i].fd >= 0)
+                        (void)close(scan->folders[i].fd);
+        for (size_t i = 0; i < scan->n_entries; i++)
+                free(scan->entries[i].name);
+        free(scan->folders);
+        free(scan->entries);
+}
+
+/* Whether root or the caller alone can change it. A POSIX ACL shows in the group bits. */
+static bool check_owner(Scan *scan, const char *path, const struct stat *st) {
+        if (st->st_uid != 0 && st->st_uid != geteuid()) {
+                diagnostics_addf(
+                        scan->errors,
+                        "%s: belongs to user %u, expected root; mend it with `chown root %s`", path,
+                        (unsigned)st->st_uid, path);
+                return false;
+        }
+        if (st->st_mode & (S_IWGRP | S_IWOTH)) {
+                diagnostics_addf(scan->errors,
+                                 "%s: others than its owner can write it (mode %04o), expected "
+                                 "mode %s; mend it with `chmod go-w %s`",
+                                 path, (unsigned)(st->st_mode & 07777),
+                                 S_ISDIR(st->st_mode) ? "0755" : "0644", path);
+                return false;
+        }
+        return true;
+}
+
+static void open_folder(Scan *scan, Folder *folder) {
+        _cleanup_close_ int fd = -EBADF;
+        struct stat st;
+
+        fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+                return;
+        if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
+                diagnostics_addf(scan->errors,
+                                 "%s: not a folder, expected a folder of policy files and not a "
+                                 "link; put a folder in its place",
+                                 folder->path);
+                return;
+        }
+        if (fd < 0 || fstat(fd, &st) < 0) {
+                diagnostics_addf(scan->errors, "%s: cannot be opened: %m, expected a folder",
+                                 folder->path);
+                return;
+        }
+        if (check_owner(scan, folder->path, &st))
+                folder->fd = TAKE_FD(fd);
+}
+
+static bool is_policy_name(const char *name) {
+        size_t length = strlen(name), n = strlen(SUFFIX);
+
+        return name[0] != '.' && length > n && strcmp(name + length - n, SUFFIX) == 0;
+}
+
+static int add_entry(Scan *scan, const char *name, size_t folder) {
+        for (size_t i = 0; i < scan->n_entries; i++)
+                if (strcmp(scan->entries[i].name, name) == 0) {
+                        scan->entries[i].folder = folder;
+                        return 0;
+                }
+        if (ARRAY_RESERVE(scan->entries, scan->allocated, scan->n_entries + 1) < 0)
+                return -ENOMEM;
+        scan->entries[scan->n_entries].name = strdup(name);
+        if (!scan->entries[scan->n_entries].name)
+                return -ENOMEM;
+        scan->entries[scan->n_entries++].folder = folder;
+        return 0;
+}
+
+static int list_folder(Scan *scan, size_t folder) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        _cleanup_close_ int fd = -EBADF;
+
+        /* A description of its own: a dup(2) would share the position in the folder. */
+        fd = openat(scan->folders[folder].fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        dir = fd < 0 ? NULL : fdopendir(fd);
+        if (dir)
+                (void)TAKE_FD(fd);
+        for (;;) {
+                struct dirent *entry;
+                int r;
+
+                errno = dir ? 0 : errno;
+                entry = dir ? readdir(dir) : NULL;
+                if (!entry && errno != 0)
+                        diagnostics_addf(scan->errors,
+                                         "%s: cannot be listed: %m, expected a folder",
+                                         scan->folders[folder].path);
+                if (!entry)
+                        return 0;
+                if (!is_policy_name(entry->d_name))
+                        continue;
+                r = add_entry(scan, entry->d_name, folder);
+                if (r < 0)
+                        return r;
+        }
+}
+
+/* The folder that an absolute target without detours is directly in, or -1. */
+static int find_folder(const Scan *scan, const char *target, size_t length) {
+        for (size_t i = 0; i < scan->n_folders; i++) {
+                const char *path = scan->folders[i].path;
+                size_t n = strlen(path);
+
+                while (n > 1 && path[n - 1] == '/')
+                        n--;
+                if (n == length && memcmp(path, target, n) == 0)
+                        return (int)i;
+        }
+        return -1;
+}
+
+static int refuse_link(Scan *scan, const char *path, const char *target) {
+        diagnostics_addf(scan->errors,
+                         "%s: a link to %s, expected a file, or a link to a file in a policy "
+                         "folder or to /dev/null; put a copy in its place",
+                         path, target);
+        return -EBADMSG;
+}
+
+/* A link is resolved here, by its text and for one step, so that it cannot lead elsewhere by the
+ * time it is opened. Returns a descriptor, -ECANCELED for a mask, -EBADMSG when refused. */
+static int open_link(Scan *scan, const Folder *folder, const char *name, const char *path) {
+        char target[PATH_MAX];
+        const char *slash;
+        ssize_t n;
+        int fd;
+
+        n = readlinkat(folder->fd, name, target, sizeof(target) - 1);
+        if (n < 0)
+                return errno == EINVAL ? -ESTALE : -errno; /* no longer a link */
+        target[n] = '\0';
+        if (strcmp(target, "/dev/null") == 0)
+                return -ECANCELED;
+        slash = strrchr(target, '/');
+        if (slash) {
+                int i = find_folder(scan, target, (size_t)(slash - target));
+
+                if (i < 0 || scan->folders[i].fd < 0)
+                        return refuse_link(scan, path, target);
+                folder = &scan->folders[i];
+        }
+        fd = openat(folder->fd, slash ? slash + 1 : target,
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0 && errno == ELOOP)
+                return refuse_link(scan, path, target);
+        return fd < 0 ? -errno : fd;
+}
+
+/* O_NONBLOCK: a FIFO must not hold up the daemon until somebody writes to it. */
+static int open_file(Scan *scan, const Folder *folder, const char *name, const char *path) {
+        int fd;
+
+        fd = openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd >= 0)
+                return fd;
+        return errno == ELOOP ? open_link(scan, folder, name, path) : -errno;
+}
+
+static int refuse_size(Scan *scan, const char *path) {
+        diagnostics_addf(scan->errors,
+                         "%s: larger than %zu bytes, expected at most that; split it into several "
+                         "files",
+                         path, SOURCE_FILE_MAX_BYTES);
+        return -EBADMSG;
+}
+
+/* One byte above the limit tells a file that is too large, also one that grew since fstat(). */
+static int read_text(Scan *scan, int fd, const char *path, SourceFileList *list) {
+        _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
+        size_t size = 0;
+
+        if (!text)
+                return -ENOMEM;
+        while (size <= SOURCE_FILE_MAX_BYTES) {
+                ssize_t n = read(fd, text + size, SOURCE_FILE_MAX_BYTES + 1 - size);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        return source_file_list_add(list, path, text, size);
+                size += (size_t)n;
+        }
+        return refuse_size(scan, path);
+}
+
+static int read_regular(Scan *scan, int fd, const char *path, SourceFileList *list) {
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode)) {
+                diagnostics_addf(scan->errors,
+                                 "%s: not a regular file, expected one; remove it or rename it so "
+                                 "that it does not end with " SUFFIX,
+                                 path);
+                return -EBADMSG;
+        }
+        if (!check_owner(scan, path, &st))
+                return -EBADMSG;
+        if (st.st_size > (off_t)SOURCE_FILE_MAX_BYTES)
+                return refuse_size(scan, path);
+        return read_text(scan, fd, path, list);
+}
+
+/* -EBADMSG from below means that it was told already. */
+static int read_entry(Scan *scan, const Entry *entry, SourceFileList *list) {
+        const Folder *folder = &scan->folders[entry->folder];
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        if (asprintf(&path, "%s/%s", folder->path, entry->name) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        fd = open_file(scan, folder, entry->name, path);
+        if (fd == -ECANCELED)
+                return 0;
+        r = fd < 0 ? fd : read_regular(scan, fd, path, list);
+        if (r == 0 || r == -ENOMEM || r == -EBADMSG)
+                return r == -ENOMEM ? r : 0;
+        errno = -r;
+        diagnostics_addf(scan->errors, "%s: cannot be read: %m, expected a regular file", path);
+        return 0;
+}
+
+static int compare_entries(const void *a, const void *b) {
+        return strcmp(((const Entry *)a)->name, ((const Entry *)b)->name);
+}
+
+static int scan_folders(Scan *scan, const char *const *dirs, size_t n_dirs) {
+        scan->folders = calloc(n_dirs + 1, sizeof(*scan->folders));
+        if (!scan->folders)
+                return -ENOMEM;
+        for (; scan->n_folders < n_dirs; scan->n_folders++) {
+                scan->folders[scan->n_folders] = (Folder){ dirs[scan->n_folders], -EBADF };
+                open_folder(scan, &scan->folders[scan->n_folders]);
+        }
+        for (size_t i = 0; i < n_dirs; i++) {
+                int r = scan->folders[i].fd < 0 ? 0 : list_folder(scan, i);
+
+                if (r < 0)
+                        return r;
+        }
+        if (scan->n_entries > 0)
+                qsort(scan->entries, scan->n_entries, sizeof(*scan->entries), compare_entries);
+        return 0;
+}
+
+int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
+                    Diagnostics *errors) {
+        _cleanup_source_file_list_ SourceFileList list = { 0 };
+        _cleanup_(scan_done) Scan scan = { .errors = errors };
+        size_t before = errors->n_messages;
+        int r;
+
+        r = scan_folders(&scan, dirs, n_dirs);
+        for (size_t i = 0; i < scan.n_entries && r == 0; i++)
+                r = read_entry(&scan, &scan.entries[i], &list);
+        if (r == 0 && errors->error < 0)
+                r = -ENOMEM;
+        if (r == 0 && errors->n_messages > before)
+                r = -EINVAL;
+        if (r < 0)
+                return r;
+        *ret = list;
+        list = (SourceFileList){ 0 };
+        return 0;
+}

@@ -1,0 +1,190 @@
+/* The kernel's process connector. Filtering in the kernel (6.6) is left to a later version. */
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/proc-connector.h"
+
+/* The kernel sends each event in a message of its own of some 80 bytes. */
+enum { DATAGRAM_MAX_BYTES = 4096, ACK_TIMEOUT_USEC = 1000 * 1000 };
+
+static bool translate(const struct proc_event *event, ProcEvent *ret) {
+        *ret = (ProcEvent){ .cpu = event->cpu };
+        switch (event->what) {
+        case PROC_EVENT_NONE:
+                ret->kind = PROC_KIND_ACK;
+                ret->error = -(int)event->event_data.ack.err;
+                return true;
+        case PROC_EVENT_FORK:
+                ret->kind = PROC_KIND_FORK;
+                ret->pid = event->event_data.fork.child_tgid;
+                ret->parent = event->event_data.fork.parent_tgid;
+                return event->event_data.fork.child_pid == event->event_data.fork.child_tgid;
+        case PROC_EVENT_EXEC:
+                ret->kind = PROC_KIND_EXEC;
+                ret->pid = event->event_data.exec.process_tgid;
+                return true;
+        case PROC_EVENT_UID:
+                ret->kind = PROC_KIND_UID;
+                ret->pid = event->event_data.id.process_tgid;
+                return true;
+        case PROC_EVENT_EXIT:
+                ret->kind = PROC_KIND_EXIT;
+                ret->pid = event->event_data.exit.process_tgid;
+                return event->event_data.exit.process_pid == event->event_data.exit.process_tgid;
+        default:
+                return false;
+        }
+}
+
+/* The bytes may lie at any alignment; the kernel's structs are copied out before they are read. */
+static bool parse_message(const char *payload, size_t size, ProcEvent *ret) {
+        const size_t least = offsetof(struct proc_event, event_data) + sizeof(uint32_t);
+        struct proc_event event = { 0 };
+        struct cn_msg header;
+
+        if (size < sizeof(header))
+                return false;
+        memcpy(&header, payload, sizeof(header));
+        size -= sizeof(header);
+        if (header.id.idx != CN_IDX_PROC || header.id.val != CN_VAL_PROC || header.len > size ||
+            header.len < least)
+                return false;
+        memcpy(&event, payload + sizeof(header),
+               header.len < sizeof(event) ? header.len : sizeof(event));
+        if (!translate(&event, ret))
+                return false;
+        ret->sequence = header.seq;
+        return true;
+}
+
+int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler, void *userdata) {
+        const char *p = data;
+        int n = 0;
+
+        while (size >= sizeof(struct nlmsghdr)) {
+                struct nlmsghdr header;
+                ProcEvent event;
+                size_t step;
+
+                memcpy(&header, p, sizeof(header));
+                if (header.nlmsg_len < NLMSG_HDRLEN || header.nlmsg_len > size)
+                        break;
+                if (header.nlmsg_type == NLMSG_DONE &&
+                    parse_message(p + NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN, &event)) {
+                        handler(&event, userdata);
+                        n++;
+                }
+                step = NLMSG_ALIGN(header.nlmsg_len);
+                if (step >= size)
+                        break;
+                p += step;
+                size -= step;
+        }
+        return n;
+}
+
+int proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
+        char buffer[DATAGRAM_MAX_BYTES];
+        int total = 0;
+
+        for (;;) {
+                struct sockaddr_nl from = { 0 };
+                struct iovec iov = { .iov_base = buffer, .iov_len = sizeof(buffer) };
+                struct msghdr message = {
+                        .msg_name = &from,
+                        .msg_namelen = sizeof(from),
+                        .msg_iov = &iov,
+                        .msg_iovlen = 1,
+                };
+                ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 && errno == EAGAIN)
+                        return total;
+                if (n < 0)
+                        return -errno; /* ENOBUFS among them */
+                if (from.nl_pid != 0)
+                        continue; /* not from the kernel */
+                total += proc_connector_parse(buffer, (size_t)n, handler, userdata);
+        }
+}
+
+static int subscribe(int fd) {
+        struct {
+                struct nlmsghdr header;
+                struct cn_msg message;
+                enum proc_cn_mcast_op operation;
+        } __attribute__((packed)) request = {
+                .header = { .nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE },
+                .message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
+                             .len = sizeof(enum proc_cn_mcast_op) },
+                .operation = PROC_CN_MCAST_LISTEN,
+        };
+
+        return send(fd, &request, sizeof(request), 0) < 0 ? -errno : 0;
+}
+
+typedef struct AckWait {
+        bool seen;
+        int error;
+} AckWait;
+
+static void note_ack(const ProcEvent *event, void *userdata) {
+        AckWait *wait = userdata;
+
+        if (event->kind != PROC_KIND_ACK)
+                return; /* older than the first full scan, which comes after us */
+        wait->seen = true;
+        wait->error = event->error;
+}
+
+static int await_ack(int fd) {
+        uint64_t deadline = clock_monotonic_usec() + ACK_TIMEOUT_USEC;
+        AckWait wait = { 0 };
+
+        while (!wait.seen) {
+                struct pollfd p = { .fd = fd, .events = POLLIN };
+                uint64_t now = clock_monotonic_usec();
+                int r;
+
+                if (now >= deadline)
+                        return -ETIMEDOUT;
+                r = poll(&p, 1, (int)((deadline - now) / 1000 + 1));
+                if (r < 0 && errno != EINTR)
+                        return -errno;
+                r = proc_connector_read(fd, note_ack, &wait);
+                if (r < 0 && r != -ENOBUFS)
+                        return r;
+        }
+        return wait.error;
+}
+
+int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
+        _cleanup_close_ int fd =
+                socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
+        const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
+        int size = (int)receive_buffer_bytes, r;
+
+        if (fd < 0)
+                return -errno;
+        if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+                (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+        if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+                return -errno;
+        r = subscribe(fd);
+        if (r < 0)
+                return r;
+        r = await_ack(fd);
+        if (r < 0)
+                return r;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}

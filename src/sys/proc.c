@@ -1,0 +1,249 @@
+/* Processes and threads in /proc. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/sys/proc.h"
+
+/* From the kernel's include/linux/sched.h; stable, for ps(1) shows it as a flag. */
+#define PF_KTHREAD UINT64_C(0x00200000)
+
+/* A vanished task shows as ENOENT on opening and as ESRCH on reading. */
+static int task_error(int error) {
+        return error == -ENOENT ? -ESRCH : error;
+}
+
+int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
+        _cleanup_proc_ ProcHandle h = PROC_HANDLE_NONE;
+        char name[16];
+        ProcStat stat;
+        int r;
+
+        (void)snprintf(name, sizeof(name), "%d", pid);
+        h.pid = pid;
+        h.dir_fd = openat(sysroot->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (h.dir_fd < 0)
+                return task_error(-errno);
+        if (sysroot->live) {
+                h.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+                if (h.pidfd < 0)
+                        return task_error(-errno);
+        }
+        /* Read last and through the directory: if this answers, the directory's process was still
+         * there after the pidfd was taken, so that both are of the same one. */
+        r = proc_stat_read(&h, 0, &stat);
+        if (r < 0)
+                return r;
+        h.start_ticks = stat.start_ticks;
+        *ret = h;
+        h = PROC_HANDLE_NONE;
+        return 0;
+}
+
+void proc_close(ProcHandle *handle) {
+        closep(&handle->dir_fd);
+        closep(&handle->pidfd);
+        *handle = PROC_HANDLE_NONE;
+}
+
+bool proc_is_alive(const ProcHandle *handle) {
+        struct pollfd p = { .fd = handle->pidfd, .events = POLLIN };
+
+        return handle->pidfd < 0 || poll(&p, 1, 0) == 0;
+}
+
+int proc_stat_parse(const char *text, ProcStat *ret) {
+        const char *p = strrchr(text, ')'); /* the comm may hold brackets itself */
+        uint64_t flags;
+        ProcStat s = { 0 };
+        int parent;
+
+        if (!p)
+                return -EBADMSG;
+        /* Fields 3 to 39 of proc(5). */
+        if (sscanf(p + 1,
+                   " %c %d %*d %*d %*d %*d %" SCNu64 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+                   " %" SCNu64 " %*d %" SCNu64 " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u"
+                   " %*u %*u %*u %*d %" SCNu32,
+                   &s.state, &parent, &flags, &s.n_threads, &s.start_ticks, &s.last_cpu) != 6)
+                return -EBADMSG;
+        s.parent = parent;
+        s.kernel_thread = flags & PF_KTHREAD;
+        *ret = s;
+        return 0;
+}
+
+/* The rest of the line that begins with `key`, or NULL. `text` begins at a line's start. */
+static const char *find_line(const char *text, const char *key) {
+        size_t length = strlen(key);
+
+        for (const char *p = text; p; p = strchr(p, '\n')) {
+                p += *p == '\n';
+                if (strncmp(p, key, length) == 0)
+                        return p + length;
+        }
+        return NULL;
+}
+
+static int parse_list_line(const char *text, const char *key, IdSet *ret) {
+        const char *value = find_line(text, key);
+        _cleanup_free_ char *list = NULL;
+
+        if (!value)
+                return -EBADMSG;
+        list = strndup(value, strcspn(value, "\n"));
+        if (!list)
+                return -ENOMEM;
+        return id_set_parse_list(list, ret);
+}
+
+int proc_status_parse(const char *text, ProcStatus *ret) {
+        const char *uids = find_line(text, "Uid:");
+        ProcStatus s = { 0 };
+        int r;
+
+        if (!uids || sscanf(uids, "%*u %u", &s.uid) != 1)
+                return -EBADMSG;
+        r = parse_list_line(text, "Cpus_allowed_list:", &s.cpus_allowed);
+        if (r < 0)
+                return r;
+        r = parse_list_line(text, "Mems_allowed_list:", &s.mems_allowed);
+        if (r < 0)
+                return r;
+        *ret = s;
+        return 0;
+}
+
+static int read_task_file(const ProcHandle *handle, pid_t tid, const char *name, char *buffer,
+                          size_t size) {
+        char path[64];
+        ssize_t n;
+
+        if (tid > 0)
+                (void)snprintf(path, sizeof(path), "task/%d/%s", tid, name);
+        else
+                (void)snprintf(path, sizeof(path), "%s", name);
+        n = read_file_at(handle->dir_fd, path, buffer, size);
+        return n < 0 ? task_error((int)n) : 0;
+}
+
+int proc_stat_read(const ProcHandle *handle, pid_t tid, ProcStat *ret) {
+        char text[1024];
+        int r = read_task_file(handle, tid, "stat", text, sizeof(text));
+
+        return r < 0 ? r : proc_stat_parse(text, ret);
+}
+
+int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret) {
+        char text[16384]; /* two bit masks of 8,192 CPUs among it */
+        int r = read_task_file(handle, tid, "status", text, sizeof(text));
+
+        return r < 0 ? r : proc_status_parse(text, ret);
+}
+
+int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size) {
+        static const char deleted[] = " (deleted)";
+        char path[32];
+        ssize_t n;
+
+        (void)snprintf(path, sizeof(path), "%d/exe", pid);
+        n = readlinkat(sysroot->proc_fd, path, buffer, size - 1);
+        if (n < 0)
+                return errno == ENOENT ? -ENOENT : -errno;
+        buffer[n] = '\0';
+        if ((size_t)n > strlen(deleted) && strcmp(buffer + n - strlen(deleted), deleted) == 0)
+                buffer[(size_t)n - strlen(deleted)] = '\0';
+        return 0;
+}
+
+int proc_cgroup_parse(const char *text, char **ret) {
+        const char *path = find_line(text, "0::");
+
+        /* In hybrid mode both lines are there; systemd keeps its units in either under the same
+         * path. On pure v1 the unified line is absent. */
+        if (!path) {
+                path = strstr(text, ":name=systemd:");
+                if (!path)
+                        return -ENXIO;
+                path += strlen(":name=systemd:");
+        }
+        *ret = strndup(path, strcspn(path, "\n"));
+        return *ret ? 0 : -ENOMEM;
+}
+
+int proc_cgroup_read(const ProcHandle *handle, char **ret) {
+        char text[PATH_MAX * 2];
+        int r = read_task_file(handle, 0, "cgroup", text, sizeof(text));
+
+        return r < 0 ? r : proc_cgroup_parse(text, ret);
+}
+
+static int same_namespace(const ProcHandle *handle, const char *name) {
+        char own[64];
+        struct stat a, b;
+
+        (void)snprintf(own, sizeof(own), "/proc/self/%s", name);
+        if (fstatat(handle->dir_fd, name, &a, 0) < 0)
+                return task_error(-errno);
+        if (stat(own, &b) < 0)
+                return -errno;
+        return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+int proc_shares_namespaces(const ProcHandle *handle, bool *ret) {
+        static const char *const names[] = { "ns/pid", "ns/user" };
+
+        for (size_t i = 0; handle->pidfd >= 0 && i < ELEMENTSOF(names); i++) {
+                int r = same_namespace(handle, names[i]);
+
+                if (r < 0)
+                        return r;
+                if (r == 0) {
+                        *ret = false;
+                        return 0;
+                }
+        }
+        *ret = true;
+        return 0;
+}
+
+int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
+        _cleanup_closedir_ DIR *dir = fdopendir(fd);
+
+        if (!dir) {
+                closep(&fd);
+                return -errno;
+        }
+        for (;;) {
+                const struct dirent *entry;
+                uint64_t id;
+                int r;
+
+                errno = 0;
+                entry = readdir(dir);
+                if (!entry)
+                        return task_error(-errno);
+                if (parse_u64(entry->d_name, &id) < 0 || id > INT_MAX)
+                        continue;
+                r = callback((pid_t)id, userdata);
+                if (r < 0)
+                        return r;
+        }
+}
+
+int proc_foreach_pid(const Sysroot *sysroot, ProcCallback callback, void *userdata) {
+        int fd = openat(sysroot->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        return fd < 0 ? -errno : proc_foreach_number(fd, callback, userdata);
+}
+
+int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata) {
+        int fd = openat(handle->dir_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        return fd < 0 ? task_error(-errno) : proc_foreach_number(fd, callback, userdata);
+}

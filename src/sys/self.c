@@ -1,0 +1,79 @@
+/* What this process itself costs. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/proc.h"
+#include "tidbnumad/sys/self.h"
+
+static int count_fd(pid_t fd, void *userdata) {
+        uint64_t *n = userdata;
+
+        (void)fd;
+        (*n)++;
+        return 0;
+}
+
+static int count_fds(uint64_t *ret) {
+        int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        uint64_t n = 0;
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        r = proc_foreach_number(fd, count_fd, &n);
+        *ret = n > 0 ? n - 1 : 0; /* not the one that reads */
+        return r;
+}
+
+static int read_start(double *ret_seconds) {
+        char text[1024];
+        struct timespec boot;
+        ProcStat stat;
+        ssize_t n;
+        int r;
+
+        n = read_file_at(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
+        if (n < 0)
+                return (int)n;
+        r = proc_stat_parse(text, &stat);
+        if (r < 0)
+                return r;
+        (void)clock_gettime(CLOCK_BOOTTIME, &boot);
+        *ret_seconds = clock_realtime_seconds() - (double)boot.tv_sec - (double)boot.tv_nsec / 1e9 +
+                       (double)stat.start_ticks / (double)sysconf(_SC_CLK_TCK);
+        return 0;
+}
+
+static int read_resident(uint64_t *ret_bytes) {
+        uint64_t pages;
+        char text[256];
+        ssize_t n = read_file_at(AT_FDCWD, "/proc/self/statm", text, sizeof(text));
+
+        if (n < 0)
+                return (int)n;
+        if (sscanf(text, "%*u %" SCNu64, &pages) != 1)
+                return -EBADMSG;
+        *ret_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+        return 0;
+}
+
+int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *ret_open_fds,
+              double *ret_start_seconds) {
+        struct rusage usage;
+        int r;
+
+        r = read_start(ret_start_seconds);
+        if (r >= 0)
+                r = read_resident(ret_resident_bytes);
+        if (r >= 0)
+                r = count_fds(ret_open_fds);
+        if (r < 0)
+                return r;
+        (void)getrusage(RUSAGE_SELF, &usage);
+        *ret_cpu_seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+        return 0;
+}

@@ -1,0 +1,113 @@
+/* Where /proc and /sys are read from, and reading of whole files there. */
+#include <fcntl.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/sys/sysroot.h"
+
+enum { FILE_MAX_BYTES = 64 << 20 };
+
+static int open_dir(const char *root, const char *name, int *ret) {
+        _cleanup_free_ char *path = NULL;
+
+        if (asprintf(&path, "%s/%s", root, name) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        *ret = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return *ret < 0 ? -errno : 0;
+}
+
+int sysroot_open(const char *path, Sysroot *ret) {
+        _cleanup_sysroot_ Sysroot s = SYSROOT_NONE;
+        const char *root = path ? path : "";
+        int r;
+
+        s.live = !path;
+        s.path = strdup(path ? path : "/");
+        if (!s.path)
+                return -ENOMEM;
+        r = open_dir(root, "proc", &s.proc_fd);
+        if (r < 0)
+                return r;
+        r = open_dir(root, "sys", &s.sys_fd);
+        if (r < 0)
+                return r;
+        r = open_dir(root, "sys/fs/cgroup", &s.cgroup_fd);
+        if (r < 0)
+                s.cgroup_fd = -EBADF; /* dumps rarely have it */
+        *ret = s;
+        s = SYSROOT_NONE;
+        return 0;
+}
+
+void sysroot_close(Sysroot *sysroot) {
+        closep(&sysroot->proc_fd);
+        closep(&sysroot->sys_fd);
+        closep(&sysroot->cgroup_fd);
+        free(sysroot->path);
+        *sysroot = SYSROOT_NONE;
+}
+
+/* Files of /proc may answer a read in pieces: read until the end. */
+static ssize_t read_all(int fd, char *buffer, size_t size) {
+        size_t length = 0;
+
+        while (length < size) {
+                ssize_t n = read(fd, buffer + length, size - length);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                length += (size_t)n;
+        }
+        return (ssize_t)length;
+}
+
+ssize_t read_file_at(int dir_fd, const char *path, char *buffer, size_t size) {
+        _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        ssize_t n;
+
+        if (fd < 0)
+                return -errno;
+        n = read_all(fd, buffer, size);
+        if (n < 0)
+                return n;
+        if ((size_t)n == size)
+                return -EFBIG;
+        if (n > 0 && buffer[n - 1] == '\n')
+                n--;
+        buffer[n] = '\0';
+        return n;
+}
+
+int read_file_alloc_at(int dir_fd, const char *path, char **ret, size_t *ret_size) {
+        _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        _cleanup_free_ char *data = NULL;
+        size_t allocated = 0, length = 0;
+
+        if (fd < 0)
+                return -errno;
+        for (;;) {
+                ssize_t n;
+
+                if (length >= FILE_MAX_BYTES)
+                        return -EFBIG;
+                if (ARRAY_RESERVE(data, allocated, length + 4096) < 0)
+                        return -ENOMEM;
+                n = read_all(fd, data + length, allocated - length - 1);
+                if (n < 0)
+                        return (int)n;
+                length += (size_t)n;
+                if (length < allocated - 1)
+                        break;
+        }
+        data[length] = '\0';
+        *ret = TAKE_PTR(data);
+        if (ret_size)
+                *ret_size = length;
+        return 0;
+}
