@@ -1,0 +1,256 @@
+/* YAML text to a tree with positions, over the events of libyaml.
+ *
+ * Its document API would be shorter, but follows aliases silently (even in a circle) and forgets
+ * where they stood. What the keys mean is policy-load's business. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yaml.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/config/policy-yaml.h"
+
+typedef struct Builder {
+        yaml_parser_t parser;
+        const SourceFile *file;
+        Diagnostics *errors;
+        size_t n_nodes;
+        bool refused; /* something was reported, although parsing went on */
+} Builder;
+
+#define REFUSE(b, line, column, format, ...)                                                       \
+        ((b)->refused = true,                                                                      \
+         diagnostics_addf((b)->errors, "%s:%u:%u: " format, (b)->file->path, (unsigned)(line),     \
+                          (unsigned)(column), ##__VA_ARGS__))
+
+#define REFUSE_EVENT(b, event, format, ...)                                                        \
+        REFUSE((b), (event)->start_mark.line + 1, (event)->start_mark.column + 1, format,          \
+               ##__VA_ARGS__)
+
+void yaml_node_done(YamlNode *node) {
+        for (size_t i = 0; i < node->n_children; i++)
+                yaml_node_done(&node->children[i]);
+        free(node->children);
+        free(node->text);
+        *node = (YamlNode){ 0 };
+}
+
+const YamlNode *yaml_node_find(const YamlNode *mapping, const char *key) {
+        for (size_t i = 0; i + 1 < mapping->n_children; i += 2)
+                if (mapping->children[i].text && strcmp(mapping->children[i].text, key) == 0)
+                        return &mapping->children[i + 1];
+        return NULL;
+}
+
+const char *yaml_show(const char *text, char buffer[static YAML_SHOWN_MAX]) {
+        size_t i = 0;
+
+        for (; text[i] && i < YAML_SHOWN_MAX - 4; i++)
+                buffer[i] = text[i] >= 0x20 && text[i] < 0x7f ? text[i] : '?';
+        strcpy(buffer + i, text[i] ? "..." : "");
+        return buffer;
+}
+
+/* Line and column of a byte; columns count characters, as libyaml's marks do. */
+static void locate(const SourceFile *file, size_t offset, uint32_t *ret_line,
+                   uint32_t *ret_column) {
+        uint32_t line = 1, column = 1;
+
+        for (size_t i = 0; i < offset && i < file->size; i++)
+                if (file->text[i] == '\n') {
+                        line++;
+                        column = 1;
+                } else if (((unsigned char)file->text[i] & 0xc0) != 0x80)
+                        column++;
+        *ret_line = line;
+        *ret_column = column;
+}
+
+/* The byte at a 0-based mark, or NUL behind the end. */
+static char char_at(const SourceFile *file, const yaml_mark_t *mark) {
+        const char *p = file->text, *end = file->text + file->size;
+
+        for (size_t line = 0; line < mark->line && p < end; p++)
+                line += *p == '\n';
+        for (size_t column = 0; p < end && *p != '\n'; p++) {
+                if (((unsigned char)*p & 0xc0) == 0x80)
+                        continue;
+                if (column++ == mark->column)
+                        return *p;
+        }
+        return '\0';
+}
+
+/* What people really meant when libyaml is at a loss. */
+static const char *syntax_hint(const SourceFile *file, const yaml_parser_t *parser) {
+        if (parser->context && strstr(parser->context, "scanning an alias"))
+                return "; put a glob that begins with * in quotes";
+        if (parser->context && strstr(parser->context, "scanning an anchor"))
+                return "; put a value that begins with & in quotes";
+        if (char_at(file, &parser->problem_mark) == '\t')
+                return "; indent with spaces, not with tabs";
+        return "";
+}
+
+static int refuse_syntax(Builder *b) {
+        const yaml_parser_t *parser = &b->parser;
+        uint32_t line, column;
+
+        if (parser->error == YAML_MEMORY_ERROR)
+                return -ENOMEM;
+        if (parser->error == YAML_READER_ERROR) {
+                locate(b->file, parser->problem_offset, &line, &column);
+                REFUSE(b, line, column, "not valid YAML: %s, expected UTF-8 text", parser->problem);
+                return -EINVAL;
+        }
+        REFUSE(b, parser->problem_mark.line + 1, parser->problem_mark.column + 1,
+               "not valid YAML: %s%s%s%s", parser->problem, parser->context ? " " : "",
+               parser->context ? parser->context : "", syntax_hint(b->file, parser));
+        return -EINVAL;
+}
+
+static int next_event(Builder *b, yaml_event_t *ret) {
+        return yaml_parser_parse(&b->parser, ret) ? 0 : refuse_syntax(b);
+}
+
+static bool is_null(const yaml_event_t *event) {
+        static const char *const nulls[] = { "", "~", "null", "Null", "NULL" };
+
+        for (size_t i = 0; i < ELEMENTSOF(nulls); i++)
+                if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+                    strcmp((const char *)event->data.scalar.value, nulls[i]) == 0)
+                        return true;
+        return false;
+}
+
+static int build_scalar(Builder *b, const yaml_event_t *event, YamlNode *node) {
+        const char *value = (const char *)event->data.scalar.value;
+
+        if (strlen(value) != event->data.scalar.length) {
+                REFUSE_EVENT(b, event, "a NUL character inside a value, expected text");
+                value = "";
+        }
+        node->kind = is_null(event) ? YAML_KIND_EMPTY : YAML_KIND_SCALAR;
+        node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+        node->text = strdup(value);
+        return node->text ? 0 : -ENOMEM;
+}
+
+static void refuse_tricks(Builder *b, const yaml_event_t *event) {
+        const yaml_char_t *anchor = NULL, *tag = NULL;
+
+        if (event->type == YAML_SCALAR_EVENT) {
+                anchor = event->data.scalar.anchor;
+                tag = event->data.scalar.tag;
+        } else if (event->type == YAML_SEQUENCE_START_EVENT) {
+                anchor = event->data.sequence_start.anchor;
+                tag = event->data.sequence_start.tag;
+        } else if (event->type == YAML_MAPPING_START_EVENT) {
+                anchor = event->data.mapping_start.anchor;
+                tag = event->data.mapping_start.tag;
+        } else if (event->type == YAML_ALIAS_EVENT)
+                REFUSE_EVENT(b, event,
+                             "an alias (`*`), expected the value itself; put a glob that begins "
+                             "with * in quotes");
+        if (anchor)
+                REFUSE_EVENT(b, event,
+                             "an anchor (`&`), expected the value alone; write it out wherever it "
+                             "is needed");
+        if (tag)
+                REFUSE_EVENT(b, event, "a tag (`!`), expected the value alone");
+}
+
+static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node);
+
+static int build_children(Builder *b, yaml_event_type_t end, unsigned depth, YamlNode *node) {
+        for (;;) {
+                _cleanup_(yaml_event_delete) yaml_event_t event = { 0 };
+                int r;
+
+                r = next_event(b, &event);
+                if (r < 0 || event.type == end)
+                        return r;
+                if (ARRAY_RESERVE(node->children, node->allocated, node->n_children + 1) < 0)
+                        return -ENOMEM;
+                r = build_node(b, &event, depth, &node->children[node->n_children++]);
+                if (r < 0)
+                        return r;
+        }
+}
+
+/* Recursion is bounded by YAML_DEPTH_MAX. */
+static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node) {
+        node->line = (uint32_t)event->start_mark.line + 1;
+        node->column = (uint32_t)event->start_mark.column + 1;
+        if (depth > YAML_DEPTH_MAX) {
+                REFUSE_EVENT(b, event, "nested too deep, expected at most %u levels",
+                             YAML_DEPTH_MAX);
+                return -EINVAL;
+        }
+        if (++b->n_nodes > YAML_NODES_MAX) {
+                REFUSE_EVENT(b, event, "too much in one file, expected at most %u values",
+                             YAML_NODES_MAX);
+                return -EINVAL;
+        }
+        refuse_tricks(b, event);
+        switch (event->type) {
+        case YAML_SCALAR_EVENT:
+                return build_scalar(b, event, node);
+        case YAML_SEQUENCE_START_EVENT:
+                node->kind = YAML_KIND_LIST;
+                return build_children(b, YAML_SEQUENCE_END_EVENT, depth + 1, node);
+        case YAML_MAPPING_START_EVENT:
+                node->kind = YAML_KIND_MAPPING;
+                return build_children(b, YAML_MAPPING_END_EVENT, depth + 1, node);
+        default:
+                return 0; /* an alias, which was refused above */
+        }
+}
+
+static int build_document(Builder *b, YamlNode *root) {
+        bool seen = false;
+
+        for (;;) {
+                _cleanup_(yaml_event_delete) yaml_event_t event = { 0 };
+                int r;
+
+                r = next_event(b, &event);
+                if (r < 0 || event.type == YAML_STREAM_END_EVENT)
+                        return r;
+                if (event.type == YAML_STREAM_START_EVENT || event.type == YAML_DOCUMENT_END_EVENT)
+                        continue;
+                if (event.type == YAML_DOCUMENT_START_EVENT) {
+                        if (seen) {
+                                REFUSE_EVENT(b, &event,
+                                             "a second document, expected one document in a file");
+                                return -EINVAL;
+                        }
+                        seen = true;
+                        continue;
+                }
+                r = build_node(b, &event, 1, root);
+                if (r < 0)
+                        return r;
+        }
+}
+
+int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors) {
+        _cleanup_yaml_node_ YamlNode root = { .line = 1, .column = 1 };
+        Builder b = { .file = file, .errors = errors };
+        int r;
+
+        if (!yaml_parser_initialize(&b.parser))
+                return -ENOMEM;
+        yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
+        yaml_parser_set_input_string(&b.parser, (const unsigned char *)file->text, file->size);
+        r = build_document(&b, &root);
+        yaml_parser_delete(&b.parser);
+        if (r == 0 && b.refused)
+                r = -EINVAL;
+        if (r < 0)
+                return r;
+        *ret = root;
+        root = (YamlNode){ 0 };
+        return 0;
+}

@@ -1,0 +1,182 @@
+/* Single values: what is taken, what is refused and for which reason. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/config/policy-value.h"
+
+typedef struct Case {
+        const char *text;
+        const char *reason; /* NULL: no more than the message of the type */
+} Case;
+
+static const PolicyKey interval = { .type = POLICY_KEY_DURATION,
+                                    .min = 1000000,
+                                    .max = UINT64_C(3600000000) };
+
+static void assert_string_taken(PolicyKeyType type, const char *text) {
+        _cleanup_free_ char *value = NULL;
+        const PolicyKey key = { .type = type };
+        const char *reason;
+
+        assert_int_equal(policy_value_parse(&key, text, &value, &reason), 0);
+        assert_string_equal(value, text);
+}
+
+static void assert_refused(const PolicyKey *key, const Case *cases, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                uint64_t value = 7, *target = &value;
+                const char *reason;
+
+                assert_int_equal(policy_value_parse(key, cases[i].text, target, &reason), -EINVAL);
+                assert_int_equal(value, 7);
+                if (cases[i].reason)
+                        assert_string_equal(reason, cases[i].reason);
+                else
+                        assert_null(reason);
+        }
+}
+
+static void test_exe(void **state) {
+        static const Case cases[] = {
+                { "", "it is empty" },
+                { "a\nb", "it holds a control character" },
+                { "bin/x", "a relative path" },
+                { "./x", "a relative path" },
+                { "tidb-*", "a glob has to be an absolute path" },
+                { "/", "it names a folder" },
+                { "/opt/", "it names a folder" },
+                { "/opt//x", "the kernel tells paths without //, /./ and /../" },
+                { "/opt/../x", "the kernel tells paths without //, /./ and /../" },
+                { "/opt/[x", "a [ is not closed" },
+                { "/opt/x\\", "it ends with a backslash" },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_EXE };
+
+        (void)state;
+        assert_string_taken(POLICY_KEY_EXE, "tidb-server");
+        assert_string_taken(POLICY_KEY_EXE, "/opt/*/bin/t[!]a-k]kv-server");
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
+static void test_unit(void **state) {
+        static const Case cases[] = {
+                { "", "it is empty" },
+                { "tidb-4000", "it does not end with .service or .scope" },
+                { ".service", "it does not end with .service or .scope" },
+                { "system.slice", "it does not end with .service or .scope" },
+                { "a b.service", "a unit name holds no spaces, slashes or control characters" },
+                { "a/b.service", "a unit name holds no spaces, slashes or control characters" },
+                { "a[b.service", "a [ is not closed" },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_UNIT };
+
+        (void)state;
+        assert_string_taken(POLICY_KEY_UNIT, "tidb-*.service");
+        assert_string_taken(POLICY_KEY_UNIT, "tidb@4000.service");
+        assert_string_taken(POLICY_KEY_UNIT, "x.scope");
+        assert_string_taken(POLICY_KEY_UNIT, "tidb-*");
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
+static void test_user_and_name(void **state) {
+        static const Case users[] = { { "", "it is empty" },
+                                      { "a b", "not the name of a user" },
+                                      { "a:b", "not the name of a user" },
+                                      { "ti*", "not the name of a user" },
+                                      { "-1", "not the name of a user" } };
+        static const Case names[] = {
+                { "", "it is empty" },
+                { "a/b", "a character that is not allowed" },
+                { "\xc3\xa9", "a character that is not allowed" },
+                { "a23456789012345678901234567890123456789012345678901234567890123456",
+                  "it is too long" },
+        };
+        const PolicyKey user = { .type = POLICY_KEY_USER }, name = { .type = POLICY_KEY_NAME };
+
+        (void)state;
+        assert_string_taken(POLICY_KEY_USER, "tidb");
+        assert_string_taken(POLICY_KEY_USER, "1000");
+        assert_string_taken(POLICY_KEY_NAME, "Tidb_1.x-2");
+        assert_string_taken(POLICY_KEY_NAME,
+                            "a234567890123456789012345678901234567890123456789012345678901234");
+        assert_refused(&user, users, ELEMENTSOF(users));
+        assert_refused(&name, names, ELEMENTSOF(names));
+}
+
+static void test_rate(void **state) {
+        static const Case cases[] = {
+                { "256MiB", "without /s" },
+                { "256/s", "without a unit" },
+                { "0MiB/s", NULL },
+                { "0.0001B/s", NULL },
+                { "256 MiB/s", NULL },
+                { "-1MiB/s", NULL },
+                { "20000000TiB/s", "it is too large" },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_RATE };
+        const char *reason;
+        uint64_t value;
+
+        (void)state;
+        assert_int_equal(policy_value_parse(&key, "1B/s", &value, &reason), 0);
+        assert_int_equal(value, 1);
+        assert_int_equal(policy_value_parse(&key, "100MB/s", &value, &reason), 0);
+        assert_int_equal(value, 100000000);
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
+static void test_interval(void **state) {
+        static const Case cases[] = {
+                { "10", "without a unit" },
+                { "999ms", "it is too short" },
+                { "0s", "it is too short" },
+                { "3601s", "it is too long" },
+                { "99999999999999999999h", "it is too long" },
+                { "10 s", NULL },
+                { "", "it is empty" },
+        };
+        const char *reason;
+        uint64_t value;
+
+        (void)state;
+        assert_int_equal(policy_value_parse(&interval, "1000ms", &value, &reason), 0);
+        assert_int_equal(value, 1000000);
+        assert_int_equal(policy_value_parse(&interval, "1h", &value, &reason), 0);
+        assert_int_equal(value, UINT64_C(3600000000));
+        assert_refused(&interval, cases, ELEMENTSOF(cases));
+}
+
+static void test_nodes_beyond_any_machine(void **state) {
+        static const Case cases[] = {
+                { "8192", "no machine has a node of that number" },
+                { "", "it is empty" },
+                { "0x1", NULL },
+                { "1,", NULL },
+                { "0, 4", NULL },
+                { "3-1", NULL },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_NODES };
+
+        (void)state;
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_exe),
+                cmocka_unit_test(test_unit),
+                cmocka_unit_test(test_user_and_name),
+                cmocka_unit_test(test_rate),
+                cmocka_unit_test(test_interval),
+                cmocka_unit_test(test_nodes_beyond_any_machine),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* Policy folders on a real file system: which files are read, and what is refused. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/sys/policy-dir.h"
+
+/* The test works inside a scratch folder, so that paths in messages are short and known. */
+static const char *const dirs[] = { "usr", "etc", "run" };
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+        (void)st;
+        (void)type;
+        (void)ftw;
+        return remove(path);
+}
+
+static int setup(void **state) {
+        static char path[] = "/tmp/test-policy-dir.XXXXXX";
+
+        strcpy(path + strlen(path) - 6, "XXXXXX");
+        *state = mkdtemp(path);
+        (void)umask(022);
+        return *state && chdir(path) == 0 && mkdir("usr", 0755) == 0 && mkdir("etc", 0755) == 0
+                       ? 0
+                       : -1;
+}
+
+static int teardown(void **state) {
+        return chdir("/") < 0 ? -1 : nftw(*state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void write_file(const char *path, const char *text) {
+        _cleanup_fclose_ FILE *file = fopen(path, "we");
+
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+}
+
+static void assert_files(const char *const *expected) {
+        _cleanup_source_file_list_ SourceFileList list = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+        int r = policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors);
+        size_t n = 0;
+
+        if (errors.n_messages > 0)
+                fail_msg("%s", errors.messages[0]);
+        assert_int_equal(r, 0);
+        for (; expected[n]; n++) {
+                assert_true(n < list.n_files);
+                assert_string_equal(list.files[n].path, expected[n]);
+                assert_string_equal(list.files[n].name, strchr(expected[n], '/') + 1);
+        }
+        assert_int_equal(list.n_files, n);
+}
+
+/* The list is filled before, so that one that was touched shows. */
+static void assert_refused(const char *expected) {
+        SourceFileList list = { .n_files = 7 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+
+        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors), -EINVAL);
+        assert_int_equal(list.n_files, 7);
+        assert_null(list.files);
+        assert_int_equal(errors.n_messages, 1);
+        assert_string_equal(errors.messages[0], expected);
+}
+
+static void test_precedence_and_order(void **state) {
+        _cleanup_source_file_list_ SourceFileList list = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+
+        (void)state;
+        write_file("usr/90-z.yaml", "usr z");
+        write_file("usr/50-m.yaml", "usr m");
+        write_file("etc/50-m.yaml", "etc m");
+        write_file("etc/10-a.yaml", "");
+        write_file("etc/50-m.yml", "");
+        write_file("etc/.hidden.yaml", "");
+        write_file("etc/.yaml", "");
+        assert_files(
+                (const char *const[]){ "etc/10-a.yaml", "etc/50-m.yaml", "usr/90-z.yaml", NULL });
+        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors), 0);
+        assert_string_equal(list.files[1].text, "etc m");
+        assert_int_equal(list.files[1].size, 5);
+        assert_int_equal(list.files[0].size, 0);
+}
+
+static void test_mask(void **state) {
+        (void)state;
+        write_file("usr/a.yaml", "");
+        write_file("usr/b.yaml", "");
+        assert_int_equal(symlink("/dev/null", "etc/a.yaml"), 0);
+        assert_files((const char *const[]){ "usr/b.yaml", NULL });
+        /* A later folder brings it back. */
+        assert_int_equal(mkdir("run", 0755), 0);
+        write_file("run/a.yaml", "");
+        assert_files((const char *const[]){ "run/a.yaml", "usr/b.yaml", NULL });
+}
+
+static void test_hidden_file_is_not_judged(void **state) {
+        (void)state;
+        write_file("usr/a.yaml", "");
+        assert_int_equal(chmod("usr/a.yaml", 0666), 0);
+        write_file("etc/a.yaml", "");
+        assert_files((const char *const[]){ "etc/a.yaml", NULL });
+}
+
+static void test_links_inside(void **state) {
+        (void)state;
+        write_file("usr/a.yaml", "");
+        assert_int_equal(symlink("a.yaml", "usr/b.yaml"), 0);
+        assert_int_equal(symlink("usr/a.yaml", "etc/c.yaml"), 0); /* the name as configured */
+        assert_files((const char *const[]){ "usr/a.yaml", "usr/b.yaml", "etc/c.yaml", NULL });
+}
+
+static void test_links_outside(void **state) {
+        (void)state;
+        write_file("outside.yaml", "");
+        assert_int_equal(symlink("../outside.yaml", "etc/a.yaml"), 0);
+        assert_refused(
+                "etc/a.yaml: a link to ../outside.yaml, expected a file, or a link to a file "
+                "in a policy folder or to /dev/null; put a copy in its place");
+        assert_int_equal(unlink("etc/a.yaml"), 0);
+        /* A chain is not followed: its last step could lead anywhere. */
+        assert_int_equal(symlink("../outside.yaml", "etc/hop"), 0);
+        assert_int_equal(symlink("hop", "etc/a.yaml"), 0);
+        assert_refused(
+                "etc/a.yaml: a link to hop, expected a file, or a link to a file in a policy "
+                "folder or to /dev/null; put a copy in its place");
+        assert_int_equal(unlink("etc/a.yaml"), 0);
+        assert_int_equal(symlink("usr/../outside.yaml", "etc/a.yaml"), 0);
+        assert_refused("etc/a.yaml: a link to usr/../outside.yaml, expected a file, or a link to a "
+                       "file in a policy folder or to /dev/null; put a copy in its place");
+}
+
+static void test_link_to_writable_file(void **state) {
+        (void)state;
+        write_file("etc/target", "");
+        assert_int_equal(chmod("etc/target", 0646), 0);
+        assert_int_equal(symlink("target", "etc/a.yaml"), 0);
+        assert_refused("etc/a.yaml: others than its owner can write it (mode 0646), expected mode "
+                       "0644; mend it with `chmod go-w etc/a.yaml`");
+}
+
+static void test_writable(void **state) {
+        (void)state;
+        write_file("etc/a.yaml", "");
+        assert_int_equal(chmod("etc/a.yaml", 0664), 0);
+        assert_refused("etc/a.yaml: others than its owner can write it (mode 0664), expected mode "
+                       "0644; mend it with `chmod go-w etc/a.yaml`");
+        assert_int_equal(chmod("etc/a.yaml", 0644), 0);
+        assert_int_equal(chmod("etc", 01777), 0);
+        assert_refused("etc: others than its owner can write it (mode 1777), expected mode 0755; "
+                       "mend it with `chmod go-w etc`");
+}
+
+static void test_foreign_owner(void **state) {
+        (void)state;
+        if (geteuid() != 0)
+                skip();
+        write_file("etc/a.yaml", "");
+        assert_int_equal(chown("etc/a.yaml", 12345, 0), 0);
+        assert_refused("etc/a.yaml: belongs to user 12345, expected root; mend it with `chown root "
+                       "etc/a.yaml`");
+        assert_int_equal(chown("etc/a.yaml", 0, 0), 0);
+        assert_int_equal(chown("etc", 12345, 0), 0);
+        assert_refused("etc: belongs to user 12345, expected root; mend it with `chown root etc`");
+}
+
+static void test_size(void **state) {
+        (void)state;
+        write_file("etc/a.yaml", "");
+        assert_int_equal(truncate("etc/a.yaml", SOURCE_FILE_MAX_BYTES), 0);
+        assert_files((const char *const[]){ "etc/a.yaml", NULL });
+        assert_int_equal(truncate("etc/a.yaml", SOURCE_FILE_MAX_BYTES + 1), 0);
+        assert_refused(
+                "etc/a.yaml: larger than 1048576 bytes, expected at most that; split it into "
+                "several files");
+}
+
+/* A FIFO would hold up a reader that waits for a writer. */
+static void test_not_regular(void **state) {
+        (void)state;
+        assert_int_equal(mkfifo("etc/a.yaml", 0600), 0);
+        assert_refused("etc/a.yaml: not a regular file, expected one; remove it or rename it so "
+                       "that it does not end with .yaml");
+        assert_int_equal(unlink("etc/a.yaml"), 0);
+        assert_int_equal(mkdir("etc/a.yaml", 0755), 0);
+        assert_refused("etc/a.yaml: not a regular file, expected one; remove it or rename it so "
+                       "that it does not end with .yaml");
+}
+
+static void test_socket(void **state) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "etc/a.yaml" };
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        (void)state;
+        assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        assert_refused("etc/a.yaml: cannot be read: No such device or address, expected a regular "
+                       "file");
+}
+
+static void test_folder_is_none(void **state) {
+        (void)state;
+        write_file("run", "");
+        assert_refused("run: not a folder, expected a folder of policy files and not a link; put a "
+                       "folder in its place");
+        assert_int_equal(unlink("run"), 0);
+        assert_int_equal(symlink("etc", "run"), 0);
+        assert_refused("run: not a folder, expected a folder of policy files and not a link; put a "
+                       "folder in its place");
+}
+
+static void test_all_refusals_are_told(void **state) {
+        _cleanup_source_file_list_ SourceFileList list = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+
+        (void)state;
+        assert_int_equal(mkfifo("etc/a.yaml", 0600), 0);
+        assert_int_equal(mkfifo("etc/b.yaml", 0600), 0);
+        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors), -EINVAL);
+        assert_int_equal(errors.n_messages, 2);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        const struct CMUnitTest tests[] = {
+                TEST(test_precedence_and_order),
+                TEST(test_mask),
+                TEST(test_hidden_file_is_not_judged),
+                TEST(test_links_inside),
+                TEST(test_links_outside),
+                TEST(test_link_to_writable_file),
+                TEST(test_writable),
+                TEST(test_foreign_owner),
+                TEST(test_size),
+                TEST(test_not_regular),
+                TEST(test_socket),
+                TEST(test_folder_is_none),
+                TEST(test_all_refusals_are_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
