@@ -1,0 +1,144 @@
+/* Life of instances and of the processes in them. */
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/instance.h"
+
+static bool has_service(const Process *process) {
+        size_t n = process->unit ? strlen(process->unit) : 0;
+
+        /* A user's manager is one service that holds many programs: each stands for itself. */
+        return n > 8 && strcmp(process->unit + n - 8, ".service") == 0 &&
+               strncmp(process->unit, "user@", 5) != 0;
+}
+
+static char *make_name(const Process *process) {
+        const char *slash = strrchr(process->exe, '/');
+        char *name;
+
+        if (has_service(process))
+                return strndup(process->unit, strlen(process->unit) - strlen(".service"));
+        if (asprintf(&name, "%s:%d", slash ? slash + 1 : process->exe, process->id.pid) < 0)
+                return NULL;
+        return name;
+}
+
+int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_t now_usec,
+                 Instance **ret) {
+        Instance *i = calloc(1, sizeof(*i));
+
+        if (!i)
+                return -ENOMEM;
+        i->manager = manager;
+        i->mover = MOVER_NONE;
+        i->state = "waiting";
+        i->step.reason = "";
+        i->bind_seconds = i->remote_ratio = NAN;
+        i->first_seen_usec = i->due_usec = now_usec;
+        i->name = make_name(first);
+        i->unit = first->unit ? strdup(first->unit) : NULL;
+        i->exe = strdup(first->exe);
+        i->by_node = calloc(n_nodes, sizeof(NodeMemory));
+        if (!i->name || (first->unit && !i->unit) || !i->exe || !i->by_node) {
+                instance_free(i);
+                return -ENOMEM;
+        }
+        *ret = i;
+        return 0;
+}
+
+Instance *instance_free(Instance *instance) {
+        if (!instance)
+                return NULL;
+        mover_end(&instance->mover);
+        sd_bus_slot_unref(instance->call);
+        for (size_t i = 0; i < instance->n_processes; i++) {
+                process_done(&instance->processes[i]);
+                proc_close(&instance->handles[i]);
+        }
+        free(instance->processes);
+        free(instance->handles);
+        free(instance->name);
+        free(instance->unit);
+        free(instance->exe);
+        free(instance->by_node);
+        free(instance->failure);
+        free(instance);
+        return NULL;
+}
+
+bool instance_owns(const Instance *instance, const Process *process) {
+        if (has_service(process))
+                return instance->unit && strcmp(instance->unit, process->unit) == 0;
+        return instance_find(instance, process->id.pid) >= 0;
+}
+
+/* The mover borrows a handle from the array that is about to change. */
+static void end_pass(Instance *instance) {
+        mover_end(&instance->mover);
+        instance->moving = false;
+}
+
+int instance_add_process(Instance *instance, Process *process, ProcHandle *handle) {
+        size_t i = instance->n_processes;
+
+        end_pass(instance);
+        if (ARRAY_RESERVE(instance->processes, instance->processes_allocated, i + 1) < 0 ||
+            ARRAY_RESERVE(instance->handles, instance->handles_allocated, i + 1) < 0)
+                return -ENOMEM;
+        for (; i > 0 && instance->processes[i - 1].id.pid > process->id.pid; i--) {
+                instance->processes[i] = instance->processes[i - 1];
+                instance->handles[i] = instance->handles[i - 1];
+        }
+        instance->processes[i] = *process;
+        instance->handles[i] = *handle;
+        instance->n_processes++;
+        *process = (Process){ 0 };
+        *handle = PROC_HANDLE_NONE;
+        return 0;
+}
+
+ssize_t instance_find(const Instance *instance, pid_t pid) {
+        for (size_t i = 0; i < instance->n_processes; i++)
+                if (instance->processes[i].id.pid == pid)
+                        return (ssize_t)i;
+        return -1;
+}
+
+void instance_remove_process(Instance *instance, size_t index) {
+        end_pass(instance);
+        process_done(&instance->processes[index]);
+        proc_close(&instance->handles[index]);
+        instance->n_processes--;
+        for (size_t i = index; i < instance->n_processes; i++) {
+                instance->processes[i] = instance->processes[i + 1];
+                instance->handles[i] = instance->handles[i + 1];
+        }
+}
+
+void instance_remove_dead(Instance *instance) {
+        for (size_t i = instance->n_processes; i > 0; i--)
+                if (!proc_is_alive(&instance->handles[i - 1]))
+                        instance_remove_process(instance, i - 1);
+}
+
+void instance_restart(Instance *instance, uint64_t now_usec) {
+        end_pass(instance);
+        instance->progress = (Progress){ 0 };
+        instance->due_usec = now_usec;
+}
+
+void instance_set_failure(Instance *instance, const char *format, ...) {
+        va_list args;
+
+        free(instance->failure);
+        instance->failure = NULL;
+        if (!format)
+                return;
+        va_start(args, format);
+        if (vasprintf(&instance->failure, format, args) < 0)
+                instance->failure = NULL;
+        va_end(args);
+}

@@ -1,0 +1,111 @@
+/* Loading of policies at the start and on SIGHUP. */
+#include <string.h>
+
+#include "tidbnumad/config/policy-load.h"
+#include "tidbnumad/daemon/load.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/policy-dir.h"
+#include "tidbnumad/sys/users.h"
+
+/* The config layer is pure: who a user name is, only the system knows. */
+static void look_up_users(PolicySet *set, Diagnostics *warnings) {
+        for (size_t i = 0; i < set->n_policies; i++) {
+                Policy *policy = &set->policies[i];
+                PolicyMatch *match = &policy->match;
+
+                if (!match->user)
+                        continue;
+                match->uid_known = user_to_uid(match->user, &match->uid) == 0;
+                if (!match->uid_known)
+                        diagnostics_addf(warnings,
+                                         "%s:%u: user '%s' of policy '%s' does not exist on this "
+                                         "host, so the policy matches nothing",
+                                         policy->file, policy->line, match->user, policy->name);
+        }
+}
+
+static int read_policies(Manager *m, PolicySet *ret) {
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        int r;
+
+        diagnostics_done(&m->policy_errors);
+        diagnostics_done(&m->policy_warnings);
+        r = policy_dir_read(m->args->policy_dirs, m->args->n_policy_dirs, &files,
+                            &m->policy_errors);
+        if (r < 0)
+                return r;
+        r = policy_set_parse(&files, &m->topology, ret, &m->policy_errors, &m->policy_warnings);
+        if (r < 0)
+                return r;
+        look_up_users(ret, &m->policy_warnings);
+        return 0;
+}
+
+/* Counters go with a policy's name, so that a reload does not set them back. */
+static int carry_counters(const Manager *m, const PolicySet *fresh, PolicyCounters **ret) {
+        PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
+
+        if (!counters)
+                return -ENOMEM;
+        for (size_t i = 0; i < fresh->n_policies; i++)
+                for (size_t j = 0; j < m->policies.n_policies; j++)
+                        if (strcmp(fresh->policies[i].name, m->policies.policies[j].name) == 0)
+                                counters[i] = m->policy_counters[j];
+        *ret = counters;
+        return 0;
+}
+
+static void say_refused(Manager *m) {
+        static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
+
+        for (size_t i = 0; i < m->policy_errors.n_messages; i++)
+                journal_log(&m->journal, LOG_ERR, &fields, "%s", m->policy_errors.messages[i]);
+        journal_log(&m->journal, LOG_NOTICE, NULL,
+                    "The policy files were refused as a whole; the %zu policies loaded before "
+                    "stay in force. Correct the files and reload: systemctl reload tidbnumad",
+                    m->policies.n_policies);
+}
+
+static void say_loaded(const Manager *m) {
+        static const JournalFields fields = { .message_id = JOURNAL_POLICY_LOADED };
+
+        for (size_t i = 0; i < m->policy_warnings.n_messages; i++)
+                journal_log(&m->journal, LOG_WARNING, NULL, "%s", m->policy_warnings.messages[i]);
+        if (m->policies.n_policies == 0)
+                journal_log(&m->journal, LOG_INFO, &fields,
+                            "No policy is there; nothing will be changed. Write one to %s",
+                            m->args->policy_dirs[m->args->n_policy_dirs > 1 ? 1 : 0]);
+        else
+                journal_log(&m->journal, LOG_INFO, &fields, "%zu policies are in force%s",
+                            m->policies.n_policies,
+                            m->policies.mode == ENFORCEMENT_OBSERVE
+                                    ? " (enforcement.mode: observe: nothing will be changed)"
+                                    : "");
+}
+
+int load_policies(Manager *m) {
+        _cleanup_policy_set_ PolicySet fresh = { 0 };
+        PolicyCounters *counters = NULL;
+        int r;
+
+        policy_set_init(&fresh);
+        m->policy_load_seconds = clock_realtime_seconds();
+        r = read_policies(m, &fresh);
+        m->policy_load_success = r >= 0;
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0) {
+                say_refused(m);
+                return 0;
+        }
+        r = carry_counters(m, &fresh, &counters);
+        if (r < 0)
+                return r;
+        free(m->policy_counters);
+        m->policy_counters = counters;
+        policy_set_done(&m->policies);
+        m->policies = fresh;
+        fresh = (PolicySet){ 0 };
+        say_loaded(m);
+        return 0;
+}

@@ -1,0 +1,373 @@
+/* One look at an instance: observe, decide, act. */
+#include <math.h>
+#include <string.h>
+
+#include "tidbnumad/daemon/look.h"
+#include "tidbnumad/daemon/move.h"
+#include "tidbnumad/observe/binding-load.h"
+#include "tidbnumad/plan/placement.h"
+#include "tidbnumad/sample/residency.h"
+#include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/clock.h"
+
+/* systemd answers before it has written the cgroup files: so long a property may take to show. */
+#define EFFECT_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
+#define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
+#define SETTLE_USEC (UINT64_C(1000) * 1000)
+
+/* How long what came to an end is left so, unless so much more lies outside. */
+#define REST_USEC (UINT64_C(60) * 1000 * 1000)
+#define REST_GROWTH_BYTES (UINT64_C(16) << 20)
+
+#define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
+
+static const char *state_of(StepKind kind) {
+        switch (kind) {
+        case STEP_WATCH:
+                return "watched";
+        case STEP_REFUSE:
+                return "refused";
+        case STEP_SET_CPUS:
+                return "binding";
+        case STEP_WIDEN:
+        case STEP_NARROW:
+                return "narrowing";
+        case STEP_PULL:
+        case STEP_SWEEP:
+                return "moving";
+        case STEP_SETTLE:
+                return "settling";
+        case STEP_DONE:
+                return "bound";
+        case STEP_PARTLY:
+                return "partly";
+        }
+        return "waiting";
+}
+
+static bool is_final(StepKind kind) {
+        return kind == STEP_WATCH || kind == STEP_REFUSE || kind == STEP_DONE ||
+               kind == STEP_PARTLY;
+}
+
+static void say_final(const Instance *i) {
+        const JournalFields fields = {
+                .instance = i->name,
+                .policy = i->policy->name,
+                .message_id = i->step.kind == STEP_DONE     ? JOURNAL_BOUND
+                              : i->step.kind == STEP_REFUSE ? JOURNAL_REFUSED
+                                                            : JOURNAL_PARTLY,
+        };
+        char nodes[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX];
+
+        (void)id_set_render_list(&i->placement.nodes, nodes, sizeof(nodes));
+        (void)id_set_render_list(&i->placement.cpus, cpus, sizeof(cpus));
+        if (i->step.kind == STEP_DONE)
+                journal_log(&i->manager->journal, LOG_INFO, &fields,
+                            "%s is bound to node %s (CPUs %s, memory: %s); %.1f MiB were moved in "
+                            "%.1f s",
+                            i->name, nodes, cpus, memory_mode_to_string(i->placement.memory),
+                            (double)i->migrated_bytes / (1 << 20), i->bind_seconds);
+        else if (i->step.kind != STEP_WATCH)
+                journal_log(
+                        &i->manager->journal, LOG_WARNING, &fields, "%s %s node %s: %s", i->name,
+                        i->step.kind == STEP_REFUSE ? "is not bound to" : "is only partly bound to",
+                        nodes, i->step.reason);
+}
+
+static void finish(Instance *i) {
+        bool news = i->step.kind != i->said.kind || !i->said.reason ||
+                    strcmp(i->step.reason, i->said.reason) != 0;
+
+        instance_set_failure(i, NULL);
+        i->rest_until_usec = clock_monotonic_usec() + REST_USEC;
+        i->rest_outside_bytes = i->outside_bytes;
+        if (news)
+                say_final(i);
+        i->said = i->step;
+}
+
+/* A pass walks through the whole process: not for a few pages that went astray, and not again and
+ * again for pages that do not move. */
+static bool rests(const Instance *i, StepKind next, uint64_t now_usec) {
+        return is_final(i->step.kind) &&
+               (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
+               now_usec < i->rest_until_usec &&
+               i->outside_bytes < i->rest_outside_bytes + REST_GROWTH_BYTES;
+}
+
+static void decide(Instance *i, Step step) {
+        bool changed = step.kind != i->step.kind || strcmp(step.reason, i->step.reason) != 0 ||
+                       strcmp(i->state, state_of(step.kind)) != 0;
+
+        i->step = step;
+        i->state = state_of(step.kind);
+        if (!changed)
+                return;
+        if (step.kind == STEP_DONE && isnan(i->bind_seconds))
+                i->bind_seconds = (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
+        if (is_final(step.kind))
+                finish(i);
+        manager_publish_soon(i->manager);
+}
+
+static void choose_placement(Instance *i) {
+        Placement p = placement_build(&i->manager->topology, i->policy, i->unit);
+
+        if (!id_set_equal(&p.nodes, &i->placement.nodes) || p.memory != i->placement.memory) {
+                mover_end(&i->mover);
+                i->moving = false;
+                i->progress = (Progress){ 0 };
+        }
+        i->placement = p;
+}
+
+static void sample(Instance *i, int cgroup_fd) {
+        const Topology *topology = &i->manager->topology;
+        const NodeSet *nodes =
+                id_set_is_empty(&i->placement.nodes) ? &i->binding.last_nodes : &i->placement.nodes;
+
+        /* A session's or a supervisor's numbers are not the instance's. */
+        i->memory_known = cgroup_fd >= 0 && i->binding.alone &&
+                          residency_read(topology, cgroup_fd, i->by_node) == 0;
+        i->outside_bytes = i->memory_known ? residency_outside(topology, i->by_node, nodes) : 0;
+        i->remote_ratio = i->memory_known ? residency_ratio(topology, i->by_node, nodes) : NAN;
+}
+
+/* -ESRCH: it has ended. */
+static int observe(Instance *i) {
+        Manager *m = i->manager;
+        _cleanup_close_ int cgroup_fd = -EBADF;
+        int r;
+
+        choose_placement(i);
+        if (i->unit) {
+                r = cgroup_open(&m->sysroot, i->processes[0].cgroup, &cgroup_fd);
+                if (r < 0 && m->sysroot.live)
+                        return r;
+        }
+        r = binding_load(&m->topology, &m->sysroot, i->handles, i->n_processes, cgroup_fd,
+                         &i->placement.cpus, &i->binding);
+        if (r < 0)
+                return r;
+        i->binding_known = true;
+        sample(i, cgroup_fd);
+        return 0;
+}
+
+static bool fits(const Instance *i) {
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        size_t n_rooms;
+
+        /* When the room cannot be read, nothing is moved into it. */
+        return i->memory_known && move_rooms(i, &rooms, &n_rooms) == 0 &&
+               fit_check(rooms, n_rooms, i->outside_bytes, NULL);
+}
+
+static Step plan(const Instance *i) {
+        const Manager *m = i->manager;
+        const char *cannot = backend_refuses(&m->backend, i->unit);
+        StepInput in = {
+                .placement = &i->placement,
+                .binding = &i->binding,
+                .all_nodes = topology_nodes(&m->topology),
+                /* A dry run plans as if it could. */
+                .can_enforce = !cannot || !m->sysroot.live,
+                .cannot = cannot,
+                .memory_known = i->memory_known,
+                .outside_bytes = i->outside_bytes,
+                .fits = fits(i),
+                .we_narrowed = i->we_narrowed,
+                .cpu_writes = i->progress.cpu_writes,
+                .mem_writes = i->progress.mem_writes,
+                .passes = i->progress.passes,
+                .pass_found_bytes = i->progress.pass_found_bytes,
+                .pass_moved_bytes = i->progress.pass_moved_bytes,
+                .sweeps = i->progress.sweeps,
+                .settles = i->progress.settles,
+        };
+
+        return step_next(&in);
+}
+
+static uint64_t backoff_usec(unsigned failures) {
+        uint64_t usec = UINT64_C(1000000) << (failures < 5 ? failures : 5);
+
+        return usec < BACKOFF_MAX_USEC ? usec : BACKOFF_MAX_USEC;
+}
+
+static void call_failed(Instance *i, int error, const char *message) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+
+        instance_set_failure(i, "systemd did not set the property: %s%s%s; trying again",
+                             strerror(-error), *message ? ": " : "", message);
+        if (i->progress.call_failures == 0)
+                journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s", i->name,
+                            i->failure ? i->failure : strerror(-error));
+        i->due_usec = clock_monotonic_usec() + backoff_usec(i->progress.call_failures++);
+        i->bind_failures++;
+        i->manager->policy_counters[i->policy_index].bind_failures++;
+        i->effect_deadline_usec = 0;
+        manager_publish_soon(i->manager);
+}
+
+static void call_answered(Instance *i, uint64_t now_usec) {
+        Progress *p = &i->progress;
+
+        p->call_failures = 0;
+        i->due_usec = now_usec;
+        i->effect_deadline_usec = now_usec + EFFECT_TIMEOUT_USEC;
+        if (i->call_kind == STEP_SET_CPUS) {
+                p->cpu_writes++;
+                return;
+        }
+        p->mem_writes++;
+        i->we_narrowed |= i->call_kind == STEP_NARROW;
+        /* What passes did before says nothing about what they will do now. */
+        p->passes = p->sweeps = p->settles = 0;
+}
+
+static void on_reply(int error, const char *message, void *userdata) {
+        Instance *i = userdata;
+        uint64_t now = clock_monotonic_usec();
+
+        i->call = sd_bus_slot_unref(i->call);
+        if (error < 0)
+                call_failed(i, error, message);
+        else
+                call_answered(i, now);
+        manager_schedule(i->manager);
+}
+
+static void call(Instance *i, const Step *step) {
+        Backend *backend = &i->manager->backend;
+        bool cpus = step->kind == STEP_SET_CPUS;
+        int r;
+
+        i->call_kind = step->kind;
+        i->bind_attempts++;
+        i->manager->policy_counters[i->policy_index].bind_attempts++;
+        i->due_usec = INSTANCE_NEVER;
+        r = cpus ? backend->ops->set_cpus(backend, i->unit, &i->placement.cpus, on_reply, i,
+                                          &i->call)
+                 : backend->ops->set_mems(backend, i->unit, &step->mems, on_reply, i, &i->call);
+        if (r < 0)
+                call_failed(i, r, "");
+}
+
+/* What a dry run would do next. */
+static void tell_plan(Instance *i, const Step *step) {
+        char list[ID_SET_LIST_MAX];
+
+        i->state = "planned";
+        i->due_usec = INSTANCE_NEVER;
+        switch (step->kind) {
+        case STEP_SET_CPUS:
+                (void)id_set_render_list(&i->placement.cpus, list, sizeof(list));
+                instance_set_failure(i, "would set AllowedCPUs=%s", list);
+                break;
+        case STEP_WIDEN:
+        case STEP_NARROW:
+                (void)id_set_render_list(&step->mems, list, sizeof(list));
+                instance_set_failure(i, "would set AllowedMemoryNodes=%s", list);
+                break;
+        default:
+                instance_set_failure(i, "would move %.1f MiB",
+                                     (double)i->outside_bytes / (1 << 20));
+        }
+        manager_publish_soon(i->manager);
+}
+
+static void act(Instance *i, const Step *step, uint64_t now_usec) {
+        if (is_final(step->kind)) {
+                i->due_usec = INSTANCE_NEVER; /* until an event or the next sample */
+                return;
+        }
+        if (!manager_enforces(i->manager)) {
+                tell_plan(i, step);
+                return;
+        }
+        switch (step->kind) {
+        case STEP_SET_CPUS:
+        case STEP_WIDEN:
+        case STEP_NARROW:
+                if (i->call_kind == step->kind && now_usec < i->effect_deadline_usec)
+                        i->due_usec = now_usec + EFFECT_POLL_USEC;
+                else
+                        call(i, step);
+                break;
+        case STEP_PULL:
+                move_begin(i, now_usec);
+                break;
+        case STEP_SWEEP:
+                move_sweep(i, now_usec);
+                break;
+        case STEP_SETTLE:
+                i->progress.settles++;
+                i->due_usec = now_usec + SETTLE_USEC;
+                break;
+        default:
+                break;
+        }
+}
+
+static void look(Instance *i, uint64_t now_usec) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+        Step step;
+        int r;
+
+        if (i->call) { /* its answer brings the next look */
+                i->due_usec = INSTANCE_NEVER;
+                return;
+        }
+        if (i->moving) {
+                move_slice(i, now_usec);
+                return;
+        }
+        i->due_usec = INSTANCE_NEVER;
+        r = observe(i);
+        if (r == -ESRCH)
+                return; /* its exit event, or the next scan, takes it away */
+        if (r < 0) {
+                instance_set_failure(i, "its state cannot be read: %s", strerror(-r));
+                journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s", i->name,
+                            i->failure ? i->failure : strerror(-r));
+                return;
+        }
+        step = plan(i);
+        journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+                    "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
+                    state_of(step.kind), i->binding.n_threads, i->binding.n_threads_off_cpus,
+                    (unsigned long long)i->outside_bytes, step.reason);
+        if (rests(i, step.kind, now_usec))
+                return;
+        decide(i, step);
+        act(i, &step, now_usec);
+}
+
+void look_at_due(Manager *m, uint64_t now_usec) {
+        for (size_t i = 0; i < m->n_instances; i++)
+                if (m->instances[i]->due_usec <= now_usec)
+                        look(m->instances[i], now_usec);
+}
+
+void look_at_all(Manager *m, uint64_t now_usec) {
+        for (size_t k = 0; k < m->n_instances; k++) {
+                Instance *i = m->instances[k];
+
+                /* What is under way goes on; what came to an end is looked at again from the start.
+                 */
+                if (i->call || i->due_usec != INSTANCE_NEVER)
+                        continue;
+                i->progress = (Progress){ 0 };
+                look(i, now_usec);
+        }
+        manager_publish_soon(m);
+}
+
+bool look_is_settled(const Manager *m) {
+        for (size_t i = 0; i < m->n_instances; i++)
+                if (m->instances[i]->call || m->instances[i]->due_usec != INSTANCE_NEVER)
+                        return false;
+        return true;
+}

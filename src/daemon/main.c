@@ -1,0 +1,87 @@
+/* tidbnumad: keeps database processes and their memory on their NUMA nodes. See tidbnumad(8). */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "config.h"
+#include "tidbnumad/daemon/look.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/publish.h"
+#include "tidbnumad/sys/clock.h"
+
+/* --once: instances that are still on their way after so long are reported as they are. */
+#define ONCE_TIMEOUT_USEC (UINT64_C(600) * 1000 * 1000)
+
+/* tidbnumad(8), EXIT STATUS. */
+enum { EXIT_NOT_BOUND = 3 };
+
+static bool all_bound(const Manager *m) {
+        for (size_t i = 0; i < m->n_instances; i++)
+                if (m->instances[i]->step.kind == STEP_REFUSE ||
+                    m->instances[i]->step.kind == STEP_PARTLY)
+                        return false;
+        return true;
+}
+
+static int run_once(Manager *m) {
+        const uint64_t end = clock_monotonic_usec() + ONCE_TIMEOUT_USEC;
+        int r;
+
+        while (!look_is_settled(m) && clock_monotonic_usec() < end) {
+                r = sd_event_run(m->event, 1000 * 1000);
+                if (r < 0)
+                        return r;
+        }
+        r = publish_now(m);
+        if (r < 0)
+                return r;
+        if (!m->policy_load_success)
+                return -EINVAL;
+        if (!manager_enforces(m))
+                return EXIT_SUCCESS;
+        return look_is_settled(m) && all_bound(m) ? EXIT_SUCCESS : EXIT_NOT_BOUND;
+}
+
+static int run_forever(Manager *m) {
+        int r;
+
+        (void)sd_event_set_watchdog(m->event, true);
+        (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes", m->policies.n_policies,
+                         m->topology.n_nodes);
+        journal_log(&m->journal, LOG_INFO, NULL,
+                    "tidbnumad %s: %zu nodes, %zu policies, %zu instances%s%s", TIDBNUMAD_VERSION,
+                    m->topology.n_nodes, m->policies.n_policies, m->n_instances,
+                    manager_enforces(m) ? "" : ", changing nothing",
+                    m->backend.ops ? "" : " (nothing can be bound here, see status.json)");
+        r = sd_event_loop(m->event);
+        return r < 0 ? r : EXIT_SUCCESS;
+}
+
+int main(int argc, char *argv[]) {
+        _cleanup_(manager_freep) Manager *m = NULL;
+        Args args;
+        sigset_t signals;
+        int r;
+
+        r = args_parse(&args, argc, argv);
+        if (r <= 0)
+                return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        (void)sigemptyset(&signals);
+        (void)sigaddset(&signals, SIGHUP);
+        (void)sigaddset(&signals, SIGTERM);
+        (void)sigaddset(&signals, SIGINT);
+        (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+        r = manager_new(&args, &m);
+        if (r < 0)
+                return EXIT_FAILURE; /* it has said why */
+        r = manager_start(m);
+        if (r >= 0)
+                r = args.once ? run_once(m) : run_forever(m);
+        if (r < 0) {
+                journal_log(&m->journal, LOG_ERR, NULL, "tidbnumad ends: %s", strerror(-r));
+                return EXIT_FAILURE;
+        }
+        return r;
+}

@@ -1,0 +1,256 @@
+/* The daemon: what it owns, and the sources of its loop. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+
+#include "tidbnumad/daemon/load.h"
+#include "tidbnumad/daemon/look.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/publish.h"
+#include "tidbnumad/daemon/watch.h"
+#include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/node.h"
+#include "tidbnumad/sys/pages.h"
+
+/* Changes within so long are published together. */
+#define PUBLISH_DELAY_USEC (UINT64_C(100) * 1000)
+
+/* The loop may wake so much later than asked, to wake together with others. */
+#define WORK_ACCURACY_USEC UINT64_C(1000)
+
+static int open_runtime_dir(Manager *m) {
+        const char *path = m->args->runtime_dir;
+
+        /* Normally made by tmpfiles.d; a run by hand wants it all the same. */
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+                return -errno;
+        m->runtime_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return m->runtime_fd < 0 ? -errno : 0;
+}
+
+static int read_watermarks(Manager *m) {
+        m->high_watermark_bytes = calloc(m->topology.n_nodes, sizeof(uint64_t));
+        if (!m->high_watermark_bytes)
+                return -ENOMEM;
+        for (size_t i = 0; i < m->topology.n_nodes; i++) {
+                uint64_t pages;
+
+                /* A node without memory has none, and a dump no zoneinfo: 2 % of the node then
+                 * counts alone. */
+                if (zoneinfo_high_read(&m->sysroot, m->topology.nodes[i].id, &pages) == 0)
+                        m->high_watermark_bytes[i] = pages * page_size_bytes();
+        }
+        return 0;
+}
+
+static int fail(const Manager *m, int error, const char *what, const char *path, const char *hint) {
+        journal_log(&m->journal, LOG_ERR, NULL, "%s %s: %s. %s", what, path, strerror(-error),
+                    hint);
+        return error;
+}
+
+static int read_machine(Manager *m) {
+        const char *root = m->args->sysroot ? m->args->sysroot : "/";
+        int r;
+
+        r = sysroot_open(m->args->sysroot, &m->sysroot);
+        if (r < 0)
+                return fail(m, r, "Cannot open proc and sys below", root,
+                            "--sysroot wants the folder that holds both");
+        r = topology_load(&m->sysroot, &m->topology);
+        if (r < 0)
+                return fail(m, r, "Cannot read the topology below", root,
+                            "Is sys/devices/system/node there?");
+        return read_watermarks(m);
+}
+
+int manager_new(const Args *args, Manager **ret) {
+        _cleanup_(manager_freep) Manager *m = calloc(1, sizeof(*m));
+        int r;
+
+        if (!m)
+                return -ENOMEM;
+        m->args = args;
+        m->sysroot = SYSROOT_NONE;
+        m->runtime_fd = m->connector_fd = -EBADF;
+        journal_init(&m->journal, args->debug);
+        policy_set_init(&m->policies);
+        r = read_machine(m);
+        if (r < 0)
+                return r;
+        r = open_runtime_dir(m);
+        if (r < 0)
+                return fail(m, r, "Cannot open the runtime folder", args->runtime_dir,
+                            "Run as root, or choose another with --runtime-dir");
+        r = sd_event_default(&m->event);
+        if (r < 0)
+                return r;
+        backend_init(&m->backend, &m->sysroot, m->event);
+        *ret = TAKE_PTR(m);
+        return 0;
+}
+
+Manager *manager_free(Manager *m) {
+        if (!m)
+                return NULL;
+        for (size_t i = 0; i < m->n_instances; i++)
+                instance_free(m->instances[i]);
+        free(m->instances);
+        sd_event_source_unref(m->connector_source);
+        sd_event_source_unref(m->work_timer);
+        sd_event_source_unref(m->scan_timer);
+        sd_event_source_unref(m->sample_timer);
+        sd_event_source_unref(m->publish_timer);
+        backend_done(&m->backend);
+        sd_event_unref(m->event);
+        closep(&m->connector_fd);
+        closep(&m->runtime_fd);
+        policy_set_done(&m->policies);
+        free(m->policy_counters);
+        diagnostics_done(&m->policy_errors);
+        diagnostics_done(&m->policy_warnings);
+        topology_done(&m->topology);
+        free(m->high_watermark_bytes);
+        sysroot_close(&m->sysroot);
+        text_done(&m->metrics);
+        free(m);
+        return NULL;
+}
+
+bool manager_enforces(const Manager *m) {
+        return m->sysroot.live && !m->args->dry_run && m->policies.mode == ENFORCEMENT_ENFORCE;
+}
+
+static int arm(sd_event_source *timer, uint64_t usec) {
+        int r = sd_event_source_set_time(timer, usec);
+
+        return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
+void manager_schedule(Manager *m) {
+        uint64_t due = INSTANCE_NEVER;
+
+        for (size_t i = 0; i < m->n_instances; i++)
+                if (m->instances[i]->due_usec < due)
+                        due = m->instances[i]->due_usec;
+        if (!m->work_timer)
+                return; /* not started yet */
+        if (due == INSTANCE_NEVER)
+                (void)sd_event_source_set_enabled(m->work_timer, SD_EVENT_OFF);
+        else
+                (void)arm(m->work_timer, due);
+}
+
+void manager_publish_soon(Manager *m) {
+        int enabled = SD_EVENT_OFF;
+
+        if (!m->publish_timer)
+                return;
+        (void)sd_event_source_get_enabled(m->publish_timer, &enabled);
+        if (enabled == SD_EVENT_OFF)
+                (void)arm(m->publish_timer, clock_monotonic_usec() + PUBLISH_DELAY_USEC);
+}
+
+static int on_work(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        (void)source;
+        (void)usec;
+        look_at_due(m, clock_monotonic_usec());
+        manager_schedule(m);
+        return 0;
+}
+
+static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        (void)usec;
+        look_at_all(m, clock_monotonic_usec());
+        manager_schedule(m);
+        return arm(source, clock_monotonic_usec() + m->policies.sampling_interval_usec);
+}
+
+static int on_publish(sd_event_source *source, uint64_t usec, void *userdata) {
+        (void)source;
+        (void)usec;
+        (void)publish_now(userdata);
+        return 0;
+}
+
+static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+        Manager *m = userdata;
+        int r;
+
+        (void)source;
+        (void)info;
+        (void)sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                         (unsigned long long)clock_monotonic_usec());
+        r = load_policies(m);
+        if (r >= 0 && m->policy_load_success)
+                r = watch_rematch(m);
+        if (r < 0)
+                journal_log(&m->journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
+        manager_schedule(m);
+        (void)publish_now(m); /* before systemd hears that the reload is over */
+        (void)sd_notify(false, "READY=1");
+        return 0;
+}
+
+static int on_term(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+        Manager *m = userdata;
+
+        (void)info;
+        (void)sd_notify(false, "STOPPING=1");
+        journal_log(&m->journal, LOG_INFO, NULL,
+                    "Stopping; what is bound stays bound (%zu instances)", m->n_instances);
+        m->ready = false;
+        (void)publish_now(m);
+        return sd_event_exit(sd_event_source_get_event(source), 0);
+}
+
+static int add_timer(Manager *m, sd_event_source **timer, uint64_t accuracy_usec,
+                     sd_event_time_handler_t handler) {
+        int r = sd_event_add_time(m->event, timer, CLOCK_MONOTONIC, 0, accuracy_usec, handler, m);
+
+        return r < 0 ? r : sd_event_source_set_enabled(*timer, SD_EVENT_OFF);
+}
+
+static int add_sources(Manager *m) {
+        int r;
+
+        r = add_timer(m, &m->work_timer, WORK_ACCURACY_USEC, on_work);
+        if (r >= 0)
+                r = add_timer(m, &m->publish_timer, 0, on_publish);
+        if (r >= 0)
+                r = add_timer(m, &m->sample_timer, 0, on_sample);
+        if (r >= 0)
+                r = arm(m->sample_timer,
+                        clock_monotonic_usec() + m->policies.sampling_interval_usec);
+        if (r >= 0)
+                r = sd_event_add_signal(m->event, NULL, SIGHUP, on_hup, m);
+        if (r >= 0)
+                r = sd_event_add_signal(m->event, NULL, SIGTERM, on_term, m);
+        if (r >= 0)
+                r = sd_event_add_signal(m->event, NULL, SIGINT, on_term, m);
+        return r;
+}
+
+int manager_start(Manager *m) {
+        int r;
+
+        r = load_policies(m);
+        if (r < 0)
+                return r;
+        r = add_sources(m);
+        if (r < 0)
+                return r;
+        r = watch_start(m);
+        if (r < 0)
+                return r;
+        look_at_due(m, clock_monotonic_usec());
+        manager_schedule(m);
+        m->ready = true;
+        return publish_now(m);
+}

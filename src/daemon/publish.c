@@ -1,0 +1,126 @@
+/* The daemon's state into the files that others read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "tidbnumad/daemon/publish.h"
+#include "tidbnumad/publish/metrics.h"
+#include "tidbnumad/publish/status.h"
+#include "tidbnumad/sys/atomic-file.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/self.h"
+
+static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot *s) {
+        const Binding *b = &i->binding;
+        bool placed = !id_set_is_empty(&i->placement.nodes);
+        bool cpus = placed && b->cpuset && id_set_equal(&b->cpus, &i->placement.cpus) &&
+                    b->n_threads_off_cpus == 0;
+        bool inside = i->memory_known && i->outside_bytes == 0;
+
+        *s = (InstanceSnapshot){
+                .name = i->name,
+                .policy = i->policy->name,
+                .unit = i->unit,
+                .exe = i->exe,
+                .backend = m->backend.ops ? m->backend.ops->name : "none",
+                .pid = i->n_processes > 0 ? i->processes[0].id.pid : 0,
+                .n_processes = i->n_processes,
+                .nodes = i->placement.nodes,
+                .cpus = i->placement.cpus,
+                .memory = i->placement.memory,
+                .state = i->state,
+                .reason = i->failure ? i->failure : i->step.reason,
+                .cpu_bound = i->binding_known && cpus,
+                .memory_bound = i->binding_known && placed && inside &&
+                                (i->placement.memory == MEMORY_PREFERRED ||
+                                 (i->placement.memory == MEMORY_BIND &&
+                                  id_set_equal(&b->mems, &i->placement.nodes))),
+                .n_threads = b->n_threads,
+                .n_threads_outside = placed ? b->n_threads_off_cpus : 0,
+                .by_node = i->memory_known ? i->by_node : NULL,
+                .remote_ratio = i->remote_ratio,
+                .bind_attempts = i->bind_attempts,
+                .bind_failures = i->bind_failures,
+                .migrated_bytes = i->migrated_bytes,
+                .pending_bytes =
+                        placed && i->placement.memory != MEMORY_NONE ? i->outside_bytes : 0,
+                .failed_pages = i->failed_pages,
+                .bind_seconds = i->bind_seconds,
+        };
+}
+
+static int write_files(Manager *m, const Snapshot *snapshot) {
+        _cleanup_free_ char *json = NULL;
+        int r;
+
+        r = metrics_render(snapshot, &m->metrics);
+        if (r < 0)
+                return r;
+        r = status_render(snapshot, &json);
+        if (r < 0)
+                return r;
+        r = atomic_file_write(m->runtime_fd, "status.json", json, strlen(json), 0644);
+        if (r < 0)
+                return r;
+        return atomic_file_write(m->runtime_fd, "metrics.prom", m->metrics.data, m->metrics.length,
+                                 0644);
+}
+
+static int publish_instances(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies) {
+        const EventSnapshot events[] = {
+                { "connector", m->connector_events.received, m->connector_events.lost,
+                  m->connector_events.rescans },
+                { "scan", m->scan_events.received, 0, 0 },
+        };
+        Snapshot s = {
+                .version = TIDBNUMAD_VERSION,
+                .hwloc_version = TIDBNUMAD_HWLOC_VERSION,
+                .systemd_version = TIDBNUMAD_SYSTEMD_VERSION,
+                .realtime_seconds = clock_realtime_seconds(),
+                .ready = m->ready,
+                .enforcing = manager_enforces(m),
+                .policy_load_success = m->policy_load_success,
+                .policy_load_seconds = m->policy_load_seconds,
+                .policy_errors = (const char *const *)m->policy_errors.messages,
+                .n_policy_errors = m->policy_errors.n_messages,
+                .policy_warnings = (const char *const *)m->policy_warnings.messages,
+                .n_policy_warnings = m->policy_warnings.n_messages,
+                .sample_interval_seconds = (double)m->policies.sampling_interval_usec / 1e6,
+                .topology = &m->topology,
+                .instances = instances,
+                .n_instances = m->n_instances,
+                .policies = policies,
+                .n_policies = m->policies.n_policies,
+                .events = events,
+                .n_events = ELEMENTSOF(events),
+        };
+
+        s.self_known = self_read(&s.self.cpu_seconds, &s.self.resident_bytes, &s.self.open_fds,
+                                 &s.self.start_seconds) >= 0;
+        for (size_t i = 0; i < m->n_instances; i++)
+                fill_instance(m, m->instances[i], &instances[i]);
+        for (size_t i = 0; i < m->policies.n_policies; i++)
+                policies[i] = (PolicySnapshot){
+                        .name = m->policies.policies[i].name,
+                        .bind_attempts = m->policy_counters[i].bind_attempts,
+                        .bind_failures = m->policy_counters[i].bind_failures,
+                };
+        return write_files(m, &s);
+}
+
+int publish_now(Manager *m) {
+        _cleanup_free_ InstanceSnapshot *instances = NULL;
+        _cleanup_free_ PolicySnapshot *policies = NULL;
+        int r = -ENOMEM;
+
+        instances = calloc(m->n_instances + 1, sizeof(*instances));
+        policies = calloc(m->policies.n_policies + 1, sizeof(*policies));
+        if (instances && policies)
+                r = publish_instances(m, instances, policies);
+        if (r < 0 && !m->publish_failed)
+                journal_log(&m->journal, LOG_ERR, NULL,
+                            "Writing metrics.prom and status.json to %s failed: %s",
+                            m->args->runtime_dir, strerror(-r));
+        m->publish_failed = r < 0;
+        return r;
+}

@@ -1,0 +1,30 @@
+/* A token bucket whose balance may go below zero by one piece. */
+#include "tidbnumad/enforce/rate.h"
+
+void rate_init(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
+        *rate = (Rate){ .bytes_per_sec = bytes_per_sec, .last_usec = now_usec };
+}
+
+static void refill(Rate *rate, uint64_t now_usec) {
+        const int64_t burst = (int64_t)(rate->bytes_per_sec / 10);
+        uint64_t elapsed = now_usec > rate->last_usec ? now_usec - rate->last_usec : 0;
+
+        /* After a second of rest the bucket is full anyway, and the product cannot overflow. */
+        if (elapsed > 1000000)
+                elapsed = 1000000;
+        rate->last_usec = now_usec;
+        rate->balance_bytes += (int64_t)((double)rate->bytes_per_sec * (double)elapsed / 1e6);
+        if (rate->balance_bytes > burst)
+                rate->balance_bytes = burst;
+}
+
+uint64_t rate_wait_usec(Rate *rate, uint64_t now_usec) {
+        refill(rate, now_usec);
+        if (rate->balance_bytes >= 0)
+                return 0;
+        return (uint64_t)((double)-rate->balance_bytes / (double)rate->bytes_per_sec * 1e6) + 1;
+}
+
+void rate_take(Rate *rate, uint64_t bytes) {
+        rate->balance_bytes -= (int64_t)bytes;
+}

@@ -1,0 +1,119 @@
+/* What is bound now: the cpuset's effective sets, every thread's own mask, and who shares the
+ * unit. */
+#include <errno.h>
+
+#include "tidbnumad/observe/binding-load.h"
+#include "tidbnumad/sys/cgroup.h"
+
+/* Deeper than any real chain of parents; a bound against races that would look like a circle. */
+enum { ANCESTORS_MAX = 64 };
+
+typedef struct Load {
+        const Topology *topology;
+        const Sysroot *sysroot;
+        const ProcHandle *members;
+        size_t n_members;
+        const ProcHandle *member; /* the one whose threads are read */
+        const CpuSet *cpus;
+        CpuSet last_cpus;
+        Binding binding;
+} Load;
+
+static int load_thread(pid_t tid, void *userdata) {
+        Load *load = userdata;
+        ProcStatus status;
+        ProcStat stat;
+
+        if (proc_status_read(load->member, tid, &status) < 0 ||
+            proc_stat_read(load->member, tid, &stat) < 0)
+                return 0; /* ended since the folder was read */
+        load->binding.n_threads++;
+        load->binding.n_threads_off_cpus += !id_set_equal(&status.cpus_allowed, load->cpus);
+        id_set_add(&load->last_cpus, stat.last_cpu);
+        return 0;
+}
+
+static bool is_member(const Load *load, pid_t pid) {
+        for (size_t i = 0; i < load->n_members; i++)
+                if (load->members[i].pid == pid)
+                        return true;
+        return false;
+}
+
+static pid_t parent_of(const Sysroot *sysroot, pid_t pid) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        ProcStat stat;
+
+        if (proc_open(sysroot, pid, &handle) < 0 || proc_stat_read(&handle, 0, &stat) < 0)
+                return 0;
+        return stat.parent;
+}
+
+/* Does the chain of parents of `pid` lead to `ancestor`, or to any member where that is 0? */
+static bool descends(const Load *load, pid_t pid, pid_t ancestor) {
+        for (unsigned i = 0; pid > 1 && i < ANCESTORS_MAX; i++) {
+                pid = parent_of(load->sysroot, pid);
+                if (ancestor > 0 ? pid == ancestor : is_member(load, pid))
+                        return true;
+        }
+        return false;
+}
+
+/* A helper that the instance started and a wrapper that started it belong to it. */
+static int check_neighbour(pid_t pid, void *userdata) {
+        Load *load = userdata;
+
+        if (is_member(load, pid) || descends(load, pid, 0))
+                return 0;
+        for (size_t i = 0; i < load->n_members; i++)
+                if (descends(load, load->members[i].pid, pid))
+                        return 0;
+        if (parent_of(load->sysroot, pid) == 0)
+                return 0; /* ended meanwhile */
+        load->binding.alone = false;
+        load->binding.intruder = pid;
+        return 0;
+}
+
+static int load_cgroup(Load *load, int cgroup_fd) {
+        Binding *b = &load->binding;
+        int r;
+
+        b->alone = true;
+        b->mems = topology_nodes(load->topology);
+        b->cpus = topology_cpus(load->topology);
+        if (cgroup_fd < 0)
+                return 0;
+        r = cgroup_effective_cpus_read(cgroup_fd, &b->cpus);
+        if (r == 0)
+                r = cgroup_effective_mems_read(cgroup_fd, &b->mems);
+        if (r < 0 && r != -EOPNOTSUPP)
+                return r;
+        b->cpuset = r == 0;
+        return cgroup_foreach_pid(cgroup_fd, check_neighbour, load);
+}
+
+int binding_load(const Topology *topology, const Sysroot *sysroot, const ProcHandle *members,
+                 size_t n_members, int cgroup_fd, const CpuSet *cpus, Binding *ret) {
+        Load load = { .topology = topology,
+                      .sysroot = sysroot,
+                      .members = members,
+                      .n_members = n_members,
+                      .cpus = cpus };
+        int r;
+
+        r = load_cgroup(&load, cgroup_fd);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < n_members; i++) {
+                load.member = &members[i];
+                r = proc_foreach_thread(&members[i], load_thread, &load);
+                if (r < 0 && r != -ESRCH)
+                        return r;
+        }
+        if (load.binding.n_threads == 0)
+                return -ESRCH;
+        load.binding.last_nodes = topology_nodes_of(topology, &load.last_cpus);
+        *ret = load.binding;
+        return 0;
+}

@@ -1,0 +1,121 @@
+/* The next step that brings an instance to its placement. */
+#include "tidbnumad/plan/step.h"
+
+static Step step(StepKind kind, const char *reason) {
+        return (Step){ .kind = kind, .reason = reason };
+}
+
+static Step step_to(StepKind kind, const NodeSet *mems) {
+        return (Step){ .kind = kind, .mems = *mems, .reason = "" };
+}
+
+/* Threads that are narrower than the cpuset are not a reason to write it again: the kernel (6.2 and
+ * later) keeps what a thread asked for itself, and wider than the cpuset none can be. */
+static bool cpus_stand(const StepInput *in) {
+        return in->binding->cpuset && id_set_equal(&in->binding->cpus, &in->placement->cpus);
+}
+
+/* One more pass, or what to say when passes do not help any more. */
+static Step pull_or_settle(const StepInput *in, bool may_sweep) {
+        bool exhausted =
+                in->passes >= STEP_PASSES_MAX || (in->passes > 0 && in->pass_moved_bytes == 0);
+
+        if (in->placement->migrate == MIGRATE_NONE)
+                return step(STEP_PARTLY,
+                            "what was allocated before stays where it is (migrate: none)");
+        if (!exhausted)
+                return in->fits ? step(STEP_PULL, "")
+                                : step(STEP_PARTLY, "its nodes have no room for all of its memory; "
+                                                    "free some, or give it more nodes");
+        /* Counters lag: wait for them before anything heavy is done, and after it. */
+        if (in->settles < STEP_SETTLES_MAX)
+                return step(STEP_SETTLE, "");
+        /* A sweep cannot be made gentle: no more than a second's worth of the allowed rate. */
+        if (may_sweep && in->sweeps < STEP_SWEEPS_MAX &&
+            in->outside_bytes <= in->placement->rate_bytes_per_sec)
+                return step(STEP_SWEEP, "");
+        return step(STEP_PARTLY, "the kernel did not move all of its pages; they may be pinned or "
+                                 "shared with a process outside");
+}
+
+static Step step_preferred(const StepInput *in) {
+        /* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch.
+         */
+        if (in->we_narrowed && !id_set_equal(&in->binding->mems, &in->all_nodes)) {
+                if (in->mem_writes >= STEP_WRITES_MAX)
+                        return step(STEP_PARTLY, "its memory nodes could not be opened again");
+                return step_to(STEP_WIDEN, &in->all_nodes);
+        }
+        if (!in->memory_known || in->outside_bytes == 0)
+                return step(STEP_DONE, "");
+        return pull_or_settle(in, false);
+}
+
+static Step step_bind(const StepInput *in) {
+        const NodeSet *nodes = &in->placement->nodes;
+        bool pulled =
+                in->placement->migrate == MIGRATE_NONE || in->outside_bytes == 0 || in->passes > 0;
+
+        if (id_set_equal(&in->binding->mems, nodes)) {
+                if (in->memory_known && in->outside_bytes > 0)
+                        return pull_or_settle(in, true);
+                return step(STEP_DONE, "");
+        }
+        if (!in->memory_known)
+                return step(STEP_REFUSE,
+                            "its memory cannot be read (no memory controller for its unit), "
+                            "so whether a strict binding fits is not known: CPUs only");
+        if (in->mem_writes >= STEP_WRITES_MAX)
+                return step(STEP_REFUSE,
+                            "AllowedMemoryNodes= was set and had no effect; does a slice "
+                            "above the unit allow less?");
+        if (!id_set_is_subset(nodes, &in->binding->mems)) {
+                NodeSet both = in->binding->mems;
+
+                id_set_add_all(&both, nodes);
+                return step_to(STEP_WIDEN, &both);
+        }
+        if (!in->fits)
+                return step(STEP_PARTLY,
+                            "its nodes have no room for its memory: preferred, not bound, until "
+                            "there is");
+        if (!pulled)
+                return step(STEP_PULL, "");
+        return step_to(STEP_NARROW, nodes);
+}
+
+static Step step_memory(const StepInput *in) {
+        switch (in->placement->memory) {
+        case MEMORY_NONE:
+                return step(STEP_DONE, "");
+        case MEMORY_PREFERRED:
+                return step_preferred(in);
+        case MEMORY_BIND:
+                return step_bind(in);
+        }
+        return step(STEP_REFUSE, "unknown memory mode");
+}
+
+Step step_next(const StepInput *in) {
+        Step next;
+
+        if (id_set_is_empty(&in->placement->nodes))
+                return step(STEP_WATCH, in->placement->reason);
+        if (!in->can_enforce)
+                return step(STEP_REFUSE, in->cannot);
+        if (!in->binding->alone)
+                return step(STEP_REFUSE, "other processes that it did not start share its unit; "
+                                         "run it in a unit of its own");
+        if (!cpus_stand(in)) {
+                if (in->cpu_writes >= STEP_WRITES_MAX)
+                        return step(STEP_REFUSE,
+                                    "AllowedCPUs= was set and had no effect; does a slice "
+                                    "above the unit allow less?");
+                return step(STEP_SET_CPUS, "");
+        }
+        next = step_memory(in);
+        if (next.kind == STEP_DONE && in->binding->n_threads_off_cpus > 0)
+                return step(STEP_PARTLY, "some of its threads keep CPUs of their own choice "
+                                         "(taskset, sched_setaffinity)");
+        return next;
+}

@@ -1,0 +1,55 @@
+/* Residency by memory.numa_stat: exact for a cgroup that holds the instance alone. */
+#include <errno.h>
+#include <math.h>
+
+#include "tidbnumad/sample/residency.h"
+#include "tidbnumad/sys/cgroup.h"
+
+int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node) {
+        _cleanup_free_ NumaStatRow *rows = NULL;
+        int n;
+
+        rows = calloc(topology->n_nodes, sizeof(*rows));
+        if (!rows)
+                return -ENOMEM;
+        n = numa_stat_read(cgroup_fd, rows, topology->n_nodes);
+        if (n < 0)
+                return n;
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                by_node[i] = (NodeMemory){ 0 };
+        for (int i = 0; i < n; i++) {
+                const Node *node = topology_find(topology, rows[i].node);
+
+                if (!node)
+                        continue; /* came with hotplug; the next topology has it */
+                by_node[node - topology->nodes] = (NodeMemory){
+                        .anon_bytes = rows[i].anon_bytes,
+                        /* The two counters are read one after the other. */
+                        .file_bytes = rows[i].file_bytes > rows[i].shmem_bytes
+                                              ? rows[i].file_bytes - rows[i].shmem_bytes
+                                              : 0,
+                        .shmem_bytes = rows[i].shmem_bytes,
+                };
+        }
+        return 0;
+}
+
+uint64_t residency_outside(const Topology *topology, const NodeMemory *by_node,
+                           const NodeSet *nodes) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (!id_set_has(nodes, topology->nodes[i].id))
+                        bytes += by_node[i].anon_bytes;
+        return bytes;
+}
+
+double residency_ratio(const Topology *topology, const NodeMemory *by_node, const NodeSet *nodes) {
+        uint64_t all = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                all += by_node[i].anon_bytes;
+        if (all == 0)
+                return NAN;
+        return (double)residency_outside(topology, by_node, nodes) / (double)all;
+}
