@@ -20,7 +20,8 @@ typedef struct Process {
         char *exe; /* target of /proc/PID/exe without the " (deleted)" of a replaced file; owned */
         char *cgroup;  /* path below the unified hierarchy (or systemd's own on v1); owned */
         char *unit;    /* of the system manager; NULL when there is none; owned */
-        bool stranger; /* lives in another PID, mount or user namespace than we: a container */
+        bool stranger; /* lives in another PID or user namespace than we: a container. A mount
+                          namespace alone does not count, hardened services have one */
 } Process;
 
 void process_done(Process *process);

@@ -1,0 +1,222 @@
+/* Sockets: passed by systemd, or our own for hosts without it. Serving them is left to http.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+
+#include <arpa/inet.h>
+
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/exporter/listen.h"
+
+#define SAY(format, ...) (void)fprintf(stderr, "tidbnumad-exporter: " format "\n", ##__VA_ARGS__)
+
+/* --- unix sockets --- */
+
+/* A socket file that nobody listens on any more is what a killed process leaves behind. */
+static int remove_stale_socket(const char *path, const struct sockaddr_un *address) {
+        _cleanup_close_ int fd = -EBADF;
+        struct stat st;
+
+        if (lstat(path, &st) < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (!S_ISSOCK(st.st_mode)) {
+                SAY("%s exists and is not a socket; remove it or choose another path", path);
+                return -EEXIST;
+        }
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 &&
+            errno == ECONNREFUSED)
+                return unlink(path) < 0 ? -errno : 0;
+        return -EADDRINUSE;
+}
+
+static int bind_unix(const char *path, int *ret_fd) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        _cleanup_close_ int fd = -EBADF;
+        mode_t mask;
+        int r;
+
+        if (path[0] != '/' || strlen(path) >= sizeof(address.sun_path)) {
+                SAY("--listen unix:%s: the path must be absolute and shorter than %zu bytes", path,
+                    sizeof(address.sun_path));
+                return -EINVAL;
+        }
+        (void)strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+        r = remove_stale_socket(path, &address);
+        if (r < 0)
+                return r;
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        mask = umask(0111); /* 0666, as the socket unit has it */
+        r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+        (void)umask(mask);
+        if (r < 0)
+                return r;
+        if (listen(fd, SOMAXCONN) < 0) {
+                r = -errno;
+                (void)unlink(path);
+                return r;
+        }
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* --- TCP --- */
+
+typedef union Address {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+} Address;
+
+/* "1.2.3.4:80" or "[::1]:80". Numbers only: a name could mean other addresses tomorrow. */
+static int parse_tcp(const char *text, Address *ret, socklen_t *ret_size) {
+        char host[INET6_ADDRSTRLEN + 2];
+        const char *colon = strrchr(text, ':');
+        size_t length = colon ? (size_t)(colon - text) : 0;
+        Address address = { 0 };
+        uint64_t port;
+
+        if (length == 0 || length >= sizeof(host))
+                return -EINVAL;
+        if (parse_u64(colon + 1, &port) < 0 || port < 1 || port > UINT16_MAX)
+                return -EINVAL;
+        memcpy(host, text, length);
+        host[length] = '\0';
+        if (inet_pton(AF_INET, host, &address.in.sin_addr) == 1) {
+                address.in.sin_family = AF_INET;
+                address.in.sin_port = htons((uint16_t)port);
+                *ret_size = sizeof(address.in);
+        } else {
+                if (host[0] != '[' || host[length - 1] != ']')
+                        return -EINVAL;
+                host[length - 1] = '\0';
+                if (inet_pton(AF_INET6, host + 1, &address.in6.sin6_addr) != 1)
+                        return -EINVAL;
+                address.in6.sin6_family = AF_INET6;
+                address.in6.sin6_port = htons((uint16_t)port);
+                *ret_size = sizeof(address.in6);
+        }
+        *ret = address;
+        return 0;
+}
+
+static int bind_tcp(const char *text, int *ret_fd) {
+        _cleanup_close_ int fd = -EBADF;
+        Address address;
+        socklen_t size;
+        int one = 1;
+
+        if (parse_tcp(text, &address, &size) < 0) {
+                SAY("--listen %s: neither unix:PATH nor ADDRESS:PORT (127.0.0.1:9797, [::1]:9797; "
+                    "0.0.0.0 or [::] for all addresses)",
+                    text);
+                return -EINVAL;
+        }
+        fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0)
+                return -errno;
+        /* So that 0.0.0.0 and [::] can both be given, whatever net.ipv6.bindv6only says. */
+        if (address.any.sa_family == AF_INET6 &&
+            setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
+                return -errno;
+        if (bind(fd, &address.any, size) < 0 || listen(fd, SOMAXCONN) < 0)
+                return -errno;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* --- all of them --- */
+
+static int open_one(const char *where, Listener *ret) {
+        static const char prefix[] = "unix:";
+        bool is_unix = strncmp(where, prefix, sizeof(prefix) - 1) == 0;
+        const char *path = is_unix ? where + sizeof(prefix) - 1 : NULL;
+        int fd = -EBADF, r;
+
+        r = is_unix ? bind_unix(path, &fd) : bind_tcp(where, &fd);
+        if (r == -EADDRINUSE)
+                SAY("cannot listen on %s: another process does. Is tidbnumad-exporter.socket "
+                    "active? Then --listen is not needed",
+                    where);
+        else if (r < 0 && r != -EINVAL && r != -EEXIST)
+                SAY("cannot listen on %s: %s", where, strerror(-r));
+        if (r < 0)
+                return r;
+        *ret = (Listener){ .fd = fd, .path = path };
+        return 0;
+}
+
+static int take_passed(Listeners *listeners) {
+        int n = sd_listen_fds(1);
+
+        if (n < 0) {
+                SAY("the sockets that systemd passed cannot be taken: %s", strerror(-n));
+                return n;
+        }
+        if ((size_t)n > ELEMENTSOF(listeners->sockets)) {
+                SAY("systemd passed %d sockets, more than %u; remove some ListenStream= lines", n,
+                    EXPORTER_SOCKETS_MAX);
+                return -EINVAL;
+        }
+        for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + n; fd++) {
+                if (sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
+                        SAY("descriptor %d, passed by systemd, is not a listening stream socket; "
+                            "the socket unit needs ListenStream= and Accept=no",
+                            fd);
+                        return -EINVAL;
+                }
+                if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+                        return -errno;
+                listeners->sockets[listeners->n++] = (Listener){ .fd = fd };
+        }
+        return 0;
+}
+
+int listeners_open(const Args *args, Listeners *ret) {
+        _cleanup_listeners_ Listeners listeners = { 0 };
+        int r;
+
+        r = take_passed(&listeners);
+        if (r < 0)
+                return r;
+        if (listeners.n + args->n_listen > ELEMENTSOF(listeners.sockets)) {
+                SAY("more than %u sockets in all", EXPORTER_SOCKETS_MAX);
+                return -EINVAL;
+        }
+        for (size_t i = 0; i < args->n_listen; i++) {
+                r = open_one(args->listen[i], &listeners.sockets[listeners.n]);
+                if (r < 0)
+                        return r;
+                listeners.n++;
+        }
+        if (listeners.n == 0) {
+                SAY("nothing to listen on: systemd passed no socket and --listen was not given. "
+                    "Start tidbnumad-exporter.socket (systemctl enable --now "
+                    "tidbnumad-exporter.socket) or give --listen 127.0.0.1:9797");
+                return -EINVAL;
+        }
+        *ret = listeners;
+        listeners.n = 0;
+        return 0;
+}
+
+void listeners_close(Listeners *listeners) {
+        for (size_t i = 0; i < listeners->n; i++) {
+                if (listeners->sockets[i].path)
+                        (void)unlink(listeners->sockets[i].path);
+                closep(&listeners->sockets[i].fd);
+        }
+        listeners->n = 0;
+}

@@ -1,0 +1,64 @@
+/* tidbnumad-exporter: sockets, HTTP, and an end at SIGTERM. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "config.h"
+
+#include "tidbnumad/exporter/args.h"
+#include "tidbnumad/exporter/http.h"
+#include "tidbnumad/exporter/listen.h"
+
+/* Before any thread is there, so that all of them leave these signals to us. */
+static int block_signals(sigset_t *ret) {
+        sigemptyset(ret);
+        sigaddset(ret, SIGTERM);
+        sigaddset(ret, SIGINT);
+        if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+                return -errno;
+        return sigprocmask(SIG_BLOCK, ret, NULL) < 0 ? -errno : 0;
+}
+
+static int serve(const Args *args) {
+        _cleanup_listeners_ Listeners listeners = { 0 };
+        _cleanup_(http_freep) Http *http = NULL;
+        sigset_t signals;
+        int r, received;
+
+        r = block_signals(&signals);
+        if (r < 0)
+                return r;
+        r = listeners_open(args, &listeners);
+        if (r < 0)
+                return r;
+        r = http_new(&listeners, args->runtime_dir, &http);
+        if (r < 0) {
+                (void)fprintf(stderr, "tidbnumad-exporter: the HTTP server does not start: %s\n",
+                              strerror(-r));
+                return r;
+        }
+        (void)sd_notifyf(0, "READY=1\nSTATUS=Serving %s on %zu socket%s.", args->runtime_dir,
+                         listeners.n, listeners.n == 1 ? "" : "s");
+        r = sigwait(&signals, &received);
+        (void)sd_notify(0, "STOPPING=1");
+        return -r;
+}
+
+int main(int argc, char **argv) {
+        Args args;
+
+        if (args_parse(argc, argv, &args) < 0)
+                return EXIT_FAILURE;
+        if (args.help) {
+                args_print_help(stdout);
+                return EXIT_SUCCESS;
+        }
+        if (args.version) {
+                puts("tidbnumad-exporter " TIDBNUMAD_VERSION);
+                return EXIT_SUCCESS;
+        }
+        return serve(&args) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

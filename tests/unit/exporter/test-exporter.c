@@ -1,0 +1,273 @@
+/* The program as a child: sockets of both kinds, systemd's protocols, its end, its error messages.
+ * TIDBNUMAD_EXPORTER names it. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+
+static Fixture fixture;
+static char unix_listen[128];
+
+typedef struct Child {
+        pid_t pid;
+        int stderr_fd;
+} Child;
+
+static int setup(void **state) {
+        (void)state;
+        fixture_init(&fixture);
+        (void)snprintf(unix_listen, sizeof(unix_listen), "unix:%s", fixture.socket_path);
+        return 0;
+}
+
+static int teardown(void **state) {
+        (void)state;
+        fixture_done(&fixture);
+        return 0;
+}
+
+/* `passed_fd` (or -1) becomes descriptor 3 under systemd's protocol, sd_listen_fds(3). */
+static Child start(const char *notify, int passed_fd, const char *listen_a, const char *listen_b) {
+        const char *program = getenv("TIDBNUMAD_EXPORTER");
+        const char *argv[8] = { program, "--runtime-dir", fixture.dir };
+        int pipe_fds[2], n = 3;
+        char pid[16];
+        Child child;
+
+        assert_non_null(program);
+        if (listen_a) {
+                argv[n++] = "--listen";
+                argv[n++] = listen_a;
+        }
+        if (listen_b) {
+                argv[n++] = "--listen";
+                argv[n++] = listen_b;
+        }
+        assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+        child.pid = fork();
+        assert_true(child.pid >= 0);
+        if (child.pid == 0) {
+                (void)dup2(pipe_fds[1], STDERR_FILENO);
+                (void)unsetenv("NOTIFY_SOCKET");
+                if (notify)
+                        (void)setenv("NOTIFY_SOCKET", notify, 1);
+                if (passed_fd >= 0) {
+                        (void)snprintf(pid, sizeof(pid), "%d", getpid());
+                        (void)setenv("LISTEN_PID", pid, 1);
+                        (void)setenv("LISTEN_FDS", "1", 1);
+                        if (passed_fd == 3)
+                                (void)fcntl(3, F_SETFD, 0);
+                        else
+                                (void)dup2(passed_fd, 3);
+                }
+                (void)execv(program, (char **)argv);
+                _exit(99);
+        }
+        (void)close(pipe_fds[1]);
+        child.stderr_fd = pipe_fds[0];
+        return child;
+}
+
+/* Exit code; -signal where one ended it. What it said goes to `said`. */
+static int finish(Child child, Text *said) {
+        int status;
+
+        client_receive(child.stderr_fd, said);
+        (void)close(child.stderr_fd);
+        assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static int stop(Child child, int signal_number) {
+        _cleanup_text_ Text said = { 0 };
+        int r;
+
+        assert_int_equal(kill(child.pid, signal_number), 0);
+        r = finish(child, &said);
+        assert_string_equal(said.data ? said.data : "", "");
+        return r;
+}
+
+static void wait_for_socket(const char *path) {
+        for (int i = 0; i < 500; i++) {
+                int fd = client_try_connect(path);
+
+                if (fd >= 0) {
+                        (void)close(fd);
+                        return;
+                }
+                (void)usleep(10000);
+        }
+        fail_msg("nobody listens on %s after 5 s", path);
+}
+
+static void test_serves_until_sigterm(void **state) {
+        _cleanup_text_ Text answer = { 0 };
+        struct stat st;
+        Child child;
+
+        (void)state;
+        fixture_write(&fixture, "metrics.prom", "a 1\n", 4, fixture_now(), 0);
+        child = start(NULL, -1, unix_listen, NULL);
+        wait_for_socket(fixture.socket_path);
+        assert_int_equal(stat(fixture.socket_path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0666);
+        client_request(fixture.socket_path, "GET", "/metrics", &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+        assert_int_equal(stop(child, SIGTERM), 0);
+        assert_int_equal(stat(fixture.socket_path, &st), -1); /* it takes its socket along */
+}
+
+static void test_ends_with_a_client_in_the_middle(void **state) {
+        _cleanup_close_ int fd = -EBADF;
+        Child child;
+
+        (void)state;
+        child = start(NULL, -1, unix_listen, NULL);
+        wait_for_socket(fixture.socket_path);
+        fd = client_connect(fixture.socket_path);
+        client_send(fd, "GET /met");
+        assert_int_equal(stop(child, SIGINT), 0);
+}
+
+static int bound_tcp(uint16_t *ret_port) {
+        struct sockaddr_in address = { .sin_family = AF_INET,
+                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t size = sizeof(address);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        assert_true(fd >= 0);
+        assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+        *ret_port = ntohs(address.sin_port);
+        return fd;
+}
+
+static void request_tcp(uint16_t port, Text *answer) {
+        struct sockaddr_in address = { .sin_family = AF_INET,
+                                       .sin_port = htons(port),
+                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        client_send(fd, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        client_receive(fd, answer);
+}
+
+static void test_two_sockets_of_its_own(void **state) {
+        _cleanup_text_ Text tcp = { 0 }, local = { 0 };
+        char listen[32];
+        uint16_t port;
+        Child child;
+
+        (void)state;
+        (void)close(bound_tcp(&port)); /* a port that is free, most likely still in a moment */
+        (void)snprintf(listen, sizeof(listen), "127.0.0.1:%u", port);
+        child = start(NULL, -1, listen, unix_listen);
+        wait_for_socket(fixture.socket_path);
+        request_tcp(port, &tcp);
+        client_request(fixture.socket_path, "GET", "/", &local);
+        assert_starts_with(tcp.data, "HTTP/1.1 200 ");
+        assert_starts_with(local.data, "HTTP/1.1 200 ");
+        assert_int_equal(stop(child, SIGTERM), 0);
+}
+
+/* As under systemd: a passed TCP socket, READY=1 when it is served, and the socket lives on. */
+static void test_under_systemd(void **state) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        _cleanup_close_ int notify = -EBADF, passed = -EBADF;
+        _cleanup_text_ Text answer = { 0 };
+        char message[256] = { 0 };
+        char path[128];
+        uint16_t port;
+        Child child;
+
+        (void)state;
+        (void)snprintf(path, sizeof(path), "%s/target", fixture.dir);
+        (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/target", fixture.dir);
+        notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(notify, (struct sockaddr *)&address, sizeof(address)), 0);
+        passed = bound_tcp(&port);
+        assert_int_equal(listen(passed, 8), 0);
+        child = start(path, passed, NULL, NULL);
+        assert_true(recv(notify, message, sizeof(message) - 1, 0) > 0);
+        assert_starts_with(message, "READY=1\n");
+        assert_contains(message, "on 1 socket.");
+        request_tcp(port, &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+        assert_int_equal(stop(child, SIGTERM), 0);
+        memset(message, 0, sizeof(message));
+        assert_true(recv(notify, message, sizeof(message) - 1, 0) > 0);
+        assert_string_equal(message, "STOPPING=1");
+        assert_int_equal(unlink(path), 0);
+        child = start(NULL, passed, NULL, NULL); /* again on the same socket */
+        text_reset(&answer);
+        request_tcp(port, &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+        assert_int_equal(stop(child, SIGTERM), 0);
+}
+
+static void test_stale_socket_is_replaced(void **state) {
+        Child child;
+
+        (void)state;
+        child = start(NULL, -1, unix_listen, NULL);
+        wait_for_socket(fixture.socket_path);
+        assert_int_equal(stop(child, SIGKILL), -SIGKILL);
+        child = start(NULL, -1, unix_listen, NULL);
+        wait_for_socket(fixture.socket_path);
+        assert_int_equal(stop(child, SIGTERM), 0);
+}
+
+static void check_refused(int passed_fd, const char *listen, const char *part) {
+        _cleanup_text_ Text said = { 0 };
+
+        assert_int_equal(finish(start(NULL, passed_fd, listen, NULL), &said), EXIT_FAILURE);
+        assert_contains(said.data, part);
+}
+
+static void test_start_errors_are_sentences(void **state) {
+        _cleanup_close_ int datagram = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        Child child;
+
+        (void)state;
+        check_refused(-1, NULL, "nothing to listen on");
+        check_refused(-1, "unix:relative", "the path must be absolute");
+        check_refused(-1, "localhost:9797", "neither unix:PATH nor ADDRESS:PORT");
+        check_refused(-1, "127.0.0.1:0", "neither unix:PATH nor ADDRESS:PORT");
+        check_refused(-1, "127.0.0.1:65536", "neither unix:PATH nor ADDRESS:PORT");
+        check_refused(-1, "::1:80", "neither unix:PATH nor ADDRESS:PORT");
+        check_refused(-1, "unix:/nonexistent/x",
+                      "cannot listen on unix:/nonexistent/x: No such file");
+        check_refused(datagram, NULL, "is not a listening stream socket");
+        child = start(NULL, -1, unix_listen, NULL);
+        wait_for_socket(fixture.socket_path);
+        check_refused(-1, unix_listen, "another process does");
+        assert_int_equal(stop(child, SIGTERM), 0);
+        fixture_write(&fixture, "metrics.sock", "x", 1, fixture_now(), 0);
+        check_refused(-1, unix_listen, "is not a socket");
+        assert_int_equal(access(fixture.socket_path, F_OK), 0); /* and is not removed */
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_serves_until_sigterm, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_ends_with_a_client_in_the_middle, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_two_sockets_of_its_own, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_under_systemd, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_stale_socket_is_replaced, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_start_errors_are_sentences, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* HTTP in this process: what clients see, and what one client can do to another. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/exporter/http.h"
+
+#include "fixture.h"
+
+static Fixture fixture;
+static Http *http;
+static int kept_fd; /* a second descriptor of the socket, as systemd has one */
+
+static int setup(void **state) {
+        Args args = { .n_listen = 1 };
+        Listeners listeners;
+        char listen[128];
+
+        (void)state;
+        fixture_init(&fixture);
+        (void)snprintf(listen, sizeof(listen), "unix:%s", fixture.socket_path);
+        args.listen[0] = listen;
+        assert_int_equal(listeners_open(&args, &listeners), 0);
+        kept_fd = dup(listeners.sockets[0].fd);
+        assert_int_equal(http_new(&listeners, fixture.dir, &http), 0);
+        assert_int_equal(listeners.sockets[0].fd, -EBADF);
+        return 0;
+}
+
+static int teardown(void **state) {
+        (void)state;
+        http_free(http);
+        http = NULL;
+        (void)close(kept_fd);
+        fixture_done(&fixture);
+        return 0;
+}
+
+static void put_metrics(void) {
+        fixture_write(&fixture, "metrics.prom", "a 1\n", 4, fixture_now(), 0);
+}
+
+static void test_get(void **state) {
+        _cleanup_text_ Text answer = { 0 };
+
+        (void)state;
+        put_metrics();
+        client_request(fixture.socket_path, "GET", "/metrics?x=y", &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+        assert_contains(answer.data,
+                        "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
+        assert_starts_with(body_of(answer.data), "a 1\n# HELP tidbnumad_exporter_snapshot_age");
+}
+
+static void test_head_has_the_length_and_no_body(void **state) {
+        _cleanup_text_ Text get = { 0 }, head = { 0 };
+        char expected[64];
+
+        (void)state;
+        put_metrics();
+        client_request(fixture.socket_path, "GET", "/metrics", &get);
+        client_request(fixture.socket_path, "HEAD", "/metrics", &head);
+        assert_starts_with(head.data, "HTTP/1.1 200 ");
+        assert_string_equal(body_of(head.data), "");
+        (void)snprintf(expected, sizeof(expected), "\r\nContent-Length: %zu\r\n",
+                       strlen(body_of(get.data)));
+        assert_contains(head.data, expected);
+}
+
+static void test_other_methods(void **state) {
+        static const char *const methods[] = { "POST", "PUT", "DELETE", "OPTIONS", "BREW" };
+
+        (void)state;
+        put_metrics();
+        for (size_t i = 0; i < ELEMENTSOF(methods); i++) {
+                _cleanup_text_ Text answer = { 0 };
+
+                client_request(fixture.socket_path, methods[i], "/metrics", &answer);
+                assert_starts_with(answer.data, "HTTP/1.1 405 ");
+                assert_contains(answer.data, "\r\nAllow: GET, HEAD\r\n");
+        }
+}
+
+/* Refused at the headers: the body that was announced is never waited for. */
+static void test_post_with_a_body(void **state) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_text_ Text answer = { 0 };
+
+        (void)state;
+        client_send(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nxxxx");
+        client_receive(fd, &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 405 ");
+}
+
+static void test_get_with_a_body(void **state) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_text_ Text answer = { 0 };
+
+        (void)state;
+        put_metrics();
+        client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                        "Content-Length: 4\r\n\r\nabcd");
+        client_receive(fd, &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+}
+
+static void test_errors(void **state) {
+        _cleanup_text_ Text missing = { 0 }, unknown = { 0 };
+
+        (void)state;
+        client_request(fixture.socket_path, "GET", "/metrics", &missing);
+        assert_starts_with(missing.data, "HTTP/1.1 503 ");
+        assert_contains(body_of(missing.data), "no snapshot: ");
+        client_request(fixture.socket_path, "GET", "/x", &unknown);
+        assert_starts_with(unknown.data, "HTTP/1.1 404 ");
+}
+
+static void test_keep_alive(void **state) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_text_ Text answer = { 0 };
+
+        (void)state;
+        client_send(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+                        "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        client_receive(fd, &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+        assert_contains(answer.data, "HTTP/1.1 404 ");
+}
+
+static void test_header_that_is_too_large(void **state) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_text_ Text answer = { 0 };
+        char large[2 * HTTP_CONNECTION_BYTES];
+
+        (void)state;
+        memset(large, 'x', sizeof(large) - 1);
+        large[sizeof(large) - 1] = '\0';
+        client_send(fd, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: ");
+        (void)send(fd, large, sizeof(large) - 1, MSG_NOSIGNAL); /* it may hang up in the middle */
+        client_receive(fd, &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 431 ");
+}
+
+/* Half a request, and an answer that is not fetched: others are served meanwhile. */
+static void test_slow_clients_hold_up_nobody(void **state) {
+        _cleanup_close_ int half = client_connect(fixture.socket_path),
+                            lazy = client_connect(fixture.socket_path);
+        _cleanup_free_ char *large = malloc(8 << 20);
+        struct timespec before, after;
+
+        (void)state;
+        memset(large, '\n', 8 << 20);
+        fixture_write(&fixture, "metrics.prom", large, 8 << 20, fixture_now(), 0);
+        client_send(half, "GET /metrics HTTP/1.1\r\nHos");
+        client_send(lazy, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        (void)clock_gettime(CLOCK_MONOTONIC, &before);
+        for (int i = 0; i < 20; i++) {
+                _cleanup_text_ Text answer = { 0 };
+
+                client_request(fixture.socket_path, "GET", "/", &answer);
+                assert_starts_with(answer.data, "HTTP/1.1 200 ");
+        }
+        (void)clock_gettime(CLOCK_MONOTONIC, &after);
+        assert_true(after.tv_sec - before.tv_sec < (time_t)HTTP_IDLE_SECONDS / 2);
+}
+
+/* More connections than are served at a time: the rest wait in the backlog and are served when one
+ * goes away. */
+static void test_connection_limit(void **state) {
+        int idle[HTTP_CONNECTIONS_MAX];
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_text_ Text answer = { 0 };
+        struct pollfd poll_fd = { .events = POLLIN };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(idle); i++) {
+                idle[i] = client_connect(fixture.socket_path);
+                client_send(idle[i], "GET");
+        }
+        fd = client_connect(fixture.socket_path);
+        client_send(fd, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        poll_fd.fd = fd;
+        assert_int_equal(poll(&poll_fd, 1, 300), 0);
+        for (size_t i = 0; i < ELEMENTSOF(idle); i++)
+                (void)close(idle[i]);
+        client_receive(fd, &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+}
+
+/* systemd keeps the socket and starts us again: stopping must leave it listening. */
+static void test_stopping_leaves_the_socket_of_others_alone(void **state) {
+        _cleanup_close_ int fd = -EBADF;
+        int listening = 0;
+        socklen_t size = sizeof(listening);
+
+        (void)state;
+        http_free(http);
+        http = NULL;
+        assert_int_equal(getsockopt(kept_fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size), 0);
+        assert_int_equal(listening, 1);
+        fd = client_connect(fixture.socket_path);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_get, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_head_has_the_length_and_no_body, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_other_methods, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_post_with_a_body, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_get_with_a_body, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_keep_alive, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_header_that_is_too_large, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_slow_clients_hold_up_nobody, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_connection_limit, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_stopping_leaves_the_socket_of_others_alone,
+                                                setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* Only regular files of plausible size are read, and whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/exporter/snapshot-file.h"
+
+#include "fixture.h"
+
+static Fixture fixture;
+
+static int setup(void **state) {
+        (void)state;
+        fixture_init(&fixture);
+        return 0;
+}
+
+static int teardown(void **state) {
+        (void)state;
+        fixture_done(&fixture);
+        return 0;
+}
+
+static void test_whole_file(void **state) {
+        _cleanup_snapshot_file_ SnapshotFile file = { 0 };
+
+        (void)state;
+        fixture_write(&fixture, "metrics.prom", "a 1\n", 4, 1780000000.5, 0);
+        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), 0);
+        assert_string_equal(file.data, "a 1\n");
+        assert_int_equal(file.size, 4);
+        assert_true(file.mtime_seconds == 1780000000.5);
+}
+
+static void test_nothing_there(void **state) {
+        SnapshotFile file = { .size = 7 };
+
+        (void)state;
+        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -ENOENT);
+        assert_int_equal(snapshot_file_read("/nonexistent", "metrics.prom", &file), -ENOENT);
+        assert_int_equal(file.size, 7); /* untouched */
+}
+
+static void test_links_and_fifos(void **state) {
+        SnapshotFile file;
+        char path[128];
+
+        (void)state;
+        fixture_write(&fixture, "target", "x", 1, 1780000000, 0);
+        (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
+        assert_int_equal(symlink("target", path), 0);
+        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -ELOOP);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(mkfifo(path, 0644), 0);
+        (void)alarm(10); /* a blocking open() ends the test badly */
+        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -EBADF);
+        (void)alarm(0);
+}
+
+static void test_too_large(void **state) {
+        _cleanup_snapshot_file_ SnapshotFile file = { 0 };
+        char path[128];
+
+        (void)state;
+        fixture_write(&fixture, "metrics.prom", "", 0, 1780000000, 0);
+        (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
+        assert_int_equal(truncate(path, (off_t)SNAPSHOT_FILE_MAX + 1), 0);
+        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -EFBIG);
+        assert_int_equal(truncate(path, (off_t)SNAPSHOT_FILE_MAX), 0);
+        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), 0);
+        assert_int_equal(file.size, SNAPSHOT_FILE_MAX);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_whole_file, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nothing_there, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_links_and_fifos, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+/* One snapshot that the tests of this folder share: a machine of two nodes, a bound instance with
+ * everything known and one with nothing known. */
+#pragma once
+
+#include <math.h>
+
+#include "tidbnumad/model/snapshot.h"
+
+typedef struct Example {
+        Node nodes[2];
+        uint16_t distances[4];
+        Topology topology;
+        NodeMemory memory[2];
+        InstanceSnapshot instances[2];
+        PolicySnapshot policies[1];
+        EventSnapshot events[1];
+        const char *warnings[1];
+        Snapshot snapshot;
+} Example;
+
+static inline void example_init(Example *e) {
+        *e = (Example){
+                .nodes = { { .id = 0, .package = 0, .memory_bytes = UINT64_C(274877906944) },
+                           { .id = 2, .package = 1 } },
+                .distances = { 10, 32, 32, 10 },
+                .memory = { { .anon_bytes = UINT64_C(123456789012345), .file_bytes = 4096 },
+                            { .anon_bytes = 1, .shmem_bytes = UINT64_MAX } },
+                .policies = { { .name = "tikv", .bind_attempts = 3, .bind_failures = 1 } },
+                .events = { { .source = "connector", .received = 42, .lost = 2, .rescans = 1 } },
+                .warnings = { "a.yaml:3:1: rate is above what the machine moves" },
+        };
+        id_set_parse_list("0-3", &e->nodes[0].cpus);
+        e->topology = (Topology){ .nodes = e->nodes, .n_nodes = 2, .distances = e->distances };
+        e->instances[0] = (InstanceSnapshot){
+                .name = "tikv-20160",
+                .policy = "tikv",
+                .unit = "tikv-20160.service",
+                .exe = "/srv/tikv/bin/tikv-server",
+                .backend = "systemd",
+                .pid = 1234,
+                .n_processes = 1,
+                .memory = MEMORY_BIND,
+                .state = "bound",
+                .reason = "",
+                .cpu_bound = true,
+                .n_threads = 120,
+                .n_threads_outside = 3,
+                .by_node = e->memory,
+                .remote_ratio = 0.0625,
+                .migrated_bytes = UINT64_C(9007199254740993), /* 2^53+1: no double holds it */
+                .pending_bytes = 8192,
+                .failed_pages = 7,
+                .bind_attempts = 2,
+                .bind_seconds = 0.25,
+        };
+        id_set_parse_list("0", &e->instances[0].nodes);
+        id_set_parse_list("0-3", &e->instances[0].cpus);
+        e->instances[1] = (InstanceSnapshot){
+                .name = "x",
+                .policy = "tikv",
+                .exe = "/x",
+                .backend = "none",
+                .pid = 1,
+                .memory = MEMORY_NONE,
+                .state = "waiting",
+                .reason = "nothing to bind with",
+                .remote_ratio = (double)NAN,
+                .bind_seconds = (double)NAN,
+        };
+        e->snapshot = (Snapshot){
+                .version = "0.1.0",
+                .hwloc_version = "2.9.0",
+                .systemd_version = "252",
+                .realtime_seconds = 1780000000.125,
+                .ready = true,
+                .policy_load_success = true,
+                .policy_load_seconds = 1780000000,
+                .policy_warnings = e->warnings,
+                .n_policy_warnings = 1,
+                .sample_interval_seconds = 10,
+                .topology = &e->topology,
+                .instances = e->instances,
+                .n_instances = 2,
+                .policies = e->policies,
+                .n_policies = 1,
+                .events = e->events,
+                .n_events = 1,
+                .self = { .cpu_seconds = 1.000000001,
+                          .resident_bytes = 5242880,
+                          .open_fds = 12,
+                          .start_seconds = 1779999999.99 },
+                .self_known = true,
+        };
+}

@@ -1,0 +1,252 @@
+/* The Prometheus text, byte for byte. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/publish/metrics.h"
+
+#include "example.h"
+
+static const char expected[] =
+        /* clang-format off */
+        "# HELP tidbnumad_build_info Versions of the daemon and of the libraries it was built with.\n"
+        "# TYPE tidbnumad_build_info gauge\n"
+        "tidbnumad_build_info{version=\"0.1.0\",hwloc=\"2.9.0\",systemd=\"252\"} 1\n"
+        "# HELP tidbnumad_ready Whether the first look at the machine is complete.\n"
+        "# TYPE tidbnumad_ready gauge\n"
+        "tidbnumad_ready 1\n"
+        "# HELP tidbnumad_enforcing Whether plans are applied (1) or only reported (0).\n"
+        "# TYPE tidbnumad_enforcing gauge\n"
+        "tidbnumad_enforcing 0\n"
+        "# HELP tidbnumad_policy_load_success Whether the last load of the policies succeeded.\n"
+        "# TYPE tidbnumad_policy_load_success gauge\n"
+        "tidbnumad_policy_load_success 1\n"
+        "# HELP tidbnumad_policy_last_load_timestamp_seconds When the policies were last loaded, in seconds since the epoch.\n"
+        "# TYPE tidbnumad_policy_last_load_timestamp_seconds gauge\n"
+        "tidbnumad_policy_last_load_timestamp_seconds 1780000000\n"
+        "# HELP tidbnumad_policies Policies in force.\n"
+        "# TYPE tidbnumad_policies gauge\n"
+        "tidbnumad_policies 1\n"
+        "# HELP tidbnumad_instance_info What an instance is and where it is to run.\n"
+        "# TYPE tidbnumad_instance_info gauge\n"
+        "tidbnumad_instance_info{policy=\"tikv\",instance=\"tikv-20160\",pid=\"1234\",exe=\"/srv/tikv/bin/tikv-server\",unit=\"tikv-20160.service\",backend=\"systemd\",nodes=\"0\",cpus=\"0-3\"} 1\n"
+        "tidbnumad_instance_info{policy=\"tikv\",instance=\"x\",pid=\"1\",exe=\"/x\",unit=\"\",backend=\"none\",nodes=\"\",cpus=\"\"} 1\n"
+        "# HELP tidbnumad_instance_bound Whether the binding of an instance was verified, by kind.\n"
+        "# TYPE tidbnumad_instance_bound gauge\n"
+        "tidbnumad_instance_bound{policy=\"tikv\",instance=\"tikv-20160\",kind=\"cpu\"} 1\n"
+        "tidbnumad_instance_bound{policy=\"tikv\",instance=\"tikv-20160\",kind=\"memory\"} 0\n"
+        "tidbnumad_instance_bound{policy=\"tikv\",instance=\"x\",kind=\"cpu\"} 0\n"
+        "tidbnumad_instance_bound{policy=\"tikv\",instance=\"x\",kind=\"memory\"} 0\n"
+        "# HELP tidbnumad_instance_threads Threads of an instance.\n"
+        "# TYPE tidbnumad_instance_threads gauge\n"
+        "tidbnumad_instance_threads{policy=\"tikv\",instance=\"tikv-20160\"} 120\n"
+        "tidbnumad_instance_threads{policy=\"tikv\",instance=\"x\"} 0\n"
+        "# HELP tidbnumad_instance_threads_outside Threads whose CPUs are not those the instance is to have.\n"
+        "# TYPE tidbnumad_instance_threads_outside gauge\n"
+        "tidbnumad_instance_threads_outside{policy=\"tikv\",instance=\"tikv-20160\"} 3\n"
+        "tidbnumad_instance_threads_outside{policy=\"tikv\",instance=\"x\"} 0\n"
+        "# HELP tidbnumad_instance_memory_bytes Resident memory of an instance by node and kind.\n"
+        "# TYPE tidbnumad_instance_memory_bytes gauge\n"
+        "tidbnumad_instance_memory_bytes{policy=\"tikv\",instance=\"tikv-20160\",node=\"0\",kind=\"anon\"} 123456789012345\n"
+        "tidbnumad_instance_memory_bytes{policy=\"tikv\",instance=\"tikv-20160\",node=\"0\",kind=\"file\"} 4096\n"
+        "tidbnumad_instance_memory_bytes{policy=\"tikv\",instance=\"tikv-20160\",node=\"0\",kind=\"shmem\"} 0\n"
+        "tidbnumad_instance_memory_bytes{policy=\"tikv\",instance=\"tikv-20160\",node=\"2\",kind=\"anon\"} 1\n"
+        "tidbnumad_instance_memory_bytes{policy=\"tikv\",instance=\"tikv-20160\",node=\"2\",kind=\"file\"} 0\n"
+        "tidbnumad_instance_memory_bytes{policy=\"tikv\",instance=\"tikv-20160\",node=\"2\",kind=\"shmem\"} 18446744073709551615\n"
+        "# HELP tidbnumad_instance_remote_memory_ratio Share of the anonymous memory of an instance that lies outside its nodes.\n"
+        "# TYPE tidbnumad_instance_remote_memory_ratio gauge\n"
+        "tidbnumad_instance_remote_memory_ratio{policy=\"tikv\",instance=\"tikv-20160\"} 0.0625\n"
+        "# HELP tidbnumad_instance_remote_memory_ratio_halfwidth Half-width of the 95 % confidence interval of the ratio, 0 where it is exact.\n"
+        "# TYPE tidbnumad_instance_remote_memory_ratio_halfwidth gauge\n"
+        "tidbnumad_instance_remote_memory_ratio_halfwidth{policy=\"tikv\",instance=\"tikv-20160\"} 0\n"
+        "# HELP tidbnumad_bind_attempts_total Attempts to bind an instance of the policy.\n"
+        "# TYPE tidbnumad_bind_attempts_total counter\n"
+        "tidbnumad_bind_attempts_total{policy=\"tikv\"} 3\n"
+        "# HELP tidbnumad_bind_failures_total Attempts to bind an instance of the policy that failed.\n"
+        "# TYPE tidbnumad_bind_failures_total counter\n"
+        "tidbnumad_bind_failures_total{policy=\"tikv\"} 1\n"
+        "# HELP tidbnumad_migrated_bytes_total Bytes moved to the nodes of an instance.\n"
+        "# TYPE tidbnumad_migrated_bytes_total counter\n"
+        "tidbnumad_migrated_bytes_total{policy=\"tikv\",instance=\"tikv-20160\"} 9007199254740993\n"
+        "tidbnumad_migrated_bytes_total{policy=\"tikv\",instance=\"x\"} 0\n"
+        "# HELP tidbnumad_migration_pending_bytes Anonymous bytes of an instance that are still to be moved.\n"
+        "# TYPE tidbnumad_migration_pending_bytes gauge\n"
+        "tidbnumad_migration_pending_bytes{policy=\"tikv\",instance=\"tikv-20160\"} 8192\n"
+        "tidbnumad_migration_pending_bytes{policy=\"tikv\",instance=\"x\"} 0\n"
+        "# HELP tidbnumad_migration_failed_pages_total Pages of an instance that the kernel refused to move.\n"
+        "# TYPE tidbnumad_migration_failed_pages_total counter\n"
+        "tidbnumad_migration_failed_pages_total{policy=\"tikv\",instance=\"tikv-20160\"} 7\n"
+        "tidbnumad_migration_failed_pages_total{policy=\"tikv\",instance=\"x\"} 0\n"
+        "# HELP tidbnumad_events_total Events received, by source.\n"
+        "# TYPE tidbnumad_events_total counter\n"
+        "tidbnumad_events_total{source=\"connector\"} 42\n"
+        "# HELP tidbnumad_events_lost_total Times that a source told of lost events.\n"
+        "# TYPE tidbnumad_events_lost_total counter\n"
+        "tidbnumad_events_lost_total{source=\"connector\"} 2\n"
+        "# HELP tidbnumad_rescans_total Full scans because a source lost events.\n"
+        "# TYPE tidbnumad_rescans_total counter\n"
+        "tidbnumad_rescans_total{source=\"connector\"} 1\n"
+        "# HELP tidbnumad_sample_interval_seconds Sampling interval in force.\n"
+        "# TYPE tidbnumad_sample_interval_seconds gauge\n"
+        "tidbnumad_sample_interval_seconds 10\n"
+        "# HELP tidbnumad_snapshot_timestamp_seconds When this snapshot was taken, in seconds since the epoch.\n"
+        "# TYPE tidbnumad_snapshot_timestamp_seconds gauge\n"
+        "tidbnumad_snapshot_timestamp_seconds 1780000000.125\n"
+        "# HELP process_cpu_seconds_total Total user and system CPU time spent in seconds.\n"
+        "# TYPE process_cpu_seconds_total counter\n"
+        "process_cpu_seconds_total 1.000000001\n"
+        "# HELP process_resident_memory_bytes Resident memory size in bytes.\n"
+        "# TYPE process_resident_memory_bytes gauge\n"
+        "process_resident_memory_bytes 5242880\n"
+        "# HELP process_open_fds Number of open file descriptors.\n"
+        "# TYPE process_open_fds gauge\n"
+        "process_open_fds 12\n"
+        "# HELP process_start_time_seconds Start time of the process since the epoch in seconds.\n"
+        "# TYPE process_start_time_seconds gauge\n"
+        "process_start_time_seconds 1779999999.99\n";
+/* clang-format on */
+
+static void test_whole_text(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        assert_int_equal(metrics_render(&e.snapshot, &text), 0);
+        assert_string_equal(text.data, expected);
+        assert_int_equal(text.length, strlen(expected));
+}
+
+static void test_renders_again_into_the_same_memory(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        size_t allocated;
+        Example e;
+        char *data;
+
+        (void)state;
+        example_init(&e);
+        assert_int_equal(metrics_render(&e.snapshot, &text), 0);
+        allocated = text.allocated;
+        data = text.data;
+        for (int i = 0; i < 100; i++)
+                assert_int_equal(metrics_render(&e.snapshot, &text), 0);
+        assert_ptr_equal(text.data, data);
+        assert_int_equal(text.allocated, allocated);
+        assert_string_equal(text.data, expected);
+}
+
+static void test_nothing_there(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        const Snapshot empty = { 0 };
+
+        (void)state;
+        assert_int_equal(metrics_render(&empty, &text), 0);
+        assert_non_null(strstr(text.data, "\ntidbnumad_policies 0\n"));
+        assert_non_null(strstr(text.data, "tidbnumad_build_info{version=\"\","));
+        /* No samples: no HELP, no TYPE. */
+        assert_null(strstr(text.data, "tidbnumad_instance"));
+        assert_null(strstr(text.data, "tidbnumad_bind_attempts_total"));
+        assert_null(strstr(text.data, "tidbnumad_events_total"));
+        assert_null(strstr(text.data, "process_"));
+}
+
+static void test_unknown_ratio_is_left_out(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        e.instances[0].remote_ratio = (double)NAN;
+        assert_int_equal(metrics_render(&e.snapshot, &text), 0);
+        assert_null(strstr(text.data, "remote_memory_ratio"));
+        assert_null(strstr(text.data, "NaN"));
+        assert_null(strstr(text.data, "nan"));
+}
+
+static void test_hostile_names(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        e.snapshot.instances = &e.instances[0];
+        e.snapshot.n_instances = 1;
+        e.instances[0].name = "a\\b\"c\nd";
+        e.instances[0].exe = "/x/\xff\xe2\x82\"\\\n\xc3\xa9";
+        e.instances[0].unit = NULL;
+        assert_int_equal(metrics_render(&e.snapshot, &text), 0);
+        assert_non_null(strstr(text.data,
+                               "\ntidbnumad_instance_info{policy=\"tikv\","
+                               "instance=\"a\\\\b\\\"c\\nd\",pid=\"1234\","
+                               "exe=\"/x/\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\\\"\\\\\\n\xc3\xa9\","
+                               "unit=\"\",backend=\"systemd\",nodes=\"0\",cpus=\"0-3\"} 1\n"));
+}
+
+static void test_the_longest_set_fits(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        e.instances[0].cpus = (CpuSet){ 0 };
+        for (uint32_t id = 1; id < ID_SET_MAX; id += 2)
+                id_set_add(&e.instances[0].cpus, id);
+        assert_int_equal(metrics_render(&e.snapshot, &text), 0);
+        assert_non_null(strstr(text.data, "cpus=\"1,3,5,"));
+        assert_non_null(strstr(text.data, ",8189,8191\"} 1\n"));
+}
+
+/* Bytes up to 2^64-1 and a ratio that no decimal ends. */
+static void test_numbers(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        e.instances[0].remote_ratio = 1.0 / 3;
+        e.snapshot.sample_interval_seconds = 0.9999999999; /* carries into the whole */
+        assert_int_equal(metrics_render(&e.snapshot, &text), 0);
+        assert_non_null(strstr(text.data, "kind=\"shmem\"} 18446744073709551615\n"));
+        assert_non_null(strstr(text.data, "} 9007199254740993\n"));
+        assert_non_null(strstr(text.data, "\"} 0.333333333\n"));
+        assert_non_null(strstr(text.data, "\ntidbnumad_sample_interval_seconds 1\n"));
+}
+
+static void test_no_comma_in_any_locale(void **state) {
+        static const char *const names[] = { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE" };
+        _cleanup_text_ Text text = { 0 };
+        const char *set = NULL;
+        Example e;
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(names) && !set; i++)
+                set = setlocale(LC_ALL, names[i]);
+        if (!set) {
+                print_message("no locale with a decimal comma is installed\n");
+                skip();
+        }
+        example_init(&e);
+        assert_int_equal(metrics_render(&e.snapshot, &text), 0);
+        (void)setlocale(LC_ALL, "C");
+        assert_string_equal(text.data, expected);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_whole_text),
+                cmocka_unit_test(test_renders_again_into_the_same_memory),
+                cmocka_unit_test(test_nothing_there),
+                cmocka_unit_test(test_unknown_ratio_is_left_out),
+                cmocka_unit_test(test_hostile_names),
+                cmocka_unit_test(test_the_longest_set_fits),
+                cmocka_unit_test(test_numbers),
+                cmocka_unit_test(test_no_comma_in_any_locale),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* The JSON, read back by the library that its readers use. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "tidbnumad/publish/status.h"
+
+#include "example.h"
+
+static json_t *render(const Snapshot *snapshot) {
+        _cleanup_free_ char *text = NULL;
+        json_error_t error;
+        json_t *json;
+
+        assert_int_equal(status_render(snapshot, &text), 0);
+        json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+        if (!json)
+                print_error("line %d: %s\n%s", error.line, error.text, text);
+        assert_non_null(json);
+        return json;
+}
+
+static void check(const json_t *actual, const char *expected) {
+        json_error_t error;
+        json_t *json = json_loads(expected, JSON_DECODE_ANY, &error);
+
+        assert_non_null(json);
+        if (!json_equal(actual, json)) {
+                char *text = json_dumps(actual, JSON_INDENT(2) | JSON_ENCODE_ANY);
+
+                print_error("%s\n", text);
+                free(text);
+                fail();
+        }
+        json_decref(json);
+}
+
+static void test_topology_policy_and_events(void **state) {
+        json_t *json;
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        json = render(&e.snapshot);
+        check(json_object_get(json, "topology"),
+              "{\"nodes\": ["
+              "{\"id\": 0, \"package\": 0, \"cpus\": \"0-3\", \"memory_bytes\": 274877906944,"
+              " \"distances\": [10, 32]},"
+              "{\"id\": 2, \"package\": 1, \"cpus\": \"\", \"memory_bytes\": 0,"
+              " \"distances\": [32, 10]}]}");
+        check(json_object_get(json, "policy"),
+              "{\"load_success\": true, \"load_time\": \"2026-05-28T20:26:40Z\","
+              " \"load_time_seconds\": 1780000000.0, \"errors\": [],"
+              " \"warnings\": [\"a.yaml:3:1: rate is above what the machine moves\"],"
+              " \"policies\": [{\"name\": \"tikv\", \"bind_attempts\": 3, \"bind_failures\": 1}]}");
+        check(json_object_get(json, "events"),
+              "[{\"source\": \"connector\", \"received\": 42, \"lost\": 2, \"rescans\": 1}]");
+        check(json_object_get(json, "time_seconds"), "1780000000.125");
+        check(json_object_get(json, "time"), "\"2026-05-28T20:26:40Z\"");
+        check(json_object_get(json, "ready"), "true");
+        check(json_object_get(json, "enforcing"), "false");
+        check(json_object_get(json, "process"),
+              "{\"cpu_seconds\": 1.000000001, \"resident_bytes\": 5242880, \"open_fds\": 12,"
+              " \"start_time\": \"2026-05-28T20:26:39Z\", \"start_time_seconds\": 1779999999.99}");
+        json_decref(json);
+}
+
+static void test_instances(void **state) {
+        json_t *json;
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        json = render(&e.snapshot);
+        /* Counters are clamped to what a JSON integer of jansson holds. */
+        check(json_object_get(json, "instances"),
+              "[{\"name\": \"tikv-20160\", \"policy\": \"tikv\", \"unit\": \"tikv-20160.service\","
+              " \"exe\": \"/srv/tikv/bin/tikv-server\", \"pid\": 1234, \"processes\": 1,"
+              " \"backend\": \"systemd\", \"state\": \"bound\", \"reason\": \"\","
+              " \"nodes\": \"0\", \"cpus\": \"0-3\", \"memory_mode\": \"bind\","
+              " \"cpu_bound\": true, \"memory_bound\": false, \"threads\": 120,"
+              " \"threads_outside\": 3, \"memory_by_node\": ["
+              "{\"node\": 0, \"anon_bytes\": 123456789012345, \"file_bytes\": 4096,"
+              " \"shmem_bytes\": 0},"
+              "{\"node\": 2, \"anon_bytes\": 1, \"file_bytes\": 0,"
+              " \"shmem_bytes\": 9223372036854775807}],"
+              " \"remote_memory_ratio\": 0.0625, \"bind_attempts\": 2, \"bind_failures\": 0,"
+              " \"migrated_bytes\": 9007199254740993, \"pending_bytes\": 8192,"
+              " \"failed_pages\": 7, \"bind_seconds\": 0.25},"
+              "{\"name\": \"x\", \"policy\": \"tikv\", \"unit\": null, \"exe\": \"/x\", \"pid\": 1,"
+              " \"processes\": 0, \"backend\": \"none\", \"state\": \"waiting\","
+              " \"reason\": \"nothing to bind with\", \"nodes\": \"\", \"cpus\": \"\","
+              " \"memory_mode\": \"none\", \"cpu_bound\": false, \"memory_bound\": false,"
+              " \"threads\": 0, \"threads_outside\": 0, \"memory_by_node\": null,"
+              " \"remote_memory_ratio\": null, \"bind_attempts\": 0, \"bind_failures\": 0,"
+              " \"migrated_bytes\": 0, \"pending_bytes\": 0, \"failed_pages\": 0,"
+              " \"bind_seconds\": null}]");
+        json_decref(json);
+}
+
+static void test_nothing_there(void **state) {
+        const Snapshot empty = { .realtime_seconds = (double)NAN };
+        json_t *json;
+
+        (void)state;
+        json = render(&empty);
+        check(json_object_get(json, "instances"), "[]");
+        check(json_object_get(json, "topology"), "null");
+        check(json_object_get(json, "version"), "null");
+        check(json_object_get(json, "time"), "null");
+        check(json_object_get(json, "time_seconds"), "null");
+        check(json_object_get(json, "process"), "null");
+        json_decref(json);
+}
+
+static void test_bytes_that_are_not_utf8(void **state) {
+        json_t *json, *first;
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        e.instances[0].exe = "/x/\xff\xc3\xa9\"\\\n";
+        json = render(&e.snapshot);
+        first = json_array_get(json_object_get(json, "instances"), 0);
+        assert_string_equal(json_string_value(json_object_get(first, "exe")),
+                            "/x/\xef\xbf\xbd\xc3\xa9\"\\\n");
+        json_decref(json);
+}
+
+static void test_layout_is_stable(void **state) {
+        static const char start[] =
+                "{\n  \"version\": \"0.1.0\",\n  \"hwloc_version\": \"2.9.0\",\n";
+        _cleanup_free_ char *one = NULL, *two = NULL;
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        assert_int_equal(status_render(&e.snapshot, &one), 0);
+        assert_int_equal(status_render(&e.snapshot, &two), 0);
+        assert_string_equal(one, two);
+        assert_memory_equal(one, start, sizeof(start) - 1);
+        assert_string_equal(one + strlen(one) - 3, "\n}\n");
+        assert_true(strstr(one, "\"policy\"") < strstr(one, "\"topology\""));
+        assert_true(strstr(one, "\"topology\"") < strstr(one, "\"instances\""));
+        assert_true(strstr(one, "\"instances\"") < strstr(one, "\"events\""));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_topology_policy_and_events),
+                cmocka_unit_test(test_instances),
+                cmocka_unit_test(test_nothing_there),
+                cmocka_unit_test(test_bytes_that_are_not_utf8),
+                cmocka_unit_test(test_layout_is_stable),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
