@@ -60,10 +60,11 @@ static void say_refused(Manager *m) {
 
         for (size_t i = 0; i < m->policy_errors.n_messages; i++)
                 journal_log(&m->journal, LOG_ERR, &fields, "%s", m->policy_errors.messages[i]);
-        journal_log(&m->journal, LOG_NOTICE, NULL,
-                    "The policy files were refused as a whole; the %zu policies loaded before "
-                    "stay in force. Correct the files and reload: systemctl reload tidbnumad",
-                    m->policies.n_policies);
+        journal_log(
+                &m->journal, LOG_NOTICE, NULL,
+                "The policy files were refused as a whole; those loaded before stay in force (%zu "
+                "policies). Correct the files and reload: systemctl reload tidbnumad",
+                m->policies.n_policies);
 }
 
 static void say_loaded(const Manager *m) {
@@ -76,7 +77,7 @@ static void say_loaded(const Manager *m) {
                             "No policy is there; nothing will be changed. Write one to %s",
                             m->args->policy_dirs[m->args->n_policy_dirs > 1 ? 1 : 0]);
         else
-                journal_log(&m->journal, LOG_INFO, &fields, "%zu policies are in force%s",
+                journal_log(&m->journal, LOG_INFO, &fields, "Policies in force: %zu%s",
                             m->policies.n_policies,
                             m->policies.mode == ENFORCEMENT_OBSERVE
                                     ? " (enforcement.mode: observe: nothing will be changed)"

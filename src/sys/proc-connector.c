@@ -118,18 +118,21 @@ int proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
 }
 
 static int subscribe(int fd) {
-        struct {
-                struct nlmsghdr header;
-                struct cn_msg message;
-                enum proc_cn_mcast_op operation;
-        } __attribute__((packed)) request = {
-                .header = { .nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE },
-                .message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
-                             .len = sizeof(enum proc_cn_mcast_op) },
-                .operation = PROC_CN_MCAST_LISTEN,
+        const enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
+        const struct cn_msg message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
+                                        .len = sizeof(operation) };
+        char request[NLMSG_SPACE(sizeof(message) + sizeof(operation))] = { 0 };
+        const struct nlmsghdr header = {
+                .nlmsg_len = NLMSG_LENGTH(sizeof(message) + sizeof(operation)),
+                .nlmsg_type = NLMSG_DONE,
         };
+        char *p = request;
 
-        return send(fd, &request, sizeof(request), 0) < 0 ? -errno : 0;
+        memcpy(p, &header, sizeof(header));
+        p += NLMSG_HDRLEN;
+        memcpy(p, &message, sizeof(message));
+        memcpy(p + sizeof(message), &operation, sizeof(operation));
+        return send(fd, request, header.nlmsg_len, 0) < 0 ? -errno : 0;
 }
 
 typedef struct AckWait {

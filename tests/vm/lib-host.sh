@@ -2,6 +2,9 @@
 # What run and shell share: machine files, acceleration, the payload disk and QEMU's command line. To be sourced.
 # A caller sets $vm_dir (tests/vm) and calls vm_init first; temporary files live in $tmp, which vm_cleanup removes.
 
+# shellcheck disable=SC2054  # commas are QEMU's
+# shellcheck disable=SC2154  # the caller's variables
+
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 readonly QEMU=qemu-system-x86_64
 
@@ -11,7 +14,7 @@ declare -a machine_nvme machine_nic
 tmp='' qemu_pid=''
 
 die() {
-        echo "${0##*/}: $1" >&2
+        echo "tests/vm/${0##*/}: $1" >&2
         exit "${2:-2}"
 }
 
@@ -43,7 +46,7 @@ need_tools() {
         for pair in "$QEMU:qemu-system-x86" mmdebstrap:mmdebstrap mke2fs:e2fsprogs gcc:gcc tar:tar sha256sum:coreutils; do
                 command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
         done
-        ((${#missing[@]} == 0)) || die "missing on this host. Install: apt-get install ${missing[*]}"
+        ((${#missing[@]} == 0)) || die "missing on this host. Install: apt-get install ${missing[*]}" 77
 }
 
 # --- machine files -------------------------------------------------------------------------------------------------
@@ -55,7 +58,7 @@ list_machines() {
         done
 }
 
-# Each key's form. A key that is not here is an error.
+# Each key's form; append= is more words for the kernel line, the only one that may be missing. A key that is not here is an error.
 declare -rA MACHINE_KEYS=(
         [include]='[a-z0-9-]+'
         [release]='[a-z]+'
@@ -69,6 +72,7 @@ declare -rA MACHINE_KEYS=(
         [distance_far]='[1-9][0-9]*'
         [nvme]='[a-z0-9]+:[0-9]+:[1-9][0-9]*[MG]'
         [nic]='[a-z0-9]+:[0-9]+'
+        [append]='[[:graph:] ]+'
 )
 
 # load_machine NAME: fills machine, machine_nvme, machine_nic; stops the program with FILE:LINE on the first mistake.
@@ -106,7 +110,7 @@ check_machine() {
         local file=$1 key device node
 
         for key in "${!MACHINE_KEYS[@]}"; do
-                [[ $key =~ ^(include|nvme|nic)$ || -v machine[$key] ]] || die "$file: '$key=' is missing"
+                [[ $key =~ ^(include|nvme|nic|append)$ || -v machine[$key] ]] || die "$file: '$key=' is missing"
         done
         ((machine[nodes] % machine[sockets] == 0)) ||
                 die "$file: nodes=${machine[nodes]} is not a multiple of sockets=${machine[sockets]}"
@@ -199,11 +203,13 @@ qemu_machine() {
         shift
 
         kernel_line="root=LABEL=vmroot rw fsck.mode=skip console=ttyS0 panic=-1 oops=panic loglevel=5 audit=0"
-        kernel_line+=" nosoftlockup net.ifnames=0 systemd.getty_auto=no systemd.show_status=no"
+        kernel_line+=" nosoftlockup cryptomgr.notests net.ifnames=0 systemd.getty_auto=no systemd.show_status=no"
         [[ ${machine[cgroup]} == v2 ]] || kernel_line+=" systemd.unified_cgroup_hierarchy=0"
 
-        qemu=("$QEMU" -machine q35 -cpu max -accel "$(accel_option)" -no-user-config -nodefaults -display none -no-reboot
-                -kernel "$image/kernel" -initrd "$image/initrd" -append "$kernel_line${*:+ $*}"
+        kernel_line+=" ${machine[append]:-} $*"
+
+        qemu=("$QEMU" -machine q35,i8042=off,smbus=off,sata=off,vmport=off -cpu max,la57=off -accel "$(accel_option)" -no-user-config -nodefaults -display none -no-reboot
+                -kernel "$image/kernel" -initrd "$image/initrd" -append "$kernel_line"
                 -drive "if=none,id=root,file=$image/rootfs.ext4,format=raw,snapshot=on"
                 -device virtio-blk-pci,drive=root,bus=pcie.0
                 -device virtio-rng-pci,bus=pcie.0
@@ -219,7 +225,8 @@ add_nodes() {
         local nodes=${machine[nodes]} per=${machine[cpus_per_node]} half from to distance
 
         half=$((nodes / machine[sockets]))
-        qemu+=(-smp "$((nodes * per)),sockets=${machine[sockets]},cores=$((half * per)),threads=1"
+        # A node is a die of its own, or the kernel complains of a last-level cache that spans nodes.
+        qemu+=(-smp "$((nodes * per)),sockets=${machine[sockets]},dies=$half,cores=$per,threads=1"
                 -m "$((${machine[memory_per_node]%[MG]} * nodes))${machine[memory_per_node]: -1}")
         for ((from = 0; from < nodes; from++)); do
                 qemu+=(-object "memory-backend-ram,id=m$from,size=${machine[memory_per_node]}"
@@ -238,8 +245,8 @@ add_nodes() {
 # A device gets a home node by hanging under a PCI host bridge of that node: one bridge and port for each device.
 add_port() {
         local at=$1 node=$2
-        qemu+=(-device "pxb-pcie,id=pcie.$at,bus_nr=$((32 + 16 * at)),bus=pcie.0,numa_node=$node"
-                -device "pcie-root-port,id=port.$at,bus=pcie.$at,chassis=$((at + 1)),slot=$((at + 1))")
+        qemu+=(-device "pxb-pcie,id=home.$at,bus_nr=$((32 + 16 * at)),bus=pcie.0,numa_node=$node"
+                -device "pcie-root-port,id=port.$at,bus=home.$at,chassis=$((at + 1)),slot=$((at + 1))")
 }
 
 add_devices() {

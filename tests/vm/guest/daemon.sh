@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2119,SC2120,SC2154  # scrape's path is optional; vm_payload is lib.sh's
+# What scenarios ask of the daemon, and the witnesses of the kernel that judge it. To be sourced after lib.sh.
+
+# the policy of the demo host
+demo_policy() {
+        policy demo <"$vm_payload/guest/demo-policy.yaml"
+}
+
+# Where the demo policy puts each unit, and how: UNIT POLICY MEMORY NODE
+demo_plan() {
+        cat <<EOT
+tidb-4000.service tidb bind 0
+tidb-4001.service tidb bind 2
+tikv-20160.service tikv bind 3
+tikv-20161.service tikv bind 6
+pd-2379.service pd preferred 4
+haproxy.service haproxy preferred 5
+EOT
+}
+
+# all_on UNIT NODE: by the kernel's files, every thread has exactly the node's CPUs, and no anonymous byte lies elsewhere.
+all_on() {
+        local cpus
+        cpus=$(<"/sys/devices/system/node/node$2/cpulist")
+        kview snapshot "$1" --json | tee /dev/stderr | jq -e --arg cpus "$cpus" --arg node "$2" '.[] |
+                .threads > 0 and .cpus == [$cpus] and (.anon | keys) == [$node] and
+                (.stat_anon | del(.[$node]) | all(.[]; . == 0))'
+}
+
+# held_to UNIT NODE: the kernel gives none of its threads memory of another node.
+held_to() {
+        kview snapshot "$1" --json | jq -e --arg node "$2" '.[].mems == [$node]'
+}
+
+# scrape [PATH]: as an operator does it
+scrape() {
+        curl -sS --fail --max-time 30 --unix-socket /run/tidbnumad/metrics.sock "http://localhost${1:-/metrics}"
+}
+
+# metric NAME [PATTERN]: the value of the one sample whose labels match the extended regular expression
+metric() {
+        scrape | sed -nE "s/^$1(\\{[^}]*${2:-}[^}]*\\})? ([^ ]+)\$/\\2/p"
+}
+
+# metric_is VALUE NAME [PATTERN]
+metric_is() {
+        local value
+        value=$(metric "$2" "${3:-}")
+        echo "$2 is '$value'"
+        [[ $value == "$1" ]]
+}
+
+# daemon_reads: the daemon has looked at the world since this call began, whatever it looked at before.
+daemon_looks() {
+        local before
+        before=$(metric tidbnumad_snapshot_timestamp_seconds)
+        wait_until 60 'the daemon publishes a new snapshot' newer_snapshot "$before"
+}
+
+newer_snapshot() {
+        jq -en --argjson now "$(metric tidbnumad_snapshot_timestamp_seconds)" "\$now > $1"
+}

@@ -1,0 +1,218 @@
+# shellcheck shell=bash
+# What a scenario is written with: TAP checks, waiting, the package, policies and workloads. A scenario's head is
+#   # about: one line
+#   # machines: epyc8 epyc8-cgroup1
+#   # timeout: 300            (optional, seconds)
+#   . "$VM_LIB"
+# and its last line is `plan`. What its commands print goes to the log; a command that fails ends the scenario.
+
+vm_payload=/var/lib/vm
+vm_checks=0 vm_failed=0
+PATH=$vm_payload/guest:$PATH
+
+if [[ -z ${VM_INTERACTIVE:-} ]]; then
+        set -Eeuo pipefail
+        trap 'vm_on_error $? "$BASH_COMMAND"' ERR
+        # Checks go to the real stdout; all else that is printed is log.
+        exec 3>&1 1>&2
+else
+        exec 3>&1
+fi
+
+vm_on_error() {
+        local depth=1
+        # The line of the scenario, not the one in here.
+        while [[ ${BASH_SOURCE[depth]:-} == */guest/* ]]; do
+                depth=$((depth + 1))
+        done
+        echo "line ${BASH_LINENO[depth - 1]}: '$2' ended with status $1" >&2
+}
+
+# --- checks --------------------------------------------------------------------------------------------------------
+
+vm_result() {
+        echo "$1 $vm_checks - $2" | tee /dev/fd/3
+}
+
+ok() {
+        vm_checks=$((vm_checks + 1))
+        vm_result ok "$1"
+}
+
+# not_ok DESCRIPTION: the scenario goes on, to tell as much as it can.
+not_ok() {
+        vm_checks=$((vm_checks + 1)) vm_failed=$((vm_failed + 1))
+        vm_result 'not ok' "$1"
+}
+
+# is ACTUAL EXPECTED DESCRIPTION
+is() {
+        if [[ $1 == "$2" ]]; then
+                ok "$3"
+        else
+                not_ok "$3: is '$1', expected '$2'"
+        fi
+}
+
+# check DESCRIPTION COMMAND…: passes when the command does.
+check() {
+        local description=$1
+        shift
+        if "$@"; then
+                ok "$description"
+        else
+                not_ok "$description: '$*' failed"
+        fi
+}
+
+# skip REASON: the whole scenario, before its first check.
+skip() {
+        echo "1..0 # SKIP $1" >&3
+        exit 0
+}
+
+# The last line of a scenario; without it the scenario counts as one that broke off.
+plan() {
+        echo "1..$vm_checks" >&3
+        ((vm_failed == 0))
+}
+
+# wait_until SECONDS DESCRIPTION COMMAND…: a check in itself only when it fails, and then the scenario's last.
+wait_until() {
+        local limit=$1 description=$2 output
+        shift 2
+        local end=$((SECONDS + limit))
+
+        until output=$("$@" 2>&1); do
+                if ((SECONDS >= end)); then
+                        not_ok "$description: not within $limit s; '$*' said: ${output:-nothing}"
+                        [[ -n ${VM_INTERACTIVE:-} ]] || exit 1
+                        return 1
+                fi
+                sleep 0.2
+        done
+}
+
+# artifact FILE…: keeps copies with the scenario's logs.
+artifact() {
+        cp -r -- "$@" "$ARTIFACTS/"
+}
+
+# --- the package ---------------------------------------------------------------------------------------------------
+
+# As a user does it. Skips the scenario where the run was given no package.
+install_package() {
+        compgen -G "$vm_payload/debs/*.deb" >/dev/null || skip 'no package was given (run --deb)'
+        DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 install -y --no-install-recommends "$vm_payload"/debs/*.deb
+}
+
+purge_package() {
+        DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 purge -y 'tidbnumad*'
+}
+
+# policy NAME <<EOF: writes /etc/tidbnumad.d/NAME.yaml
+policy() {
+        mkdir -p /etc/tidbnumad.d
+        cat >"/etc/tidbnumad.d/$1.yaml"
+}
+
+# --- workloads -----------------------------------------------------------------------------------------------------
+
+# workload_unit NAME PORT BINARY NODES ARGS…: lays out NAME-PORT.service as TiUP does. NODES is the list for TiUP's
+# numa_node, '-' for none; ARGS are options of the workload, added to those that TiUP gives. Does not start it.
+#   workload_unit tikv 20160 tikv-server 3 --anon 96M --spread
+workload_unit() {
+        local name=$1 port=$2 binary=$3 nodes=$4 unit=$1-$2
+        local dir=/tidb-deploy/$unit
+        shift 4
+
+        mkdir -p "$dir"/{bin,conf,log,scripts} "/tidb-data/$unit"
+        cp "$vm_payload/bin/workload" "$dir/bin/$binary"
+        vm_run_script "$name" "$port" "$binary" "$nodes" "$@" >"$dir/scripts/run_$name.sh"
+        chmod 755 "$dir/scripts/run_$name.sh"
+        chown -R tidb:tidb "$dir" "/tidb-data/$unit"
+        cat >"/etc/systemd/system/$unit.service" <<EOF
+[Unit]
+Description=$name service
+After=syslog.target network.target remote-fs.target nss-lookup.target
+
+[Service]
+LimitNOFILE=1000000
+LimitSTACK=10485760
+User=tidb
+ExecStart=/bin/bash -c '$dir/scripts/run_$name.sh'
+Restart=always
+RestartSec=1s
+
+[Install]
+WantedBy=multi-user.target
+EOF
+}
+
+# All by exec, so that the unit has one process: bash becomes numactl, then env, then the server.
+vm_run_script() {
+        local name=$1 port=$2 binary=$3 nodes=$4 dir=/tidb-deploy/$1-$2 words=(exec)
+        shift 4
+
+        [[ $nodes == - ]] || words+=(numactl "--cpunodebind=$nodes" "--membind=$nodes")
+        [[ $name == tikv ]] || words+=(env GODEBUG=madvdontneed=1)
+        words+=("bin/$binary")
+        case $name in
+        tidb) words+=(-P "$port" "--status=$((port + 6080))" --host=0.0.0.0 --advertise-address=127.0.0.1 --store=tikv
+                --path=127.0.0.1:2379 --config=conf/tidb.toml --log-file="$dir/log/tidb.log") ;;
+        tikv) words+=(--addr "0.0.0.0:$port" --advertise-addr "127.0.0.1:$port" --status-addr "0.0.0.0:$((port + 20))"
+                --pd 127.0.0.1:2379 --data-dir "/tidb-data/$name-$port" --config conf/tikv.toml
+                --log-file "$dir/log/tikv.log") ;;
+        pd) words+=("--name=pd-$port" "--client-urls=http://0.0.0.0:$port" "--data-dir=/tidb-data/$name-$port"
+                --config=conf/pd.toml --log-file="$dir/log/pd.log") ;;
+        *) words+=(--port "$port") ;;
+        esac
+        printf '#!/bin/bash\nset -e\ncd %q || exit 1\n' "$dir"
+        printf '%q ' "${words[@]}" "$@"
+        printf '2>>%q\n' "$dir/log/${name}_stderr.log"
+}
+
+# workload_start UNIT…: starts units as NAME-PORT and waits until each listens, which it does once its memory is in place.
+workload_start() {
+        local unit
+        systemctl daemon-reload
+        systemctl start "${@/%/.service}"
+        for unit in "$@"; do
+                wait_until 120 "$unit listens" listens "${unit##*-}"
+        done
+}
+
+# listens PORT
+listens() {
+        [[ -n $(ss -Hltn "sport = :$1") ]]
+}
+
+# main_pid UNIT
+main_pid() {
+        systemctl show -P MainPID "$1"
+}
+
+# --- disks ---------------------------------------------------------------------------------------------------------
+
+# nvme_of_node NODE: the block device of the first NVMe disk there.
+nvme_of_node() {
+        local block
+        for block in /sys/block/nvme*n1; do
+                if [[ $(<"$block/device/device/numa_node") == "$1" ]]; then
+                        echo "/dev/${block##*/}"
+                        return 0
+                fi
+        done
+        echo "no NVMe disk is on node $1; the machine has: $VM_NVME" >&2
+        return 1
+}
+
+# mount_data NODE DIR: a fresh file system on the NVMe of that node, mounted and tidb's.
+mount_data() {
+        local disk
+        disk=$(nvme_of_node "$1")
+        mkfs.ext4 -q -F -E nodiscard "$disk"
+        mkdir -p "$2"
+        mount "$disk" "$2"
+        chown tidb:tidb "$2"
+}

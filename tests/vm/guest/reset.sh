@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+# Puts the guest back between scenarios, so that none depends on what ran before. To be sourced by round.
+
+# Kernel knobs that the daemon, a policy or a scenario may turn: all go back to what they were after boot.
+reset_knobs() {
+        printf '%s\n' /proc/sys/kernel/numa_balancing /proc/sys/vm/{zone_reclaim_mode,swappiness,min_free_kbytes} \
+                /sys/kernel/mm/transparent_hugepage/{enabled,defrag} \
+                /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity
+}
+
+# read_knob FILE: into $value; of "always [madvise] never" the word that holds. No process is started: there are many.
+read_knob() {
+        value=''
+        read -r value <"$1"
+        [[ $value != *\[* ]] || { value=${value#*\[} && value=${value%%\]*}; }
+}
+
+reset_remember() {
+        local knob value
+        declare -gA knob_at_boot=()
+        while IFS= read -r knob; do
+                [[ -r $knob ]] || continue
+                read_knob "$knob"
+                knob_at_boot[$knob]=$value
+        done < <(reset_knobs)
+}
+
+# Most interrupts refuse (managed, or per CPU): only what differs is written, and a refusal is no error.
+reset_kernel() {
+        local knob value
+        for knob in "${!knob_at_boot[@]}"; do
+                [[ -e $knob ]] || continue
+                read_knob "$knob"
+                [[ $value == "${knob_at_boot[$knob]}" ]] || echo "${knob_at_boot[$knob]}" >"$knob"
+        done
+        echo 3 >/proc/sys/vm/drop_caches
+}
+
+# Workloads are whatever lib.sh laid out as TiUP does: a directory under /tidb-deploy is a unit's name.
+reset_workloads() {
+        local dir unit units=(haproxy.service)
+
+        for dir in /tidb-deploy/*/; do
+                [[ ! -d $dir ]] || units+=("$(basename "$dir").service")
+        done
+        # Not every unit runs, and kill says so.
+        systemctl kill --signal=KILL "${units[@]}" 2>/dev/null
+        systemctl stop "${units[@]}"
+        for unit in "${units[@]}"; do
+                [[ $unit == haproxy.service ]] || rm -rf "/etc/systemd/system/$unit" "/etc/systemd/system/$unit.d"
+        done
+        rm -rf /tidb-deploy /etc/systemd/system/haproxy.service.d
+        [[ ! -e /etc/haproxy/haproxy.cfg.vm-saved ]] || mv /etc/haproxy/haproxy.cfg.vm-saved /etc/haproxy/haproxy.cfg
+}
+
+reset_package() {
+        local packages
+
+        mapfile -t packages < <(dpkg-query -W -f='${db:Status-Abbrev} ${Package}\n' 'tidbnumad*' 2>/dev/null |
+                sed -n 's/^[ih][^n ]* *//p')
+        systemctl stop 'tidbnumad*'
+        ((${#packages[@]} == 0)) || DEBIAN_FRONTEND=noninteractive dpkg --purge "${packages[@]}"
+        rm -rf /etc/tidbnumad.d /run/tidbnumad /run/tidbnumad.d /var/lib/tidbnumad
+}
+
+# Drop-ins by set-property stay when their unit is gone; the cpuset directories of cgroup v1 belong to nobody.
+reset_cgroups() {
+        local dir pid
+
+        rm -rf /run/systemd/system.control/* /etc/systemd/system.control/*
+        systemctl daemon-reload
+        systemctl reset-failed
+        [[ -d /sys/fs/cgroup/cpuset/tidbnumad ]] || return 0
+        for dir in /sys/fs/cgroup/cpuset/tidbnumad/*/ /sys/fs/cgroup/cpuset/tidbnumad/; do
+                [[ -d $dir ]] || continue
+                while read -r pid; do
+                        echo "$pid" >/sys/fs/cgroup/cpuset/cgroup.procs
+                done <"$dir/cgroup.procs"
+                rmdir "$dir"
+        done
+}
+
+reset_disks() {
+        local disk
+        while read -r disk; do
+                umount --lazy "$disk"
+        done < <(awk '$1 ~ "^/dev/nvme" { print $1 }' /proc/mounts)
+        rm -rf --one-file-system /tidb-data
+}
+
+# reset_guest LOG: never fails: what it could not mend is the next scenario's to notice, and is in LOG.
+reset_guest() {
+        {
+                echo "--- $(cut -d' ' -f1 /proc/uptime)"
+                reset_workloads
+                reset_package
+                reset_cgroups
+                reset_disks
+                reset_kernel
+        } >>"$1" 2>&1 </dev/null
+}

@@ -1,0 +1,168 @@
+# shellcheck shell=bash
+# Follows a running machine for run: reads its live TAP, shows progress, ends what hangs, reports. To be sourced.
+# Uses run's variables: out, machine_name, scenarios, scenario_timeout, boot_timeout, verbose, qemu_pid.
+# shellcheck disable=SC2154  # these
+
+# What the guest may need beyond a scenario's own limit: to gather logs, and to put itself back for the next one.
+readonly LOGS_SECONDS=60 RESET_SECONDS=120
+
+# Lines of the console that no sane kernel writes, and those of a boot that went astray.
+readonly KERNEL_BROKE='Kernel panic|Oops: |BUG: |general protection fault|kernel BUG at|You are in emergency mode|Dropping to a shell'
+
+declare -A result seconds_of reason
+current='' machine_failure='' finished=''
+
+shown() {
+        realpath --relative-base="$PWD" "$1"
+}
+
+# progress TEXT: on a terminal a line that is overwritten; in a log one line every ten seconds.
+progress() {
+        if [[ -t 1 ]]; then
+                printf '\r\033[K%s' "$1"
+        elif ((SECONDS >= next_progress)); then
+                echo "$1"
+                next_progress=$((SECONDS + 10))
+        fi
+}
+
+say() {
+        [[ ! -t 1 ]] || printf '\r\033[K'
+        echo "$1"
+        next_progress=$((SECONDS + 10))
+}
+
+watch_round() {
+        local line part=''
+        phase_start=$SECONDS next_progress=$((SECONDS + 10)) deadline=$((SECONDS + boot_timeout)) waits_for='boot'
+
+        exec {live}<"$out/results.tap"
+        while true; do
+                while IFS= read -r -u "$live" line; do
+                        take_line "$part$line"
+                        part=''
+                done
+                # At the end of the file read leaves the beginning of a line that is still being written.
+                part+=$line
+                [[ -z $finished ]] || break
+                if console_shows_trouble; then break; fi
+                if ! kill -0 "$qemu_pid" 2>/dev/null; then
+                        # It may have written its last lines just before it ended.
+                        [[ -z ${ended:-} ]] || { fail_machine "the machine ended before the round did" && break; }
+                        ended=yes
+                elif ((SECONDS >= deadline)); then
+                        fail_machine "no progress for $((SECONDS - phase_start)) s while waiting for: $waits_for"
+                        break
+                fi
+                progress "  $waits_for … $((SECONDS - phase_start)) s"
+                sleep 0.2
+        done
+        exec {live}<&-
+}
+
+# expect WHAT SECONDS: what comes next and how long it may take.
+expect() {
+        waits_for=$1 phase_start=$SECONDS deadline=$((SECONDS + $2))
+}
+
+take_line() {
+        local line=$1
+
+        case $line in
+        '# booted '*)
+                say "  booted in $((SECONDS - phase_start)) s: ${line#\# booted }"
+                expect 'the first scenario' $RESET_SECONDS
+                ;;
+        '# begin '*)
+                current=${line#\# begin } current=${current%% *}
+                say "  $current: starts"
+                expect "$current" $((${line##*limit=} + LOGS_SECONDS))
+                ;;
+        '# done') finished=yes ;;
+        'ok '* | 'not ok '*) take_result "$line" ;;
+        '    not ok '*) say "  $current: ${line#    }" ;;
+        # A check is in the log once more, beside the output it is about.
+        '    # '*) [[ -z $verbose ]] || say "    ${line#    # }" ;;
+        esac
+}
+
+take_result() {
+        local line=$1 name=${1#* - }
+
+        name=${name%% #*}
+        seconds_of[$name]=$((SECONDS - phase_start))
+        case $line in
+        'not ok '*) result[$name]=failed reason[$name]=${line#*# time=*s } ;;
+        *'# SKIP'*) result[$name]=skipped reason[$name]=${line#*# SKIP } ;;
+        *) result[$name]=passed ;;
+        esac
+        say "$(result_line "$name")"
+        current=''
+        expect "what comes after $name" $RESET_SECONDS
+}
+
+result_line() {
+        local name=$1 text
+        text=$(printf '  %-7s %-28s %4s s' "${result[$name]}" "$name" "${seconds_of[$name]:--}")
+        [[ -z ${reason[$name]:-} ]] || text+="  ${reason[$name]}"
+        echo "$text"
+        [[ ${result[$name]} != failed ]] || echo "          logs: $(shown "$out/$name")/"
+}
+
+console_shows_trouble() {
+        local what
+        what=$(grep -a -m 1 -E "$KERNEL_BROKE" "$out/console") || return 1
+        # Let the kernel finish its report before the machine is ended.
+        for _ in {1..20}; do
+                kill -0 "$qemu_pid" 2>/dev/null || break
+                sleep 0.1
+        done
+        fail_machine "the guest's kernel or boot broke: ${what//$'\r'/}"
+}
+
+# The machine itself failed: the scenario that ran then is to blame, and those after it did not run.
+fail_machine() {
+        machine_failure=$1
+        say "  MACHINE FAILED: $1"
+        echo "  --- end of its console ($(shown "$out/console"))"
+        tail -n 25 "$out/console" | tr -d '\r' | sed 's/^/  | /'
+        [[ ! -s $out/qemu.log ]] || sed 's/^/  | QEMU: /' "$out/qemu.log"
+        echo "  ---"
+}
+
+# After a machine failure nothing came as a tar for the scenario that ran; what it said live is there.
+account_for_missing() {
+        local file name
+        for file in "${scenarios[@]}"; do
+                name=$(basename "$file" .sh)
+                [[ ! -v result[$name] ]] || continue
+                result[$name]=failed
+                if [[ $name == "$current" ]]; then
+                        seconds_of[$name]=$((SECONDS - phase_start))
+                        reason[$name]="the machine failed in it: $machine_failure"
+                else
+                        reason[$name]="did not run: $machine_failure"
+                fi
+                mkdir -p "$out/$name"
+                sed -n "/^# begin $name /,/^[^ ]*ok [0-9]* - $name\b/p" "$out/results.tap" >"$out/$name/live"
+        done
+}
+
+report() {
+        local name passed=0 failed=0 skipped=0 file
+
+        account_for_missing
+        [[ ! -t 1 ]] || printf '\r\033[K'
+        echo
+        for file in "${scenarios[@]}"; do
+                name=$(basename "$file" .sh)
+                result_line "$name"
+                case ${result[$name]} in
+                passed) passed=$((passed + 1)) ;;
+                skipped) skipped=$((skipped + 1)) ;;
+                *) failed=$((failed + 1)) ;;
+                esac
+        done
+        echo "vm/$machine_name: $passed passed, $failed failed, $skipped skipped"
+        ((failed == 0)) && [[ -z $machine_failure ]]
+}

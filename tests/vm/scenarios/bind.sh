@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# about: every instance of the demo host gets its nodes: all threads, all anonymous memory, and nobody else is touched
+# machines: epyc8
+# timeout: 420
+# The demo is this scenario, with its table shown.
+
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+# shellcheck source=tests/vm/guest/demo-host.sh
+. "${VM_LIB%/*}/demo-host.sh"
+# shellcheck source=tests/vm/guest/daemon.sh
+. "${VM_LIB%/*}/daemon.sh"
+
+# Strangers: one that no policy names, and another user's process that only has the name of a server and of its unit.
+systemd-run --quiet --unit=stranger.service sleep infinity
+install -D -m 755 "$vm_payload/bin/workload" /opt/thief/tidb-server
+systemd-run --quiet --unit=tidb-6666.service --uid=nobody /opt/thief/tidb-server --anon 32M --spread --port 6666
+wait_until 60 'the stranger listens' listens 6666
+demo_host_up
+
+status_of() {
+        cat "/proc/$(main_pid "$1")/status"
+}
+# A server's own accounting moves; what it is allowed must not.
+allowed_of() {
+        status_of "$1" | grep -E '^(Cpus|Mems)_allowed'
+}
+stranger_before=$(status_of stranger)
+thief_before=$(allowed_of tidb-6666)
+thief_memory=$(kview anon tidb-6666.service --json)
+
+mapfile -t units < <(demo_plan | cut -d' ' -f1)
+kview snapshot "${units[@]}" --json >"$ARTIFACTS/before.json"
+
+demo_policy
+install_package
+start=$SECONDS
+
+while read -r unit name memory node; do
+        wait_until 120 "$unit is on node $node" all_on "$unit" "$node"
+        ok "$unit: every thread and every anonymous byte on node $node"
+        echo "$unit $name $memory $node $((SECONDS - start))" >>"$ARTIFACTS/plan"
+done < <(demo_plan)
+while read -r unit _ memory node; do
+        [[ $memory != bind ]] || check "$unit is held to node $node by the kernel" held_to "$unit" "$node"
+done < <(demo_plan)
+
+# Counters that the kernel folds late must not have hidden anything: the same again, once the daemon has looked anew.
+daemon_looks
+kview snapshot "${units[@]}" --json >"$ARTIFACTS/after.json"
+while read -r unit _ _ node; do
+        check "$unit stays on node $node" all_on "$unit" "$node"
+done < <(demo_plan)
+
+is "$(status_of stranger)" "$stranger_before" 'a process that no policy names is untouched, byte for byte'
+is "$(allowed_of tidb-6666)" "$thief_before" "another user's process gained nothing by its name"
+is "$(kview anon tidb-6666.service --json)" "$thief_memory" 'and its memory lies where it lay'
+
+scrape /metrics >"$ARTIFACTS/metrics.prom"
+demo-table "$ARTIFACTS"/{plan,before.json,after.json,metrics.prom} >"$ARTIFACTS/table"
+cat "$ARTIFACTS/table"
+check 'the table has two lines an instance and one of its metrics' test "$(grep -cE ' (before|after|yes/yes) ' "$ARTIFACTS/table")" = 18
+artifact /run/tidbnumad/status.json
+plan

@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# about: the scrape is what promtool accepts, its ratios are those of numa_maps, and observing changes nothing
+# machines: epyc8
+# timeout: 300
+
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+# shellcheck source=tests/vm/guest/daemon.sh
+. "${VM_LIB%/*}/daemon.sh"
+
+# Memory in known shares against node 2: three quarters at home; an eighth; nothing; all of it.
+workload_unit tidb 4000 tidb-server - --anon 64M --spread=2:3,7:1
+workload_unit tidb 4001 tidb-server - --anon 64M --spread
+workload_unit tidb 4002 tidb-server - --anon 32M --spread=5:1
+workload_unit tidb 4003 tidb-server - --anon 32M --spread=2:1 --shmem 16M --file 16M
+workload_start tidb-4000 tidb-4001 tidb-4002 tidb-4003
+units=(tidb-4000 tidb-4001 tidb-4002 tidb-4003)
+before=$(kview snapshot "${units[@]/%/.service}" --json)
+
+policy observe <<'EOT'
+version: 1
+policies:
+  - name: tidb
+    match: {exe: tidb-server, user: tidb, unit: "tidb-*.service"}
+    place: {nodes: 2}
+sampling: {interval: 1s}
+enforcement: {mode: observe}
+EOT
+install_package
+wait_until 60 'all instances are seen' metric_is 1 tidbnumad_instance_info 'instance="tidb-4003"'
+daemon_looks
+
+# within_a_point UNIT: the metric against numa_maps of the same moment
+within_a_point() {
+        local ours theirs
+        ours=$(metric tidbnumad_instance_remote_memory_ratio "instance=\"$1\"")
+        theirs=$(kview ratio "$1.service" --nodes 2)
+        echo "$1: ratio $ours, numa_maps says $theirs of it is on node 2"
+        jq -en "($ours - (1 - $theirs) | fabs) <= 0.01"
+}
+for unit in "${units[@]}"; do
+        check "the ratio of $unit is that of numa_maps, to a point" within_a_point "$unit"
+done
+
+scrape /metrics >"$ARTIFACTS/metrics.prom"
+lint=$(promtool check metrics <"$ARTIFACTS/metrics.prom" 2>&1) && accepted=yes || accepted=no
+is "$accepted$lint" yes 'promtool accepts the scrape without a word'
+check 'healthz says ok' scrape /healthz
+is "$(metric tidbnumad_enforcing)" 0 'the metrics say that nothing is enforced'
+is "$(curl -s -o /dev/null -w '%{http_code}' --unix-socket /run/tidbnumad/metrics.sock http://localhost/nothing)" 404 'another path: 404'
+
+# Nothing was changed: not what is allowed, not where memory lies, no property.
+is "$(kview snapshot "${units[@]/%/.service}" --json)" "$before" 'observing moved and bound nothing'
+check 'and set no property' bash -c '! compgen -G "/run/systemd/system.control/tidb-*"'
+
+# --dry-run, by hand, on a policy that would bind
+policy observe <<'EOT'
+version: 1
+policies:
+  - name: tidb
+    match: {exe: tidb-server, user: tidb, unit: "tidb-*.service"}
+    place: {nodes: 2}
+EOT
+tidbnumad --once --dry-run --runtime-dir "$ARTIFACTS/dry" 2>"$ARTIFACTS/dry.log"
+is "$(jq -r '[.instances[].state] | unique | join(" ")' "$ARTIFACTS/dry/status.json")" planned 'a dry run plans'
+check 'and says what it would do' jq -e '.instances[0].reason == "would set AllowedCPUs=2"' "$ARTIFACTS/dry/status.json"
+is "$(kview snapshot "${units[@]/%/.service}" --json)" "$before" 'and does nothing'
+plan

@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# about: the package as a user installs and removes it: what runs, with which rights, and what is left
+# machines: epyc8 epyc8-cgroup1
+# timeout: 240
+
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+# shellcheck source=tests/vm/guest/daemon.sh
+. "${VM_LIB%/*}/daemon.sh"
+
+cursor=$(journalctl -n 0 --show-cursor -q | sed -n 's/^-- cursor: //p')
+install_package
+is "$(systemctl is-active tidbnumad)" active 'installed, the daemon runs'
+is "$(systemctl is-enabled tidbnumad)" enabled 'and will run after the next boot'
+is "$(systemctl is-active tidbnumad-exporter.socket)" active 'the metrics socket listens'
+is "$(systemctl is-active tidbnumad-exporter-tcp.socket || true)" inactive 'the TCP socket does not'
+is "$(stat -c %a /run/tidbnumad/metrics.sock)" 666 'anyone may read the metrics'
+is "$(stat -c '%a %U' /run/tidbnumad/undo)" '700 root' 'undo records are for root'
+check 'the daemon answers by its socket' scrape /healthz
+is "$(systemctl show -P NRestarts tidbnumad)" 0 'it did not need a second start'
+
+pid=$(main_pid tidbnumad)
+caps=$(capsh --decode="$(awk '/^CapBnd/ { print $2 }' "/proc/$pid/status")" 2>/dev/null || awk '/^CapBnd/ { print $2 }' "/proc/$pid/status")
+echo "capabilities of the daemon: $caps"
+check 'the daemon may not do everything' test "$(awk '/^CapEff/ { print $2 }' "/proc/$pid/status")" != 000001ffffffffff
+# Listening sockets of any kind belong to the exporter alone.
+is "$(ss -Hltuxwdp | grep -c "pid=$pid," || true)" 0 'the daemon listens on nothing'
+
+exporter=$(main_pid tidbnumad-exporter)
+check 'the exporter runs' test "$exporter" -gt 0
+is "$(awk '/^CapBnd/ { print $2 }' "/proc/$exporter/status")" 0000000000000000 'the exporter has no capability'
+check 'nor is it root' test "$(stat -c %U "/proc/$exporter")" != root
+
+systemctl enable --now tidbnumad-exporter-tcp.socket
+check 'the TCP socket, once it is enabled, answers too' curl -sS --fail --max-time 30 -o /dev/null http://127.0.0.1:9797/metrics
+check 'and the unix socket still does' scrape /healthz
+
+for page in tidbnumad.8 tidbnumad-exporter.8 tidbnumad.d.5; do
+        check "manual page $page is there" bash -c "compgen -G '/usr/share/man/man*/$page.gz' || grep -q 'path-exclude=/usr/share/man' -r /etc/dpkg"
+done
+check 'the program says its version' bash -c 'tidbnumad --version | grep -qE "^tidbnumad [0-9]"'
+is "$(journalctl -q --after-cursor="$cursor" -u tidbnumad -p err -o cat)" '' 'no error in the journal'
+
+systemctl stop tidbnumad
+is "$(systemctl show -P Result tidbnumad)" success 'it stops cleanly'
+systemctl start tidbnumad
+purge_package
+check 'purged, nothing of it runs' bash -c '! pgrep -f ^/usr/sbin/tidbnumad'
+is "$(compgen -G '/run/tidbnumad*' || compgen -G '/etc/tidbnumad*' || compgen -G '/etc/systemd/system/*/tidbnumad*' || true)" '' 'and nothing of it is left'
+is "$(systemctl --failed --plain --no-legend | wc -l)" 0 'no unit failed'
+plan
