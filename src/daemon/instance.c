@@ -127,6 +127,7 @@ void instance_remove_dead(Instance *instance) {
 void instance_restart(Instance *instance, uint64_t now_usec) {
         end_pass(instance);
         instance->progress = (Progress){ 0 };
+        instance->rest_until_usec = 0;
         instance->due_usec = now_usec;
 }
 

@@ -19,6 +19,9 @@
 #define REST_USEC (UINT64_C(60) * 1000 * 1000)
 #define REST_GROWTH_BYTES (UINT64_C(16) << 20)
 
+/* Less room than this is not worth a pass over the whole process. */
+#define LEAST_ROOM_BYTES (UINT64_C(8) << 20)
+
 #define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
 
 static const char *state_of(StepKind kind) {
@@ -87,13 +90,17 @@ static void finish(Instance *i) {
         i->said = i->step;
 }
 
+/* Is what came to an end to be left so for now? */
+static bool is_resting(const Instance *i, uint64_t now_usec) {
+        return is_final(i->step.kind) && now_usec < i->rest_until_usec &&
+               i->outside_bytes < i->rest_outside_bytes + REST_GROWTH_BYTES;
+}
+
 /* A pass walks through the whole process: not for a few pages that went astray, and not again and
  * again for pages that do not move. */
-static bool rests(const Instance *i, StepKind next, uint64_t now_usec) {
-        return is_final(i->step.kind) &&
-               (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
-               now_usec < i->rest_until_usec &&
-               i->outside_bytes < i->rest_outside_bytes + REST_GROWTH_BYTES;
+static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
+        return (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
+               is_resting(i, now_usec);
 }
 
 static void decide(Instance *i, Step step) {
@@ -155,13 +162,15 @@ static int observe(Instance *i) {
         return 0;
 }
 
-static bool fits(const Instance *i) {
+/* When the room cannot be read, nothing is moved into it. */
+static void check_room(const Instance *i, StepInput *in) {
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
 
-        /* When the room cannot be read, nothing is moved into it. */
-        return i->memory_known && move_rooms(i, &rooms, &n_rooms) == 0 &&
-               fit_check(rooms, n_rooms, i->outside_bytes, NULL);
+        if (!i->memory_known || move_rooms(i, &rooms, &n_rooms) < 0)
+                return;
+        in->fits = fit_check(rooms, n_rooms, i->outside_bytes, NULL);
+        in->has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
 }
 
 static Step plan(const Instance *i) {
@@ -176,7 +185,6 @@ static Step plan(const Instance *i) {
                 .cannot = cannot,
                 .memory_known = i->memory_known,
                 .outside_bytes = i->outside_bytes,
-                .fits = fits(i),
                 .we_narrowed = i->we_narrowed,
                 .cpu_writes = i->progress.cpu_writes,
                 .mem_writes = i->progress.mem_writes,
@@ -187,6 +195,7 @@ static Step plan(const Instance *i) {
                 .settles = i->progress.settles,
         };
 
+        check_room(i, &in);
         return step_next(&in);
 }
 
@@ -339,7 +348,7 @@ static void look(Instance *i, uint64_t now_usec) {
                     "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
                     state_of(step.kind), i->binding.n_threads, i->binding.n_threads_off_cpus,
                     (unsigned long long)i->outside_bytes, step.reason);
-        if (rests(i, step.kind, now_usec))
+        if (is_postponed(i, step.kind, now_usec))
                 return;
         decide(i, step);
         act(i, &step, now_usec);

@@ -15,21 +15,25 @@ static bool cpus_stand(const StepInput *in) {
         return in->binding->cpuset && id_set_equal(&in->binding->cpus, &in->placement->cpus);
 }
 
+static bool is_exhausted(const StepInput *in) {
+        return in->passes >= STEP_PASSES_MAX || (in->passes > 0 && in->pass_moved_bytes == 0);
+}
+
+static const char no_room[] =
+        "its nodes have no room for all of its memory; free some, or give it more nodes";
+
 /* One more pass, or what to say when passes do not help any more. */
 static Step pull_or_settle(const StepInput *in, bool may_sweep) {
-        bool exhausted =
-                in->passes >= STEP_PASSES_MAX || (in->passes > 0 && in->pass_moved_bytes == 0);
-
         if (in->placement->migrate == MIGRATE_NONE)
                 return step(STEP_PARTLY,
                             "what was allocated before stays where it is (migrate: none)");
-        if (!exhausted)
-                return in->fits ? step(STEP_PULL, "")
-                                : step(STEP_PARTLY, "its nodes have no room for all of its memory; "
-                                                    "free some, or give it more nodes");
+        if (!is_exhausted(in))
+                return in->fits || in->has_room ? step(STEP_PULL, "") : step(STEP_PARTLY, no_room);
         /* Counters lag: wait for them before anything heavy is done, and after it. */
         if (in->settles < STEP_SETTLES_MAX)
                 return step(STEP_SETTLE, "");
+        if (!in->fits)
+                return step(STEP_PARTLY, no_room);
         /* A sweep cannot be made gentle: no more than a second's worth of the allowed rate. */
         if (may_sweep && in->sweeps < STEP_SWEEPS_MAX &&
             in->outside_bytes <= in->placement->rate_bytes_per_sec)
@@ -46,6 +50,10 @@ static Step step_preferred(const StepInput *in) {
                         return step(STEP_PARTLY, "its memory nodes could not be opened again");
                 return step_to(STEP_WIDEN, &in->all_nodes);
         }
+        if (!id_set_is_subset(&in->placement->nodes, &in->binding->mems))
+                return step(STEP_PARTLY,
+                            "it may not use memory of its nodes: the unit's own "
+                            "AllowedMemoryNodes=, or that of a slice above, leaves them out");
         if (!in->memory_known || in->outside_bytes == 0)
                 return step(STEP_DONE, "");
         return pull_or_settle(in, false);
@@ -75,10 +83,13 @@ static Step step_bind(const StepInput *in) {
                 id_set_add_all(&both, nodes);
                 return step_to(STEP_WIDEN, &both);
         }
-        if (!in->fits)
-                return step(STEP_PARTLY,
-                            "its nodes have no room for its memory: preferred, not bound, until "
-                            "there is");
+        if (!in->fits) {
+                /* As preferred as it can be: a part is better than nothing. */
+                if (in->has_room && in->placement->migrate == MIGRATE_GENTLE && !is_exhausted(in))
+                        return step(STEP_PULL, "");
+                return step(STEP_PARTLY, "its nodes have no room for all of its memory: preferred, "
+                                         "not bound, until there is");
+        }
         if (!pulled)
                 return step(STEP_PULL, "");
         return step_to(STEP_NARROW, nodes);

@@ -54,6 +54,7 @@ typedef struct StepInput {
         bool memory_known;      /* `outside_bytes` was read */
         uint64_t outside_bytes; /* anonymous bytes outside the nodes */
         bool fits;              /* fit_check() of what is outside */
+        bool has_room;          /* at least for a part of it */
         bool we_narrowed;       /* the memory nodes are narrow by our own doing */
 
         /* What was done since the instance, its placement or its memory changed. */

@@ -191,12 +191,12 @@ static void test_nodes(void **state) {
 }
 
 static void test_not_carried_out(void **state) {
-        static const char *const plain[][2] = {
-                { "count: 1", "count" },
-                { "near: none", "near" },
-                { "same_package: true", "same_package" },
-                { "share: shared", "share" },
-                { "avoid: []", "avoid" },
+        static const char *const plain[][3] = {
+                { "count: 1", "count", "" },
+                { "near: nic", "near", " or set it to `none`" },
+                { "same_package: true", "same_package", "" },
+                { "share: shared", "share", "" },
+                { "avoid: [1]", "avoid", " or set it to `[]`" },
         };
 
         (void)state;
@@ -204,17 +204,17 @@ static void test_not_carried_out(void **state) {
                 _cleanup_free_ char *text = NULL, *message = NULL;
 
                 assert_true(asprintf(&text, P "  place: {%s}\n", plain[i][0]) > 0);
-                assert_true(asprintf(&message, "a.yaml:5:11: `policies[].place.%s` " LATER,
-                                     plain[i][1]) > 0);
+                assert_true(asprintf(&message, "a.yaml:5:11: `policies[].place.%s` " LATER "%s",
+                                     plain[i][1], plain[i][2]) > 0);
                 assert_errors(text, message);
         }
         assert_errors(P "  cpus: one-per-core\n  on_full: widen\n",
                       "a.yaml:5:3: `policies[].cpus` " LATER " or set it to `all`",
                       "a.yaml:6:3: `policies[].on_full` " LATER " or set it to `keep`");
         assert_errors(V
-                      "policies: [{name: a, match: {unit: a.scope, args: x, containers: false}}]\n",
+                      "policies: [{name: a, match: {unit: a.scope, args: x, containers: true}}]\n",
                       "a.yaml:2:45: `policies[].match.args` " LATER,
-                      "a.yaml:2:54: `policies[].match.containers` " LATER);
+                      "a.yaml:2:54: `policies[].match.containers` " LATER " or set it to `false`");
         assert_errors(
                 V "host: {numa_balancing: off, reserve: {nodes: nic, devices: [], strict: 1}}\n",
                 "a.yaml:2:8: `host.numa_balancing` " LATER " or set it to `leave`",

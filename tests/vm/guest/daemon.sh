@@ -61,3 +61,14 @@ daemon_looks() {
 newer_snapshot() {
         jq -en --argjson now "$(metric tidbnumad_snapshot_timestamp_seconds)" "\$now > $1"
 }
+
+journal_cursor() {
+        journalctl -n 0 --show-cursor -q | sed -n 's/^-- cursor: //p'
+}
+
+# daemon_said CURSOR [PRIORITY]: the daemon's messages since then, of that priority (a number, 3 = err) or a graver one. The
+# journal's own filters are not used: together with --after-cursor they swallow the first entry that matches.
+daemon_said() {
+        journalctl -q --after-cursor="$1" -o json --output-fields=MESSAGE,PRIORITY,_SYSTEMD_UNIT |
+                jq -r --arg most "${2:-7}" 'select(._SYSTEMD_UNIT == "tidbnumad.service" and .PRIORITY <= $most) | .MESSAGE'
+}

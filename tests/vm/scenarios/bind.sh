@@ -32,6 +32,7 @@ thief_memory=$(kview anon tidb-6666.service --json)
 mapfile -t units < <(demo_plan | cut -d' ' -f1)
 kview snapshot "${units[@]}" --json >"$ARTIFACTS/before.json"
 
+cursor=$(journal_cursor)
 demo_policy
 install_package
 start=$SECONDS
@@ -50,6 +51,16 @@ daemon_looks
 kview snapshot "${units[@]}" --json >"$ARTIFACTS/after.json"
 while read -r unit _ _ node; do
         check "$unit stays on node $node" all_on "$unit" "$node"
+done < <(demo_plan)
+
+# One line an instance, with the fields that operators filter by.
+said_bound() {
+        journalctl -q --after-cursor="$cursor" -o json | jq -e --arg name "$1" --arg policy "$2" -s 'map(select(
+                ._SYSTEMD_UNIT == "tidbnumad.service" and .TIDBNUMAD_INSTANCE == $name and .TIDBNUMAD_POLICY == $policy and
+                .MESSAGE_ID != null and (.MESSAGE | test("is bound to node")))) | length == 1'
+}
+while read -r unit name _; do
+        check "the journal tells of ${unit%.service} once, with its fields" said_bound "${unit%.service}" "$name"
 done < <(demo_plan)
 
 is "$(status_of stranger)" "$stranger_before" 'a process that no policy names is untouched, byte for byte'

@@ -8,7 +8,7 @@
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
 
-cursor=$(journalctl -n 0 --show-cursor -q | sed -n 's/^-- cursor: //p')
+cursor=$(journal_cursor)
 install_package
 is "$(systemctl is-active tidbnumad)" active 'installed, the daemon runs'
 is "$(systemctl is-enabled tidbnumad)" enabled 'and will run after the next boot'
@@ -24,7 +24,7 @@ caps=$(capsh --decode="$(awk '/^CapBnd/ { print $2 }' "/proc/$pid/status")" 2>/d
 echo "capabilities of the daemon: $caps"
 check 'the daemon may not do everything' test "$(awk '/^CapEff/ { print $2 }' "/proc/$pid/status")" != 000001ffffffffff
 # Listening sockets of any kind belong to the exporter alone.
-is "$(ss -Hltuxwdp | grep -c "pid=$pid," || true)" 0 'the daemon listens on nothing'
+is "$(ss -Hlnp -A tcp,udp,raw,unix_stream,unix_seqpacket | grep -c "pid=$pid," || true)" 0 'the daemon listens on nothing'
 
 exporter=$(main_pid tidbnumad-exporter)
 check 'the exporter runs' test "$exporter" -gt 0
@@ -39,7 +39,7 @@ for page in tidbnumad.8 tidbnumad-exporter.8 tidbnumad.d.5; do
         check "manual page $page is there" bash -c "compgen -G '/usr/share/man/man*/$page.gz' || grep -q 'path-exclude=/usr/share/man' -r /etc/dpkg"
 done
 check 'the program says its version' bash -c 'tidbnumad --version | grep -qE "^tidbnumad [0-9]"'
-is "$(journalctl -q --after-cursor="$cursor" -u tidbnumad -p err -o cat)" '' 'no error in the journal'
+is "$(daemon_said "$cursor" 3)" '' 'no error in the journal'
 
 systemctl stop tidbnumad
 is "$(systemctl show -P Result tidbnumad)" success 'it stops cleanly'

@@ -35,19 +35,16 @@ check 'strictly' held_to tidb-4000.service 3
 
 # --- a broken file -------------------------------------------------------------------------------------------------
 
-cursor=$(journalctl -n 0 --show-cursor -q | sed -n 's/^-- cursor: //p')
+cursor=$(journal_cursor)
 sed -i 's/memory: bind/memroy: bind/' /etc/tidbnumad.d/tidb.yaml
 systemctl reload tidbnumad || true
 wait_until 60 'the refusal shows in the metrics' metric_is 0 tidbnumad_policy_load_success
-errors() {
-        journalctl -q -u tidbnumad --after-cursor="$cursor" -p err -o cat
-}
 said() {
-        journalctl -q -u tidbnumad --after-cursor="$cursor" -o cat | grep -q 'stay in force'
+        daemon_said "$cursor" | grep -q 'stay in force'
 }
 wait_until 60 'the journal has what the daemon said' said
 # shellcheck disable=SC2016  # the backquotes are the daemon's
-is "$(errors)" '/etc/tidbnumad.d/tidb.yaml:6:5: unknown key `memroy` in `policies[]`, did you mean `memory`?' \
+is "$(daemon_said "$cursor" 3)" '/etc/tidbnumad.d/tidb.yaml:6:5: unknown key `memroy` in `policies[]`, did you mean `memory`?' \
         'a broken policy file makes one line of error, with file, line, column and the key that was meant'
 is "$(systemctl is-active tidbnumad)" active 'the daemon runs on'
 is "$(metric tidbnumad_policies)" 1 'with the former policies'
