@@ -179,7 +179,7 @@ static Step plan(const Instance *i) {
         StepInput in = {
                 .placement = &i->placement,
                 .binding = &i->binding,
-                .all_nodes = topology_nodes(&m->topology),
+                .all_nodes = topology_memory_nodes(&m->topology),
                 /* A dry run plans as if it could. */
                 .can_enforce = !cannot || !m->sysroot.live,
                 .cannot = cannot,

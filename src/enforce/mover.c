@@ -94,11 +94,14 @@ static int64_t move_chunk(Mover *mover, uint64_t start, uint64_t end, const Node
         int n, outside, left, r;
 
         n = pagemap_anonymous(mover->pagemap_fd, start, (size_t)((end - start) / page), addresses);
-        if (n <= 0)
+        if (n < 0)
                 return n;
-        /* The system call takes a pid: it must still be the one that we hold. */
+        /* The system call takes a pid: it must still be the one that we hold. And of one that has
+         * ended the map is empty. */
         if (!proc_is_alive(mover->process))
                 return -ESRCH;
+        if (n == 0)
+                return 0;
         outside = keep_outside(pid, nodes, addresses, (size_t)n);
         if (outside <= 0)
                 return outside;

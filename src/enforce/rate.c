@@ -7,15 +7,15 @@ void rate_init(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
 
 static void refill(Rate *rate, uint64_t now_usec) {
         const int64_t burst = (int64_t)(rate->bytes_per_sec / 10);
-        uint64_t elapsed = now_usec > rate->last_usec ? now_usec - rate->last_usec : 0;
+        const uint64_t elapsed = now_usec > rate->last_usec ? now_usec - rate->last_usec : 0;
+        const double earned = (double)rate->bytes_per_sec * (double)elapsed / 1e6;
 
-        /* After a second of rest the bucket is full anyway, and the product cannot overflow. */
-        if (elapsed > 1000000)
-                elapsed = 1000000;
         rate->last_usec = now_usec;
-        rate->balance_bytes += (int64_t)((double)rate->bytes_per_sec * (double)elapsed / 1e6);
-        if (rate->balance_bytes > burst)
+        /* Compared before it is converted: after a long rest it may be larger than the type. */
+        if (earned >= (double)(burst - rate->balance_bytes))
                 rate->balance_bytes = burst;
+        else
+                rate->balance_bytes += (int64_t)earned;
 }
 
 uint64_t rate_wait_usec(Rate *rate, uint64_t now_usec) {

@@ -24,6 +24,15 @@ NodeSet topology_nodes(const Topology *topology) {
         return nodes;
 }
 
+NodeSet topology_memory_nodes(const Topology *topology) {
+        NodeSet nodes = { 0 };
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (topology->nodes[i].memory_bytes > 0)
+                        id_set_add(&nodes, topology->nodes[i].id);
+        return nodes;
+}
+
 CpuSet topology_cpus(const Topology *topology) {
         NodeSet nodes = topology_nodes(topology);
 

@@ -42,15 +42,31 @@ static Step pull_or_settle(const StepInput *in, bool may_sweep) {
                                  "shared with a process outside");
 }
 
+/* A node without memory is in no effective set, whatever is written. */
+static NodeSet home_of(const StepInput *in) {
+        NodeSet nodes = in->placement->nodes;
+
+        id_set_keep_only(&nodes, &in->all_nodes);
+        return nodes;
+}
+
+/* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch. */
+static bool is_to_be_opened(const StepInput *in) {
+        return in->we_narrowed && !id_set_equal(&in->binding->mems, &in->all_nodes);
+}
+
+static Step step_open(const StepInput *in) {
+        if (in->mem_writes >= STEP_WRITES_MAX)
+                return step(STEP_PARTLY, "its memory nodes could not be opened again");
+        return step_to(STEP_WIDEN, &in->all_nodes);
+}
+
 static Step step_preferred(const StepInput *in) {
-        /* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch.
-         */
-        if (in->we_narrowed && !id_set_equal(&in->binding->mems, &in->all_nodes)) {
-                if (in->mem_writes >= STEP_WRITES_MAX)
-                        return step(STEP_PARTLY, "its memory nodes could not be opened again");
-                return step_to(STEP_WIDEN, &in->all_nodes);
-        }
-        if (!id_set_is_subset(&in->placement->nodes, &in->binding->mems))
+        const NodeSet nodes = home_of(in);
+
+        if (is_to_be_opened(in))
+                return step_open(in);
+        if (!id_set_is_subset(&nodes, &in->binding->mems))
                 return step(STEP_PARTLY,
                             "it may not use memory of its nodes: the unit's own "
                             "AllowedMemoryNodes=, or that of a slice above, leaves them out");
@@ -60,11 +76,11 @@ static Step step_preferred(const StepInput *in) {
 }
 
 static Step step_bind(const StepInput *in) {
-        const NodeSet *nodes = &in->placement->nodes;
+        const NodeSet nodes = home_of(in);
         bool pulled =
                 in->placement->migrate == MIGRATE_NONE || in->outside_bytes == 0 || in->passes > 0;
 
-        if (id_set_equal(&in->binding->mems, nodes)) {
+        if (id_set_equal(&in->binding->mems, &nodes)) {
                 if (in->memory_known && in->outside_bytes > 0)
                         return pull_or_settle(in, true);
                 return step(STEP_DONE, "");
@@ -77,10 +93,10 @@ static Step step_bind(const StepInput *in) {
                 return step(STEP_REFUSE,
                             "AllowedMemoryNodes= was set and had no effect; does a slice "
                             "above the unit allow less?");
-        if (!id_set_is_subset(nodes, &in->binding->mems)) {
+        if (!id_set_is_subset(&nodes, &in->binding->mems)) {
                 NodeSet both = in->binding->mems;
 
-                id_set_add_all(&both, nodes);
+                id_set_add_all(&both, &nodes);
                 return step_to(STEP_WIDEN, &both);
         }
         if (!in->fits) {
@@ -92,13 +108,13 @@ static Step step_bind(const StepInput *in) {
         }
         if (!pulled)
                 return step(STEP_PULL, "");
-        return step_to(STEP_NARROW, nodes);
+        return step_to(STEP_NARROW, &nodes);
 }
 
 static Step step_memory(const StepInput *in) {
         switch (in->placement->memory) {
         case MEMORY_NONE:
-                return step(STEP_DONE, "");
+                return is_to_be_opened(in) ? step_open(in) : step(STEP_DONE, "");
         case MEMORY_PREFERRED:
                 return step_preferred(in);
         case MEMORY_BIND:

@@ -5,14 +5,18 @@
 #include "tidbnumad/sample/residency.h"
 #include "tidbnumad/sys/cgroup.h"
 
+/* CONFIG_NODES_SHIFT=10, the widest that is built: nodes may have come since the topology was read.
+ */
+enum { ROWS_MAX = 1024 };
+
 int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node) {
         _cleanup_free_ NumaStatRow *rows = NULL;
         int n;
 
-        rows = calloc(topology->n_nodes, sizeof(*rows));
+        rows = calloc(ROWS_MAX, sizeof(*rows));
         if (!rows)
                 return -ENOMEM;
-        n = numa_stat_read(cgroup_fd, rows, topology->n_nodes);
+        n = numa_stat_read(cgroup_fd, rows, ROWS_MAX);
         if (n < 0)
                 return n;
         for (size_t i = 0; i < topology->n_nodes; i++)

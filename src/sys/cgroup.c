@@ -26,12 +26,21 @@ CgroupVersion cgroup_version(const Sysroot *sysroot) {
         return CGROUP_V1;
 }
 
+static bool has_dot_dot(const char *path) {
+        for (const char *p = path; *p; p += strcspn(p, "/")) {
+                p += strspn(p, "/");
+                if (strcspn(p, "/") == 2 && strncmp(p, "..", 2) == 0)
+                        return true;
+        }
+        return false;
+}
+
 int cgroup_open(const Sysroot *sysroot, const char *path, int *ret_fd) {
         const char *relative = path + strspn(path, "/");
         int fd;
 
         /* "/../" is what a process outside our cgroup namespace shows. */
-        if (strstr(path, ".."))
+        if (has_dot_dot(path))
                 return -ENXIO;
         fd = openat(sysroot->cgroup_fd, *relative ? relative : ".",
                     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -54,7 +54,7 @@ static const char *next_line(const char *text, char *line, size_t size) {
 
 int zoneinfo_high_parse(const char *text, uint32_t node, uint64_t *ret_pages) {
         bool ours = false, seen = false;
-        uint64_t pages = 0;
+        uint64_t pages = 0, boost = 0;
         char line[128];
 
         while (*text) {
@@ -64,8 +64,13 @@ int zoneinfo_high_parse(const char *text, uint32_t node, uint64_t *ret_pages) {
                 text = next_line(text, line, sizeof(line));
                 if (sscanf(line, "Node %u, zone", &id) == 1)
                         ours = id == node;
+                else if (ours && sscanf(line, " boost %" SCNu64, &value) == 1)
+                        boost = value;
                 else if (ours && sscanf(line, " high %" SCNu64, &value) == 1) {
-                        pages += value;
+                        /* The kernel prints the mark with its boost, which fragmentation makes
+                         * large for moments (mm/vmstat.c, zoneinfo_show_print()). */
+                        pages += value > boost ? value - boost : 0;
+                        boost = 0;
                         seen = true;
                 }
         }

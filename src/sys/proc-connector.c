@@ -12,14 +12,16 @@
 #include "tidbnumad/sys/proc-connector.h"
 
 /* The kernel sends each event in a message of its own of some 80 bytes. */
-enum { DATAGRAM_MAX_BYTES = 4096, ACK_TIMEOUT_USEC = 1000 * 1000 };
+enum { DATAGRAM_MAX_BYTES = 4096, ACK_TIMEOUT_USEC = 1000 * 1000, ERRNO_MAX = 4095 };
 
 static bool translate(const struct proc_event *event, ProcEvent *ret) {
         *ret = (ProcEvent){ .cpu = event->cpu };
         switch (event->what) {
         case PROC_EVENT_NONE:
                 ret->kind = PROC_KIND_ACK;
-                ret->error = -(int)event->event_data.ack.err;
+                ret->error = event->event_data.ack.err <= ERRNO_MAX
+                                     ? -(int)event->event_data.ack.err
+                                     : -EPROTO;
                 return true;
         case PROC_EVENT_FORK:
                 ret->kind = PROC_KIND_FORK;
@@ -58,8 +60,8 @@ static bool parse_message(const char *payload, size_t size, ProcEvent *ret) {
                 return false;
         memcpy(&event, payload + sizeof(header),
                header.len < sizeof(event) ? header.len : sizeof(event));
-        if (!translate(&event, ret))
-                return false;
+        if (!translate(&event, ret) || (ret->kind != PROC_KIND_ACK && ret->pid <= 0))
+                return false; /* too short for its kind: the rest was filled with zeros */
         ret->sequence = header.seq;
         return true;
 }

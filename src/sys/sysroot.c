@@ -94,7 +94,7 @@ int read_file_alloc_at(int dir_fd, const char *path, char **ret, size_t *ret_siz
         for (;;) {
                 ssize_t n;
 
-                if (length >= FILE_MAX_BYTES)
+                if (length + 1 >= FILE_MAX_BYTES)
                         return -EFBIG;
                 if (ARRAY_RESERVE(data, allocated, length + 4096) < 0)
                         return -ENOMEM;

@@ -29,6 +29,9 @@ const Node *topology_find(const Topology *topology, uint32_t id);
 
 /* All node numbers; all online CPUs. */
 NodeSet topology_nodes(const Topology *topology);
+
+/* The nodes that have memory: no cpuset.mems.effective ever holds another. */
+NodeSet topology_memory_nodes(const Topology *topology);
 CpuSet topology_cpus(const Topology *topology);
 
 /* The online CPUs of these nodes; the nodes that own any of these CPUs. */

@@ -48,7 +48,7 @@ typedef struct Step {
 typedef struct StepInput {
         const Placement *placement;
         const Binding *binding;
-        NodeSet all_nodes;
+        NodeSet all_nodes;      /* that have memory: others never show in cpuset.mems.effective */
         bool can_enforce;       /* there is a backend for it */
         const char *cannot;     /* why not, where it cannot */
         bool memory_known;      /* `outside_bytes` was read */

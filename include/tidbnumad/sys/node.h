@@ -20,8 +20,9 @@ int node_meminfo_parse(const char *text, NodeMeminfo *ret);
 /* -ENODEV: no such node. */
 int node_meminfo_read(const Sysroot *sysroot, uint32_t node, NodeMeminfo *ret);
 
-/* The node's high watermark: the sum of `high` over its zones in /proc/zoneinfo, in pages. Below it
- * the kernel begins to reclaim (Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor).
+/* The node's high watermark: the sum of `high` over its zones in /proc/zoneinfo without their
+ * passing `boost`, in pages. Below it the kernel begins to reclaim
+ * (Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor).
  */
 int zoneinfo_high_parse(const char *text, uint32_t node, uint64_t *ret_pages);
 int zoneinfo_high_read(const Sysroot *sysroot, uint32_t node, uint64_t *ret_pages);

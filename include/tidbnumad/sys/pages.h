@@ -25,7 +25,8 @@ int maps_read(const ProcHandle *handle, Mapping **ret, size_t *ret_n);
 
 /* Addresses of the private anonymous pages that are present in [start, start + n_pages × page
  * size): present, and not of a file or of shared memory (Documentation/admin-guide/mm/pagemap.rst,
- * bits 63 and 61). `addresses` must have room for n_pages. Returns their number. -ESRCH: gone. */
+ * bits 63 and 61). `addresses` must have room for n_pages. Returns their number;
+ * 0 also when the process has ended, see proc_is_alive(). */
 int pagemap_anonymous(int pagemap_fd, uint64_t start, size_t n_pages, void **addresses);
 
 /* The node of each page; a negative errno in `ret_nodes` for a page that has none now (-ENOENT: not

@@ -32,6 +32,7 @@ static void test_sparse_machine(void **state) {
         nodes[0].cpus = set("0-3");
         nodes[1].cpus = set("4-7");
         assert_set(topology_nodes(&t), "0,33,72");
+        assert_set(topology_memory_nodes(&t), "72");
         assert_set(topology_cpus(&t), "0-7");
         s = set("33,72");
         assert_set(topology_cpus_of(&t, &s), "4-7");

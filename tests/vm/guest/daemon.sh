@@ -19,13 +19,24 @@ haproxy.service haproxy preferred 5
 EOT
 }
 
-# all_on UNIT NODE: by the kernel's files, every thread has exactly the node's CPUs, and no anonymous byte lies elsewhere.
-all_on() {
+# is_on UNIT NODE <SNAPSHOT: by the kernel's files, every thread has exactly the node's CPUs, and no anonymous byte lies
+# elsewhere.
+is_on() {
         local cpus
         cpus=$(<"/sys/devices/system/node/node$2/cpulist")
-        kview snapshot "$1" --json | tee /dev/stderr | jq -e --arg cpus "$cpus" --arg node "$2" '.[] |
+        jq -e --arg unit "$1" --arg cpus "$cpus" --arg node "$2" '.[$unit] |
                 .threads > 0 and .cpus == [$cpus] and (.anon | keys) == [$node] and
-                (.stat_anon | del(.[$node]) | all(.[]; . == 0))'
+                (.stat_anon | del(.[$node]) | all(.[]; . == 0))' >/dev/null
+}
+
+# all_on UNIT NODE: the same of now
+all_on() {
+        kview snapshot "$1" --json | tee /dev/stderr | is_on "$1" "$2"
+}
+
+# milliseconds since boot
+uptime_ms() {
+        awk '{ print int($1 * 1000) }' /proc/uptime
 }
 
 # held_to UNIT NODE: the kernel gives none of its threads memory of another node.

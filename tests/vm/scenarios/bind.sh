@@ -30,17 +30,32 @@ thief_before=$(allowed_of tidb-6666)
 thief_memory=$(kview anon tidb-6666.service --json)
 
 mapfile -t units < <(demo_plan | cut -d' ' -f1)
+cursor=$(journal_cursor)
+install_package
 kview snapshot "${units[@]}" --json >"$ARTIFACTS/before.json"
 
-cursor=$(journal_cursor)
+# All are watched from the moment that the policy comes into force: each look at the kernel's files is one of all of them,
+# and says how long those took that it shows at home for the first time.
 demo_policy
-install_package
-start=$SECONDS
+start=$(uptime_ms)
+systemctl reload tidbnumad
 
+declare -A seconds=()
+all_home() {
+        local now unit node
+        now=$(kview snapshot "${units[@]}" --json)
+        while read -r unit _ _ node; do
+                if [[ -z ${seconds[$unit]:-} ]] && is_on "$unit" "$node" <<<"$now"; then
+                        seconds[$unit]=$(awk -v ms=$(($(uptime_ms) - start)) 'BEGIN { printf "%.1f", ms / 1000 }')
+                fi
+        done < <(demo_plan)
+        ((${#seconds[@]} == ${#units[@]}))
+}
+end=$((SECONDS + 180))
+until all_home || ((SECONDS > end)); do sleep 0.2; done
 while read -r unit name memory node; do
-        wait_until 120 "$unit is on node $node" all_on "$unit" "$node"
-        ok "$unit: every thread and every anonymous byte on node $node"
-        echo "$unit $name $memory $node $((SECONDS - start))" >>"$ARTIFACTS/plan"
+        check "$unit: every thread and every anonymous byte on node $node" test -n "${seconds[$unit]:-}"
+        echo "$unit $name $memory $node ${seconds[$unit]:-never}" >>"$ARTIFACTS/plan"
 done < <(demo_plan)
 while read -r unit _ memory node; do
         [[ $memory != bind ]] || check "$unit is held to node $node by the kernel" held_to "$unit" "$node"

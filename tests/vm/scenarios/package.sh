@@ -41,6 +41,13 @@ done
 check 'the program says its version' bash -c 'tidbnumad --version | grep -qE "^tidbnumad [0-9]"'
 is "$(daemon_said "$cursor" 3)" '' 'no error in the journal'
 
+# An upgrade, as far as one package can show it.
+DEBIAN_FRONTEND=noninteractive apt-get -q install -y --reinstall "$vm_payload"/debs/*.deb
+check 'reinstalled, another daemon runs' test "$(main_pid tidbnumad)" != "$pid"
+is "$(systemctl is-active tidbnumad)" active 'and is active'
+check 'the metrics are there as before' scrape /healthz
+check 'over TCP too' curl -sS --fail --max-time 30 -o /dev/null http://127.0.0.1:9797/metrics
+
 systemctl stop tidbnumad
 is "$(systemctl show -P Result tidbnumad)" success 'it stops cleanly'
 systemctl start tidbnumad

@@ -1,0 +1,76 @@
+/* Lists of numbers: whatever is taken is rendered so that it is taken as the same set again. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/id-set.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int condition) {
+        if (!condition)
+                abort();
+}
+
+static void check_rendering(const IdSet *set) {
+        /* Room for the longest list of all: every second number. */
+        char list[ID_SET_MAX * 3];
+        int length = id_set_render_list(set, list, sizeof(list));
+        IdSet again;
+
+        check(length >= 0 && (size_t)length == strlen(list));
+        check(id_set_parse_list(list, &again) == 0 && id_set_equal(set, &again));
+        if (length > 0) { /* one byte too little */
+                check(id_set_render_list(set, list, (size_t)length) == -ENOSPC);
+                check(list[0] == '\0');
+        }
+}
+
+static void check_bytes(const IdSet *set) {
+        uint8_t bytes[ID_SET_MAX / 8];
+        size_t n = id_set_to_bytes(set, bytes);
+        uint32_t count = 0;
+
+        check(n <= sizeof(bytes) && (n == 0 || bytes[n - 1] != 0));
+        for (size_t i = 0; i < n * 8; i++) {
+                check((bytes[i / 8] >> (i % 8) & 1) == id_set_has(set, (uint32_t)i));
+                count += bytes[i / 8] >> (i % 8) & 1;
+        }
+        check(count == id_set_count(set));
+}
+
+static void check_walk(const IdSet *set) {
+        uint32_t count = 0;
+
+        ID_SET_FOREACH(id, set) {
+                check(id_set_has(set, (uint32_t)id));
+                count++;
+        }
+        check(count == id_set_count(set));
+        check(id_set_is_empty(set) == (count == 0));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        char *text = malloc(size + 1);
+        IdSet set, untouched;
+        int r;
+
+        if (!text)
+                return 0;
+        if (size > 0)
+                memcpy(text, data, size);
+        text[size] = '\0';
+        memset(&set, 0xa5, sizeof(set));
+        memset(&untouched, 0xa5, sizeof(untouched));
+        r = id_set_parse_list(text, &set);
+        if (r == 0) {
+                check_rendering(&set);
+                check_bytes(&set);
+                check_walk(&set);
+        } else
+                check((r == -EINVAL || r == -ERANGE) && id_set_equal(&set, &untouched));
+        free(text);
+        return 0;
+}

@@ -1,0 +1,81 @@
+/* Files of /proc/PID with any content, as a process may name itself or a dump may hold: no crash,
+ * no leak, outputs untouched on failure, and what is answered is possible. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/sys/pages.h"
+#include "tidbnumad/sys/proc.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int condition) {
+        if (!condition)
+                abort();
+}
+
+static void check_stat(const char *text) {
+        ProcStat stat, untouched;
+        int r;
+
+        memset(&stat, 0xa5, sizeof(stat));
+        memset(&untouched, 0xa5, sizeof(untouched));
+        r = proc_stat_parse(text, &stat);
+        check(r == 0 || (r == -EBADMSG && memcmp(&stat, &untouched, sizeof(stat)) == 0));
+}
+
+static void check_status(const char *text) {
+        ProcStatus status, untouched;
+        int r;
+
+        memset(&status, 0xa5, sizeof(status));
+        memset(&untouched, 0xa5, sizeof(untouched));
+        r = proc_status_parse(text, &status);
+        if (r == 0)
+                check(id_set_count(&status.cpus_allowed) <= ID_SET_MAX);
+        else
+                check(memcmp(&status, &untouched, sizeof(status)) == 0);
+}
+
+static void check_cgroup(const char *text) {
+        char *path = NULL;
+        int r = proc_cgroup_parse(text, &path);
+
+        if (r == 0) {
+                check(path && !strchr(path, '\n') && strstr(text, path));
+                free(path);
+        } else
+                check((r == -ENXIO || r == -ENOMEM) && !path);
+}
+
+static void check_maps(char *text) {
+        char *save = NULL;
+
+        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+                Mapping m = { .start = 7, .end = 7 };
+                int r = maps_parse_line(line, &m);
+
+                if (r == 1)
+                        check(m.start < m.end);
+                else
+                        check((r == 0 || r == -EBADMSG) && m.start == 7 && m.end == 7);
+        }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        char *text = malloc(size + 1);
+
+        if (!text)
+                return 0;
+        if (size > 0)
+                memcpy(text, data, size);
+        text[size] = '\0';
+        check_stat(text);
+        check_status(text);
+        check_cgroup(text);
+        check_maps(text);
+        free(text);
+        return 0;
+}

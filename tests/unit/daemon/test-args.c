@@ -1,0 +1,155 @@
+/* The command line: every option, and what is said of a wrong one. */
+#include <errno.h>
+#include <getopt.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture.h"
+#include "config.h"
+#include "tidbnumad/daemon/args.h"
+
+enum { WORDS_MAX = 24 };
+
+static int parse(Args *args, const char *const *words) {
+        static char storage[WORDS_MAX][64];
+        char *argv[WORDS_MAX + 1];
+        int argc = 1;
+
+        argv[0] = (char *)"tidbnumad";
+        for (; words[argc - 1]; argc++) {
+                assert_true(argc < WORDS_MAX && strlen(words[argc - 1]) < sizeof(storage[0]));
+                strcpy(storage[argc], words[argc - 1]);
+                argv[argc] = storage[argc];
+        }
+        argv[argc] = NULL;
+        optind = 0; /* glibc: begin anew */
+        return args_parse(args, argc, argv);
+}
+
+#define PARSE(args, ...) parse(args, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void test_defaults(void **state) {
+        Args args;
+
+        (void)state;
+        memset(&args, 0xa5, sizeof(args));
+        assert_int_equal(PARSE(&args, NULL), 1);
+        assert_false(args.dry_run || args.once || args.debug);
+        assert_null(args.sysroot);
+        assert_string_equal(args.runtime_dir, "/run/tidbnumad");
+        assert_int_equal(args.n_policy_dirs, 3);
+        assert_string_equal(args.policy_dirs[0], "/usr/lib/tidbnumad.d");
+        assert_string_equal(args.policy_dirs[1], TIDBNUMAD_SYSCONFDIR "/tidbnumad.d");
+        assert_string_equal(args.policy_dirs[2], "/run/tidbnumad.d");
+}
+
+static void test_switches(void **state) {
+        Args args;
+
+        (void)state;
+        assert_int_equal(PARSE(&args, "-n"), 1);
+        assert_true(args.dry_run && !args.once && !args.debug);
+        assert_int_equal(PARSE(&args, "--dry-run"), 1);
+        assert_true(args.dry_run && !args.once && !args.debug);
+        assert_int_equal(PARSE(&args, "--once"), 1);
+        assert_true(!args.dry_run && args.once && !args.debug);
+        assert_int_equal(PARSE(&args, "--debug"), 1);
+        assert_true(!args.dry_run && !args.once && args.debug);
+}
+
+static void test_sysroot_changes_nothing(void **state) {
+        Args args;
+
+        (void)state;
+        assert_int_equal(PARSE(&args, "--sysroot", "/tmp/host7"), 1);
+        assert_string_equal(args.sysroot, "/tmp/host7");
+        assert_true(args.dry_run);
+}
+
+static void test_dirs(void **state) {
+        Args args;
+
+        (void)state;
+        assert_int_equal(PARSE(&args, "--runtime-dir=/r", "--policy-dir", "a", "--policy-dir=b"),
+                         1);
+        assert_string_equal(args.runtime_dir, "/r");
+        assert_int_equal(args.n_policy_dirs, 2); /* in the place of the default ones */
+        assert_string_equal(args.policy_dirs[0], "a");
+        assert_string_equal(args.policy_dirs[1], "b");
+        assert_int_equal(PARSE(&args, "--policy-dir=1", "--policy-dir=2", "--policy-dir=3",
+                               "--policy-dir=4", "--policy-dir=5", "--policy-dir=6",
+                               "--policy-dir=7", "--policy-dir=8"),
+                         1);
+        assert_int_equal(args.n_policy_dirs, ARGS_POLICY_DIRS_MAX);
+}
+
+static void assert_wrong(const char *const *words, const char *in_message) {
+        Capture capture;
+        Args args;
+        int r;
+
+        capture_begin(&capture, STDERR_FILENO);
+        r = parse(&args, words);
+        capture_end(&capture);
+        assert_int_equal(r, -EINVAL);
+        assert_contains(capture.text, in_message);
+}
+
+#define WRONG(message, ...) assert_wrong((const char *const[]){ __VA_ARGS__, NULL }, message)
+
+static void test_wrong(void **state) {
+        (void)state;
+        WRONG("--frobnicate", "--frobnicate");
+        WRONG("Try 'tidbnumad --help'", "--frobnicate");
+        WRONG("'x'", "-x");
+        WRONG("--sysroot", "--sysroot");
+        WRONG("--dry-run", "--dry-run=yes");
+        WRONG("'start' is not an option", "start");
+        WRONG("'start' is not an option", "--once", "start", "--debug");
+        WRONG("'later' is not an option", "--", "later");
+        WRONG("more than 8 --policy-dir", "--policy-dir=1", "--policy-dir=2", "--policy-dir=3",
+              "--policy-dir=4", "--policy-dir=5", "--policy-dir=6", "--policy-dir=7",
+              "--policy-dir=8", "--policy-dir=9");
+}
+
+static void assert_answered(const char *option, const char *in_answer) {
+        Capture capture;
+        Args args;
+        int r;
+
+        capture_begin(&capture, STDOUT_FILENO);
+        r = PARSE(&args, option);
+        capture_end(&capture);
+        assert_int_equal(r, 0);
+        assert_contains(capture.text, in_answer);
+}
+
+static void test_help_and_version(void **state) {
+        static const char *const options[] = { "-n, --dry-run", "--once",        "--sysroot DIR",
+                                               "--policy-dir",  "--runtime-dir", "--debug",
+                                               "-h, --help",    "--version" };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+                assert_answered("--help", options[i]);
+                assert_answered("-h", options[i]);
+        }
+        assert_answered("--version", "tidbnumad " TIDBNUMAD_VERSION "\n");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_defaults),
+                cmocka_unit_test(test_switches),
+                cmocka_unit_test(test_sysroot_changes_nothing),
+                cmocka_unit_test(test_dirs),
+                cmocka_unit_test(test_wrong),
+                cmocka_unit_test(test_help_and_version),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

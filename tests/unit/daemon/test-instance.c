@@ -1,0 +1,281 @@
+/* Life of instances: names, who belongs to one, and that processes and handles stay in step. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/daemon/instance.h"
+
+DEFINE_CLEANUP(Instance *, instance_free)
+#define _cleanup_instance_ _cleanup_(instance_freep)
+
+static Process make_process(pid_t pid, const char *exe, const char *unit) {
+        Process p = { .id = { .pid = pid, .start_ticks = 100 + (uint64_t)pid },
+                      .exe = strdup(exe),
+                      .unit = unit ? strdup(unit) : NULL };
+
+        assert_non_null(p.exe);
+        return p;
+}
+
+static Instance *make_instance(const char *exe, const char *unit) {
+        _cleanup_process_ Process first = make_process(7, exe, unit);
+        Instance *i = NULL;
+
+        assert_int_equal(instance_new(NULL, &first, 4, 1000, &i), 0);
+        return i;
+}
+
+/* The handle's folder is any descriptor, so that a close shows. */
+static void add(Instance *i, pid_t pid) {
+        Process process = make_process(pid, "/srv/a", "a.service");
+        ProcHandle handle = { .pid = pid,
+                              .dir_fd = open("/dev/null", O_RDONLY | O_CLOEXEC),
+                              .pidfd = -EBADF };
+
+        assert_true(handle.dir_fd >= 0);
+        assert_int_equal(instance_add_process(i, &process, &handle), 0);
+        assert_null(process.exe); /* taken over */
+        assert_int_equal(handle.dir_fd, -EBADF);
+}
+
+static void assert_pids(const Instance *i, const pid_t *pids, size_t n) {
+        assert_int_equal(i->n_processes, n);
+        for (size_t k = 0; k < n; k++) {
+                assert_int_equal(i->processes[k].id.pid, pids[k]);
+                assert_int_equal(i->processes[k].id.start_ticks, 100 + pids[k]);
+                assert_int_equal(i->handles[k].pid, pids[k]);
+                assert_true(fcntl(i->handles[k].dir_fd, F_GETFD) >= 0);
+                assert_int_equal(instance_find(i, pids[k]), k);
+        }
+}
+
+#define ASSERT_PIDS(i, ...)                                                                        \
+        assert_pids(i, (const pid_t[]){ __VA_ARGS__ },                                             \
+                    sizeof((const pid_t[]){ __VA_ARGS__ }) / sizeof(pid_t))
+
+static void assert_name(const char *exe, const char *unit, const char *expected) {
+        _cleanup_instance_ Instance *i = make_instance(exe, unit);
+
+        assert_string_equal(i->name, expected);
+        assert_string_equal(i->exe, exe);
+        if (unit)
+                assert_string_equal(i->unit, unit);
+        else
+                assert_null(i->unit);
+}
+
+static void test_names(void **state) {
+        (void)state;
+        assert_name("/srv/tikv-server", "tikv-20160.service", "tikv-20160");
+        assert_name("/srv/tikv-server", "tikv@1.service", "tikv@1");
+        assert_name("/srv/tikv-server", NULL, "tikv-server:7");
+        assert_name("tikv-server", NULL, "tikv-server:7");
+        assert_name("/srv/tikv-server", "session-1.scope", "tikv-server:7");
+        assert_name("/srv/tikv-server", "user@1000.service", "tikv-server:7");
+        assert_name("/srv/tikv-server", ".service", "tikv-server:7");
+}
+
+static void test_new(void **state) {
+        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
+
+        (void)state;
+        assert_int_equal(i->due_usec, 1000); /* is looked at at once */
+        assert_int_equal(i->first_seen_usec, 1000);
+        assert_true(isnan(i->bind_seconds) && isnan(i->remote_ratio));
+        assert_string_equal(i->state, "waiting");
+        assert_non_null(i->step.reason);
+        assert_null(i->mover.process);
+        assert_int_equal(i->mover.pagemap_fd, -EBADF);
+        assert_int_equal(i->by_node[3].anon_bytes, 0);
+        assert_null(instance_free(NULL));
+}
+
+static void test_owns(void **state) {
+        _cleanup_instance_ Instance *service = make_instance("/srv/a", "a.service");
+        _cleanup_instance_ Instance *single = make_instance("/srv/a", "session-1.scope");
+        _cleanup_process_ Process same = make_process(9, "/srv/other", "a.service");
+        _cleanup_process_ Process other = make_process(10, "/srv/a", "b.service");
+        _cleanup_process_ Process scope = make_process(11, "/srv/a", "session-1.scope");
+        _cleanup_process_ Process user = make_process(12, "/srv/a", "user@1000.service");
+
+        (void)state;
+        assert_true(instance_owns(service, &same));
+        assert_false(instance_owns(service, &other));
+        assert_false(instance_owns(service, &scope));
+        assert_false(instance_owns(single, &same));
+        /* Two programs of one session, or of one user's manager, have nothing in common. */
+        assert_false(instance_owns(single, &scope));
+        assert_false(instance_owns(single, &user));
+        add(single, 11);
+        assert_true(instance_owns(single, &scope));
+        add(service, 10); /* moved to another service since */
+        assert_false(instance_owns(service, &other));
+}
+
+static void test_order(void **state) {
+        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
+
+        (void)state;
+        add(i, 30);
+        add(i, 10);
+        add(i, 20);
+        add(i, 40);
+        ASSERT_PIDS(i, 10, 20, 30, 40);
+        assert_int_equal(instance_find(i, 25), -1);
+        instance_remove_process(i, 1);
+        ASSERT_PIDS(i, 10, 30, 40);
+        assert_int_equal(instance_find(i, 20), -1);
+        add(i, 35);
+        ASSERT_PIDS(i, 10, 30, 35, 40);
+        instance_remove_process(i, 3);
+        instance_remove_process(i, 0);
+        ASSERT_PIDS(i, 30, 35);
+        instance_remove_process(i, 0);
+        instance_remove_process(i, 0);
+        assert_int_equal(i->n_processes, 0);
+        for (pid_t pid = 100; pid > 0; pid--) /* over several growths */
+                add(i, pid);
+        for (pid_t pid = 1; pid <= 100; pid++)
+                assert_int_equal(i->handles[pid - 1].pid, pid);
+}
+
+static void test_removal_closes(void **state) {
+        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
+        Instance *other = make_instance("/srv/a", "a.service");
+        int fd;
+
+        (void)state;
+        add(i, 10);
+        fd = i->handles[0].dir_fd;
+        instance_remove_process(i, 0);
+        assert_int_equal(fcntl(fd, F_GETFD), -1);
+        add(other, 10);
+        fd = other->handles[0].dir_fd;
+        instance_free(other);
+        assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
+static pid_t start_child(void) {
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0)
+                for (;;)
+                        (void)pause();
+        return pid;
+}
+
+static void test_remove_dead(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
+        pid_t pids[4];
+
+        (void)state;
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        for (size_t k = 0; k < 4; k++) {
+                ProcHandle handle = PROC_HANDLE_NONE;
+                Process process;
+
+                pids[k] = start_child();
+                process = make_process(pids[k], "/srv/a", "a.service");
+                assert_int_equal(proc_open(&sysroot, pids[k], &handle), 0);
+                assert_int_equal(instance_add_process(i, &process, &handle), 0);
+        }
+        instance_remove_dead(i);
+        assert_int_equal(i->n_processes, 4);
+        for (size_t k = 0; k < 4; k++) {
+                if (k == 1)
+                        continue;
+                assert_int_equal(kill(pids[k], SIGKILL), 0);
+                assert_int_equal(waitpid(pids[k], NULL, 0), pids[k]);
+        }
+        instance_remove_dead(i);
+        assert_int_equal(i->n_processes, 1);
+        assert_int_equal(i->processes[0].id.pid, pids[1]);
+        assert_int_equal(i->handles[0].pid, pids[1]);
+        assert_int_equal(kill(pids[1], SIGKILL), 0);
+        assert_int_equal(waitpid(pids[1], NULL, 0), pids[1]);
+}
+
+/* As if a pass over the instance's first process were under way. */
+static void pretend_pass(Instance *i) {
+        i->moving = true;
+        i->mover.process = &i->handles[0];
+        i->mover.mappings = malloc(sizeof(Mapping));
+        i->mover.n_mappings = 1;
+}
+
+static void assert_no_pass(const Instance *i) {
+        assert_false(i->moving);
+        assert_null(i->mover.process); /* it would lead to where the handle was */
+        assert_null(i->mover.mappings);
+}
+
+static void test_changes_end_a_pass(void **state) {
+        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
+
+        (void)state;
+        add(i, 10);
+        pretend_pass(i);
+        add(i, 20);
+        assert_no_pass(i);
+        pretend_pass(i);
+        instance_remove_process(i, 1);
+        assert_no_pass(i);
+        pretend_pass(i);
+        instance_restart(i, 5000);
+        assert_no_pass(i);
+}
+
+static void test_restart(void **state) {
+        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
+        static const Progress none;
+
+        (void)state;
+        memset(&i->progress, 0x7f, sizeof(i->progress));
+        i->due_usec = INSTANCE_NEVER;
+        i->migrated_bytes = 7;
+        i->we_narrowed = true;
+        instance_restart(i, 5000);
+        assert_memory_equal(&i->progress, &none, sizeof(none));
+        assert_int_equal(i->due_usec, 5000);
+        assert_int_equal(i->migrated_bytes, 7); /* a counter never goes back */
+        assert_true(i->we_narrowed);            /* what the kernel has does not go away */
+}
+
+static void test_failure(void **state) {
+        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
+
+        (void)state;
+        instance_set_failure(i, "%s: %d", "a", 5);
+        assert_string_equal(i->failure, "a: 5");
+        instance_set_failure(i, "later");
+        assert_string_equal(i->failure, "later");
+        instance_set_failure(i, NULL);
+        assert_null(i->failure);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_names),
+                cmocka_unit_test(test_new),
+                cmocka_unit_test(test_owns),
+                cmocka_unit_test(test_order),
+                cmocka_unit_test(test_removal_closes),
+                cmocka_unit_test(test_remove_dead),
+                cmocka_unit_test(test_changes_end_a_pass),
+                cmocka_unit_test(test_restart),
+                cmocka_unit_test(test_failure),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* Defaults and life of policies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/model/policy.h"
+
+static void test_defaults(void **state) {
+        PolicySet set;
+
+        (void)state;
+        memset(&set, 0xa5, sizeof(set));
+        policy_set_init(&set);
+        assert_int_equal(set.n_policies, 0);
+        assert_int_equal(set.mode, ENFORCEMENT_ENFORCE);
+        assert_int_equal(set.sampling_interval_usec, 10000000);
+        policy_set_done(&set);
+}
+
+/* With a sanitizer this also tells what is not freed. */
+static void test_done(void **state) {
+        PolicySet set;
+
+        (void)state;
+        policy_set_init(&set);
+        set.policies = calloc(1, sizeof(Policy));
+        assert_non_null(set.policies);
+        set.n_policies = 1;
+        set.policies[0] = (Policy){
+                .name = strdup("a"),
+                .file = strdup("a.yaml"),
+                .match = { .exe = strdup("a"), .unit = strdup("b"), .user = strdup("c") },
+                .instances = calloc(1, sizeof(PolicyInstance)),
+                .n_instances = 1,
+        };
+        set.policies[0].instances[0].match.unit = strdup("d");
+        policy_set_done(&set);
+        assert_null(set.policies);
+        assert_int_equal(set.n_policies, 0);
+        policy_set_done(&set); /* once more does nothing */
+}
+
+static void test_mode_names(void **state) {
+        (void)state;
+        assert_string_equal(memory_mode_to_string(MEMORY_BIND), "bind");
+        assert_string_equal(memory_mode_to_string(MEMORY_PREFERRED), "preferred");
+        assert_string_equal(memory_mode_to_string(MEMORY_NONE), "none");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),
+                                            cmocka_unit_test(test_done),
+                                            cmocka_unit_test(test_mode_names) };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

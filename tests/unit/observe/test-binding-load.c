@@ -1,0 +1,260 @@
+/* What is bound now, and who shares the unit, on a fake machine of two nodes. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/observe/binding-load.h"
+#include "tidbnumad/sys/cgroup.h"
+
+#define CGROUP "/system.slice/a.service"
+#define FOLDER "sys/fs/cgroup/system.slice/a.service/"
+
+typedef struct Host {
+        FakeTree tree;
+        Node nodes[2];
+        Topology topology;
+        ProcHandle members[2];
+        size_t n_members;
+        int cgroup_fd;
+} Host;
+
+/* Node 0 with the CPUs 0-3, node 2 with 4-7; the unit of a server, pid 50, under pid 1. */
+static void host_init(Host *h) {
+        *h = (Host){ .nodes = { { .id = 0, .cpus = ids("0-3") }, { .id = 2, .cpus = ids("4-7") } },
+                     .cgroup_fd = -EBADF };
+        h->topology = (Topology){ .nodes = h->nodes, .n_nodes = 2 };
+        fake_init(&h->tree);
+        fake_process(&h->tree, 1, 0, "/sbin/init", "/init.scope", "0-7");
+        fake_process(&h->tree, 50, 1, "/srv/a", CGROUP, "4-7");
+        fake_write(&h->tree, FOLDER "cgroup.procs", "50\n");
+        fake_write(&h->tree, FOLDER "cpuset.cpus.effective", "4-7\n");
+        fake_write(&h->tree, FOLDER "cpuset.mems.effective", "2\n");
+        assert_int_equal(proc_open(&h->tree.sysroot, 50, &h->members[0]), 0);
+        h->n_members = 1;
+        assert_int_equal(cgroup_open(&h->tree.sysroot, CGROUP, &h->cgroup_fd), 0);
+}
+
+static void host_done(Host *h) {
+        for (size_t i = 0; i < h->n_members; i++)
+                proc_close(&h->members[i]);
+        closep(&h->cgroup_fd);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+static int load(const Host *h, Binding *ret) {
+        CpuSet cpus = ids("4-7");
+
+        return binding_load(&h->topology, &h->tree.sysroot, h->members, h->n_members, h->cgroup_fd,
+                            &cpus, ret);
+}
+
+static Binding load_good(const Host *h) {
+        Binding b = { .intruder = 7 };
+
+        assert_int_equal(load(h, &b), 0);
+        return b;
+}
+
+static void test_bound(void **state) {
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        b = load_good(&h);
+        assert_true(b.cpuset);
+        assert_ids(b.cpus, "4-7");
+        assert_ids(b.mems, "2");
+        assert_int_equal(b.n_threads, 1);
+        assert_int_equal(b.n_threads_off_cpus, 0);
+        assert_ids(b.last_nodes, "0"); /* where it ran before it was bound */
+        assert_true(b.alone);
+        assert_int_equal(b.intruder, 0);
+}
+
+static void test_threads(void **state) {
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        fake_thread(&h.tree, 50, 50, "4-7", 5);
+        fake_thread(&h.tree, 50, 51, "4-7", 6);
+        fake_thread(&h.tree, 50, 52, "4", 4);   /* by its own choice */
+        fake_thread(&h.tree, 50, 53, "0-7", 7); /* a wider one counts as well */
+        b = load_good(&h);
+        assert_int_equal(b.n_threads, 4);
+        assert_int_equal(b.n_threads_off_cpus, 2);
+        assert_ids(b.last_nodes, "2");
+        fake_thread(&h.tree, 50, 54, "4-7", 99); /* a CPU that went offline since */
+        fake_thread(&h.tree, 50, 55, "4-7", 2);
+        assert_ids(load_good(&h).last_nodes, "0,2");
+        /* Ended while its folder was read. */
+        fake_remove(&h.tree, "proc/50/task/51/stat");
+        fake_remove(&h.tree, "proc/50/task/52/status");
+        b = load_good(&h);
+        assert_int_equal(b.n_threads, 4);
+        assert_int_equal(b.n_threads_off_cpus, 1);
+}
+
+static void test_several_members(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_process(&h.tree, 60, 50, "/srv/a", CGROUP, "4-7");
+        fake_thread(&h.tree, 60, 61, "0", 0);
+        fake_write(&h.tree, FOLDER "cgroup.procs", "50\n60\n");
+        assert_int_equal(proc_open(&h.tree.sysroot, 60, &h.members[1]), 0);
+        h.n_members = 2;
+        assert_int_equal(load_good(&h).n_threads, 3);
+        assert_int_equal(load_good(&h).n_threads_off_cpus, 1);
+        /* One has ended: the other counts. */
+        fake_remove(&h.tree, "proc/50");
+        assert_int_equal(load_good(&h).n_threads, 2);
+}
+
+static void test_gone(void **state) {
+        _cleanup_host_ Host h;
+        Binding b = { .intruder = 7 };
+
+        (void)state;
+        host_init(&h);
+        fake_remove(&h.tree, "proc/50");
+        assert_int_equal(load(&h, &b), -ESRCH);
+        fake_process(&h.tree, 50, 1, "/srv/a", CGROUP, "4-7");
+        fake_remove(&h.tree, FOLDER "cgroup.procs");
+        fake_remove(&h.tree, FOLDER "cpuset.cpus.effective");
+        assert_int_equal(load(&h, &b), -ESRCH); /* the unit has */
+        assert_int_equal(b.intruder, 7);
+}
+
+static void assert_nothing_holds_it(const Host *h) {
+        Binding b = load_good(h);
+
+        assert_false(b.cpuset);
+        assert_ids(b.cpus, "0-7");
+        assert_ids(b.mems, "0,2");
+        assert_int_equal(b.n_threads, 1);
+        assert_true(b.alone);
+}
+
+static void test_without_cpuset(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_remove(&h.tree, FOLDER "cpuset.cpus.effective");
+        fake_remove(&h.tree, FOLDER "cpuset.mems.effective");
+        assert_nothing_holds_it(&h);
+        closep(&h.cgroup_fd); /* and without a unit at all */
+        h.cgroup_fd = -EBADF;
+        assert_nothing_holds_it(&h);
+}
+
+static void test_unreadable_cpuset(void **state) {
+        _cleanup_host_ Host h;
+        Binding b = { .intruder = 7 };
+
+        (void)state;
+        host_init(&h);
+        fake_write(&h.tree, FOLDER "cpuset.mems.effective", "rubbish\n");
+        assert_int_equal(load(&h, &b), -EINVAL);
+        assert_int_equal(b.intruder, 7);
+}
+
+/* Puts one more process into the unit and tells whether it is seen as an intruder. */
+static bool intrudes(Host *h, int pid, int parent) {
+        char list[64];
+        Binding b;
+
+        fake_process(&h->tree, pid, parent, "/bin/other", CGROUP, "4-7");
+        (void)snprintf(list, sizeof(list), "%d\n50\n", pid);
+        fake_write(&h->tree, FOLDER "cgroup.procs", list);
+        b = load_good(h);
+        assert_int_equal(b.intruder, b.alone ? 0 : pid);
+        assert_int_equal(b.n_threads, 1); /* a neighbour's threads are not the instance's */
+        return !b.alone;
+}
+
+static void test_neighbours(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_true(intrudes(&h, 70, 1));   /* a sibling */
+        assert_false(intrudes(&h, 71, 50)); /* a helper */
+        assert_false(intrudes(&h, 72, 71)); /* and what that started */
+        assert_true(intrudes(&h, 73, 70));  /* a sibling's child */
+        assert_true(intrudes(&h, 500, 1));  /* whose number begins as ours does */
+}
+
+/* bash → wrapper → server: all of the unit's own. */
+static void test_wrappers(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_process(&h.tree, 41, 40, "/bin/wrapper", CGROUP, "4-7");
+        fake_stat_file(&h.tree, "proc/50", 50, 41, 'S', 1050, 0);
+        assert_false(intrudes(&h, 40, 1));
+        assert_false(intrudes(&h, 41, 40));
+        /* Another child of the wrapper is not the server's. */
+        assert_true(intrudes(&h, 42, 40));
+}
+
+static void test_neighbour_below(void **state) {
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        fake_process(&h.tree, 70, 1, "/bin/other", CGROUP "/sub", "4-7");
+        fake_write(&h.tree, FOLDER "sub/cgroup.procs", "70\n");
+        b = load_good(&h);
+        assert_false(b.alone);
+        assert_int_equal(b.intruder, 70);
+}
+
+static void test_neighbour_that_has_ended(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_write(&h.tree, FOLDER "cgroup.procs", "50\n77\n");
+        assert_true(load_good(&h).alone);
+}
+
+/* Pids that were given anew meanwhile can look like a circle of parents. */
+static void test_circle_of_parents(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_process(&h.tree, 80, 81, "/bin/other", CGROUP, "4-7");
+        assert_true(intrudes(&h, 81, 80));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_bound),
+                cmocka_unit_test(test_threads),
+                cmocka_unit_test(test_several_members),
+                cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_without_cpuset),
+                cmocka_unit_test(test_unreadable_cpuset),
+                cmocka_unit_test(test_neighbours),
+                cmocka_unit_test(test_wrappers),
+                cmocka_unit_test(test_neighbour_below),
+                cmocka_unit_test(test_neighbour_that_has_ended),
+                cmocka_unit_test(test_circle_of_parents),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

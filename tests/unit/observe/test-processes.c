@@ -1,0 +1,222 @@
+/* Who the processes are, on a fake /proc that changes under the reader's hands. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/observe/processes.h"
+
+#define EXE "/srv/tikv/bin/tikv-server"
+#define CGROUP "/system.slice/tikv-20160.service"
+
+/* A filter that wants EXE, counts, and then does something to the tree. */
+typedef struct Filter {
+        const FakeTree *tree;
+        unsigned asked;
+        const char *remove;  /* this file */
+        const char *replace; /* by this executable */
+} Filter;
+
+static bool wants(const char *exe, void *userdata) {
+        Filter *f = userdata;
+
+        f->asked++;
+        if (f->remove)
+                fake_remove(f->tree, f->remove);
+        if (f->replace)
+                fake_link(f->tree, "proc/50/exe", f->replace);
+        return strcmp(exe, EXE) == 0;
+}
+
+static int identify(const FakeTree *tree, Filter *filter, Process *process) {
+        ProcHandle handle = { .pid = 7, .dir_fd = -7 };
+        int r;
+
+        filter->tree = tree;
+        r = process_identify(&tree->sysroot, 50, wants, filter, &handle, process);
+        if (r < 0) {
+                assert_int_equal(handle.dir_fd, -7);
+                return r;
+        }
+        assert_int_equal(handle.pid, 50);
+        assert_true(handle.dir_fd >= 0);
+        proc_close(&handle);
+        return r;
+}
+
+/* With a pattern before, so that a half-written result shows. */
+static int identify_failure(const FakeTree *tree, Filter filter) {
+        Process process = { .exe = (char *)7 };
+        int r = identify(tree, &filter, &process);
+
+        assert_true(r < 0);
+        assert_ptr_equal(process.exe, (char *)7);
+        return r;
+}
+
+static void init(FakeTree *tree) {
+        fake_init(tree);
+        fake_process(tree, 50, 1, EXE, CGROUP, "0-1");
+}
+
+static void test_identify(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_process_ Process process = { 0 };
+        Filter filter = { 0 };
+
+        (void)state;
+        init(&tree);
+        assert_int_equal(identify(&tree, &filter, &process), 0);
+        assert_int_equal(filter.asked, 1);
+        assert_int_equal(process.id.pid, 50);
+        assert_int_equal(process.id.start_ticks, 1050);
+        assert_int_equal(process.uid, 997); /* effective */
+        assert_string_equal(process.exe, EXE);
+        assert_string_equal(process.cgroup, CGROUP);
+        assert_string_equal(process.unit, "tikv-20160.service");
+        assert_false(process.stranger);
+}
+
+static void test_deleted_executable(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_process_ Process process = { 0 };
+        Filter filter = { 0 };
+
+        (void)state;
+        init(&tree);
+        fake_link(&tree, "proc/50/exe", EXE " (deleted)");
+        assert_int_equal(identify(&tree, &filter, &process), 0);
+        assert_string_equal(process.exe, EXE);
+}
+
+/* What it is not asked about is not read at all: here it could only give other errors. */
+static void test_filter_goes_first(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        Filter filter = { 0 };
+
+        (void)state;
+        fake_init(&tree);
+        fake_link(&tree, "proc/50/exe", "/bin/other");
+        fake_write(&tree, "proc/50/stat", "rubbish");
+        assert_int_equal(identify_failure(&tree, filter), -ESRCH);
+        fake_link(&tree, "proc/50/exe", EXE);
+        assert_int_equal(identify_failure(&tree, filter), -EBADMSG);
+}
+
+static void test_no_unit(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_process_ Process process = { 0 }, other = { 0 };
+        Filter filter = { 0 };
+
+        (void)state;
+        init(&tree);
+        fake_write(&tree, "proc/50/cgroup", "0::/docker/0123\n");
+        assert_int_equal(identify(&tree, &filter, &process), 0);
+        assert_string_equal(process.cgroup, "/docker/0123");
+        assert_null(process.unit);
+        fake_write(&tree, "proc/50/cgroup", "4:cpuset:/x\n");
+        assert_int_equal(identify(&tree, &filter, &other), 0);
+        assert_null(other.cgroup);
+        assert_null(other.unit);
+}
+
+static void test_vanished(void **state) {
+        static const char *const files[] = {
+                "proc/50", "proc/50/exe", "proc/50/stat", "proc/50/status", "proc/50/cgroup",
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+                _cleanup_fake_ FakeTree tree;
+
+                init(&tree);
+                assert_int_equal(identify_failure(&tree, (Filter){ .remove = files[i] }), -ESRCH);
+        }
+        for (size_t i = 0; i < 2; i++) { /* before the first look */
+                _cleanup_fake_ FakeTree tree;
+
+                init(&tree);
+                fake_remove(&tree, files[i]);
+                assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
+        }
+}
+
+static void test_exec_in_the_middle(void **state) {
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        init(&tree);
+        assert_int_equal(identify_failure(&tree, (Filter){ .replace = "/bin/other" }), -EAGAIN);
+}
+
+static void test_not_a_process_that_runs(void **state) {
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        init(&tree);
+        fake_stat_file(&tree, "proc/50", 50, 1, 'Z', 5, 0);
+        assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
+        fake_stat_file(&tree, "proc/50", 50, 1, 'X', 5, 0);
+        assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
+        fake_write(&tree, "proc/50/stat",
+                   "50 (tikv-server) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0 0 0 0 0 0 "
+                   "0 0 0 0 0 0 0 0 0 17 0 0 0 0 0\n"); /* PF_KTHREAD */
+        assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
+}
+
+static void test_scan(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_free_ pid_t *pids = NULL;
+        Filter filter = { 0 };
+        char name[32];
+        size_t n = 0;
+
+        (void)state;
+        fake_init(&tree);
+        for (int pid = 200; pid > 0; pid -= 5) {
+                /* Nothing but the link is there. */
+                (void)snprintf(name, sizeof(name), "proc/%d/exe", pid);
+                fake_link(&tree, name, pid % 10 == 0 ? EXE : "/bin/other");
+        }
+        fake_mkdir(&tree, "proc/2"); /* a kernel thread */
+        fake_link(&tree, "proc/self/exe", EXE);
+        fake_link(&tree, "proc/3x/exe", EXE);
+        assert_int_equal(processes_scan(&tree.sysroot, wants, &filter, &pids, &n), 0);
+        assert_int_equal(filter.asked, 40);
+        assert_int_equal(n, 20);
+        for (size_t i = 0; i < n; i++)
+                assert_int_equal(pids[i], 10 * (int)(i + 1));
+}
+
+static void test_scan_of_nothing(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        pid_t *pids = (pid_t *)7;
+        Filter filter = { 0 };
+        size_t n = 7;
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(processes_scan(&tree.sysroot, wants, &filter, &pids, &n), 0);
+        assert_int_equal(n, 0);
+        free(pids);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_identify),
+                cmocka_unit_test(test_deleted_executable),
+                cmocka_unit_test(test_filter_goes_first),
+                cmocka_unit_test(test_no_unit),
+                cmocka_unit_test(test_vanished),
+                cmocka_unit_test(test_exec_in_the_middle),
+                cmocka_unit_test(test_not_a_process_that_runs),
+                cmocka_unit_test(test_scan),
+                cmocka_unit_test(test_scan_of_nothing),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+/* Which policy a process belongs to: by what it runs, as whom and in which unit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/plan/match.h"
+
+#define S(text) ((char *)(text))
+
+static bool exe_matches(const char *pattern, const char *exe) {
+        Policy policy = { .match = { .exe = S(pattern) } };
+        PolicySet set = { .policies = &policy, .n_policies = 1 };
+        Process process = { .exe = S(exe), .unit = S("x.service") };
+        bool matches = match_process(&set, &process) != NULL;
+
+        /* What a scan asks first must never leave out what would match. */
+        assert_int_equal(match_wants_exe(&set, exe), matches);
+        return matches;
+}
+
+static bool unit_matches(const char *pattern, const char *unit) {
+        Policy policy = { .match = { .unit = S(pattern) } };
+        PolicySet set = { .policies = &policy, .n_policies = 1 };
+        Process process = { .exe = S("/x"), .unit = S(unit) };
+
+        return match_process(&set, &process) != NULL;
+}
+
+static void test_exe_by_base_name(void **state) {
+        (void)state;
+        assert_true(exe_matches("tidb-server", "/srv/tidb/bin/tidb-server"));
+        assert_true(exe_matches("tidb-server", "tidb-server"));
+        assert_false(exe_matches("tidb-server", "/srv/tidb-server/bin/tidb-server.sh"));
+        assert_false(exe_matches("tidb-server", "/srv/bin/my-tidb-server"));
+        assert_false(exe_matches("tidb-server", "/srv/tidb-server/bin/sh"));
+        assert_false(exe_matches("tidb-server", "/srv/bin/tidb-server/"));
+        /* A base name is a name, not a glob. */
+        assert_false(exe_matches("tidb*", "/srv/bin/tidb-server"));
+        assert_true(exe_matches("a[1]", "/srv/bin/a[1]"));
+}
+
+static void test_exe_by_absolute_path(void **state) {
+        (void)state;
+        assert_true(exe_matches("/srv/*/bin/tikv-server", "/srv/tikv-1/bin/tikv-server"));
+        assert_false(exe_matches("/srv/*/bin/tikv-server", "/srv/a/b/bin/tikv-server"));
+        assert_false(exe_matches("/srv/*", "/srv/bin/tikv-server"));
+        assert_false(exe_matches("/bin/tikv-server", "/srv/bin/tikv-server"));
+        assert_false(exe_matches("/bin/tikv-server", "/bin/tikv-server (deleted)"));
+        assert_true(exe_matches("/bin/tikv-?erver", "/bin/tikv-server"));
+}
+
+static void test_wants_any_policy(void **state) {
+        Policy policies[2] = { { .match = { .exe = S("a") } }, { .match = { .exe = S("b") } } };
+        PolicySet set = { .policies = policies, .n_policies = 2 };
+
+        (void)state;
+        assert_true(match_wants_exe(&set, "/bin/b"));
+        assert_false(match_wants_exe(&set, "/bin/c"));
+        policies[0].match = (PolicyMatch){ .unit = S("u.service") };
+        assert_true(match_wants_exe(&set, "/bin/c")); /* by unit alone: any program */
+        set.n_policies = 0;
+        assert_false(match_wants_exe(&set, "/bin/b"));
+}
+
+static void test_unit(void **state) {
+        (void)state;
+        assert_true(unit_matches("tikv-*.service", "tikv-20160.service"));
+        assert_false(unit_matches("tikv-*.service", "tikv-20160.scope"));
+        assert_false(unit_matches("tikv-*.service", "my-tikv-20160.service"));
+        assert_true(unit_matches("tikv@[0-3].service", "tikv@2.service"));
+        assert_false(unit_matches("tikv@[0-3].service", "tikv@4.service"));
+        assert_true(unit_matches("a\\\\x2db.service", "a\\x2db.service"));
+        /* Without a unit none matches, not even the widest glob. */
+        assert_false(unit_matches("*", NULL));
+        assert_true(unit_matches(NULL, NULL));
+}
+
+static void test_user(void **state) {
+        Policy policy = { .match = { .exe = S("a"), .user = S("tidb"), .uid = 997 } };
+        PolicySet set = { .policies = &policy, .n_policies = 1 };
+        Process process = { .exe = S("/bin/a"), .uid = 997 };
+
+        (void)state;
+        assert_null(match_process(&set, &process)); /* no such user here: matches nobody */
+        policy.match.uid_known = true;
+        assert_ptr_equal(match_process(&set, &process), &policy);
+        process.uid = 0;
+        assert_null(match_process(&set, &process));
+        policy.match.uid = 0;
+        policy.match.uid_known = false; /* the zero of a user that does not exist is not root */
+        assert_null(match_process(&set, &process));
+}
+
+static void test_every_key_must_hold(void **state) {
+        Policy policy = { .match = { .exe = S("a"),
+                                     .unit = S("u.service"),
+                                     .user = S("0"),
+                                     .uid_known = true } };
+        PolicySet set = { .policies = &policy, .n_policies = 1 };
+        Process good = { .exe = S("/bin/a"), .unit = S("u.service") }, bad = good;
+
+        (void)state;
+        assert_non_null(match_process(&set, &good));
+        bad.exe = S("/bin/b");
+        assert_null(match_process(&set, &bad));
+        bad = good;
+        bad.unit = S("v.service");
+        assert_null(match_process(&set, &bad));
+        bad = good;
+        bad.uid = 1;
+        assert_null(match_process(&set, &bad));
+}
+
+static void test_first_policy_counts(void **state) {
+        Policy policies[3] = { { .match = { .exe = S("b") } },
+                               { .match = { .exe = S("a") } },
+                               { .match = { .unit = S("*") } } };
+        PolicySet set = { .policies = policies, .n_policies = 3 };
+        Process process = { .exe = S("/bin/a"), .unit = S("a.service") };
+
+        (void)state;
+        assert_ptr_equal(match_process(&set, &process), &policies[1]);
+        process.exe = S("/bin/c");
+        assert_ptr_equal(match_process(&set, &process), &policies[2]);
+        process.unit = NULL;
+        assert_null(match_process(&set, &process));
+}
+
+static void test_strangers_match_nothing(void **state) {
+        Policy policy = { .match = { .exe = S("a") } };
+        PolicySet set = { .policies = &policy, .n_policies = 1 };
+        Process process = { .exe = S("/bin/a"), .stranger = true };
+
+        (void)state;
+        assert_null(match_process(&set, &process));
+}
+
+static void test_instances(void **state) {
+        PolicyInstance instances[3] = { { .match = { .unit = S("tikv-1.service") } },
+                                        { .match = { .unit = S("tikv-*.service") } },
+                                        { .match = { .unit = S("tikv-2.service") } } };
+        Policy policy = { .instances = instances, .n_instances = 3 };
+
+        (void)state;
+        assert_ptr_equal(match_instance(&policy, "tikv-1.service"), &instances[0]);
+        assert_ptr_equal(match_instance(&policy, "tikv-2.service"), &instances[1]);
+        assert_null(match_instance(&policy, "tidb.service"));
+        assert_null(match_instance(&policy, NULL));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_exe_by_base_name),
+                cmocka_unit_test(test_exe_by_absolute_path),
+                cmocka_unit_test(test_wants_any_policy),
+                cmocka_unit_test(test_unit),
+                cmocka_unit_test(test_user),
+                cmocka_unit_test(test_every_key_must_hold),
+                cmocka_unit_test(test_first_policy_counts),
+                cmocka_unit_test(test_strangers_match_nothing),
+                cmocka_unit_test(test_instances),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* How much lies where, from a fake cgroup of a machine with the nodes 0, 2 and 5. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sample/residency.h"
+#include "tidbnumad/sys/cgroup.h"
+
+static const Node nodes[3] = { { .id = 0 }, { .id = 2 }, { .id = 5 } };
+static const Topology topology = { .nodes = (Node *)nodes, .n_nodes = 3 };
+
+static void assert_memory(const NodeMemory *memory, uint64_t anon, uint64_t file, uint64_t shmem) {
+        assert_int_equal(memory->anon_bytes, anon);
+        assert_int_equal(memory->file_bytes, file);
+        assert_int_equal(memory->shmem_bytes, shmem);
+}
+
+static int read_text(const char *text, NodeMemory *by_node) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF;
+
+        fake_init(&tree);
+        fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
+        if (text)
+                fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", text);
+        assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
+        return residency_read(&topology, fd, by_node);
+}
+
+static void test_read(void **state) {
+        NodeMemory by_node[3];
+
+        (void)state;
+        memset(by_node, 0xa5, sizeof(by_node));
+        assert_int_equal(read_text("anon N5=4096 N0=8192\n"
+                                   "file N0=100 N5=50 N2=7\n"
+                                   "shmem N0=30 N5=60 N2=0\n"
+                                   "anon_thp N0=1 N2=1\n",
+                                   by_node),
+                         0);
+        assert_memory(&by_node[0], 8192, 70, 30); /* the kernel's `file` has shmem in it */
+        assert_memory(&by_node[1], 0, 7, 0);
+        assert_memory(&by_node[2], 4096, 0, 60); /* never below zero */
+}
+
+/* A node that the topology does not know takes nobody else's place. */
+static void test_unknown_node(void **state) {
+        NodeMemory by_node[3];
+
+        (void)state;
+        assert_int_equal(read_text("anon N0=1 N1=2 N2=4\n", by_node), 0);
+        assert_memory(&by_node[0], 1, 0, 0);
+        assert_memory(&by_node[1], 4, 0, 0);
+        assert_memory(&by_node[2], 0, 0, 0);
+        /* Also one that came beside all the others. */
+        assert_int_equal(read_text("anon N0=1 N1=2 N2=4 N5=8\n", by_node), 0);
+        assert_memory(&by_node[2], 8, 0, 0);
+}
+
+static void test_not_readable(void **state) {
+        NodeMemory by_node[3] = { { .anon_bytes = 7 } };
+
+        (void)state;
+        assert_int_equal(read_text(NULL, by_node), -EOPNOTSUPP);
+        assert_int_equal(read_text("", by_node), -EBADMSG);
+        assert_int_equal(read_text("anon N0=x\n", by_node), -EBADMSG);
+        assert_int_equal(by_node[0].anon_bytes, 7);
+}
+
+static void test_gone(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF;
+        NodeMemory by_node[3];
+
+        (void)state;
+        fake_init(&tree);
+        fake_mkdir(&tree, "sys/fs/cgroup/a");
+        assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
+        fake_remove(&tree, "sys/fs/cgroup/a");
+        assert_int_equal(residency_read(&topology, fd, by_node), -ESRCH);
+}
+
+static void test_outside(void **state) {
+        static const NodeMemory by_node[3] = { { .anon_bytes = 100, .file_bytes = 1000 },
+                                               { .anon_bytes = 200, .shmem_bytes = 2000 },
+                                               { .anon_bytes = 700 } };
+        NodeSet all = ids("0,2,5"), two = ids("2"), none = ids(""), others = ids("1,3-4");
+
+        (void)state;
+        assert_int_equal(residency_outside(&topology, by_node, &two), 800);
+        assert_int_equal(residency_outside(&topology, by_node, &all), 0);
+        assert_int_equal(residency_outside(&topology, by_node, &none), 1000);
+        /* By the kernel's numbers, not by the place in the table. */
+        assert_int_equal(residency_outside(&topology, by_node, &others), 1000);
+}
+
+static void test_ratio(void **state) {
+        static const NodeMemory by_node[3] = { { .anon_bytes = 100, .file_bytes = 1000 },
+                                               { .anon_bytes = 200 },
+                                               { .anon_bytes = 700 } },
+                                files[3] = { { .file_bytes = 1000 } };
+        NodeSet all = ids("0,2,5"), two = ids("2"), none = ids("");
+
+        (void)state;
+        assert_true(fabs(residency_ratio(&topology, by_node, &two) - 0.8) < 1e-9);
+        assert_true(residency_ratio(&topology, by_node, &all) == 0);
+        assert_true(residency_ratio(&topology, by_node, &none) == 1);
+        assert_true(isnan(residency_ratio(&topology, files, &two)));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_read),         cmocka_unit_test(test_unknown_node),
+                cmocka_unit_test(test_not_readable), cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_outside),      cmocka_unit_test(test_ratio),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,251 @@
+/* Control groups: the witness memory.numa_stat, and walks over a fake hierarchy. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/cgroup.h"
+
+/* Linux 6.1, two nodes. */
+static const char numa_stat[] = "anon N0=1769472 N1=83886080\n"
+                                "file N0=4096 N1=8192\n"
+                                "kernel_stack N0=16384 N1=1\n"
+                                "pagetables N0=114688 N1=2\n"
+                                "sec_pagetables N0=0 N1=0\n"
+                                "shmem N0=0 N1=4096\n"
+                                "file_mapped N0=3 N1=4\n"
+                                "file_dirty N0=5 N1=6\n"
+                                "file_writeback N0=0 N1=0\n"
+                                "swapcached N0=0 N1=0\n"
+                                "anon_thp N0=7 N1=8\n"
+                                "file_thp N0=9 N1=10\n"
+                                "shmem_thp N0=11 N1=12\n"
+                                "inactive_anon N0=13 N1=14\n"
+                                "active_anon N0=15 N1=16\n"
+                                "inactive_file N0=17 N1=18\n"
+                                "active_file N0=19 N1=20\n"
+                                "unevictable N0=0 N1=0\n"
+                                "slab_reclaimable N0=21 N1=22\n"
+                                "workingset_refault_anon N0=23 N1=24\n";
+
+static void test_numa_stat(void **state) {
+        NumaStatRow rows[4];
+
+        (void)state;
+        assert_int_equal(numa_stat_parse(numa_stat, rows, 4), 2);
+        assert_int_equal(rows[0].node, 0);
+        assert_int_equal(rows[0].anon_bytes, 1769472);
+        assert_int_equal(rows[0].file_bytes, 4096);
+        assert_int_equal(rows[0].shmem_bytes, 0);
+        assert_int_equal(rows[1].node, 1);
+        assert_int_equal(rows[1].anon_bytes, 83886080);
+        assert_int_equal(rows[1].file_bytes, 8192);
+        assert_int_equal(rows[1].shmem_bytes, 4096);
+}
+
+static void test_numa_stat_of_sparse_nodes(void **state) {
+        NumaStatRow rows[2];
+
+        (void)state;
+        assert_int_equal(numa_stat_parse("shmem N72=5\nanon N8=18446744073709551615", rows, 2), 2);
+        assert_int_equal(rows[0].node, 72);
+        assert_int_equal(rows[0].shmem_bytes, 5);
+        assert_int_equal(rows[0].anon_bytes, 0);
+        assert_int_equal(rows[1].node, 8);
+        assert_true(rows[1].anon_bytes == UINT64_MAX);
+}
+
+static void test_numa_stat_refuses(void **state) {
+        NumaStatRow rows[2];
+
+        (void)state;
+        assert_int_equal(numa_stat_parse("", rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("unknown N0=1\n", rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("an N0=1\n N1=2\n", rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon\nfile\n", rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon 5\n", rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon N0\n", rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon N0=\n", rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon 0=1\n", rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse("anon N0=1 Nx=1\n", rows, 2), -EBADMSG);
+        /* v1 counts pages and looks like this: never to be taken for bytes. */
+        assert_int_equal(numa_stat_parse("total=5526 N0=5526\nanon=374 N0=374\n", rows, 2),
+                         -EBADMSG);
+        assert_int_equal(numa_stat_parse(numa_stat, rows, 1), -ENOSPC);
+        assert_int_equal(numa_stat_parse(numa_stat, rows, 0), -ENOSPC);
+}
+
+static CgroupVersion version_of(const char *const *files) {
+        _cleanup_fake_ FakeTree tree;
+
+        fake_init(&tree);
+        for (; *files; files++)
+                fake_write(&tree, *files, "");
+        return cgroup_version(&tree.sysroot);
+}
+
+static void test_version(void **state) {
+        Sysroot none = SYSROOT_NONE;
+
+        (void)state;
+        assert_int_equal(version_of((const char *const[]){ "sys/fs/cgroup/cgroup.controllers",
+                                                           "sys/fs/cgroup/cgroup.procs", NULL }),
+                         CGROUP_V2);
+        assert_int_equal(
+                version_of((const char *const[]){ "sys/fs/cgroup/cpuset/cpuset.cpus", NULL }),
+                CGROUP_V1);
+        /* Hybrid: the unified hierarchy is there, and the controllers are not on it. */
+        assert_int_equal(
+                version_of((const char *const[]){ "sys/fs/cgroup/unified/cgroup.controllers",
+                                                  "sys/fs/cgroup/cpuset/cpuset.cpus", NULL }),
+                CGROUP_V1);
+        assert_int_equal(cgroup_version(&none), CGROUP_NONE);
+}
+
+static void test_open(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        int fd = -7;
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "sys/fs/cgroup/cgroup.procs", "");
+        fake_write(&tree, "sys/fs/cgroup/system.slice/a.service/cgroup.procs", "");
+        assert_int_equal(cgroup_open(&tree.sysroot, "/system.slice/b.service", &fd), -ESRCH);
+        /* Of a process outside of our cgroup namespace. */
+        assert_int_equal(cgroup_open(&tree.sysroot, "/../a.service", &fd), -ENXIO);
+        assert_int_equal(cgroup_open(&tree.sysroot, "/system.slice/../../../proc", &fd), -ENXIO);
+        fake_link(&tree, "sys/fs/cgroup/link", "/");
+        assert_true(cgroup_open(&tree.sysroot, "/link", &fd) < 0);
+        assert_int_equal(fd, -7);
+        assert_int_equal(cgroup_open(&tree.sysroot, "/system.slice/a.service", &fd), 0);
+        assert_int_equal(faccessat(fd, "cgroup.procs", F_OK, 0), 0);
+        closep(&fd);
+        fake_write(&tree, "sys/fs/cgroup/a..b.service/cgroup.procs", "");
+        assert_int_equal(cgroup_open(&tree.sysroot, "/a..b.service", &fd), 0);
+        closep(&fd);
+        assert_int_equal(cgroup_open(&tree.sysroot, "/", &fd), 0);
+        assert_int_equal(faccessat(fd, "system.slice", F_OK, 0), 0);
+        closep(&fd);
+}
+
+static int open_group(const FakeTree *tree, const char *path) {
+        int fd = -1;
+
+        assert_int_equal(cgroup_open(&tree->sysroot, path, &fd), 0);
+        return fd;
+}
+
+static void test_effective(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF;
+        CpuSet cpus = { { 7 } };
+        NumaStatRow row;
+
+        (void)state;
+        fake_init(&tree);
+        fake_mkdir(&tree, "sys/fs/cgroup/a");
+        fd = open_group(&tree, "/a");
+        assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), -ESRCH); /* not a group any more */
+        assert_int_equal(numa_stat_read(fd, &row, 1), -ESRCH);
+        fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
+        assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), -EOPNOTSUPP);
+        assert_int_equal(cgroup_effective_mems_read(fd, &cpus), -EOPNOTSUPP);
+        assert_int_equal(numa_stat_read(fd, &row, 1), -EOPNOTSUPP);
+        assert_int_equal(cpus.words[0], 7);
+        fake_write(&tree, "sys/fs/cgroup/a/cpuset.cpus.effective", "0-3,8\n");
+        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems.effective", "1\n");
+        fake_write(&tree, "sys/fs/cgroup/a/cpuset.cpus", "5\n");
+        fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\n");
+        assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), 0);
+        assert_ids(cpus, "0-3,8");
+        assert_int_equal(cgroup_effective_mems_read(fd, &cpus), 0);
+        assert_ids(cpus, "1");
+        assert_int_equal(numa_stat_read(fd, &row, 1), 1);
+        assert_int_equal(row.anon_bytes, 4096);
+}
+
+typedef struct Pids {
+        pid_t pids[32];
+        size_t n;
+        pid_t stop_at;
+} Pids;
+
+static int note_pid(pid_t pid, void *userdata) {
+        Pids *p = userdata;
+
+        assert_true(p->n < ELEMENTSOF(p->pids));
+        p->pids[p->n++] = pid;
+        return pid == p->stop_at ? -ECANCELED : 0;
+}
+
+static bool has_pid(const Pids *p, pid_t pid) {
+        for (size_t i = 0; i < p->n; i++)
+                if (p->pids[i] == pid)
+                        return true;
+        return false;
+}
+
+static void test_pids(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF;
+        Pids all = { 0 }, some = { .stop_at = 12 };
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "10\n11\n0\nx\n-3\n99999999999\n");
+        fake_write(&tree, "sys/fs/cgroup/a/b/cgroup.procs", "12\n");
+        fake_write(&tree, "sys/fs/cgroup/a/b/c/cgroup.procs", "13");
+        fake_mkdir(&tree, "sys/fs/cgroup/a/gone");
+        fake_write(&tree, "sys/fs/cgroup/z/cgroup.procs", "66\n");
+        fake_link(&tree, "sys/fs/cgroup/a/link", "../z");
+        fd = open_group(&tree, "/a");
+        assert_int_equal(cgroup_foreach_pid(fd, note_pid, &all), 0);
+        assert_int_equal(all.n, 4);
+        for (pid_t pid = 10; pid <= 13; pid++)
+                assert_true(has_pid(&all, pid));
+        assert_int_equal(cgroup_foreach_pid(fd, note_pid, &some), -ECANCELED);
+        assert_true(some.n <= 4 && has_pid(&some, 12));
+        fake_remove(&tree, "sys/fs/cgroup/a/cgroup.procs");
+        assert_int_equal(cgroup_foreach_pid(fd, note_pid, &all), -ESRCH);
+}
+
+/* A tree that somebody nested without an end does not eat our descriptors. */
+static void test_pids_of_a_deep_tree(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF;
+        char path[300] = "sys/fs/cgroup/a", name[320];
+        Pids pids = { 0 };
+
+        (void)state;
+        fake_init(&tree);
+        for (int i = 1; i <= 30; i++) {
+                char text[16];
+
+                (void)snprintf(name, sizeof(name), "%s/cgroup.procs", path);
+                (void)snprintf(text, sizeof(text), "%d\n", i);
+                fake_write(&tree, name, text);
+                strcat(path, "/a");
+        }
+        fd = open_group(&tree, "/a");
+        assert_int_equal(cgroup_foreach_pid(fd, note_pid, &pids), 0);
+        assert_int_equal(pids.n, 17);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_numa_stat),
+                cmocka_unit_test(test_numa_stat_of_sparse_nodes),
+                cmocka_unit_test(test_numa_stat_refuses),
+                cmocka_unit_test(test_version),
+                cmocka_unit_test(test_open),
+                cmocka_unit_test(test_effective),
+                cmocka_unit_test(test_pids),
+                cmocka_unit_test(test_pids_of_a_deep_tree),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

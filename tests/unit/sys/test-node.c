@@ -1,0 +1,169 @@
+/* A node's memory: meminfo and zoneinfo, as this host shows them and as larger ones do. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/node.h"
+
+/* Linux 6.1, node 3 of eight; the lines that are not read left as decoys. */
+static const char meminfo[] = "Node 3 MemTotal:       263931200 kB\n"
+                              "Node 3 MemFree:         1234567 kB\n"
+                              "Node 3 MemUsed:        262696633 kB\n"
+                              "Node 3 SwapCached:            1 kB\n"
+                              "Node 3 Active:               11 kB\n"
+                              "Node 3 Inactive:             12 kB\n"
+                              "Node 3 Active(anon):         13 kB\n"
+                              "Node 3 Inactive(anon):       14 kB\n"
+                              "Node 3 Active(file):         15 kB\n"
+                              "Node 3 Inactive(file):       16 kB\n"
+                              "Node 3 Unevictable:          17 kB\n"
+                              "Node 3 Dirty:                18 kB\n"
+                              "Node 3 Writeback:            19 kB\n"
+                              "Node 3 FilePages:            20 kB\n"
+                              "Node 3 WritebackTmp:         21 kB\n"
+                              "Node 3 HugePages_Free:       22\n";
+
+static void test_meminfo(void **state) {
+        NodeMeminfo m;
+
+        (void)state;
+        assert_int_equal(node_meminfo_parse(meminfo, &m), 0);
+        assert_int_equal(m.total_bytes, UINT64_C(263931200) * 1024);
+        assert_int_equal(m.free_bytes, UINT64_C(1234567) * 1024);
+        assert_int_equal(m.inactive_file_bytes, 16 * 1024);
+        assert_int_equal(m.dirty_bytes, 18 * 1024);
+        assert_int_equal(m.writeback_bytes, 19 * 1024);
+}
+
+static void test_meminfo_that_lacks_something(void **state) {
+        NodeMeminfo m = { .total_bytes = 7 };
+
+        (void)state;
+        assert_int_equal(node_meminfo_parse("", &m), -EBADMSG);
+        assert_int_equal(node_meminfo_parse("Node 0 MemTotal: 5 kB\n", &m), -EBADMSG);
+        assert_int_equal(node_meminfo_parse("Node 0 MemFree: 5 kB\n", &m), -EBADMSG);
+        assert_int_equal(node_meminfo_parse("Node 0 MemTotal: x kB\nNode 0 MemFree: 5 kB\n", &m),
+                         -EBADMSG);
+        assert_int_equal(m.total_bytes, 7);
+        assert_int_equal(node_meminfo_parse("Node 0 MemTotal: 5 kB\nNode 0 MemFree: 4 kB\n", &m),
+                         0);
+        assert_int_equal(m.free_bytes, 4096);
+        assert_int_equal(m.inactive_file_bytes, 0);
+}
+
+static void test_meminfo_read(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        NodeMeminfo m;
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "sys/devices/system/node/node3/meminfo", meminfo);
+        assert_int_equal(node_meminfo_read(&tree.sysroot, 3, &m), 0);
+        assert_int_equal(m.dirty_bytes, 18 * 1024);
+        assert_int_equal(node_meminfo_read(&tree.sysroot, 4, &m), -ENODEV);
+}
+
+/* The per-CPU `high:` of the page sets, and the words that begin with it, are not watermarks. */
+#define PAGESETS                                                                                   \
+        "  pagesets\n"                                                                             \
+        "    cpu: 0\n"                                                                             \
+        "              count:    63\n"                                                             \
+        "              high:     100000\n"                                                         \
+        "              batch:    63\n"                                                             \
+        "              high_min: 200000\n"                                                         \
+        "              high_max: 400000\n"                                                         \
+        "  vm stats threshold: 24\n"
+
+static const char zoneinfo[] = "Node 0, zone      DMA\n"
+                               "  per-node stats\n"
+                               "      nr_inactive_anon 406467\n"
+                               "  pages free     3840\n"
+                               "        boost    0\n"
+                               "        min      32\n"
+                               "        low      40\n"
+                               "        high     48\n"
+                               "        promo    56\n"
+                               "        spanned  4095\n" PAGESETS "  node_unreclaimable:  0\n"
+                               "  start_pfn:           1\n"
+                               "Node 0, zone   Normal\n"
+                               "  pages free     772434\n"
+                               "        high     9684\n" PAGESETS "Node 1, zone   Normal\n"
+                               "  pages free     772434\n"
+                               "        high     7000\n" PAGESETS "Node 1, zone  Movable\n"
+                               "  pages free     0\n"
+                               "        high     300\n"
+                               "Node 11, zone  Normal\n"
+                               "        high     5\n"
+                               "Node 12, zone  Normal\n"
+                               "  pages free     1\n";
+
+static void test_zoneinfo(void **state) {
+        uint64_t pages = 7;
+
+        (void)state;
+        assert_int_equal(zoneinfo_high_parse(zoneinfo, 0, &pages), 0);
+        assert_int_equal(pages, 48 + 9684);
+        assert_int_equal(zoneinfo_high_parse(zoneinfo, 1, &pages), 0);
+        assert_int_equal(pages, 7000 + 300);
+        assert_int_equal(zoneinfo_high_parse(zoneinfo, 11, &pages), 0);
+        assert_int_equal(pages, 5);
+        pages = 7;
+        assert_int_equal(zoneinfo_high_parse(zoneinfo, 2, &pages), -ENODEV);
+        assert_int_equal(zoneinfo_high_parse(zoneinfo, 12, &pages), -ENODEV);
+        assert_int_equal(zoneinfo_high_parse("", 0, &pages), -ENODEV);
+        assert_int_equal(zoneinfo_high_parse("        high     48\n", 0, &pages), -ENODEV);
+        assert_int_equal(pages, 7);
+}
+
+static void test_zoneinfo_with_long_lines(void **state) {
+        char text[512] = "Node 0, zone Normal\n        protection: (";
+        uint64_t pages;
+
+        (void)state;
+        for (int i = 0; i < 60; i++)
+                strcat(text, "0, 17");
+        strcat(text, ")\n        high     48"); /* and no final newline */
+        assert_int_equal(zoneinfo_high_parse(text, 0, &pages), 0);
+        assert_int_equal(pages, 48);
+}
+
+/* Against awk(1) of a sort: this host's own file, read in another way. */
+static void test_zoneinfo_of_this_host(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_fclose_ FILE *file = fopen("/proc/zoneinfo", "re");
+        uint64_t pages = 0, expected = 0;
+        unsigned node = 0, id, value;
+        char line[1024], word[32];
+
+        (void)state;
+        assert_non_null(file);
+        while (fgets(line, sizeof(line), file)) {
+                if (sscanf(line, "Node %u", &id) == 1)
+                        node = id;
+                else if (node == 0 && sscanf(line, "%31s %u", word, &value) == 2 &&
+                         strcmp(word, "high") == 0)
+                        expected += value;
+        }
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(zoneinfo_high_read(&sysroot, 0, &pages), 0);
+        assert_int_equal(pages, expected);
+        assert_true(pages > 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_meminfo),
+                cmocka_unit_test(test_meminfo_that_lacks_something),
+                cmocka_unit_test(test_meminfo_read),
+                cmocka_unit_test(test_zoneinfo),
+                cmocka_unit_test(test_zoneinfo_with_long_lines),
+                cmocka_unit_test(test_zoneinfo_of_this_host),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

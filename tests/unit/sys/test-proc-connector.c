@@ -1,0 +1,343 @@
+/* Messages of the process connector, made by hand as the kernel makes them, whole and broken. */
+#include <errno.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/proc-connector.h"
+
+typedef struct Seen {
+        ProcEvent events[8];
+        size_t n;
+} Seen;
+
+static void note(const ProcEvent *event, void *userdata) {
+        Seen *seen = userdata;
+
+        if (seen->n < ELEMENTSOF(seen->events))
+                seen->events[seen->n] = *event;
+        seen->n++;
+}
+
+/* A datagram that grows by messages; one byte off any alignment. */
+typedef struct Datagram {
+        char bytes[2048];
+        size_t size;
+} Datagram;
+
+enum { EVENT_OFFSET = NLMSG_HDRLEN + sizeof(struct cn_msg) };
+
+static char *start_of(Datagram *d) {
+        return d->bytes + 1;
+}
+
+static void add_message(Datagram *d, const struct proc_event *event, uint32_t sequence) {
+        struct nlmsghdr header = { .nlmsg_len = EVENT_OFFSET + sizeof(*event),
+                                   .nlmsg_type = NLMSG_DONE };
+        struct cn_msg *message = NULL;
+        char buffer[sizeof(*message)] = { 0 };
+        char *p = start_of(d) + d->size;
+
+        memcpy(p, &header, sizeof(header));
+        memcpy(buffer + offsetof(struct cn_msg, id.idx), &(uint32_t){ CN_IDX_PROC }, 4);
+        memcpy(buffer + offsetof(struct cn_msg, id.val), &(uint32_t){ CN_VAL_PROC }, 4);
+        memcpy(buffer + offsetof(struct cn_msg, seq), &sequence, 4);
+        memcpy(buffer + offsetof(struct cn_msg, len), &(uint16_t){ sizeof(*event) }, 2);
+        memcpy(p + NLMSG_HDRLEN, buffer, sizeof(buffer));
+        memcpy(p + EVENT_OFFSET, event, sizeof(*event));
+        d->size += NLMSG_ALIGN(header.nlmsg_len);
+}
+
+static Seen parse(Datagram *d) {
+        Seen seen = { 0 };
+        int n = proc_connector_parse(start_of(d), d->size, note, &seen);
+
+        assert_int_equal(n, seen.n);
+        return seen;
+}
+
+static Seen parse_one(const struct proc_event *event) {
+        Datagram d = { 0 };
+
+        add_message(&d, event, 41);
+        return parse(&d);
+}
+
+static struct proc_event fork_event(pid_t parent, pid_t pid, pid_t tgid) {
+        struct proc_event e = { .what = PROC_EVENT_FORK, .cpu = 3 };
+
+        e.event_data.fork.parent_pid = parent + 1; /* a thread of it */
+        e.event_data.fork.parent_tgid = parent;
+        e.event_data.fork.child_pid = pid;
+        e.event_data.fork.child_tgid = tgid;
+        return e;
+}
+
+static struct proc_event exec_event(pid_t pid) {
+        struct proc_event e = { .what = PROC_EVENT_EXEC };
+
+        e.event_data.exec.process_pid = e.event_data.exec.process_tgid = pid;
+        return e;
+}
+
+static struct proc_event exit_event(pid_t pid, pid_t tgid) {
+        struct proc_event e = { .what = PROC_EVENT_EXIT };
+
+        e.event_data.exit.process_pid = pid;
+        e.event_data.exit.process_tgid = tgid;
+        return e;
+}
+
+static void test_fork(void **state) {
+        struct proc_event e = fork_event(10, 20, 20);
+        Seen seen = parse_one(&e);
+
+        (void)state;
+        assert_int_equal(seen.n, 1);
+        assert_int_equal(seen.events[0].kind, PROC_KIND_FORK);
+        assert_int_equal(seen.events[0].pid, 20);
+        assert_int_equal(seen.events[0].parent, 10);
+        assert_int_equal(seen.events[0].sequence, 41);
+        assert_int_equal(seen.events[0].cpu, 3);
+        e = fork_event(10, 21, 10); /* a new thread */
+        assert_int_equal(parse_one(&e).n, 0);
+}
+
+static void test_exec(void **state) {
+        struct proc_event e = exec_event(30);
+        Seen seen = parse_one(&e);
+
+        (void)state;
+        assert_int_equal(seen.n, 1);
+        assert_int_equal(seen.events[0].kind, PROC_KIND_EXEC);
+        assert_int_equal(seen.events[0].pid, 30);
+}
+
+static void test_exit(void **state) {
+        struct proc_event e = exit_event(30, 30);
+        Seen seen = parse_one(&e);
+
+        (void)state;
+        assert_int_equal(seen.n, 1);
+        assert_int_equal(seen.events[0].kind, PROC_KIND_EXIT);
+        assert_int_equal(seen.events[0].pid, 30);
+        e = exit_event(31, 30); /* a thread ends, the process goes on */
+        assert_int_equal(parse_one(&e).n, 0);
+}
+
+static void test_uid(void **state) {
+        struct proc_event e = { .what = PROC_EVENT_UID };
+        Seen seen;
+
+        (void)state;
+        e.event_data.id.process_pid = 41;
+        e.event_data.id.process_tgid = 40;
+        seen = parse_one(&e);
+        assert_int_equal(seen.n, 1);
+        assert_int_equal(seen.events[0].kind, PROC_KIND_UID);
+        assert_int_equal(seen.events[0].pid, 40);
+}
+
+static void test_ack(void **state) {
+        struct proc_event e = { .what = PROC_EVENT_NONE };
+        Seen seen;
+
+        (void)state;
+        seen = parse_one(&e);
+        assert_int_equal(seen.n, 1);
+        assert_int_equal(seen.events[0].kind, PROC_KIND_ACK);
+        assert_int_equal(seen.events[0].error, 0);
+        e.event_data.ack.err = EPERM;
+        assert_int_equal(parse_one(&e).events[0].error, -EPERM);
+        e.event_data.ack.err = 0x80000000;
+        assert_int_equal(parse_one(&e).events[0].error, -EPROTO);
+}
+
+static void test_other_events_are_passed_over(void **state) {
+        static const unsigned kinds[] = { PROC_EVENT_GID,  PROC_EVENT_SID,      PROC_EVENT_PTRACE,
+                                          PROC_EVENT_COMM, PROC_EVENT_COREDUMP, 0x12345678 };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+                struct proc_event e = { 0 };
+
+                memcpy(&e.what, &kinds[i], sizeof(e.what));
+                e.event_data.exec.process_pid = e.event_data.exec.process_tgid = 5;
+                assert_int_equal(parse_one(&e).n, 0);
+        }
+}
+
+static void test_several_in_one(void **state) {
+        struct proc_event a = exec_event(1), b = { .what = PROC_EVENT_COMM }, c = exec_event(3);
+        Datagram d = { 0 };
+        Seen seen;
+
+        (void)state;
+        add_message(&d, &a, 1);
+        add_message(&d, &b, 2);
+        add_message(&d, &c, 3);
+        seen = parse(&d);
+        assert_int_equal(seen.n, 2);
+        assert_int_equal(seen.events[0].pid, 1);
+        assert_int_equal(seen.events[1].pid, 3);
+        assert_int_equal(seen.events[1].sequence, 3);
+}
+
+static void set_u32(Datagram *d, size_t at, uint32_t value) {
+        memcpy(start_of(d) + at, &value, sizeof(value));
+}
+
+static void set_u16(Datagram *d, size_t at, uint16_t value) {
+        memcpy(start_of(d) + at, &value, sizeof(value));
+}
+
+static Datagram whole(void) {
+        struct proc_event e = exec_event(9);
+        Datagram d = { 0 };
+
+        add_message(&d, &e, 1);
+        return d;
+}
+
+static void test_truncated(void **state) {
+        Datagram d = whole();
+        size_t size = d.size;
+
+        (void)state;
+        for (d.size = 0; d.size < size; d.size++)
+                assert_int_equal(parse(&d).n, 0);
+        assert_int_equal(parse(&d).n, 1);
+}
+
+static void test_lengths_that_lie(void **state) {
+        const size_t netlink_length = offsetof(struct nlmsghdr, nlmsg_len);
+        const size_t length = NLMSG_HDRLEN + offsetof(struct cn_msg, len);
+        Datagram d = whole();
+
+        (void)state;
+        set_u32(&d, netlink_length, (uint32_t)d.size + 1);
+        assert_int_equal(parse(&d).n, 0);
+        set_u32(&d, netlink_length, UINT32_MAX);
+        assert_int_equal(parse(&d).n, 0);
+        set_u32(&d, netlink_length, 0); /* must not go round for ever */
+        assert_int_equal(parse(&d).n, 0);
+        set_u32(&d, netlink_length, NLMSG_HDRLEN);
+        assert_int_equal(parse(&d).n, 0);
+        d = whole();
+        set_u16(&d, length, sizeof(struct proc_event) + 1);
+        assert_int_equal(parse(&d).n, 0);
+        set_u16(&d, length, UINT16_MAX);
+        assert_int_equal(parse(&d).n, 0);
+        set_u16(&d, length, offsetof(struct proc_event, event_data));
+        assert_int_equal(parse(&d).n, 0);
+        set_u16(&d, length, 0);
+        assert_int_equal(parse(&d).n, 0);
+        /* An older kernel's event is shorter and has all that is needed. */
+        set_u16(&d, length,
+                offsetof(struct proc_event, event_data.exec.process_tgid) + sizeof(pid_t));
+        assert_int_equal(parse(&d).n, 1);
+}
+
+/* What is missing of an event is not taken for a zero. */
+static void test_events_too_short_for_their_kind(void **state) {
+        const size_t length = NLMSG_HDRLEN + offsetof(struct cn_msg, len);
+        const struct proc_event events[] = { exec_event(9), fork_event(10, 20, 20),
+                                             exit_event(9, 9) };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(events); i++) {
+                Datagram d = { 0 };
+
+                add_message(&d, &events[i], 1);
+                set_u16(&d, length, offsetof(struct proc_event, event_data) + 4);
+                assert_int_equal(parse(&d).n, 0);
+        }
+}
+
+static void test_foreign_messages(void **state) {
+        static const uint16_t types[] = { NLMSG_ERROR, NLMSG_NOOP, NLMSG_OVERRUN, 0x77 };
+        Datagram d = whole();
+
+        (void)state;
+        set_u32(&d, NLMSG_HDRLEN + offsetof(struct cn_msg, id.idx), CN_IDX_PROC + 1);
+        assert_int_equal(parse(&d).n, 0);
+        d = whole();
+        set_u32(&d, NLMSG_HDRLEN + offsetof(struct cn_msg, id.val), CN_VAL_PROC + 1);
+        assert_int_equal(parse(&d).n, 0);
+        for (size_t i = 0; i < ELEMENTSOF(types); i++) {
+                d = whole();
+                set_u16(&d, offsetof(struct nlmsghdr, nlmsg_type), types[i]);
+                assert_int_equal(parse(&d).n, 0);
+        }
+}
+
+typedef struct Wanted {
+        pid_t pid;
+        bool forked, exited;
+} Wanted;
+
+static void note_wanted(const ProcEvent *event, void *userdata) {
+        Wanted *w = userdata;
+
+        if (event->pid != w->pid)
+                return;
+        w->forked |= event->kind == PROC_KIND_FORK && event->parent == getpid();
+        w->exited |= event->kind == PROC_KIND_EXIT;
+}
+
+/* The kernel's own, where it lets us listen. */
+static void test_kernel(void **state) {
+        _cleanup_close_ int fd = -EBADF;
+        Wanted wanted = { 0 };
+        int r = proc_connector_open(1 << 20, &fd);
+
+        (void)state;
+        if (r < 0) {
+                print_message("no process connector here: %s\n", strerror(-r));
+                assert_int_equal(fd, -EBADF);
+                skip();
+        }
+        wanted.pid = fork();
+        assert_true(wanted.pid >= 0);
+        if (wanted.pid == 0)
+                _exit(0);
+        assert_int_equal(waitpid(wanted.pid, NULL, 0), wanted.pid);
+        for (int i = 0; i < 100 && !(wanted.forked && wanted.exited); i++) {
+                struct pollfd p = { .fd = fd, .events = POLLIN };
+
+                (void)poll(&p, 1, 50);
+                r = proc_connector_read(fd, note_wanted, &wanted);
+                assert_true(r >= 0 || r == -ENOBUFS);
+        }
+        assert_true(wanted.forked && wanted.exited);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_fork),
+                cmocka_unit_test(test_exec),
+                cmocka_unit_test(test_exit),
+                cmocka_unit_test(test_uid),
+                cmocka_unit_test(test_ack),
+                cmocka_unit_test(test_other_events_are_passed_over),
+                cmocka_unit_test(test_several_in_one),
+                cmocka_unit_test(test_truncated),
+                cmocka_unit_test(test_lengths_that_lie),
+                cmocka_unit_test(test_events_too_short_for_their_kind),
+                cmocka_unit_test(test_foreign_messages),
+                cmocka_unit_test(test_kernel),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+/* Handles of processes that live, end, wait as zombies, and whose number is given to another. */
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/proc.h"
+
+static pid_t start_child(int unshare_flags) {
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                if (unshare_flags && unshare(unshare_flags) < 0)
+                        _exit(errno == EPERM ? 2 : 3);
+                for (;;)
+                        (void)pause();
+        }
+        return pid;
+}
+
+static void kill_and_wait_for_zombie(pid_t pid) {
+        siginfo_t info;
+
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+static void open_live(Sysroot *sysroot, pid_t pid, ProcHandle *handle) {
+        assert_int_equal(sysroot_open(NULL, sysroot), 0);
+        assert_int_equal(proc_open(sysroot, pid, handle), 0);
+        assert_int_equal(handle->pid, pid);
+        assert_true(handle->dir_fd >= 0 && handle->pidfd >= 0);
+}
+
+static void test_life_of_a_child(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        ProcHandle again = { .pid = 7 };
+        pid_t pid = start_child(0);
+        ProcStatus status;
+        ProcStat stat;
+        char *cgroup;
+
+        (void)state;
+        open_live(&sysroot, pid, &handle);
+        assert_true(proc_is_alive(&handle));
+        assert_int_equal(proc_stat_read(&handle, 0, &stat), 0);
+        assert_int_equal(stat.parent, getpid());
+        assert_int_equal(stat.start_ticks, handle.start_ticks);
+        assert_int_equal(proc_status_read(&handle, 0, &status), 0);
+        assert_int_equal(status.uid, geteuid());
+        kill_and_wait_for_zombie(pid);
+        assert_false(proc_is_alive(&handle)); /* though it is in /proc still */
+        assert_int_equal(proc_stat_read(&handle, 0, &stat), 0);
+        assert_int_equal(stat.state, 'Z');
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_false(proc_is_alive(&handle));
+        assert_int_equal(proc_stat_read(&handle, 0, &stat), -ESRCH);
+        assert_int_equal(proc_status_read(&handle, 0, &status), -ESRCH);
+        assert_int_equal(proc_cgroup_read(&handle, &cgroup), -ESRCH);
+        assert_int_equal(proc_open(&sysroot, pid, &again), -ESRCH);
+        assert_int_equal(again.pid, 7);
+}
+
+/* What stat says of the CPU is what the scheduler does. */
+static void test_last_cpu(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        cpu_set_t before, one;
+        ProcStat stat;
+
+        (void)state;
+        open_live(&sysroot, getpid(), &handle);
+        assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+                ProcStatus status;
+
+                if (!CPU_ISSET(cpu, &before))
+                        continue;
+                CPU_ZERO(&one);
+                CPU_SET(cpu, &one);
+                assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+                assert_int_equal(proc_stat_read(&handle, 0, &stat), 0);
+                assert_int_equal(stat.last_cpu, cpu);
+                assert_int_equal(proc_status_read(&handle, getpid(), &status), 0);
+                assert_int_equal(id_set_next(&status.cpus_allowed, 0), cpu);
+                assert_int_equal(id_set_count(&status.cpus_allowed), 1);
+        }
+        assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+static bool give_pid_again(pid_t pid) {
+        _cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "we");
+
+        return file && fprintf(file, "%d", pid - 1) > 0 && fflush(file) == 0;
+}
+
+static void test_number_given_to_another(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle first = PROC_HANDLE_NONE, second = PROC_HANDLE_NONE;
+        pid_t pid = start_child(0), other = 0;
+        ProcStat stat;
+
+        (void)state;
+        open_live(&sysroot, pid, &first);
+        (void)usleep(30000); /* a start time has a resolution of 10 ms */
+        kill_and_wait_for_zombie(pid);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        for (int i = 0; i < 50 && other != pid; i++) {
+                if (!give_pid_again(pid)) {
+                        print_message("the next pid cannot be chosen here\n");
+                        skip();
+                }
+                other = start_child(0);
+                if (other != pid) {
+                        kill_and_wait_for_zombie(other);
+                        (void)waitpid(other, NULL, 0);
+                }
+        }
+        if (other != pid) {
+                print_message("others took the pid each time\n");
+                skip();
+        }
+        /* The old handle does not see the new process. */
+        assert_false(proc_is_alive(&first));
+        assert_int_equal(proc_stat_read(&first, 0, &stat), -ESRCH);
+        assert_int_equal(proc_open(&sysroot, pid, &second), 0);
+        assert_true(proc_is_alive(&second));
+        assert_true(second.start_ticks > first.start_ticks);
+        kill_and_wait_for_zombie(other);
+        assert_int_equal(waitpid(other, NULL, 0), other);
+}
+
+static int unshared_shares(int flags, bool *ret) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        pid_t pid = start_child(flags);
+        bool shares = true;
+        int status = 0;
+
+        open_live(&sysroot, pid, &handle);
+        /* Time for unshare(2). */
+        for (int i = 0; i < 100 && shares; i++) {
+                (void)usleep(2000);
+                assert_int_equal(proc_shares_namespaces(&handle, &shares), 0);
+                if (flags == 0 || flags == CLONE_NEWNS)
+                        i += 20;
+        }
+        (void)kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        *ret = shares;
+        return WIFEXITED(status) ? -EPERM : 0;
+}
+
+static void test_namespaces(void **state) {
+        bool shares = false;
+
+        (void)state;
+        assert_int_equal(unshared_shares(0, &shares), 0);
+        assert_true(shares);
+        if (unshared_shares(CLONE_NEWUSER, &shares) < 0) {
+                print_message("no user namespace can be made here\n");
+                skip();
+        }
+        assert_false(shares);
+        if (unshared_shares(CLONE_NEWNS, &shares) == 0)
+                assert_true(shares); /* as every hardened service has one */
+}
+
+static int sum(pid_t id, void *userdata) {
+        int *total = userdata;
+
+        *total += id;
+        return id == 99 ? -ECANCELED : 0;
+}
+
+static void test_walks(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        int total = 0;
+
+        (void)state;
+        fake_init(&tree);
+        fake_mkdir(&tree, "proc/1");
+        fake_mkdir(&tree, "proc/20");
+        fake_mkdir(&tree, "proc/self");
+        fake_mkdir(&tree, "proc/3x");
+        fake_mkdir(&tree, "proc/-4");
+        fake_mkdir(&tree, "proc/99999999999");
+        fake_write(&tree, "proc/uptime", "1 1");
+        assert_int_equal(proc_foreach_pid(&tree.sysroot, sum, &total), 0);
+        assert_int_equal(total, 21);
+        fake_mkdir(&tree, "proc/99");
+        assert_int_equal(proc_foreach_pid(&tree.sysroot, sum, &total), -ECANCELED);
+        fake_process(&tree, 50, 1, "/x", "/", "0");
+        fake_thread(&tree, 50, 52, "0", 0);
+        assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
+        total = 0;
+        assert_int_equal(proc_foreach_thread(&handle, sum, &total), 0);
+        assert_int_equal(total, 102);
+        fake_remove(&tree, "proc/50/task");
+        assert_int_equal(proc_foreach_thread(&handle, sum, &total), -ESRCH);
+}
+
+static void test_fake_process(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        ProcHandle other = { .pid = 7 };
+        bool shares = false;
+        ProcStatus status;
+
+        (void)state;
+        fake_init(&tree);
+        fake_process(&tree, 50, 1, "/x", "/", "0-1");
+        fake_thread(&tree, 50, 51, "3", 0);
+        assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
+        assert_int_equal(handle.start_ticks, 1050);
+        assert_true(handle.pidfd < 0); /* the pid means somebody else on this machine */
+        assert_true(proc_is_alive(&handle));
+        assert_int_equal(proc_shares_namespaces(&handle, &shares), 0);
+        assert_true(shares);
+        assert_int_equal(proc_status_read(&handle, 51, &status), 0);
+        assert_ids(status.cpus_allowed, "3");
+        assert_int_equal(proc_status_read(&handle, 52, &status), -ESRCH);
+        assert_int_equal(proc_open(&tree.sysroot, 51, &other), -ESRCH);
+        fake_write(&tree, "proc/50/stat", "rubbish");
+        assert_int_equal(proc_open(&tree.sysroot, 50, &other), -EBADMSG);
+        assert_int_equal(other.pid, 7);
+}
+
+static void assert_exe(const FakeTree *tree, const char *target, const char *expected) {
+        char exe[64];
+
+        fake_link(tree, "proc/5/exe", target);
+        assert_int_equal(proc_exe_read(&tree->sysroot, 5, exe, sizeof(exe)), 0);
+        assert_string_equal(exe, expected);
+}
+
+static void test_exe(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        char exe[64] = "untouched";
+
+        (void)state;
+        fake_init(&tree);
+        assert_exe(&tree, "/srv/tikv-server", "/srv/tikv-server");
+        assert_exe(&tree, "/srv/tikv-server (deleted)", "/srv/tikv-server");
+        assert_exe(&tree, "/srv/x (deleted) (deleted)", "/srv/x (deleted)");
+        assert_exe(&tree, "/srv/(deleted)", "/srv/(deleted)");
+        assert_exe(&tree, "/srv/x (deleted).sh", "/srv/x (deleted).sh");
+        assert_exe(&tree, " (deleted)", " (deleted)");
+        fake_mkdir(&tree, "proc/6");
+        assert_int_equal(proc_exe_read(&tree.sysroot, 6, exe, sizeof(exe)), -ENOENT);
+        assert_int_equal(proc_exe_read(&tree.sysroot, 7, exe, sizeof(exe)), -ENOENT);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_life_of_a_child),
+                cmocka_unit_test(test_last_cpu),
+                cmocka_unit_test(test_number_given_to_another),
+                cmocka_unit_test(test_namespaces),
+                cmocka_unit_test(test_walks),
+                cmocka_unit_test(test_fake_process),
+                cmocka_unit_test(test_exe),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

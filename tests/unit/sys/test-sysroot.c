@@ -1,0 +1,145 @@
+/* Roots that are there or not, and reading of whole files to their last byte. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/sysroot.h"
+
+static int open_root(const FakeTree *tree) {
+        Sysroot sysroot = { .proc_fd = 77 };
+        int r = sysroot_open(tree->path, &sysroot);
+
+        if (r == 0)
+                sysroot_close(&sysroot);
+        else
+                assert_int_equal(sysroot.proc_fd, 77);
+        return r;
+}
+
+static void test_roots(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        Sysroot sysroot = SYSROOT_NONE;
+
+        (void)state;
+        fake_init(&tree);
+        assert_false(tree.sysroot.live);
+        assert_string_equal(tree.sysroot.path, tree.path);
+        assert_true(tree.sysroot.cgroup_fd >= 0);
+        fake_remove(&tree, "sys/fs");
+        assert_int_equal(sysroot_open(tree.path, &sysroot), 0);
+        assert_int_equal(sysroot.cgroup_fd, -EBADF);
+        sysroot_close(&sysroot);
+        assert_int_equal(sysroot.proc_fd, -EBADF);
+        assert_null(sysroot.path);
+        fake_remove(&tree, "sys");
+        assert_int_equal(open_root(&tree), -ENOENT);
+        fake_mkdir(&tree, "sys");
+        fake_remove(&tree, "proc");
+        assert_int_equal(open_root(&tree), -ENOENT);
+        fake_write(&tree, "proc", "");
+        assert_int_equal(open_root(&tree), -ENOTDIR);
+        assert_int_equal(sysroot_open("/nonexistent", &sysroot), -ENOENT);
+}
+
+static void test_this_machine(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+
+        (void)state;
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_true(sysroot.live);
+        assert_string_equal(sysroot.path, "/");
+        assert_int_equal(faccessat(sysroot.proc_fd, "self/stat", F_OK, 0), 0);
+        assert_int_equal(faccessat(sysroot.sys_fd, "devices", F_OK, 0), 0);
+}
+
+static void assert_read(const FakeTree *tree, const char *text, size_t size, int expected) {
+        char buffer[16], before[16];
+
+        memset(buffer, 'z', sizeof(buffer));
+        memset(before, 'z', sizeof(before));
+        fake_write(tree, "f", text);
+        assert_int_equal(read_file_at(tree->fd, "f", buffer, size), expected);
+        assert_memory_equal(buffer + size, before + size, sizeof(buffer) - size);
+        if (expected >= 0) {
+                assert_memory_equal(buffer, text, (size_t)expected);
+                assert_int_equal(buffer[expected], '\0');
+        }
+}
+
+static void test_bounds(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        char buffer[8];
+
+        (void)state;
+        fake_init(&tree);
+        assert_read(&tree, "", 1, 0);
+        assert_read(&tree, "abc", 4, 3);
+        assert_read(&tree, "abc", 3, -EFBIG);
+        assert_read(&tree, "abc\n", 5, 3);
+        assert_read(&tree, "abc\n\n", 8, 4);
+        assert_read(&tree, "\n", 2, 0);
+        assert_int_equal(read_file_at(tree.fd, "none", buffer, sizeof(buffer)), -ENOENT);
+        assert_int_equal(read_file_at(tree.fd, "sys", buffer, sizeof(buffer)), -EISDIR);
+        assert_int_equal(mkfifoat(tree.fd, "pipe", 0600), 0);
+        assert_int_equal(read_file_at(tree.fd, "pipe", buffer, sizeof(buffer)), 0); /* no wait */
+}
+
+static void test_any_length(void **state) {
+        static const size_t sizes[] = { 0, 1, 4094, 4095, 4096, 4097, 8191, 8192, 100000 };
+        static char text[100001];
+        _cleanup_fake_ FakeTree tree;
+        char *data = NULL;
+
+        (void)state;
+        fake_init(&tree);
+        for (size_t i = 0; i < ELEMENTSOF(sizes); i++) {
+                size_t size = 7;
+
+                for (size_t j = 0; j < sizes[i]; j++)
+                        text[j] = (char)('a' + j % 26);
+                text[sizes[i]] = '\0';
+                fake_write(&tree, "f", text);
+                assert_int_equal(read_file_alloc_at(tree.fd, "f", &data, &size), 0);
+                assert_int_equal(size, sizes[i]);
+                assert_string_equal(data, text);
+                free(data);
+        }
+        data = (char *)7;
+        assert_int_equal(read_file_alloc_at(tree.fd, "none", &data, NULL), -ENOENT);
+        assert_int_equal(read_file_alloc_at(tree.fd, "sys", &data, NULL), -EISDIR);
+        assert_ptr_equal(data, (char *)7);
+        fake_write(&tree, "f", "x");
+        assert_int_equal(read_file_alloc_at(tree.fd, "f", &data, NULL), 0);
+        free(data);
+}
+
+/* A file without an end, as a hostile dump may hold. */
+static void test_no_end(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF;
+        char *data = NULL;
+
+        (void)state;
+        fake_init(&tree);
+        fd = openat(tree.fd, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_int_equal(ftruncate(fd, ((off_t)64 << 20) + 1), 0);
+        assert_int_equal(read_file_alloc_at(tree.fd, "f", &data, NULL), -EFBIG);
+        fake_link(&tree, "f", "/dev/zero");
+        assert_int_equal(read_file_alloc_at(tree.fd, "f", &data, NULL), -EFBIG);
+        assert_null(data);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_roots),  cmocka_unit_test(test_this_machine),
+                cmocka_unit_test(test_bounds), cmocka_unit_test(test_any_length),
+                cmocka_unit_test(test_no_end),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
