@@ -74,8 +74,5 @@ void journal_log(const Journal *journal, int priority, const JournalFields *fiel
         }
         if (journal->to_journal && send_to_journal(priority, fields ? fields : &none, message) >= 0)
                 return;
-        if (fields && fields->instance)
-                (void)fprintf(stderr, "%s: %s\n", fields->instance, message);
-        else
-                (void)fprintf(stderr, "%s\n", message);
+        (void)fprintf(stderr, "%s\n", message);
 }

@@ -58,6 +58,9 @@ static int carry_counters(const Manager *m, const PolicySet *fresh, PolicyCounte
 static void say_refused(Manager *m) {
         static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
 
+        /* Of files that are not in force, and often of nothing but the error itself. */
+        diagnostics_done(&m->policy_warnings);
+
         for (size_t i = 0; i < m->policy_errors.n_messages; i++)
                 journal_log(&m->journal, LOG_ERR, &fields, "%s", m->policy_errors.messages[i]);
         journal_log(

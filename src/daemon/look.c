@@ -173,15 +173,16 @@ static void check_room(const Instance *i, StepInput *in) {
         in->has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
 }
 
-static Step plan(const Instance *i) {
+static Step plan(Instance *i) {
         const Manager *m = i->manager;
-        const char *cannot = backend_refuses(&m->backend, i->unit);
+        /* The dump of another machine is planned for as if that host could. */
+        const char *cannot = m->sysroot.live ? backend_refuses(&m->backend, i->unit)
+                                             : backend_refuses_unit(i->unit);
         StepInput in = {
                 .placement = &i->placement,
                 .binding = &i->binding,
                 .all_nodes = topology_memory_nodes(&m->topology),
-                /* A dry run plans as if it could. */
-                .can_enforce = !cannot || !m->sysroot.live,
+                .can_enforce = !cannot,
                 .cannot = cannot,
                 .memory_known = i->memory_known,
                 .outside_bytes = i->outside_bytes,
@@ -196,6 +197,7 @@ static Step plan(const Instance *i) {
         };
 
         check_room(i, &in);
+        i->fits = in.fits;
         return step_next(&in);
 }
 
@@ -281,7 +283,8 @@ static void tell_plan(Instance *i, const Step *step) {
                 instance_set_failure(i, "would set AllowedMemoryNodes=%s", list);
                 break;
         default:
-                instance_set_failure(i, "would move %.1f MiB",
+                instance_set_failure(i, "would move %s%.1f MiB",
+                                     i->fits ? "" : "what its nodes have room for of ",
                                      (double)i->outside_bytes / (1 << 20));
         }
         manager_publish_soon(i->manager);

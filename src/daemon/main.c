@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
 #include "config.h"
@@ -16,6 +17,16 @@
 
 /* tidbnumad(8), EXIT STATUS. */
 enum { EXIT_NOT_BOUND = 3 };
+
+/* Two descriptors a process: systemd's soft limit of 1,024, made for select(2), ends at 500. */
+static void raise_descriptor_limit(void) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+                limit.rlim_cur = limit.rlim_max;
+                (void)setrlimit(RLIMIT_NOFILE, &limit);
+        }
+}
 
 static bool all_bound(const Manager *m) {
         for (size_t i = 0; i < m->n_instances; i++)
@@ -38,7 +49,7 @@ static int run_once(Manager *m) {
         if (r < 0)
                 return r;
         if (!m->policy_load_success)
-                return -EINVAL;
+                return EXIT_FAILURE; /* each error was told */
         if (!manager_enforces(m))
                 return EXIT_SUCCESS;
         return look_is_settled(m) && all_bound(m) ? EXIT_SUCCESS : EXIT_NOT_BOUND;
@@ -73,6 +84,7 @@ int main(int argc, char *argv[]) {
         (void)sigaddset(&signals, SIGTERM);
         (void)sigaddset(&signals, SIGINT);
         (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+        raise_descriptor_limit();
         r = manager_new(&args, &m);
         if (r < 0)
                 return EXIT_FAILURE; /* it has said why */

@@ -16,7 +16,9 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
         bool cpus = placed && b->cpuset && id_set_equal(&b->cpus, &i->placement.cpus) &&
                     b->n_threads_off_cpus == 0;
         bool inside = i->memory_known && i->outside_bytes == 0;
+        NodeSet mems = topology_memory_nodes(&m->topology);
 
+        id_set_keep_only(&mems, &i->placement.nodes);
         *s = (InstanceSnapshot){
                 .name = i->name,
                 .policy = i->policy->name,
@@ -31,10 +33,10 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .state = i->state,
                 .reason = i->failure ? i->failure : i->step.reason,
                 .cpu_bound = i->binding_known && cpus,
-                .memory_bound = i->binding_known && placed && inside &&
-                                (i->placement.memory == MEMORY_PREFERRED ||
-                                 (i->placement.memory == MEMORY_BIND &&
-                                  id_set_equal(&b->mems, &i->placement.nodes))),
+                .memory_bound =
+                        i->binding_known && placed && inside &&
+                        (i->placement.memory == MEMORY_PREFERRED ||
+                         (i->placement.memory == MEMORY_BIND && id_set_equal(&b->mems, &mems))),
                 .n_threads = b->n_threads,
                 .n_threads_outside = placed ? b->n_threads_off_cpus : 0,
                 .by_node = i->memory_known ? i->by_node : NULL,

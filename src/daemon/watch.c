@@ -127,10 +127,20 @@ static int consider(Manager *m, pid_t pid) {
                 r = process_identify(&m->sysroot, pid, wants_exe, m, &handle, &process);
         if (r == -ENOMEM)
                 return r;
-        if (r < 0) {
+        if (r == -ESRCH || r == -EAGAIN || r == -EACCES || r == -EPERM) {
                 forget_process(m, pid);
                 return 0;
         }
+        if (r < 0) { /* no descriptor free, a file that cannot be read: the next scan tries again */
+                if (!m->identify_failed)
+                        journal_log(&m->journal, LOG_WARNING, NULL,
+                                    "Process %d cannot be looked at: %s. It is tried again at each "
+                                    "scan; further ones are not told",
+                                    pid, strerror(-r));
+                m->identify_failed = true;
+                return 0;
+        }
+        m->identify_failed = false;
         if (is_known(m, &handle, &process))
                 return 0;
         forget_process(m, pid);
@@ -150,11 +160,11 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
         m->connector_events.received++;
         switch (event->kind) {
         case PROC_KIND_EXEC:
+        case PROC_KIND_UID: /* a server that root starts becomes its `user` without another exec */
                 (void)consider(m, event->pid);
                 break;
         case PROC_KIND_FORK: /* a worker that never execs, as haproxy's */
-        case PROC_KIND_UID:
-                if (is_member(m, event->kind == PROC_KIND_FORK ? event->parent : event->pid))
+                if (is_member(m, event->parent))
                         (void)consider(m, event->pid);
                 break;
         case PROC_KIND_EXIT:

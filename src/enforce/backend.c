@@ -74,11 +74,13 @@ void backend_done(Backend *backend) {
 }
 
 const char *backend_refuses(const Backend *backend, const char *unit) {
+        return backend->ops ? backend_refuses_unit(unit) : backend->why_not;
+}
+
+const char *backend_refuses_unit(const char *unit) {
         size_t length = unit ? strlen(unit) : 0;
         static const char service[] = ".service";
 
-        if (!backend->ops)
-                return backend->why_not;
         if (length <= strlen(service) || strcmp(unit + length - strlen(service), service) != 0)
                 return "it does not run as a systemd service of its own; run it in one";
         if (strncmp(unit, "user@", 5) == 0)

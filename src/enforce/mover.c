@@ -58,12 +58,38 @@ static bool next_chunk(Mover *mover, uint64_t *ret_start, uint64_t *ret_end) {
         return true;
 }
 
+/* Asks again for the pages that showed no node though they are present: marked by NUMA balancing,
+ * most of them. A touch that is refused leaves them as they are. */
+static int reveal_hidden(pid_t pid, void **addresses, size_t n, int *where) {
+        void *hidden[CHUNK_PAGES_MAX];
+        int seen[CHUNK_PAGES_MAX], r;
+        size_t n_hidden = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (where[i] == -ENOENT)
+                        hidden[n_hidden++] = addresses[i];
+        if (n_hidden == 0)
+                return 0;
+        r = pages_touch(pid, n_hidden, hidden);
+        if (r < 0)
+                return r == -ESRCH ? r : 0;
+        r = pages_query(pid, n_hidden, hidden, seen);
+        if (r < 0)
+                return r;
+        for (size_t i = 0, k = 0; i < n; i++)
+                if (where[i] == -ENOENT)
+                        where[i] = seen[k++];
+        return 0;
+}
+
 /* Keeps, of `n` addresses, those of pages that lie on a node outside `nodes`. Pages without a node
  * (gone since, marked for hinting) are left: a later pass sees them again. */
 static int keep_outside(pid_t pid, const NodeSet *nodes, void **addresses, size_t n) {
         int where[CHUNK_PAGES_MAX], r, kept = 0;
 
         r = pages_query(pid, n, addresses, where);
+        if (r >= 0)
+                r = reveal_hidden(pid, addresses, n, where);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n; i++)

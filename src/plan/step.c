@@ -32,10 +32,10 @@ static Step pull_or_settle(const StepInput *in, bool may_sweep) {
         /* Counters lag: wait for them before anything heavy is done, and after it. */
         if (in->settles < STEP_SETTLES_MAX)
                 return step(STEP_SETTLE, "");
-        if (!in->fits)
+        if (!in->fits && !in->has_room)
                 return step(STEP_PARTLY, no_room);
         /* A sweep cannot be made gentle: no more than a second's worth of the allowed rate. */
-        if (may_sweep && in->sweeps < STEP_SWEEPS_MAX &&
+        if (may_sweep && in->fits && in->sweeps < STEP_SWEEPS_MAX &&
             in->outside_bytes <= in->placement->rate_bytes_per_sec)
                 return step(STEP_SWEEP, "");
         return step(STEP_PARTLY, "the kernel did not move all of its pages; they may be pinned or "

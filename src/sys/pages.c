@@ -6,6 +6,7 @@
 #include <numaif.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/sys/pages.h"
@@ -93,6 +94,26 @@ int pagemap_anonymous(int pagemap_fd, uint64_t start, size_t n_pages, void **add
 
 int pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes) {
         return numa_move_pages(pid, n_pages, addresses, NULL, ret_nodes, 0) < 0 ? -errno : 0;
+}
+
+int pages_touch(pid_t pid, size_t n_pages, void **addresses) {
+        struct iovec remote[QUERY_PAGES_MAX];
+        char bytes[QUERY_PAGES_MAX];
+
+        if (n_pages > ELEMENTSOF(remote))
+                return -EINVAL;
+        for (size_t i = 0; i < n_pages; i++)
+                remote[i] = (struct iovec){ .iov_base = addresses[i], .iov_len = 1 };
+        for (size_t done = 0; done < n_pages;) {
+                struct iovec local = { .iov_base = bytes, .iov_len = n_pages - done };
+                ssize_t n = process_vm_readv(pid, &local, 1, remote + done, n_pages - done, 0);
+
+                if (n < 0 && errno != EFAULT)
+                        return -errno;
+                /* It ends before the first page that cannot be read: go on behind that one. */
+                done += n > 0 ? (size_t)n : 1;
+        }
+        return 0;
 }
 
 int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *ret_status) {

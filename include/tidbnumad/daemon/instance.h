@@ -47,6 +47,7 @@ typedef struct Instance {
         bool memory_known;
         double remote_ratio;
         uint64_t outside_bytes;
+        bool fits; /* its nodes have room for all that is outside */
 
         Progress progress;
         Step step; /* the last decision */

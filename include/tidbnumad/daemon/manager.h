@@ -56,8 +56,9 @@ struct Manager {
 
         EventCounters connector_events, scan_events;
         bool ready;
-        bool publish_failed; /* said once */
-        Text metrics;        /* rendered again and again */
+        bool publish_failed;  /* said once */
+        bool identify_failed; /* likewise */
+        Text metrics;         /* rendered again and again */
 };
 
 int manager_new(const Args *args, Manager **ret);

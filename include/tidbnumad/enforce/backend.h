@@ -40,3 +40,6 @@ void backend_done(Backend *backend);
 /* Can it act on this unit? NULL, or a constant sentence why not. `unit` NULL: the process is in
  * none. */
 const char *backend_refuses(const Backend *backend, const char *unit);
+
+/* The same of the unit alone: what the dump of another machine can be judged by. */
+const char *backend_refuses_unit(const char *unit);

@@ -34,6 +34,13 @@ int pagemap_anonymous(int pagemap_fd, uint64_t start, size_t n_pages, void **add
  * gone. */
 int pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
 
+/* Reads one byte of each page, as the process itself would: a page that NUMA balancing has marked
+ * takes its hinting fault and shows its node again. Kernels before 6.6 hide such pages from
+ * move_pages(2), also from its queries; of a process that is idle they would stay hidden for good.
+ * At most 512 pages. Pages that cannot be read are passed over. -ESRCH: gone; -EPERM: not permitted
+ * (Yama's ptrace_scope=3). */
+int pages_touch(pid_t pid, size_t n_pages, void **addresses);
+
 /* Moves the pages, also those that a fork still shares (MPOL_MF_MOVE_ALL, wants CAP_SYS_NICE), to
  * `node`. `ret_status`: the new node or a negative errno a page, see move_pages(2); not to be
  * trusted alone, ask again. -ESRCH: gone; -EACCES: the node is outside of the process's cpuset;

@@ -26,7 +26,7 @@ static void test_stderr(void **state) {
         journal_log(&journal, LOG_ERR, &fields, "wrong");
         journal_log(&journal, LOG_WARNING, &only_id, "late");
         capture_end(&capture);
-        assert_string_equal(capture.text, "3 of 4%s\ntikv-1: wrong\nlate\n");
+        assert_string_equal(capture.text, "3 of 4%s\nwrong\nlate\n");
 }
 
 static void test_priorities(void **state) {

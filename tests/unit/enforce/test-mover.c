@@ -27,7 +27,10 @@ typedef struct Kernel {
         bool stubborn[PAGES];  /* does not move */
         unsigned moves[PAGES]; /* how often it was asked for */
         unsigned queries, calls;
-        bool says_busy; /* of what it moved */
+        bool says_busy;     /* of what it moved */
+        bool marked[PAGES]; /* by NUMA balancing: hidden until it is touched */
+        unsigned touches[PAGES];
+        int touch_refusal;
         int refusal;
 } Kernel;
 
@@ -39,6 +42,9 @@ int __real_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nod
 int __wrap_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
 int __real_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *ret_status);
 int __wrap_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *ret_status);
+
+int __real_pages_touch(pid_t pid, size_t n_pages, void **addresses);
+int __wrap_pages_touch(pid_t pid, size_t n_pages, void **addresses);
 
 int __wrap_maps_read(const ProcHandle *handle, Mapping **ret, size_t *ret_n) {
         if (!kernel.on)
@@ -66,7 +72,22 @@ int __wrap_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nod
                 /* All of one chunk. */
                 assert_int_equal((uintptr_t)addresses[i] / MOVER_CHUNK_BYTES,
                                  (uintptr_t)addresses[0] / MOVER_CHUNK_BYTES);
-                ret_nodes[i] = kernel.nodes[page_of(addresses[i])];
+                ret_nodes[i] = kernel.marked[page_of(addresses[i])]
+                                       ? -ENOENT
+                                       : kernel.nodes[page_of(addresses[i])];
+        }
+        return 0;
+}
+
+int __wrap_pages_touch(pid_t pid, size_t n_pages, void **addresses) {
+        if (!kernel.on)
+                return __real_pages_touch(pid, n_pages, addresses);
+        assert_int_equal(pid, getpid());
+        if (kernel.touch_refusal < 0)
+                return kernel.touch_refusal;
+        for (size_t i = 0; i < n_pages; i++) {
+                kernel.touches[page_of(addresses[i])]++;
+                kernel.marked[page_of(addresses[i])] = false;
         }
         return 0;
 }
@@ -201,6 +222,39 @@ static void test_pages_without_a_node(void **state) {
         assert_int_equal(walk(&mover, "0", 0), BYTES(1));
         for (size_t i = 0; i < PAGES; i++)
                 assert_int_equal(kernel.moves[i], i == 5);
+        assert_int_equal(mover.failed_pages, 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* Marked by NUMA balancing: touched once, and then moved as the others. */
+static void test_marked_pages(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        for (size_t i = 0; i < PAGES; i += 3)
+                kernel.marked[i] = true;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES));
+        for (size_t i = 0; i < PAGES; i++) {
+                assert_int_equal(kernel.nodes[i], 0);
+                assert_int_equal(kernel.touches[i], i % 3 == 0);
+        }
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+static void test_marked_pages_that_may_not_be_touched(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.touch_refusal = -EPERM;
+        kernel.marked[7] = true;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1));
+        assert_int_equal(kernel.nodes[7], 1);
         assert_int_equal(mover.failed_pages, 0);
         mover_end(&mover);
         proc_close(&handle);
@@ -491,6 +545,8 @@ int main(void) {
                 TEST(test_leaves_what_is_in_its_place),
                 TEST(test_nothing_to_do),
                 TEST(test_pages_without_a_node),
+                TEST(test_marked_pages),
+                TEST(test_marked_pages_that_may_not_be_touched),
                 TEST(test_statuses_are_not_believed),
                 TEST(test_refusals),
                 TEST(test_pages_that_are_not_there),

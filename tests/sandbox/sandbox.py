@@ -1,0 +1,267 @@
+"""What the sandbox scripts share: TAP, the daemon under test, and processes for it to find.
+
+Nothing but what a script itself has started is ever signalled, and the executables' names are
+random, so that on the developer's machine nobody else's process can match a policy of ours.
+"""
+import atexit
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+
+NETLINK_CONNECTOR = 11
+PROCESS_LINE = re.compile(r"^process (\d+) \((.*)\) belongs to (\S+) of policy '(.*)'$", re.M)
+LOCATED = re.compile(r"^\S+:\d+:\d+: ")
+
+
+class Failed(Exception):
+    """A case did not go as it should; the text says what was seen."""
+
+
+def skip_all(why):
+    print("1..0 # SKIP " + why)
+    sys.exit(77)
+
+
+def listen_once():
+    """Subscribes to the process connector, and waits for the kernel's acknowledgement."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_CONNECTOR) as s:
+        s.bind((0, 1))
+        s.send(struct.pack("=IHHII", 40, 3, 0, 0, 0) + struct.pack("=IIIIHHI", 1, 1, 0, 0, 4, 0, 1))
+        s.settimeout(1)
+        return bool(s.recv(4096))
+
+
+def connector_works(prefix=()):
+    """Found out without the daemon, in a process of its own below `prefix`."""
+    return subprocess.run([*prefix, sys.executable, os.path.realpath(__file__)], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
+def own_service():
+    """The service that this very test runs in, or None."""
+    with open("/proc/self/cgroup", encoding="ascii") as f:
+        lines = f.read().splitlines()
+    path = next((line for line in lines if line.startswith("0::")), "")
+    path = path or next((line for line in lines if ":name=systemd:" in line), "")
+    units = [part for part in path.split("/") if part.endswith((".service", ".scope"))]
+    if units and units[0].endswith(".service") and not units[0].startswith("user@"):
+        return units[0]
+    return None
+
+
+class Suite:
+    """One script: sorts out whether it can run here, then runs its cases and prints TAP."""
+
+    def __init__(self, connector=True):
+        self.n = self.bad = 0
+        if len(sys.argv) != 2:
+            sys.exit("usage: %s BUILD_DIR" % sys.argv[0])
+        build = os.path.realpath(sys.argv[1])
+        self.program = os.path.join(build, "src/daemon/tidbnumad")
+        self.child = os.path.join(build, "tests/sandbox/sandbox-child")
+        if os.geteuid() != 0:
+            skip_all("needs root: sudo ./dev test sandbox")
+        for path in (self.program, self.child):
+            if not os.access(path, os.X_OK):
+                sys.exit("there is no %s: ./dev build" % path)
+        if connector and not connector_works():
+            skip_all("no process connector here (a container, or a kernel without CONFIG_PROC_EVENTS)")
+        if own_service():
+            skip_all("this shell runs inside %s, so all its processes count as one instance; "
+                     "run: systemd-run --scope ./dev test sandbox" % own_service())
+        self.dir = tempfile.mkdtemp(prefix="tidbnumad-sandbox.")
+        os.chmod(self.dir, 0o755)
+        self.started, self.daemons = [], []
+        atexit.register(self.clean)
+
+    def clean(self):
+        for process in self.started + [daemon.process for daemon in self.daemons]:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def case(self, name, function):
+        self.n += 1
+        try:
+            function()
+            print("ok %d - %s" % (self.n, name))
+        except Exception as problem:  # the next cases count as well
+            self.bad += 1
+            print("not ok %d - %s" % (self.n, name))
+            text = str(problem) if isinstance(problem, Failed) else traceback.format_exc()
+            print("\n".join("# " + line for line in text.splitlines()))
+        sys.stdout.flush()
+
+    def skip(self, name, why):
+        self.n += 1
+        print("ok %d - %s # SKIP %s" % (self.n, name, why))
+
+    def todo(self, name, why, function):
+        """What is known not to be so yet: it does not fail the suite."""
+        self.n += 1
+        try:
+            function()
+            print("ok %d - %s # TODO is so now: %s" % (self.n, name, why))
+        except Failed:
+            print("not ok %d - %s # TODO %s" % (self.n, name, why))
+
+    def finish(self):
+        print("1..%d" % self.n)
+        sys.exit(1 if self.bad else 0)
+
+    def executable(self, name=None):
+        """A new program with a name that nobody else has."""
+        path = os.path.join(self.dir, name or "tnd-%s" % secrets.token_hex(4))  # below the kernel's 15 characters
+        shutil.copyfile(self.child, path)
+        os.chmod(path, 0o755)
+        return path
+
+    def start(self, *command, **options):
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, text=True, **options)
+        self.started.append(process)
+        return process
+
+    def daemon(self, policies, **options):
+        daemon = Daemon(self, policies, **options)
+        self.daemons.append(daemon)
+        return daemon
+
+
+def end(process, number=signal.SIGKILL):
+    process.send_signal(number)
+    return process.wait(timeout=10)
+
+
+def poll(what, function, seconds=5.0):
+    """Until the function gives something true; returns it."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = function()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise Failed("not within %g s: %s" % (seconds, what() if callable(what) else what))
+        time.sleep(0.02)
+
+
+def policy(exe, name="ours", **match):
+    lines = ["version: 1", "policies:", "  - name: " + name, "    match:", '      exe: "%s"' % exe]
+    lines += ['      %s: "%s"' % item for item in match.items()]
+    return "\n".join(lines + ["    place: {nodes: %d}" % first_node(), ""])
+
+
+def first_node():
+    with open("/sys/devices/system/node/has_cpu", encoding="ascii") as f:
+        return int(re.match(r"\d+", f.read())[0])
+
+
+class Daemon:
+    """The real program, in a dry run of its own, that never sees the host's policies."""
+
+    count = 0
+
+    def __init__(self, suite, policies, runtime=None, prefix=(), env=None, debug=True):
+        Daemon.count += 1
+        self.policy_dir = os.path.join(suite.dir, "policies%d" % Daemon.count)
+        self.runtime_dir = runtime or os.path.join(suite.dir, "run%d" % Daemon.count)
+        self.log_path = os.path.join(suite.dir, "log%d" % Daemon.count)
+        os.mkdir(self.policy_dir, 0o755)
+        self.write_policy(policies)
+        environment = {key: value for key, value in os.environ.items()
+                       if key not in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM")}
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [*prefix, suite.program, "--dry-run", "--policy-dir", self.policy_dir, "--runtime-dir",
+                 self.runtime_dir] + (["--debug"] if debug else []),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**environment, **(env or {})})
+        poll(lambda: "the daemon is ready; it said:\n" + self.log(), self.is_ready, 10)
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            raise Failed("the daemon ended with %d and said:\n%s" % (self.process.returncode, self.log()))
+        # Its own start, not what a former run has left behind.
+        return "tidbnumad " in self.log() and self.status()
+
+    def write_policy(self, text, name="p.yaml"):
+        path = os.path.join(self.policy_dir, name)
+        with open(path + ".new", "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path + ".new", 0o644)
+        os.rename(path + ".new", path)
+
+    def status(self):
+        try:
+            with open(os.path.join(self.runtime_dir, "status.json"), encoding="utf-8") as f:
+                return json.load(f)
+        except FileNotFoundError:
+            return None
+
+    def sample(self, name):
+        with open(os.path.join(self.runtime_dir, "metrics.prom"), encoding="utf-8") as f:
+            return float(re.search("^%s (.*)$" % re.escape(name), f.read(), re.M)[1])
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def seen(self):
+        """{pid: instance} of all that it ever took as belonging to a policy."""
+        return {int(pid): name for pid, _, name, _ in PROCESS_LINE.findall(self.log())}
+
+    def instances(self):
+        return {i["pid"]: i for i in self.status()["instances"]}
+
+    def expect(self, pid, seconds=5.0):
+        def why():
+            return "process %d in status.json, which has %s\nthe log's end:\n%s" % (
+                pid, sorted(self.instances()), self.log()[-1500:])
+        return poll(why, lambda: self.instances().get(pid), seconds)
+
+    def expect_gone(self, pid, seconds=5.0):
+        poll("process %d gone from status.json" % pid, lambda: pid not in self.instances(), seconds)
+
+    def never(self, pid, reference):
+        """`reference` was started after `pid` and is found: had it wanted `pid`, it would have been before."""
+        self.expect(reference.pid)
+        if pid in self.seen() or pid in self.instances():
+            raise Failed("process %d was taken, and must not be" % pid)
+
+    def load_times(self):
+        """As both files tell them; they are written one after the other."""
+        return (self.status()["policy"]["load_time_seconds"],
+                self.sample("tidbnumad_policy_last_load_timestamp_seconds"))
+
+    def reload(self):
+        before, size = self.load_times(), len(self.log())
+        self.process.send_signal(signal.SIGHUP)
+        poll("the reload shows in status.json and metrics.prom",
+             lambda: all(now != then for now, then in zip(self.load_times(), before)))
+        return self.log()[size:]
+
+    def open_fds(self):
+        return len(os.listdir("/proc/%d/fd" % self.process.pid))
+
+    def anonymous_kib(self):
+        with open("/proc/%d/status" % self.process.pid, encoding="ascii", errors="replace") as f:
+            return int(re.search(r"^RssAnon:\s*(\d+) kB", f.read(), re.M)[1])
+
+    def stop(self):
+        return end(self.process, signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    listen_once()
