@@ -6,21 +6,8 @@
 
 #include <cmocka.h>
 
+#include "../../support/id-sets.h"
 #include "tidbnumad/model/topology.h"
-
-static IdSet set(const char *list) {
-        IdSet s;
-
-        assert_int_equal(id_set_parse_list(list, &s), 0);
-        return s;
-}
-
-static void assert_set(IdSet actual, const char *expected) {
-        char buffer[ID_SET_LIST_MAX];
-
-        assert_true(id_set_render_list(&actual, buffer, sizeof(buffer)) >= 0);
-        assert_string_equal(buffer, expected);
-}
 
 static void test_sparse_machine(void **state) {
         Node nodes[3] = { { .id = 0 }, { .id = 33 }, { .id = 72, .memory_bytes = 1 } };
@@ -29,15 +16,15 @@ static void test_sparse_machine(void **state) {
         IdSet s;
 
         (void)state;
-        nodes[0].cpus = set("0-3");
-        nodes[1].cpus = set("4-7");
-        assert_set(topology_nodes(&t), "0,33,72");
-        assert_set(topology_memory_nodes(&t), "72");
-        assert_set(topology_cpus(&t), "0-7");
-        s = set("33,72");
-        assert_set(topology_cpus_of(&t, &s), "4-7");
-        s = set("3,4");
-        assert_set(topology_nodes_of(&t, &s), "0,33");
+        nodes[0].cpus = ids("0-3");
+        nodes[1].cpus = ids("4-7");
+        assert_ids(topology_nodes(&t), "0,33,72");
+        assert_ids(topology_memory_nodes(&t), "72");
+        assert_ids(topology_cpus(&t), "0-7");
+        s = ids("33,72");
+        assert_ids(topology_cpus_of(&t, &s), "4-7");
+        s = ids("3,4");
+        assert_ids(topology_nodes_of(&t, &s), "0,33");
         assert_null(topology_find(&t, 1));
         assert_ptr_equal(topology_find(&t, 72), &nodes[2]);
         assert_int_equal(topology_distance(&t, 33, 72), 28);

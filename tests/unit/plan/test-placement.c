@@ -6,21 +6,8 @@
 
 #include <cmocka.h>
 
+#include "../../support/id-sets.h"
 #include "tidbnumad/plan/placement.h"
-
-static IdSet ids(const char *list) {
-        IdSet set;
-
-        assert_int_equal(id_set_parse_list(list, &set), 0);
-        return set;
-}
-
-static void assert_ids(IdSet set, const char *expected) {
-        char list[ID_SET_LIST_MAX];
-
-        assert_true(id_set_render_list(&set, list, sizeof(list)) >= 0);
-        assert_string_equal(list, expected);
-}
 
 /* Nodes 0 and 1 as usual, 2 without CPUs, 3 without memory; 4 is missing, 5 as usual. */
 static Placement place(const Policy *policy, const char *unit) {

@@ -8,6 +8,9 @@
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
 
+# What moves here shall be the daemon's doing.
+echo 0 >/proc/sys/kernel/numa_balancing
+
 # Memory in known shares against node 2: three quarters at home; an eighth; nothing; all of it.
 workload_unit tidb 4000 tidb-server - --anon 64M --spread=2:3,7:1
 workload_unit tidb 4001 tidb-server - --anon 64M --spread
