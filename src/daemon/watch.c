@@ -170,6 +170,8 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
         case PROC_KIND_EXIT:
                 forget_process(m, event->pid);
                 break;
+        case PROC_KIND_COMM:
+                break;
         case PROC_KIND_ACK:
                 break;
         }

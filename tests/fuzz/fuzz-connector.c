@@ -16,7 +16,7 @@ static void check(int condition) {
 static void count(const ProcEvent *event, void *userdata) {
         int *n = userdata;
 
-        check(event->kind <= PROC_KIND_EXIT);
+        check(event->kind <= PROC_KIND_COMM);
         check(event->kind == PROC_KIND_ACK ? event->error <= 0 : event->pid > 0);
         (*n)++;
 }

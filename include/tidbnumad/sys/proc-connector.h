@@ -1,5 +1,5 @@
-/* The kernel's process connector: exec, fork, exit and change of owner of every process, as
- * they happen (linux/cn_proc.h).
+/* The kernel's process connector: exec, fork, exit, change of owner and of name of every process,
+ * as they happen (linux/cn_proc.h).
  *
  * It only says "look again": the message itself is never believed beyond the pid in it. It is there
  * in the first network, user and PID namespace only, and wants CAP_NET_ADMIN.
@@ -16,6 +16,7 @@ typedef enum ProcEventKind {
         PROC_KIND_EXEC,
         PROC_KIND_UID,
         PROC_KIND_EXIT,
+        PROC_KIND_COMM, /* of the process itself, not of a thread */
 } ProcEventKind;
 
 typedef struct ProcEvent {
@@ -43,3 +44,7 @@ int proc_connector_read(int fd, ProcEventHandler handler, void *userdata);
 /* One datagram's bytes. Malformed and foreign messages are passed over. Returns the number of
  * events. */
 int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler, void *userdata);
+
+/* What proc_connector_open() attaches to its socket, so that the kernel passes the events of
+ * processes only. For tests: it works on any datagram socket. */
+int proc_connector_filter_attach(int fd);
