@@ -36,10 +36,18 @@ typedef void (*ProcEventHandler)(const ProcEvent *event, void *userdata);
  * dropped silently). */
 int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd);
 
-/* Reads all that is waiting, one callback an event of a process (threads are left out). Returns the
- * number of events, -ENOBUFS when the kernel dropped some (the rest was read: look at everything),
- * other negative errno. */
+/* Reads what is waiting, one callback an event of a process (threads are left out), about a
+ * thousand a call: when more is there, the descriptor stays readable. Returns the number of events,
+ * or a negative errno.
+ *
+ * -ENOBUFS: the kernel has thrown events away. The queue was read to its end, as long as the
+ * receive buffer has room for, and the kernel queues again: a look at everything from here on
+ * misses nothing. Further events may be waiting, as always. */
 int proc_connector_read(int fd, ProcEventHandler handler, void *userdata);
+
+/* The receive buffer that the kernel granted, as it counts: twice what was asked for, since it
+ * counts its own bookkeeping too. An event takes some 768 bytes of it. */
+int proc_connector_receive_buffer(int fd, size_t *ret_bytes);
 
 /* One datagram's bytes. Malformed and foreign messages are passed over. Returns the number of
  * events. */

@@ -22,6 +22,101 @@
 /* What never ends is ended by the alarm's signal. */
 enum { PATIENCE_SECONDS = 60, THREADS = 1000 };
 
+static void open_pair(int ret_fds[2]) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret_fds),
+                         0);
+}
+
+static void send_exec(int fd, pid_t pid, size_t padding) {
+        struct proc_event e = exec_event(pid);
+        Datagram d = { 0 };
+
+        add_message(&d, &e, 1);
+        assert_int_equal(send(fd, start_of(&d), d.size + padding, 0), d.size + padding);
+}
+
+typedef struct Row {
+        pid_t next;
+        int feed_fd; /* sends another for each, or -1 */
+} Row;
+
+static void expect_next(const ProcEvent *event, void *userdata) {
+        Row *row = userdata;
+
+        assert_int_equal(event->pid, row->next++);
+        if (row->feed_fd >= 0)
+                send_exec(row->feed_fd, event->pid + 100, 0);
+}
+
+/* One, a batch that is not full, full ones, and one more than full ones. */
+static void test_any_number_in_order(void **state) {
+        static const int counts[] = { 0, 1, 31, 32, 33, 64, 100 };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(counts); i++) {
+                Row row = { .next = 1, .feed_fd = -1 };
+                int fds[2];
+
+                open_pair(fds);
+                for (int k = 1; k <= counts[i]; k++)
+                        send_exec(fds[1], k, 0);
+                assert_int_equal(proc_connector_read(fds[0], expect_next, &row), counts[i]);
+                assert_int_equal(row.next, counts[i] + 1);
+                assert_int_equal(proc_connector_read(fds[0], expect_next, &row), 0);
+                (void)close(fds[0]);
+                (void)close(fds[1]);
+        }
+}
+
+/* As many come as are read; what is left of them is read by the next call. */
+static void test_storm_without_end(void **state) {
+        Row row = { .next = 1 };
+        struct pollfd p;
+        int fds[2], n;
+
+        (void)state;
+        (void)alarm(PATIENCE_SECONDS);
+        open_pair(fds);
+        row.feed_fd = fds[1];
+        for (int k = 1; k <= 100; k++)
+                send_exec(fds[1], k, 0);
+        n = proc_connector_read(fds[0], expect_next, &row);
+        assert_in_range(n, 100, 2000);
+        p = (struct pollfd){ .fd = fds[0], .events = POLLIN };
+        assert_int_equal(poll(&p, 1, 0), 1);
+        row.feed_fd = -1;
+        assert_int_equal(proc_connector_read(fds[0], expect_next, &row), 100);
+        assert_int_equal(row.next, n + 101);
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+        (void)alarm(0);
+}
+
+/* Bytes behind the message are passed over; a message that does not fit its slot is, too. */
+static void test_large_messages(void **state) {
+        Row row = { .next = 1, .feed_fd = -1 };
+        int fds[2];
+
+        (void)state;
+        open_pair(fds);
+        send_exec(fds[1], 1, 100);
+        send_exec(fds[1], 7, 1000);
+        send_exec(fds[1], 2, 0);
+        assert_int_equal(proc_connector_read(fds[0], expect_next, &row), 2);
+        assert_int_equal(row.next, 3);
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+}
+
+static void test_errors(void **state) {
+        size_t bytes = 7;
+
+        (void)state;
+        assert_int_equal(proc_connector_read(-EBADF, expect_next, NULL), -EBADF);
+        assert_int_equal(proc_connector_receive_buffer(-EBADF, &bytes), -EBADF);
+        assert_int_equal(bytes, 7);
+}
+
 static int open_or_skip(size_t receive_buffer_bytes) {
         int fd = -EBADF;
         int r = proc_connector_open(receive_buffer_bytes, &fd);
@@ -34,15 +129,16 @@ static int open_or_skip(size_t receive_buffer_bytes) {
         return fd;
 }
 
-/* The child takes another name and another owner where it may; exec needs a program. */
+/* The child takes another name, another owner where it may, and another program. */
 static pid_t start_child(void) {
         pid_t pid = fork();
 
         assert_true(pid >= 0);
         if (pid == 0) {
                 (void)prctl(PR_SET_NAME, "renamed");
-                if (setuid(65534) == 0)
-                        (void)execl("/bin/true", "true", (char *)NULL);
+                if (geteuid() == 0 && setuid(65534) < 0)
+                        _exit(1);
+                (void)execl("/bin/true", "true", (char *)NULL);
                 _exit(1);
         }
         return pid;
@@ -63,12 +159,17 @@ static void note_wanted(const ProcEvent *event, void *userdata) {
 }
 
 static void test_kernel(void **state) {
-        const unsigned all = 1U << PROC_KIND_FORK | 1U << PROC_KIND_COMM | 1U << PROC_KIND_UID |
+        const unsigned uid = geteuid() == 0 ? 1U << PROC_KIND_UID : 0;
+        const unsigned all = uid | 1U << PROC_KIND_FORK | 1U << PROC_KIND_COMM |
                              1U << PROC_KIND_EXEC | 1U << PROC_KIND_EXIT;
-        _cleanup_close_ int fd = open_or_skip((size_t)1 << 20);
+        const size_t asked = (size_t)128 << 10; /* what anybody is granted */
+        _cleanup_close_ int fd = open_or_skip(asked);
         Wanted wanted = { 0 };
+        size_t bytes = 0;
 
         (void)state;
+        assert_int_equal(proc_connector_receive_buffer(fd, &bytes), 0);
+        assert_int_equal(bytes, 2 * asked);
         wanted.pid = start_child();
         assert_int_equal(waitpid(wanted.pid, NULL, 0), wanted.pid);
         for (int i = 0; i < 100 && wanted.seen != all; i++) {
@@ -146,10 +247,33 @@ static void test_threads_are_not_heard_of(void **state) {
         assert_int_equal(of_ours, 0);
 }
 
+/* The events that came before the queue was full are told, and what happens after the call is heard
+ * of again: the kernel throws away all until its queue was empty, and says so but once. */
+static void test_queue_that_ran_over(void **state) {
+        _cleanup_close_ int fd = open_or_skip((size_t)64 << 10);
+        Wanted wanted = { 0 };
+        pid_t last = 0;
+
+        (void)state;
+        fork_and_wait(1, &wanted.pid);
+        fork_and_wait(500, &last);
+        assert_int_equal(proc_connector_read(fd, note_wanted, &wanted), -ENOBUFS);
+        assert_true(wanted.seen & 1U << PROC_KIND_FORK);
+        wanted.seen = 0;
+        fork_and_wait(1, &wanted.pid);
+        assert_true(proc_connector_read(fd, note_wanted, &wanted) >= 0);
+        assert_true(wanted.seen & 1U << PROC_KIND_FORK);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_any_number_in_order),
+                cmocka_unit_test(test_storm_without_end),
+                cmocka_unit_test(test_large_messages),
+                cmocka_unit_test(test_errors),
                 cmocka_unit_test(test_kernel),
                 cmocka_unit_test(test_threads_are_not_heard_of),
+                cmocka_unit_test(test_queue_that_ran_over),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
