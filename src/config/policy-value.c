@@ -137,6 +137,15 @@ static int parse_nodes(const char *text, NodeSet *target, const char **ret_reaso
         return 0;
 }
 
+static int parse_port(const char *text, uint16_t *target) {
+        uint64_t port;
+
+        if (parse_u64(text, &port) < 0 || port == 0 || port > UINT16_MAX)
+                return -EINVAL;
+        *target = (uint16_t)port;
+        return 0;
+}
+
 static int parse_choice(const PolicyKey *key, const char *text, void *target) {
         /* An enum without negative values is an unsigned int to both compilers. */
         for (unsigned i = 0; key->choices[i]; i++)
@@ -148,7 +157,8 @@ static int parse_choice(const PolicyKey *key, const char *text, void *target) {
 }
 
 _Static_assert(sizeof(MemoryMode) == sizeof(unsigned) && sizeof(MigrateMode) == sizeof(unsigned) &&
-                       sizeof(EnforcementMode) == sizeof(unsigned),
+                       sizeof(EnforcementMode) == sizeof(unsigned) &&
+                       sizeof(ContainerMode) == sizeof(unsigned),
                "parse_choice() stores an unsigned int");
 
 static int parse_rate(const char *text, uint64_t *target, const char **ret_reason) {
@@ -210,6 +220,8 @@ int policy_value_parse(const PolicyKey *key, const char *text, void *target,
                 return store_string(text, user_fault(text), target, ret_reason);
         case POLICY_KEY_NODES:
                 return parse_nodes(text, target, ret_reason);
+        case POLICY_KEY_PORT:
+                return parse_port(text, target);
         case POLICY_KEY_CHOICE:
                 return parse_choice(key, text, target);
         case POLICY_KEY_RATE:

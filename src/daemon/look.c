@@ -119,7 +119,8 @@ static void decide(Instance *i, Step step) {
 }
 
 static void choose_placement(Instance *i) {
-        Placement p = placement_build(&i->manager->topology, i->policy, i->unit);
+        Placement p = placement_build(&i->manager->topology, i->policy, i->unit,
+                                      i->ports, i->n_ports);
 
         if (!id_set_equal(&p.nodes, &i->placement.nodes) || p.memory != i->placement.memory) {
                 mover_end(&i->mover);
@@ -361,6 +362,17 @@ void look_at_due(Manager *m, uint64_t now_usec) {
         for (size_t i = 0; i < m->n_instances; i++)
                 if (m->instances[i]->due_usec <= now_usec)
                         look(m->instances[i], now_usec);
+}
+
+void look_at_fresh(Manager *m, uint64_t now_usec) {
+        for (size_t i = 0; i < m->n_instances; i++) {
+                Instance *instance = m->instances[i];
+
+                if (!instance->fresh || instance->due_usec > now_usec)
+                        continue;
+                instance->fresh = false;
+                look(instance, now_usec);
+        }
 }
 
 void look_at_all(Manager *m, uint64_t now_usec) {

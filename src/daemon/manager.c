@@ -98,9 +98,12 @@ Manager *manager_free(Manager *m) {
         for (size_t i = 0; i < m->n_instances; i++)
                 instance_free(m->instances[i]);
         free(m->instances);
+        strangers_done(&m->strangers);
+        pid_list_done(&m->scan);
         sd_event_source_unref(m->connector_source);
         sd_event_source_unref(m->work_timer);
         sd_event_source_unref(m->scan_timer);
+        sd_event_source_unref(m->rescan_timer);
         sd_event_source_unref(m->sample_timer);
         sd_event_source_unref(m->publish_timer);
         backend_done(&m->backend);

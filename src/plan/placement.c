@@ -22,8 +22,9 @@ static const char *check_nodes(const Topology *topology, const NodeSet *nodes) {
         return "";
 }
 
-Placement placement_build(const Topology *topology, const Policy *policy, const char *unit) {
-        const PolicyInstance *instance = match_instance(policy, unit);
+Placement placement_build(const Topology *topology, const Policy *policy, const char *unit,
+                          const uint16_t *ports, size_t n_ports) {
+        const PolicyInstance *instance = match_instance(policy, unit, ports, n_ports);
         const NodeSet *nodes = instance ? &instance->nodes : &policy->nodes;
         Placement p = {
                 .memory = policy->memory,
@@ -32,6 +33,10 @@ Placement placement_build(const Topology *topology, const Policy *policy, const 
                 .reason = "its policy names no nodes for it: watched and reported only",
         };
 
+        if (!instance && n_ports == 0 && match_needs_port(policy, unit)) {
+                p.reason = "its policy places it by its port, and it listens on none yet";
+                return p;
+        }
         if (id_set_is_empty(nodes))
                 return p;
         p.reason = check_nodes(topology, nodes);

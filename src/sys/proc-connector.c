@@ -56,11 +56,10 @@ static const struct sock_filter FILTER[] = {
         REQUIRE(MESSAGE_AT(id.val), CN_VAL_PROC),
         LOAD(EVENT_AT(what)),
         PASS_KIND_IF_SAME(PROC_EVENT_FORK, fork.child_pid, fork.child_tgid),
-        /* TODO-MERGE: the daemon's pidfds replace it; goes together with PROC_KIND_EXIT. */
-        PASS_KIND_IF_SAME(PROC_EVENT_EXIT, exit.process_pid, exit.process_tgid),
         PASS_KIND_IF_SAME(PROC_EVENT_COMM, comm.process_pid, comm.process_tgid),
+        /* Of a thread alone it changes nothing that /proc shows of the process. */
+        PASS_KIND_IF_SAME(PROC_EVENT_UID, id.process_pid, id.process_tgid),
         PASS_KIND(PROC_EVENT_EXEC),
-        PASS_KIND(PROC_EVENT_UID),
         PASS_KIND(PROC_EVENT_NONE),
         DROP,
 };
@@ -94,15 +93,11 @@ static bool translate(const struct proc_event *event, ProcEvent *ret) {
         case PROC_EVENT_UID:
                 ret->kind = PROC_KIND_UID;
                 ret->pid = event->event_data.id.process_tgid;
-                return true;
+                return event->event_data.id.process_pid == event->event_data.id.process_tgid;
         case PROC_EVENT_COMM:
                 ret->kind = PROC_KIND_COMM;
                 ret->pid = event->event_data.comm.process_tgid;
                 return event->event_data.comm.process_pid == event->event_data.comm.process_tgid;
-        case PROC_EVENT_EXIT:
-                ret->kind = PROC_KIND_EXIT;
-                ret->pid = event->event_data.exit.process_tgid;
-                return event->event_data.exit.process_pid == event->event_data.exit.process_tgid;
         default:
                 return false;
         }
@@ -237,9 +232,10 @@ int proc_connector_receive_buffer(int fd, size_t *ret_bytes) {
         return 0;
 }
 
-static int subscribe(int fd) {
+static int subscribe(int fd, uint32_t sequence) {
         const enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
         const struct cn_msg message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
+                                        .seq = sequence,
                                         .len = sizeof(operation) };
         char request[NLMSG_SPACE(sizeof(message) + sizeof(operation))] = { 0 };
         const struct nlmsghdr header = {
@@ -256,6 +252,7 @@ static int subscribe(int fd) {
 }
 
 typedef struct AckWait {
+        uint32_t sequence;
         bool seen;
         int error;
 } AckWait;
@@ -263,15 +260,17 @@ typedef struct AckWait {
 static void note_ack(const ProcEvent *event, void *userdata) {
         AckWait *wait = userdata;
 
-        if (event->kind != PROC_KIND_ACK)
-                return; /* older than the first full scan, which comes after us */
+        /* Others' acknowledgements come to all listeners. Events are older than the first full
+         * scan, which comes after us. */
+        if (event->kind != PROC_KIND_ACK || event->sequence != wait->sequence)
+                return;
         wait->seen = true;
         wait->error = event->error;
 }
 
-static int await_ack(int fd) {
+static int await_ack(int fd, uint32_t sequence) {
         uint64_t deadline = clock_monotonic_usec() + ACK_TIMEOUT_USEC;
-        AckWait wait = { 0 };
+        AckWait wait = { .sequence = sequence };
 
         while (!wait.seen) {
                 struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -294,6 +293,7 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
         _cleanup_close_ int fd =
                 socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
         const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
+        const uint32_t sequence = (uint32_t)clock_monotonic_usec(); /* likely nobody else's */
         int size = (int)receive_buffer_bytes, r;
 
         if (fd < 0)
@@ -304,10 +304,10 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
         (void)proc_connector_filter_attach(fd);
         if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
                 return -errno;
-        r = subscribe(fd);
+        r = subscribe(fd, sequence);
         if (r < 0)
                 return r;
-        r = await_ack(fd);
+        r = await_ack(fd, sequence);
         if (r < 0)
                 return r;
         *ret_fd = TAKE_FD(fd);

@@ -183,35 +183,6 @@ int proc_cgroup_read(const ProcHandle *handle, char **ret) {
         return r < 0 ? r : proc_cgroup_parse(text, ret);
 }
 
-static int same_namespace(const ProcHandle *handle, const char *name) {
-        char own[64];
-        struct stat a, b;
-
-        (void)snprintf(own, sizeof(own), "/proc/self/%s", name);
-        if (fstatat(handle->dir_fd, name, &a, 0) < 0)
-                return task_error(-errno);
-        if (stat(own, &b) < 0)
-                return -errno;
-        return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-int proc_shares_namespaces(const ProcHandle *handle, bool *ret) {
-        static const char *const names[] = { "ns/pid", "ns/user" };
-
-        for (size_t i = 0; handle->pidfd >= 0 && i < ELEMENTSOF(names); i++) {
-                int r = same_namespace(handle, names[i]);
-
-                if (r < 0)
-                        return r;
-                if (r == 0) {
-                        *ret = false;
-                        return 0;
-                }
-        }
-        *ret = true;
-        return 0;
-}
-
 int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
         _cleanup_closedir_ DIR *dir = fdopendir(fd);
 

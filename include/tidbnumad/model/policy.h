@@ -26,6 +26,11 @@ typedef enum EnforcementMode {
         ENFORCEMENT_OBSERVE, /* plan and report, change nothing */
 } EnforcementMode;
 
+typedef enum ContainerMode {
+        CONTAINERS_EXCLUDED, /* a process in another PID, mount or user namespace does not match */
+        CONTAINERS_INCLUDED,
+} ContainerMode;
+
 /* Every key that is given must hold. Strings are owned; NULL = not given. */
 typedef struct PolicyMatch {
         char *exe;  /* base name, or an absolute path with globs */
@@ -33,6 +38,8 @@ typedef struct PolicyMatch {
         char *user; /* owner by name or number */
         uid_t uid;  /* of `user`, once the daemon has looked it up */
         bool uid_known;
+        ContainerMode containers;
+        uint16_t port; /* listening TCP port, of an entry of `instances`; 0 = not given */
 } PolicyMatch;
 
 /* An instance with nodes of its own, inside a policy. */

@@ -1,5 +1,5 @@
-/* The kernel's process connector: exec, fork, exit, change of owner and of name of every process,
- * as they happen (linux/cn_proc.h).
+/* The kernel's process connector: exec, fork, change of owner and of name of every process, as they
+ * happen (linux/cn_proc.h). That a process ends, its pidfd tells: once, and of no other one.
  *
  * It only says "look again": the message itself is never believed beyond the pid in it. It is there
  * in the first network, user and PID namespace only, and wants CAP_NET_ADMIN.
@@ -15,7 +15,6 @@ typedef enum ProcEventKind {
         PROC_KIND_FORK,
         PROC_KIND_EXEC,
         PROC_KIND_UID,
-        PROC_KIND_EXIT,
         PROC_KIND_COMM, /* of the process itself, not of a thread */
 } ProcEventKind;
 

@@ -22,7 +22,7 @@ static Placement place(const Policy *policy, const char *unit) {
         nodes[1].cpus = ids("2-3");
         nodes[3].cpus = ids("4-5");
         nodes[4].cpus = ids("6-7");
-        return placement_build(&topology, policy, unit);
+        return placement_build(&topology, policy, unit, NULL, 0);
 }
 
 static Placement place_on(const char *nodes) {
