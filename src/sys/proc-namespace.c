@@ -38,6 +38,8 @@ int proc_in_host_namespace(const ProcHandle *handle, ProcNamespace namespace) {
                 return same_file(handle, "ns/user", "/proc/self/ns/user", NULL);
         case PROC_NAMESPACE_MOUNT:
                 return same_file(handle, "ns/mnt", "/proc/self/ns/mnt", "/proc/1/ns/mnt");
+        case PROC_NAMESPACE_NETWORK:
+                return same_file(handle, "ns/net", "/proc/self/ns/net", NULL);
         }
         return -EINVAL;
 }

@@ -7,6 +7,7 @@ typedef enum ProcNamespace {
         PROC_NAMESPACE_PID,
         PROC_NAMESPACE_USER,
         PROC_NAMESPACE_MOUNT,
+        PROC_NAMESPACE_NETWORK,
 } ProcNamespace;
 
 /* Does it live in the host's namespace of that kind? The host's are our own; of mount namespaces
