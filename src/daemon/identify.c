@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "tidbnumad/daemon/describe.h"
 #include "tidbnumad/daemon/identify.h"
 #include "tidbnumad/daemon/roster.h"
 #include "tidbnumad/plan/match.h"
@@ -65,6 +66,7 @@ static int join(Manager *m, Instance *instance, Process *process, ProcHandle *ha
         if (r < 0)
                 return r;
         instance_restart(instance, clock_monotonic_usec());
+        describe_again(instance, clock_monotonic_usec());
         r = watch_exit(m, instance, pid);
         if (r < 0)
                 instance_remove_process(instance, (size_t)instance_find(instance, pid));

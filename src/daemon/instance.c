@@ -69,6 +69,7 @@ int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_
         i->step.reason = "";
         i->bind_seconds = i->remote_ratio = NAN;
         i->first_seen_usec = i->due_usec = now_usec;
+        i->describe_due_usec = INSTANCE_NEVER;
         i->unit = first->unit ? strdup(first->unit) : NULL;
         i->exe = strdup(first->exe);
         i->by_node = calloc(n_nodes, sizeof(NodeMemory));

@@ -119,8 +119,8 @@ static void decide(Instance *i, Step step) {
 }
 
 static void choose_placement(Instance *i) {
-        Placement p = placement_build(&i->manager->topology, i->policy, i->unit,
-                                      i->ports, i->n_ports);
+        Placement p =
+                placement_build(&i->manager->topology, i->policy, i->unit, i->ports, i->n_ports);
 
         if (!id_set_equal(&p.nodes, &i->placement.nodes) || p.memory != i->placement.memory) {
                 mover_end(&i->mover);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
+#include "tidbnumad/daemon/describe.h"
 #include "tidbnumad/daemon/load.h"
 #include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/manager.h"
@@ -106,6 +107,7 @@ Manager *manager_free(Manager *m) {
         sd_event_source_unref(m->rescan_timer);
         sd_event_source_unref(m->sample_timer);
         sd_event_source_unref(m->publish_timer);
+        sd_event_source_unref(m->describe_timer);
         backend_done(&m->backend);
         sd_event_unref(m->event);
         closep(&m->connector_fd);
@@ -250,6 +252,12 @@ int manager_start(Manager *m) {
         if (r < 0)
                 return r;
         r = watch_start(m);
+        if (r < 0)
+                return r;
+        if (m->args->once)
+                describe_all(m);
+        else
+                r = describe_start(m);
         if (r < 0)
                 return r;
         look_at_due(m, clock_monotonic_usec());

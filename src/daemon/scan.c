@@ -72,8 +72,7 @@ int scan_start(Manager *m) {
 
         if (r < 0)
                 return r;
-        return sd_event_add_time_relative(m->event, &m->scan_timer, CLOCK_MONOTONIC,
-                                          m->connector_fd >= 0 ? pause_usec(m)
-                                                               : MANAGER_POLL_INTERVAL_USEC,
-                                          0, on_scan, m);
+        return sd_event_add_time_relative(
+                m->event, &m->scan_timer, CLOCK_MONOTONIC,
+                m->connector_fd >= 0 ? pause_usec(m) : MANAGER_POLL_INTERVAL_USEC, 0, on_scan, m);
 }

@@ -1,5 +1,5 @@
-/* The kernel's events: what to look at, and when. Who a process is, identify.c asks /proc; scan.c is
- * the net below both.
+/* The kernel's events: what to look at, and when. Who a process is, identify.c asks /proc; scan.c
+ * is the net below both.
  */
 #include <string.h>
 

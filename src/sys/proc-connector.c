@@ -120,7 +120,7 @@ static bool parse_message(const char *payload, size_t size, ProcEvent *ret) {
                header.len < sizeof(event) ? header.len : sizeof(event));
         if (!translate(&event, ret) || (ret->kind != PROC_KIND_ACK && ret->pid <= 0))
                 return false; /* too short for its kind: the rest was filled with zeros */
-        ret->sequence = header.seq;
+        ret->sequence = ret->kind == PROC_KIND_ACK ? header.ack : header.seq;
         return true;
 }
 
@@ -235,7 +235,7 @@ int proc_connector_receive_buffer(int fd, size_t *ret_bytes) {
 static int subscribe(int fd, uint32_t sequence) {
         const enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
         const struct cn_msg message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
-                                        .seq = sequence,
+                                        .ack = sequence,
                                         .len = sizeof(operation) };
         char request[NLMSG_SPACE(sizeof(message) + sizeof(operation))] = { 0 };
         const struct nlmsghdr header = {
@@ -262,7 +262,7 @@ static void note_ack(const ProcEvent *event, void *userdata) {
 
         /* Others' acknowledgements come to all listeners. Events are older than the first full
          * scan, which comes after us. */
-        if (event->kind != PROC_KIND_ACK || event->sequence != wait->sequence)
+        if (event->kind != PROC_KIND_ACK || event->sequence != wait->sequence + 1)
                 return;
         wait->seen = true;
         wait->error = event->error;

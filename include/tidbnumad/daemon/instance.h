@@ -36,7 +36,9 @@ typedef struct Instance {
         char *exe;        /* of its oldest process; owned */
         uint16_t *ports;  /* TCP ports that it listens on, ascending, once known; owned */
         size_t n_ports;
-        char *data_dir; /* NULL: none, or not known; owned */
+        char *data_dir;       /* NULL: none, or not known; owned */
+        unsigned n_described; /* times that the two were looked for since a process came */
+        uint64_t describe_due_usec;
         const Policy *policy;
         size_t policy_index;
 

@@ -54,7 +54,7 @@ struct Manager {
 
         sd_event *event;
         sd_event_source *connector_source, *work_timer, *scan_timer, *rescan_timer, *sample_timer,
-                *publish_timer;
+                *publish_timer, *describe_timer;
         int connector_fd; /* -EBADF: polling */
         Backend backend;
 

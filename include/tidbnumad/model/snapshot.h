@@ -21,15 +21,15 @@ typedef struct NodeMemory {
 } NodeMemory;
 
 typedef struct InstanceSnapshot {
-        const char *name;    /* metric label `instance` */
-        const char *policy;  /* metric label `policy` */
-        const char *unit;    /* NULL: none */
-        const char *exe;     /* path */
+        const char *name;      /* metric label `instance` */
+        const char *policy;    /* metric label `policy` */
+        const char *unit;      /* NULL: none */
+        const char *exe;       /* path */
         const uint16_t *ports; /* TCP ports that it listens on, ascending; may be NULL */
         size_t n_ports;
         const char *data_dir; /* NULL: none, or not known */
-        const char *backend; /* "systemd", or "none" where nothing can be enforced */
-        pid_t pid;           /* the oldest process of the instance */
+        const char *backend;  /* "systemd", or "none" where nothing can be enforced */
+        pid_t pid;            /* the oldest process of the instance */
         size_t n_processes;
         NodeSet nodes; /* where it is to be; empty = the policy names none */
         CpuSet cpus;   /* the CPUs that it is to have */

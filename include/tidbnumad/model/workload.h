@@ -19,7 +19,8 @@ typedef enum Foreign {
         FOREIGN_NONE,
         FOREIGN_PID,
         FOREIGN_USER,
-        FOREIGN_MOUNT, /* of its own making: the one that systemd gives a hardened service is ours */
+        FOREIGN_MOUNT, /* of its own making: the one that systemd gives a hardened service is ours
+                        */
 } Foreign;
 
 /* "PID", "user", "mount"; "" for none. */
@@ -29,8 +30,8 @@ typedef struct Process {
         ProcessId id;
         uid_t uid; /* effective */
         char *exe; /* target of /proc/PID/exe without the " (deleted)" of a replaced file; owned */
-        char *cgroup;  /* path below the unified hierarchy (or systemd's own on v1); owned */
-        char *unit;    /* of the system manager; NULL when there is none; owned */
+        char *cgroup; /* path below the unified hierarchy (or systemd's own on v1); owned */
+        char *unit;   /* of the system manager; NULL when there is none; owned */
         Foreign foreign;
 } Process;
 

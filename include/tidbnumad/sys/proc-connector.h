@@ -22,7 +22,7 @@ typedef struct ProcEvent {
         ProcEventKind kind;
         pid_t pid;         /* the process (tgid); at a fork the new one */
         pid_t parent;      /* FORK only: the process that forked */
-        uint32_t sequence; /* per CPU */
+        uint32_t sequence; /* per CPU; of an ACK: what the subscriber sent, plus one */
         uint32_t cpu;
         int error; /* ACK only: 0 or negative errno */
 } ProcEvent;

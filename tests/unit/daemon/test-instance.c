@@ -67,8 +67,7 @@ static void assert_name(Instance *i, unsigned rank, const char *expected) {
         assert_string_equal(name, expected);
 }
 
-static void assert_names(const char *exe, const char *unit, const char *first,
-                         const char *second) {
+static void assert_names(const char *exe, const char *unit, const char *first, const char *second) {
         _cleanup_instance_ Instance *i = make_instance(exe, unit);
 
         add(i, 7);

@@ -170,11 +170,15 @@ static void test_what_takes_no_filter(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fork),        cmocka_unit_test(test_comm),
+                cmocka_unit_test(test_fork),
+                cmocka_unit_test(test_comm),
                 cmocka_unit_test(test_exec),
-                cmocka_unit_test(test_uid),         cmocka_unit_test(test_ack),
-                cmocka_unit_test(test_other_kinds), cmocka_unit_test(test_messages_of_others),
-                cmocka_unit_test(test_truncated),   cmocka_unit_test(test_what_takes_no_filter),
+                cmocka_unit_test(test_uid),
+                cmocka_unit_test(test_ack),
+                cmocka_unit_test(test_other_kinds),
+                cmocka_unit_test(test_messages_of_others),
+                cmocka_unit_test(test_truncated),
+                cmocka_unit_test(test_what_takes_no_filter),
         };
 
         return cmocka_run_group_tests(tests, open_pair, close_pair);

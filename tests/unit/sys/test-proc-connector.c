@@ -109,8 +109,8 @@ static void test_ack(void **state) {
 }
 
 static void test_other_events_are_passed_over(void **state) {
-        static const unsigned kinds[] = { PROC_EVENT_EXIT, PROC_EVENT_GID, PROC_EVENT_SID, PROC_EVENT_PTRACE,
-                                          PROC_EVENT_COREDUMP, 0x12345678 };
+        static const unsigned kinds[] = { PROC_EVENT_EXIT,   PROC_EVENT_GID,      PROC_EVENT_SID,
+                                          PROC_EVENT_PTRACE, PROC_EVENT_COREDUMP, 0x12345678 };
 
         (void)state;
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
