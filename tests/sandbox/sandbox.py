@@ -158,10 +158,12 @@ def poll(what, function, seconds=5.0):
         time.sleep(0.02)
 
 
-def policy(exe, name="ours", **match):
+def policy(exe, name="ours", keys=(), host="", **match):
+    """`keys`: more keys of the policy; `host`: more lines of the file."""
     lines = ["version: 1", "policies:", "  - name: " + name, "    match:", '      exe: "%s"' % exe]
     lines += ['      %s: "%s"' % item for item in match.items()]
-    return "\n".join(lines + ["    place: {nodes: %d}" % first_node(), ""])
+    lines += ["    place: {nodes: %d}" % first_node()]
+    return "\n".join(lines + ["    " + key for key in keys] + [host, ""])
 
 
 def first_node():
@@ -170,11 +172,11 @@ def first_node():
 
 
 class Daemon:
-    """The real program, in a dry run of its own, that never sees the host's policies."""
+    """The real program, that never sees the host's policies; in a dry run unless it is to `enforce`."""
 
     count = 0
 
-    def __init__(self, suite, policies, runtime=None, prefix=(), env=None, debug=True):
+    def __init__(self, suite, policies, runtime=None, prefix=(), env=None, debug=True, enforce=False):
         Daemon.count += 1
         self.policy_dir = os.path.join(suite.dir, "policies%d" % Daemon.count)
         self.runtime_dir = runtime or os.path.join(suite.dir, "run%d" % Daemon.count)
@@ -185,8 +187,8 @@ class Daemon:
                        if key not in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM")}
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [*prefix, suite.program, "--dry-run", "--policy-dir", self.policy_dir, "--runtime-dir",
-                 self.runtime_dir] + (["--debug"] if debug else []),
+                [*prefix, suite.program, "--policy-dir", self.policy_dir, "--runtime-dir", self.runtime_dir]
+                + ([] if enforce else ["--dry-run"]) + (["--debug"] if debug else []),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**environment, **(env or {})})
         poll(lambda: "the daemon is ready; it said:\n" + self.log(), self.is_ready, 10)
 
