@@ -202,20 +202,15 @@ static void give_cpus_early(Backend *backend, const BackendTarget *target, const
                         (void)backend_affinity_set(backend, &target->handles[i], cpus, true);
 }
 
-static int attach_all(Backend *backend, const BackendTarget *target, int group_fd,
-                      const CpuSet *cpus) {
+static int attach_all(Backend *backend, const BackendTarget *target, int group_fd) {
         _cleanup_free_ char *path = own_path(target->instance);
         int result = -ESRCH;
 
         if (!path)
                 return -ENOMEM;
         for (size_t i = 0; i < target->n_processes; i++) {
-                const ProcHandle *handle = &target->handles[i];
-                int r = attach(backend, group_fd, path, handle);
+                int r = attach(backend, group_fd, path, &target->handles[i]);
 
-                /* One that was here already, with other CPUs, could not have them before. */
-                if (r == 0 && !target->processes[i].cpus_given)
-                        r = backend_affinity_set(backend, handle, cpus, true);
                 if (r < 0 && r != -ESRCH)
                         return r;
                 if (r == 0)
@@ -237,7 +232,7 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
         if (r < 0)
                 return r;
         r = write_set(fd, CPUS, cpus);
-        return r < 0 ? r : attach_all(backend, target, fd, cpus);
+        return r < 0 ? r : attach_all(backend, target, fd);
 }
 
 /* The kernel has done it when the write returns: what waits for memory elsewhere is not moved

@@ -156,6 +156,24 @@ static void test_narrow_before(void **state) {
         assert_cpus(&h, &h.one);
 }
 
+/* From CPUs to others that its present directory does not allow, and to all. */
+static void test_moves_to_other_cpus(void **state) {
+        _cleanup_host_ Host h;
+        CpuSet other;
+
+        (void)state;
+        host_init(&h);
+        other = h.all;
+        id_set_remove_all(&other, &h.one);
+        if (id_set_is_empty(&other))
+                skip();
+        assert_int_equal(set_cpus(&h, &h.one), 1);
+        assert_int_equal(set_cpus(&h, &other), 1);
+        assert_cpus(&h, &other);
+        assert_int_equal(set_cpus(&h, &h.all), 1);
+        assert_cpus(&h, &h.all);
+}
+
 static void test_gone(void **state) {
         _cleanup_host_ Host h;
 
@@ -231,8 +249,11 @@ static void test_foreign_cpuset(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_binds),          cmocka_unit_test(test_narrow_before),
-                cmocka_unit_test(test_gone),           cmocka_unit_test(test_stranger_is_put_back),
+                cmocka_unit_test(test_binds),
+                cmocka_unit_test(test_narrow_before),
+                cmocka_unit_test(test_moves_to_other_cpus),
+                cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_stranger_is_put_back),
                 cmocka_unit_test(test_foreign_cpuset),
         };
 
