@@ -13,8 +13,8 @@
 static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding;
         bool placed = !id_set_is_empty(&i->placement.nodes);
-        bool cpus = placed && b->cpuset && id_set_equal(&b->cpus, &i->placement.cpus) &&
-                    b->n_threads_off_cpus == 0;
+        bool cpus = placed && b->n_threads_off_cpus == 0 &&
+                    step_cpus_stand(backend_kind(&m->backend), b, &i->placement);
         bool inside = i->memory_known && i->outside_bytes == 0;
         NodeSet mems = topology_memory_nodes(&m->topology);
 
@@ -24,7 +24,7 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .policy = i->policy->name,
                 .unit = i->unit,
                 .exe = i->exe,
-                .backend = m->backend.ops ? m->backend.ops->name : "none",
+                .backend = backend_name(&m->backend),
                 .pid = i->n_processes > 0 ? i->processes[0].id.pid : 0,
                 .n_processes = i->n_processes,
                 .nodes = i->placement.nodes,

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/bind.h"
+#include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/watch.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/plan/match.h"
@@ -28,6 +30,7 @@ static void remove_instance(Manager *m, size_t index) {
         m->n_instances--;
         memmove(m->instances + index, m->instances + index + 1,
                 (m->n_instances - index) * sizeof(m->instances[0]));
+        bind_tidy(m);
         manager_publish_soon(m);
 }
 
@@ -191,6 +194,8 @@ static int on_connector(sd_event_source *source, int fd, uint32_t revents, void 
                             strerror(-r));
                 (void)watch_scan(m);
         }
+        /* Not by the timer: its accuracy alone is longer than what binding takes. */
+        look_at_due(m, clock_monotonic_usec());
         manager_schedule(m);
         return 0;
 }

@@ -4,6 +4,7 @@ The witness is /proc/PID/task/*/status and never the daemon's own word.
 """
 import os
 import re
+import subprocess
 import time
 
 from sandbox import Failed, first_node, poll, policy
@@ -19,12 +20,17 @@ def enforced(exe, backend="affinity", keys=(), host="", **match):
 
 def for_each_backend(suite, name, function):
     """A case for each backend that this host can have."""
+    def run(backend):
+        try:
+            function(backend)
+        finally:
+            remove_leftovers(backend)
     for backend in BACKENDS:
         title, why = "%s, backend %s" % (name, backend), backend_missing(backend)
         if why:
             suite.skip(title, why)
         else:
-            suite.case(title, lambda using=backend: function(using))
+            suite.case(title, lambda using=backend: run(using))
 
 
 def bound_cpu():
@@ -49,11 +55,36 @@ def one_cpu_only():
 
 def backend_missing(backend):
     """Why this host cannot have it, or None."""
+    folder = cpuset_folder()
+    if backend == "cgroup1" and not folder:
+        return "no cpuset hierarchy of cgroup v1 here"
+    if backend == "cgroup1" and os.path.exists(folder + "/tidbnumad"):
+        return "%s/tidbnumad is there: another daemon is at work" % folder
+    return one_cpu_only()
+
+
+def cpuset_folder():
+    """Where the cpuset hierarchy of cgroup v1 is, or None."""
     with open("/proc/self/mounts", encoding="utf-8", errors="replace") as f:
         mounts = [line.split() for line in f]
-    if backend == "cgroup1" and not any(m[2] == "cgroup" and "cpuset" in m[3].split(",") for m in mounts):
-        return "no cpuset hierarchy of cgroup v1 here"
-    return one_cpu_only()
+    return next((m[1] for m in mounts if m[2] == "cgroup" and "cpuset" in m[3].split(",")), None)
+
+
+def remove_leftovers(backend):
+    """What a daemon leaves whose case failed, or that was stopped before its processes."""
+    own = "%s/tidbnumad" % cpuset_folder()
+    if backend != "cgroup1" or not os.path.isdir(own):
+        return
+    for folder in [entry.path for entry in os.scandir(own) if entry.is_dir()] + [own]:
+        poll("%s is empty" % folder, lambda path=folder: not os.path.exists(path) or is_removed(path))
+
+
+def is_removed(folder):
+    try:
+        os.rmdir(folder)
+        return True
+    except OSError:
+        return False
 
 
 def allowed_cpus(pid):
@@ -89,6 +120,29 @@ def expect_untouched(pid):
 def cpu_seconds(pid):
     """What all threads of that process have used, also those that ended, to the nanosecond."""
     return time.clock_gettime(~pid << 3 | 2)  # CLOCK_PROCESS_CPUTIME_ID of another process, as in clock_getcpuclockid()
+
+
+class Storm:
+    """Short processes in great numbers, and among them some of `exe` that go on until the end of the `with`."""
+
+    def __init__(self, starter, exe, other, seconds, per_second, matching):
+        self.command = [starter, "storm", exe, other, *map(str, (bound_cpu(), seconds, per_second, matching))]
+        self.matching, self.usec = matching, {}  # PID: from exec to bound; None: not within seconds
+        self.starts = self.seconds = 0
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        while not self.starts or len(self.usec) < self.matching:
+            word, *numbers = self.process.stdout.readline().split()
+            if word == "storm":
+                self.starts, self.seconds = int(numbers[0]), int(numbers[1]) / 1e6
+            else:
+                self.usec[int(numbers[0])] = int(numbers[1]) if word == "bound" else None
+        return self
+
+    def __exit__(self, *problem):
+        self.process.stdin.close()
+        self.process.wait(timeout=10)
 
 
 def quantile(values, part):

@@ -163,10 +163,54 @@ static void do_bound(int cpu, long n_threads, long long exec_nsec) {
         (void)fflush(stdout);
 }
 
-static void do_threads(long n) {
+static void start_threads(long n) {
         for (long i = 0; i < n; i++)
                 start_thread(wait_for_end, NULL);
         tell("threads", n);
+}
+
+/* Threads that make threads, while somebody else may be counting them. */
+static void *make_threads(void *number) {
+        for (long i = 0; i < (long)number; i++) {
+                start_thread(wait_for_end, NULL);
+                sleep_ms(1);
+        }
+        return wait_for_end(NULL);
+}
+
+static void churn(long n) {
+        pthread_t thread;
+
+        for (int i = 0; i < 4; i++)
+                if (pthread_create(&thread, NULL, make_threads, (void *)n) != 0)
+                        errx(1, "cannot start a thread");
+        tell("threads", 4 * n);
+}
+
+static long now_usec(void) {
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+        return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Becomes the program, which tells how long after that it had one CPU left. */
+static void become(const char *program) {
+        char number[32];
+
+        (void)snprintf(number, sizeof(number), "%ld", now_usec());
+        (void)execl(program, program, "latency", number, NULL);
+        err(1, "%s", program);
+}
+
+static void await_one_cpu(long start_usec) {
+        cpu_set_t cpus;
+
+        do
+                if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+                        err(1, "sched_getaffinity");
+        while (CPU_COUNT(&cpus) != 1 && now_usec() - start_usec < 10000000);
+        tell("bound", now_usec() - start_usec);
 }
 
 int main(int argc, char *argv[]) {
@@ -178,8 +222,18 @@ int main(int argc, char *argv[]) {
                 sleep_ms(number);
                 return 0;
         }
+        if (strcmp(what, "launch") == 0 && argc > 2) /* launch PROGRAM */
+                become(argv[2]);
+        if (strcmp(what, "latency") == 0) { /* latency START */
+                await_one_cpu(number);
+                return 0;
+        }
         if (strcmp(what, "fork") == 0) {
                 do_fork();
+        } else if (strcmp(what, "threads") == 0) { /* threads NUMBER */
+                start_threads(number);
+        } else if (strcmp(what, "churn") == 0) { /* churn NUMBER, of each of four threads */
+                churn(number);
         } else if (strcmp(what, "become") == 0) { /* become UID, as a server that drops root */
                 sleep_ms(500);
                 if (setuid((uid_t)number) < 0)
@@ -195,8 +249,6 @@ int main(int argc, char *argv[]) {
                         sleep_ms(i > 2 ? 500 : 0);
                         do_listen(strtol(argv[i], NULL, 10));
                 }
-        } else if (strcmp(what, "threads") == 0) { /* threads NUMBER */
-                do_threads(number);
         } else if (strcmp(what, "leader-ends") == 0) { /* its first thread goes, another stays */
                 start_thread(wait_for_end, NULL);
                 sleep_ms(500);

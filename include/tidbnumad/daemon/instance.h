@@ -60,6 +60,9 @@ typedef struct Instance {
         uint64_t effect_deadline_usec; /* until then a call that was answered may still take effect
                                         */
         bool we_narrowed;
+        bool cpus_stood;    /* at the last look */
+        unsigned n_repairs; /* of CPUs that had stood, until `repairs_end_usec` */
+        uint64_t repairs_end_usec;
 
         Mover mover;
         bool moving; /* a pass is under way */

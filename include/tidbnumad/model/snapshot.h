@@ -25,7 +25,8 @@ typedef struct InstanceSnapshot {
         const char *policy;  /* metric label `policy` */
         const char *unit;    /* NULL: none */
         const char *exe;     /* path */
-        const char *backend; /* "systemd", or "none" where nothing can be enforced */
+        const char *backend; /* "systemd", "cgroup1", "affinity", or "none" where nothing can be
+                              * enforced */
         pid_t pid;           /* the oldest process of the instance */
         size_t n_processes;
         NodeSet nodes; /* where it is to be; empty = the policy names none */

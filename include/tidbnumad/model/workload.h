@@ -18,10 +18,11 @@ typedef struct Process {
         ProcessId id;
         uid_t uid; /* effective */
         char *exe; /* target of /proc/PID/exe without the " (deleted)" of a replaced file; owned */
-        char *cgroup;  /* path below the unified hierarchy (or systemd's own on v1); owned */
-        char *unit;    /* of the system manager; NULL when there is none; owned */
-        bool stranger; /* lives in another PID or user namespace than we: a container. A mount
-                          namespace alone does not count, hardened services have one */
+        char *cgroup;    /* path below the unified hierarchy (or systemd's own on v1); owned */
+        char *unit;      /* of the system manager; NULL when there is none; owned */
+        bool stranger;   /* lives in another PID or user namespace than we: a container. A mount
+                            namespace alone does not count, hardened services have one */
+        bool cpus_given; /* each of its threads got the CPUs of its placement once */
 } Process;
 
 void process_done(Process *process);

@@ -116,7 +116,7 @@ static void test_unknown_keys(void **state) {
         /* A path is not a key, and what is shown is harmless. */
         assert_errors(P "  place.nodes: 1\n",
                       "a.yaml:5:3: unknown key `place.nodes` in `policies[]`, expected one of "
-                      "`name`, `match`, `place`, `memory`, `migrate`, `rate`, `instances`");
+                      "`name`, `match`, `place`, `cpus`, `memory`, `migrate`, `rate`, `instances`");
         assert_errors(V "\"\\e[2Jé\": 1\n",
                       "a.yaml:2:1: unknown key `?[2J??` at the top, expected one of `version`, "
                       "`policies`, `sampling`, `enforcement`, `host`");
@@ -209,7 +209,8 @@ static void test_not_carried_out(void **state) {
                 assert_errors(text, message);
         }
         assert_errors(P "  cpus: one-per-core\n  on_full: widen\n",
-                      "a.yaml:5:3: `policies[].cpus` " LATER " or set it to `all`",
+                      "a.yaml:5:9: `policies[].cpus` is `one-per-core` (known but not carried out "
+                      "by this version), expected all, or CPU numbers such as 8-15 or 8,10",
                       "a.yaml:6:3: `policies[].on_full` " LATER " or set it to `keep`");
         assert_errors(V
                       "policies: [{name: a, match: {unit: a.scope, args: x, containers: true}}]\n",
@@ -225,9 +226,10 @@ static void test_not_carried_out(void **state) {
                       "a.yaml:2:1: `irq` " LATER " or set it to `[]`",
                       "a.yaml:3:12: `sampling.access` " LATER " or set it to `off`",
                       "a.yaml:3:24: `sampling.budget` " LATER);
-        assert_errors(V "enforcement: {backend: affinity, on_stop: restore}\n",
-                      "a.yaml:2:15: `enforcement.backend` " LATER " or set it to `auto`",
-                      "a.yaml:2:34: `enforcement.on_stop` " LATER " or set it to `keep`");
+        assert_errors(V "enforcement: {backend: cgroup2, on_stop: restore}\n",
+                      "a.yaml:2:24: `enforcement.backend` is `cgroup2`, expected auto, systemd, "
+                      "cgroup1 or affinity",
+                      "a.yaml:2:33: `enforcement.on_stop` " LATER " or set it to `keep`");
         assert_errors(P "  instances: [{match: {unit: b.scope, port: 4000}, nodes: 1}]\n",
                       "a.yaml:5:39: `policies[].instances[].match.port` " LATER);
 }
