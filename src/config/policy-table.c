@@ -32,11 +32,20 @@ static const char *const enforcement_modes[] = {
         NULL,
 };
 
+static const char *const backends[] = {
+        [BACKEND_AUTO] = "auto",
+        [BACKEND_SYSTEMD] = "systemd",
+        [BACKEND_CGROUP1] = "cgroup1",
+        [BACKEND_AFFINITY] = "affinity",
+        NULL,
+};
+
 #define NAME_ALLOWED "1 to 64 of the characters A-Z a-z 0-9 . _ -"
 #define EXE_ALLOWED "a base name such as tidb-server, or an absolute path, which may hold globs"
 #define UNIT_ALLOWED                                                                               \
         "a service or scope such as tidb-4000.service, or a glob such as tidb-*.service"
 #define NODES_ALLOWED "node numbers such as 1, 2-3 or 0,4"
+#define CPUS_ALLOWED "all, or CPU numbers such as 8-15 or 8,10"
 #define RATE_ALLOWED "a size above zero with its unit, per second, such as 256MiB/s"
 #define SIZE_UNITS                                                                                 \
         "B/s, KiB/s, MiB/s, GiB/s, TiB/s (powers of 1024), kB/s, MB/s, GB/s, TB/s (of 1000)"
@@ -112,6 +121,14 @@ static const PolicyKey keys[] = {
           .offset = offsetof(Policy, nodes),
           .help = "Each instance gets all of these nodes. A policy without any nodes, here or in "
                   "instances, changes nothing: its processes are watched and reported." },
+        { .path = "policies[].cpus",
+          .type = POLICY_KEY_CPUS,
+          .supported = true,
+          .default_text = "all",
+          .allowed = CPUS_ALLOWED,
+          .offset = offsetof(Policy, cpus),
+          .help = "Which CPUs of the nodes are used. An instance whose nodes lack one of the "
+                  "numbers is left alone." },
         { .path = "policies[].memory",
           .type = POLICY_KEY_CHOICE,
           .supported = true,
@@ -197,6 +214,17 @@ static const PolicyKey keys[] = {
           .offset = offsetof(PolicySet, mode),
           .help = "enforce: the policies are carried out. observe: the daemon plans and reports, "
                   "and changes nothing." },
+        { .path = "enforcement.backend",
+          .type = POLICY_KEY_CHOICE,
+          .supported = true,
+          .default_text = "auto",
+          .choices = backends,
+          .offset = offsetof(PolicySet, backend),
+          .help = "By which means processes are bound. systemd: properties of their units. "
+                  "cgroup1: directories of cgroup v1's cpuset hierarchy. affinity: the CPUs of "
+                  "each "
+                  "thread, and no strictness for memory. auto: the first of them that the host "
+                  "has." },
 
         /* Walked into although all their keys are for later, so that a key is told by its name. */
         { .path = "host",
@@ -219,7 +247,6 @@ static const PolicyKey keys[] = {
         LATER("policies[].place.same_package", NULL, "Instances within one socket."),
         LATER("policies[].place.share", NULL, "Whether instances share nodes."),
         LATER("policies[].place.avoid", "[]", "Nodes that are not used."),
-        LATER("policies[].cpus", "all", "Which CPUs of the nodes are used."),
         LATER("policies[].on_full", "keep", "What happens when a bound node is full."),
         /* One refusal at irq speaks for these: the loader does not walk into it. */
         LATER("irq", "[]", "Steering of interrupts."),
@@ -233,7 +260,6 @@ static const PolicyKey keys[] = {
         LATER("irq[].rps", NULL, "Receive packet steering."),
         LATER("sampling.access", "off", "Hardware counters of memory access."),
         LATER("sampling.budget", NULL, "What sampling may cost."),
-        LATER("enforcement.backend", "auto", "By which means bindings are enforced."),
         LATER("enforcement.on_stop", "keep", "What happens when the daemon stops."),
 };
 

@@ -105,14 +105,28 @@ static int add_process(Manager *m, const Policy *policy, Process *process, ProcH
         return 0;
 }
 
+static int on_stranger_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Manager *m = userdata;
+
+        (void)source;
+        (void)fd;
+        (void)revents;
+        strangers_prune(&m->strangers);
+        manager_publish_soon(m);
+        return 0;
+}
+
 static int add_stranger(Manager *m, const Policy *policy, MatchVerdict verdict, Process *process,
                         ProcHandle *handle) {
-        const Stranger *s;
+        Stranger *s;
         int r = strangers_add(&m->strangers, process, handle, policy, verdict);
 
         if (r < 0)
                 return r == -ENOSPC ? 0 : r;
         s = &m->strangers.strangers[m->strangers.n_strangers - 1];
+        if (s->handle.pidfd >= 0)
+                (void)sd_event_add_io(m->event, &s->exit, s->handle.pidfd, EPOLLIN,
+                                      on_stranger_exit, m);
         journal_log(&m->journal, LOG_DEBUG, NULL, "process %d (%s) is left alone: %s",
                     s->process.id.pid, s->process.exe, s->reason);
         manager_publish_soon(m);

@@ -95,6 +95,7 @@ Instance *instance_free(Instance *instance) {
         free(instance->processes);
         free(instance->handles);
         free(instance->name);
+        free(instance->first_name);
         free(instance->unit);
         free(instance->exe);
         free(instance->ports);

@@ -13,8 +13,8 @@
 static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding;
         bool placed = !id_set_is_empty(&i->placement.nodes);
-        bool cpus = placed && b->cpuset && id_set_equal(&b->cpus, &i->placement.cpus) &&
-                    b->n_threads_off_cpus == 0;
+        bool cpus = placed && b->n_threads_off_cpus == 0 &&
+                    step_cpus_stand(backend_kind(&m->backend), b, &i->placement);
         bool inside = i->memory_known && i->outside_bytes == 0;
         NodeSet mems = topology_memory_nodes(&m->topology);
 
@@ -27,7 +27,7 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .ports = i->ports,
                 .n_ports = i->n_ports,
                 .data_dir = i->data_dir,
-                .backend = m->backend.ops ? m->backend.ops->name : "none",
+                .backend = backend_name(&m->backend),
                 .pid = i->n_processes > 0 ? i->processes[0].id.pid : 0,
                 .n_processes = i->n_processes,
                 .nodes = i->placement.nodes,
@@ -84,10 +84,7 @@ static int write_files(Manager *m, const Snapshot *snapshot) {
 }
 
 static int publish_instances(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies) {
-        StrangerSnapshot strangers[STRANGERS_MAX]; /* pruned before they are counted */
-        /* An end is not told of them: they are nobody's business but status's. */
-        strangers_prune(&m->strangers);
-
+        StrangerSnapshot strangers[STRANGERS_MAX];
         const EventSnapshot events[] = {
                 { "connector", m->connector_events.received, m->connector_events.lost,
                   m->connector_events.rescans },

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/bind.h"
 #include "tidbnumad/daemon/roster.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -95,6 +96,9 @@ int roster_add(Manager *m, Instance *instance) {
         r = choose_name(m, instance, &instance->name);
         if (r < 0)
                 return r;
+        instance->first_name = strdup(instance->name);
+        if (!instance->first_name)
+                return -ENOMEM;
         put_in(m, instance);
         return 0;
 }
@@ -132,5 +136,6 @@ void roster_remove_process(Manager *m, Instance *instance, size_t index) {
         journal_log(&m->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         take_out(m, find_index(m, instance));
         instance_free(instance);
+        bind_tidy(m);
         manager_publish_soon(m);
 }

@@ -32,6 +32,8 @@ typedef struct Progress {
 typedef struct Instance {
         Manager *manager; /* borrowed */
         char *name;       /* metric label; owned */
+        char *first_name; /* as it was found: what backends know it by, for `name` changes when its
+                             port becomes known; owned */
         char *unit;       /* NULL: none; owned */
         char *exe;        /* of its oldest process; owned */
         uint16_t *ports;  /* TCP ports that it listens on, ascending, once known; owned */
@@ -68,6 +70,9 @@ typedef struct Instance {
         uint64_t effect_deadline_usec; /* until then a call that was answered may still take effect
                                         */
         bool we_narrowed;
+        bool cpus_stood;    /* at the last look */
+        unsigned n_repairs; /* of CPUs that had stood, until `repairs_end_usec` */
+        uint64_t repairs_end_usec;
 
         Mover mover;
         bool moving; /* a pass is under way */

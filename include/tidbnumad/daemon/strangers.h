@@ -2,6 +2,8 @@
  * another user's, or a container's. Kept so that status can say why. */
 #pragma once
 
+#include <systemd/sd-event.h>
+
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/proc.h"
@@ -12,6 +14,7 @@ enum { STRANGERS_MAX = 64 };
 typedef struct Stranger {
         Process process;
         ProcHandle handle;
+        sd_event_source *exit; /* its end, from its pidfd; owned */
         char *policy;
         char *reason;
 } Stranger;

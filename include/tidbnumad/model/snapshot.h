@@ -28,7 +28,8 @@ typedef struct InstanceSnapshot {
         const uint16_t *ports; /* TCP ports that it listens on, ascending; may be NULL */
         size_t n_ports;
         const char *data_dir; /* NULL: none, or not known */
-        const char *backend;  /* "systemd", or "none" where nothing can be enforced */
+        const char *backend;  /* "systemd", "cgroup1", "affinity", or "none" where nothing can be
+                               * enforced */
         pid_t pid;            /* the oldest process of the instance */
         size_t n_processes;
         NodeSet nodes; /* where it is to be; empty = the policy names none */

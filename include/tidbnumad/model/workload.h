@@ -33,6 +33,7 @@ typedef struct Process {
         char *cgroup; /* path below the unified hierarchy (or systemd's own on v1); owned */
         char *unit;   /* of the system manager; NULL when there is none; owned */
         Foreign foreign;
+        bool cpus_given; /* each of its threads got the CPUs of its placement once */
 } Process;
 
 /* Are both the very same process, of the same owner, executable and unit? */

@@ -21,6 +21,8 @@ typedef struct Host {
         ProcHandle members[2];
         size_t n_members;
         int cgroup_fd;
+        int own_cpuset_fd; /* 0: the unit's counts */
+        const char *cpuset_path;
 } Host;
 
 /* Node 0 with the CPUs 0-3, node 2 with 4-7; the unit of a server, pid 50, under pid 1. */
@@ -48,9 +50,13 @@ static void host_done(Host *h) {
 #define _cleanup_host_ _cleanup_(host_done)
 
 static int load(const Host *h, Binding *ret) {
+        const BindingGroups groups = { .group_fd = h->cgroup_fd,
+                                       .cpuset_fd = h->own_cpuset_fd > 0 ? h->own_cpuset_fd
+                                                                         : h->cgroup_fd,
+                                       .cpuset_path = h->cpuset_path };
         CpuSet cpus = ids("4-7");
 
-        return binding_load(&h->topology, &h->tree.sysroot, h->members, h->n_members, h->cgroup_fd,
+        return binding_load(&h->topology, &h->tree.sysroot, h->members, h->n_members, &groups,
                             &cpus, ret);
 }
 
@@ -91,6 +97,7 @@ static void test_threads(void **state) {
         b = load_good(&h);
         assert_int_equal(b.n_threads, 4);
         assert_int_equal(b.n_threads_off_cpus, 2);
+        assert_int_equal(b.n_threads_outside, 1);
         assert_ids(b.last_nodes, "2");
         fake_thread(&h.tree, 50, 54, "4-7", 99); /* a CPU that went offline since */
         fake_thread(&h.tree, 50, 55, "4-7", 2);
@@ -140,7 +147,7 @@ static void assert_nothing_holds_it(const Host *h) {
 
         assert_false(b.cpuset);
         assert_ids(b.cpus, "0-7");
-        assert_ids(b.mems, "0,2");
+        assert_ids(b.mems, "0"); /* of 0 and 2, what its thread may use: 0-1 */
         assert_int_equal(b.n_threads, 1);
         assert_true(b.alone);
 }
@@ -156,6 +163,34 @@ static void test_without_cpuset(void **state) {
         closep(&h.cgroup_fd); /* and without a unit at all */
         h.cgroup_fd = -EBADF;
         assert_nothing_holds_it(&h);
+}
+
+/* A directory of v1: it counts when all are in it. */
+static void test_own_cpuset(void **state) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        fake_write(&h.tree, "own/cpuset.effective_cpus", "4-6\n");
+        fake_write(&h.tree, "own/cpuset.effective_mems", "2\n");
+        fake_write(&h.tree, "proc/50/cgroup", "9:name=systemd:/a\n3:cpu,cpuset:/tidbnumad/a\n");
+        fd = h.own_cpuset_fd = openat(h.tree.fd, "own", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        h.cpuset_path = "/tidbnumad/a";
+        b = load_good(&h);
+        assert_true(b.cpuset);
+        assert_ids(b.cpus, "4-6");
+        assert_ids(b.mems, "2");
+        fake_process(&h.tree, 60, 50, "/srv/a", CGROUP, "4-7");
+        fake_write(&h.tree, "proc/60/cgroup", "3:cpu,cpuset:/tidbnumad/ab\n");
+        assert_int_equal(proc_open(&h.tree.sysroot, 60, &h.members[1]), 0);
+        h.n_members = 2;
+        b = load_good(&h);
+        assert_false(b.cpuset);
+        assert_ids(b.cpus, "0-7");
+        fake_remove(&h.tree, "proc/60"); /* one that has ended does not count */
+        assert_true(load_good(&h).cpuset);
 }
 
 static void test_unreadable_cpuset(void **state) {
@@ -248,6 +283,7 @@ int main(void) {
                 cmocka_unit_test(test_several_members),
                 cmocka_unit_test(test_gone),
                 cmocka_unit_test(test_without_cpuset),
+                cmocka_unit_test(test_own_cpuset),
                 cmocka_unit_test(test_unreadable_cpuset),
                 cmocka_unit_test(test_neighbours),
                 cmocka_unit_test(test_wrappers),

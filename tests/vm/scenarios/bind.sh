@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: every instance of the demo host gets its nodes: all threads, all anonymous memory, and nobody else is touched
-# machines: epyc8
+# machines: epyc8 epyc8-cgroup1
 # timeout: 420
 # The demo is this scenario, with its table shown.
 
