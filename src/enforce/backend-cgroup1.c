@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -40,8 +39,10 @@ static int fill_from(int above_fd, int group_fd, const char *name) {
 }
 
 static int open_group(int above_fd, const char *name, bool create, int *ret_fd) {
-        if (create && mkdirat(above_fd, name, 0755) < 0 && errno != EEXIST)
-                return -errno;
+        int r = create ? cgroup1_mkdir(above_fd, name) : 0;
+
+        if (r < 0 && r != -EEXIST)
+                return r;
         *ret_fd = openat(above_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         return *ret_fd < 0 ? -errno : 0;
 }
@@ -288,7 +289,7 @@ static void tidy(Backend *backend) {
         if (open_own(backend, false) < 0)
                 return;
         sweep(backend->own_fd);
-        if (unlinkat(backend->root_fd, OWN_NAME, AT_REMOVEDIR) == 0)
+        if (cgroup1_rmdir(backend->root_fd, OWN_NAME) == 0)
                 close_own(backend);
 }
 

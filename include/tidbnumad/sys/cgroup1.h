@@ -15,6 +15,11 @@ int cgroup1_mount_parse(const char *mountinfo, const char *controller, char **re
 /* Opens that folder, below the sysroot. -ENOENT: none. */
 int cgroup1_open(const Sysroot *sysroot, const char *controller, int *ret_fd);
 
+/* Makes and removes a group directly below the root of a hierarchy, which the kernel lets nobody
+ * write to without CAP_DAC_OVERRIDE. -EEXIST; -EBUSY: in use; -ENOENT. */
+int cgroup1_mkdir(int root_fd, const char *name);
+int cgroup1_rmdir(int root_fd, const char *name);
+
 /* The process's path in it, out of /proc/PID/cgroup. -ENXIO: no such hierarchy. The caller owns the
  * string. */
 int cgroup1_path_parse(const char *text, const char *controller, char **ret);

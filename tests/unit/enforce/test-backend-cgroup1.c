@@ -189,7 +189,6 @@ static void test_gone(void **state) {
 /* The number went to another while the write was on its way: that one goes where its parent is. */
 static void test_stranger_is_put_back(void **state) {
         _cleanup_free_ char *path = NULL;
-        _cleanup_close_ int fd = -EBADF;
         _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
         _cleanup_host_ Host h;
 
