@@ -186,7 +186,7 @@ static Step plan(Instance *i) {
                 .cannot = cannot,
                 .memory_known = i->memory_known,
                 .outside_bytes = i->outside_bytes,
-                .we_narrowed = i->we_narrowed,
+                .we_narrowed = i->we_narrowed || units_did_narrow(m, i->unit),
                 .cpu_writes = i->progress.cpu_writes,
                 .mem_writes = i->progress.mem_writes,
                 .passes = i->progress.passes,

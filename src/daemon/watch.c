@@ -200,6 +200,7 @@ static int scan_interval(sd_event_source *source, uint64_t usec, void *userdata)
 
         (void)usec;
         (void)watch_scan(m);
+        units_scan(m);
         manager_schedule(m);
         (void)sd_event_source_set_time_relative(source, m->connector_fd >= 0
                                                                 ? MANAGER_SCAN_INTERVAL_USEC

@@ -9,6 +9,7 @@
 #include "tidbnumad/daemon/args.h"
 #include "tidbnumad/daemon/instance.h"
 #include "tidbnumad/daemon/journal.h"
+#include "tidbnumad/daemon/units.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
@@ -53,6 +54,8 @@ struct Manager {
 
         Instance **instances; /* ascending by name; owned */
         size_t n_instances, instances_allocated;
+
+        Units units; /* that are prepared before they start */
 
         EventCounters connector_events, scan_events;
         bool ready;
