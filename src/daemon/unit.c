@@ -3,23 +3,13 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/move.h"
-#include "tidbnumad/daemon/units.h"
-#include "tidbnumad/plan/placement.h"
+#include "tidbnumad/daemon/unit-wish.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/users.h"
 
 /* A start script may wait for a disk before it becomes the server. */
 #define MISUSED_USEC (2 * MANAGER_SCAN_INTERVAL_USEC)
-
-/* What is to stand, by policy, topology and room. */
-typedef struct Wish {
-        const Policy *policy; /* NULL: nothing is to be set */
-        CpuSet cpus;
-        NodeSet mems; /* empty: not ours to set */
-        const char *reason;
-} Wish;
 
 int unit_new(Manager *manager, const char *name, Unit **ret) {
         Unit *u = calloc(1, sizeof(*u));
@@ -61,48 +51,9 @@ int unit_watch(Unit *u) {
                                       &u->job_match);
 }
 
-/* --- what is wished --- */
-
-/* No room, no strictness: a process on a full node is killed while others stand empty. */
-static bool has_room(const Unit *u, const Placement *p) {
-        const Manager *m = u->manager;
-        bool narrow = u->mems.ours && id_set_equal(&u->mems.value, &p->nodes);
-        _cleanup_free_ NodeRoom *rooms = NULL;
-        size_t n_rooms;
-
-        return move_rooms_on(m, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
-               fit_check(rooms, n_rooms, known_unit_room_bytes(&m->topology, &p->nodes, narrow),
-                         NULL);
-}
-
-static Wish make_wish(const Unit *u) {
-        const Manager *m = u->manager;
-        Wish w = { 0 };
-        Placement p;
-
-        w.policy = known_unit_policy(&m->policies, u->name, u->uid_known, u->uid, &w.reason);
-        if (!w.policy)
-                return w;
-        p = placement_build(&m->topology, w.policy, u->name);
-        w.reason = p.reason;
-        if (id_set_is_empty(&p.nodes))
-                return w;
-        w.cpus = p.cpus;
-        if (p.memory != MEMORY_BIND)
-                return w;
-        if (has_room(u, &p)) {
-                w.mems = topology_memory_nodes(&m->topology);
-                id_set_keep_only(&w.mems, &p.nodes);
-        } else {
-                w.reason = "its nodes have too little room for a strict binding before it starts: "
-                           "its CPUs only, until it runs and is seen to fit";
-        }
-        return w;
-}
-
 /* --- writing --- */
 
-static void say(const Unit *u, int priority, const Wish *w, const char *message_id,
+static void say(const Unit *u, int priority, const UnitWish *w, const char *message_id,
                 const char *what, const char *more) {
         const JournalFields fields = {
                 .message_id = message_id,
@@ -114,7 +65,7 @@ static void say(const Unit *u, int priority, const Wish *w, const char *message_
                     *more ? "; " : "", more);
 }
 
-static void say_prepared(const Unit *u, const Wish *w) {
+static void say_prepared(const Unit *u, const UnitWish *w) {
         char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX];
         _cleanup_free_ char *what = NULL;
 
@@ -129,7 +80,7 @@ static void say_prepared(const Unit *u, const Wish *w) {
 }
 
 /* All stands as wished. */
-static void settle(Unit *u, const Wish *w) {
+static void settle(Unit *u, const UnitWish *w) {
         u->state = u->released ? "released" : id_set_is_empty(&w->cpus) ? "unprepared" : "prepared";
         u->reason = w->reason;
         u->failures = 0;
@@ -170,7 +121,7 @@ static void write_next(Unit *u) {
 }
 
 static void finish_write(Unit *u) {
-        const Wish w = make_wish(u);
+        const UnitWish w = unit_wish_make(u);
 
         u->cpus = u->next_cpus;
         u->mems = u->next_mems;
@@ -218,13 +169,13 @@ static bool plan_property(const Unit *u, const char *name, const IdSet *want,
         return write;
 }
 
-static void plan_write(Unit *u, const Wish *w) {
+static void plan_write(Unit *u, const UnitWish *w) {
         u->writes_cpus = plan_property(u, "AllowedCPUs", &w->cpus, &u->cpus, &u->next_cpus);
         u->writes_mems = plan_property(u, "AllowedMemoryNodes", &w->mems, &u->mems, &u->next_mems);
 }
 
 void unit_decide(Unit *u) {
-        Wish w = { .reason = u->reason };
+        UnitWish w = { .reason = u->reason };
 
         if (!u->known || u->call || !manager_enforces(u->manager))
                 return;
@@ -234,7 +185,7 @@ void unit_decide(Unit *u) {
                 return;
         }
         if (!u->released)
-                w = make_wish(u);
+                w = unit_wish_make(u);
         plan_write(u, &w);
         if (!u->idle)
                 return; /* what stands as wished counts as ours from now on; nothing is written */
@@ -258,10 +209,11 @@ bool unit_is_misused(const Unit *u, uint64_t now_usec) {
         return true;
 }
 
-/* systemd (252) leaves the kernel's sets as they are when a property of a unit that runs is cleared
- * (systemd issue 43846): the full sets first, and only then what stood before. */
+/* The full sets first, and only then what stood before: the kernel refuses to empty the sets of a
+ * cgroup that has processes (-ENOSPC, validate_change() in kernel/cgroup/cpuset.c), so that
+ * clearing the properties alone would leave them narrow (systemd issue 43846). */
 void unit_release(Unit *u) {
-        const Wish nothing = { .reason = "nothing that its policy names ran in it" };
+        const UnitWish nothing = { .reason = "nothing that its policy names ran in it" };
         const CpuSet cpus = topology_cpus(&u->manager->topology);
         const NodeSet mems = topology_memory_nodes(&u->manager->topology);
 

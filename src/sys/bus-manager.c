@@ -76,20 +76,24 @@ static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
 
 static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
         const sd_bus_error *error = sd_bus_message_get_error(message);
+        BusManager *m = userdata;
 
         (void)unused;
+        m->subscription = sd_bus_slot_unref(m->subscription);
         /* "Already subscribed" is what a systemd says that has only been executed anew. */
         if (error && strcmp(error->name, SYSTEMD ".AlreadySubscribed") != 0)
-                tell(userdata, BUS_EVENT_LOST, NULL, NULL);
+                tell(m, BUS_EVENT_LOST, NULL, NULL);
         else
-                tell(userdata, BUS_EVENT_SUBSCRIBED, NULL, NULL);
+                tell(m, BUS_EVENT_SUBSCRIBED, NULL, NULL);
         return 0;
 }
 
 /* systemd sends its signals to nobody before somebody subscribes. */
 static int subscribe(BusManager *m) {
-        return sd_bus_call_method_async(m->bus, NULL, SYSTEMD, MANAGER_PATH, MANAGER, "Subscribe",
-                                        on_subscribed, m, NULL);
+        if (m->subscription)
+                return 0; /* it waits in the bus for a systemd that is not back yet */
+        return sd_bus_call_method_async(m->bus, &m->subscription, SYSTEMD, MANAGER_PATH, MANAGER,
+                                        "Subscribe", on_subscribed, m, NULL);
 }
 
 /* systemd was executed anew, or has come back to a bus that was restarted. */
@@ -153,6 +157,7 @@ int bus_manager_open(BusManager *manager, sd_event *event, BusManagerHandler han
 }
 
 void bus_manager_close(BusManager *manager) {
+        manager->subscription = sd_bus_slot_unref(manager->subscription);
         /* Not flushed: that would wait for a bus that may be gone. */
         manager->bus = sd_bus_close_unref(manager->bus);
 }

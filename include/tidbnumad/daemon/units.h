@@ -23,6 +23,9 @@ typedef struct Units {
         char *own_unit; /* the daemon's; NULL: none; owned */
 } Units;
 
+/* Through systemd, on this machine, in earnest? */
+bool units_enforce(const Manager *manager);
+
 /* Begins, and waits for some seconds until what is known is prepared: a unit that is ordered after
  * the daemon's starts bound. Does nothing where nothing is enforced through systemd. */
 int units_start(Manager *manager);

@@ -28,6 +28,7 @@ typedef struct BusManager {
         sd_bus *bus; /* NULL: closed; owned, and with it all slots that nobody else holds */
         BusManagerHandler handler;
         void *userdata;
+        sd_bus_slot *subscription; /* in flight */
 } BusManager;
 
 /* Connects and subscribes. The handler hears how that went. -ENOENT, -ECONNREFUSED: no bus. */
