@@ -88,7 +88,7 @@ policies:
     place: {nodes: 1}
     memory: preferred
 EOT
-cursor=$(journal_cursor)
+cursor=$(journal_cursor) begin=$cursor
 install_package
 wait_until 30 'the daemon is up' metric_is 1 tidbnumad_ready
 
@@ -173,6 +173,7 @@ ok 'memory nodes follow when there is room'
 
 wait_until 150 'a unit that runs something else has its values back' has known-other.service '' ''
 is "$(kview threads known-other.service --unique)" "cpus=$all mems=$all_mems" 'a unit that runs something else gets all back'
+cursor=$begin
 check 'and it is told' said 'known-other.service was prepared, but'
 
 # --- the daemon itself ----------------------------------------------------------------------------------------------
