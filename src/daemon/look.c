@@ -190,7 +190,7 @@ static Step plan(Instance *i, uint64_t now_usec) {
                 .repairs = bind_repairs(i, now_usec),
                 .memory_known = i->memory_known,
                 .outside_bytes = i->outside_bytes,
-                .we_narrowed = i->we_narrowed,
+                .we_narrowed = i->we_narrowed || units_did_narrow(m, i->unit),
                 .cpu_writes = i->progress.cpu_writes,
                 .mem_writes = i->progress.mem_writes,
                 .passes = i->progress.passes,

@@ -101,6 +101,7 @@ Manager *manager_free(Manager *m) {
         free(m->instances);
         strangers_done(&m->strangers);
         pid_list_done(&m->scan);
+        units_done(m);
         sd_event_source_unref(m->connector_source);
         sd_event_source_unref(m->work_timer);
         sd_event_source_unref(m->scan_timer);
@@ -195,6 +196,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         r = load_policies(m);
         if (r >= 0 && m->policy_load_success)
                 r = watch_rematch(m);
+        units_reload(m);
         if (r < 0)
                 journal_log(&m->journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         manager_schedule(m);
@@ -262,6 +264,9 @@ int manager_start(Manager *m) {
                 return r;
         look_at_due(m, clock_monotonic_usec());
         manager_schedule(m);
+        r = units_start(m);
+        if (r < 0)
+                return r;
         m->ready = true;
         return publish_now(m);
 }

@@ -53,8 +53,10 @@ static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
         int r = 0;
 
         (void)usec;
-        if (m->scan_next >= m->scan.n_pids)
+        if (m->scan_next >= m->scan.n_pids) {
                 r = begin_round(m);
+                units_scan(m);
+        }
         if (r >= 0)
                 r = scan_slice(m, m->connector_fd >= 0 ? SLICE_PROCESSES : m->scan.n_pids);
         if (r < 0)

@@ -10,6 +10,7 @@
 #include "tidbnumad/daemon/instance.h"
 #include "tidbnumad/daemon/journal.h"
 #include "tidbnumad/daemon/strangers.h"
+#include "tidbnumad/daemon/units.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
@@ -64,6 +65,8 @@ struct Manager {
         PidList scan; /* the round of the slow scan that is under way */
         size_t scan_next;
         uint64_t rescan_usec; /* when the last loss was answered */
+
+        Units units; /* that are prepared before they start */
 
         EventCounters connector_events, scan_events;
         bool ready;
