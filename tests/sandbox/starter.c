@@ -43,19 +43,18 @@ static long long now_nsec(void) {
 /* A listener of its own, so that it cannot share a mistake with the daemon's. */
 static int listen_to_kernel(void) {
         const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
-        struct {
-                struct nlmsghdr header;
-                struct cn_msg message;
-                enum proc_cn_mcast_op operation;
-        } __attribute__((packed)) request = {
-                .header = { .nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE },
-                .message = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(request.operation) },
-                .operation = PROC_CN_MCAST_LISTEN,
-        };
+        const enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
+        const struct cn_msg message = { .id = { CN_IDX_PROC, CN_VAL_PROC },
+                                        .len = sizeof(operation) };
+        char request[NLMSG_HDRLEN + sizeof(message) + sizeof(operation)];
+        const struct nlmsghdr header = { .nlmsg_len = sizeof(request), .nlmsg_type = NLMSG_DONE };
         int fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR), size = 4 << 20;
 
+        memcpy(request, &header, sizeof(header));
+        memcpy(request + NLMSG_HDRLEN, &message, sizeof(message));
+        memcpy(request + NLMSG_HDRLEN + sizeof(message), &operation, sizeof(operation));
         if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-            send(fd, &request, sizeof(request), 0) < 0)
+            send(fd, request, sizeof(request), 0) < 0)
                 err(1, "no process connector here");
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
         return fd;
