@@ -66,7 +66,6 @@ static int join(Manager *m, Instance *instance, Process *process, ProcHandle *ha
         if (r < 0)
                 return r;
         instance_restart(instance, clock_monotonic_usec());
-        describe_again(instance, clock_monotonic_usec());
         r = watch_exit(m, instance, pid);
         if (r < 0)
                 instance_remove_process(instance, (size_t)instance_find(instance, pid));
@@ -100,6 +99,7 @@ static int add_process(Manager *m, const Policy *policy, Process *process, ProcH
         if (r < 0)
                 return r;
         instance = roster_find_pid(m, pid, &index);
+        describe_again(instance, clock_monotonic_usec());
         journal_log(&m->journal, LOG_DEBUG, NULL, "process %d (%s) belongs to %s of policy '%s'",
                     pid, instance->processes[index].exe, instance->name, policy->name);
         return 0;

@@ -58,6 +58,7 @@ static void events_were_lost(Manager *m, int error) {
         int pending = SD_EVENT_OFF;
 
         m->connector_events.lost++;
+        manager_publish_soon(m);
         (void)sd_event_source_get_enabled(m->rescan_timer, &pending);
         if (pending != SD_EVENT_OFF)
                 return;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tidbnumad/observe/binding-load.h"
+#include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 
@@ -21,20 +22,39 @@ typedef struct Load {
         Binding binding;
 } Load;
 
+/* A look at a server of thousands of threads is mostly this: of a live one a system call a thread
+ * instead of two files, some 0.5 us instead of 30. What its own files tell of all its threads alike
+ * is read of the first one. */
+static int read_cpus(const Load *load, pid_t tid, CpuSet *ret, NodeSet *mems) {
+        ProcStatus status;
+        int r;
+
+        if (load->member->pidfd >= 0 && (tid != load->member->pid || load->binding.cpuset))
+                return affinity_read_thread(tid, ret);
+        r = proc_status_read(load->member, tid, &status);
+        if (r < 0)
+                return r;
+        id_set_keep_only(mems, &status.mems_allowed);
+        *ret = status.cpus_allowed;
+        return 0;
+}
+
 static int load_thread(pid_t tid, void *userdata) {
         Load *load = userdata;
-        ProcStatus status;
+        NodeSet mems = load->binding.mems;
+        CpuSet cpus;
         ProcStat stat;
 
-        if (proc_status_read(load->member, tid, &status) < 0 ||
-            proc_stat_read(load->member, tid, &stat) < 0)
+        if (read_cpus(load, tid, &cpus, &mems) < 0)
                 return 0; /* ended since the folder was read */
-        load->binding.n_threads++;
-        load->binding.n_threads_off_cpus += !id_set_equal(&status.cpus_allowed, load->cpus);
-        load->binding.n_threads_outside += !id_set_is_subset(&status.cpus_allowed, load->cpus);
         if (!load->binding.cpuset)
-                id_set_keep_only(&load->binding.mems, &status.mems_allowed);
-        id_set_add(&load->last_cpus, stat.last_cpu);
+                load->binding.mems = mems;
+        load->binding.n_threads++;
+        load->binding.n_threads_off_cpus += !id_set_equal(&cpus, load->cpus);
+        load->binding.n_threads_outside += !id_set_is_subset(&cpus, load->cpus);
+        /* Where it has no place to be, where it is counts. */
+        if (id_set_is_empty(load->cpus) && proc_stat_read(load->member, tid, &stat) == 0)
+                id_set_add(&load->last_cpus, stat.last_cpu);
         return 0;
 }
 

@@ -7,7 +7,7 @@
 
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "the kernel's masks are made of longs");
 
-static int get_mask(pid_t tid, CpuSet *ret) {
+int affinity_read_thread(pid_t tid, CpuSet *ret) {
         CpuSet mask = { 0 };
 
         if (syscall(SYS_sched_getaffinity, tid, sizeof(mask), &mask) < 0)
@@ -56,10 +56,10 @@ static void put_right(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
         CpuSet mask, was;
         pid_t maker;
 
-        if (get_mask(tid, &mask) < 0 || !id_set_equal(&mask, cpus))
+        if (affinity_read_thread(tid, &mask) < 0 || !id_set_equal(&mask, cpus))
                 return;
         maker = maker_of(sysroot, tid);
-        if (maker <= 0 || get_mask(maker, &was) < 0)
+        if (maker <= 0 || affinity_read_thread(maker, &was) < 0)
                 memset(&was, 0xff, sizeof(was)); /* the kernel cuts it down to what is allowed */
         if (id_set_equal(&was, cpus))
                 return;
@@ -72,7 +72,7 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
         CpuSet before, after;
         int r;
 
-        r = get_mask(tid, &before);
+        r = affinity_read_thread(tid, &before);
         if (r < 0)
                 return r;
         if (exactly ? id_set_equal(&before, cpus) : id_set_is_subset(&before, cpus))
@@ -86,6 +86,6 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
                 put_right(sysroot, tid, cpus, n_strangers);
                 return -ESRCH;
         }
-        r = get_mask(tid, &after);
+        r = affinity_read_thread(tid, &after);
         return r < 0 ? r : !id_set_equal(&before, &after);
 }

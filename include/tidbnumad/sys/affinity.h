@@ -7,6 +7,10 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/sys/proc.h"
 
+/* The CPUs of a thread, those of them that are online. By number, so of somebody else's at worst:
+ * for looking only. -ESRCH. */
+int affinity_read_thread(pid_t tid, CpuSet *ret);
+
 /* Makes `cpus` the CPUs of one thread of the process: `exactly`, or only where it may run outside
  * of them.
  *

@@ -49,15 +49,20 @@ static void host_done(Host *h) {
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
-static int load(const Host *h, Binding *ret) {
+static int load_for(const Host *h, const CpuSet *cpus, Binding *ret) {
         const BindingGroups groups = { .group_fd = h->cgroup_fd,
                                        .cpuset_fd = h->own_cpuset_fd > 0 ? h->own_cpuset_fd
                                                                          : h->cgroup_fd,
                                        .cpuset_path = h->cpuset_path };
-        CpuSet cpus = ids("4-7");
 
-        return binding_load(&h->topology, &h->tree.sysroot, h->members, h->n_members, &groups,
-                            &cpus, ret);
+        return binding_load(&h->topology, &h->tree.sysroot, h->members, h->n_members, &groups, cpus,
+                            ret);
+}
+
+static int load(const Host *h, Binding *ret) {
+        const CpuSet cpus = ids("4-7");
+
+        return load_for(h, &cpus, ret);
 }
 
 static Binding load_good(const Host *h) {
@@ -79,7 +84,6 @@ static void test_bound(void **state) {
         assert_ids(b.mems, "2");
         assert_int_equal(b.n_threads, 1);
         assert_int_equal(b.n_threads_off_cpus, 0);
-        assert_ids(b.last_nodes, "0"); /* where it ran before it was bound */
         assert_true(b.alone);
         assert_int_equal(b.intruder, 0);
 }
@@ -98,16 +102,33 @@ static void test_threads(void **state) {
         assert_int_equal(b.n_threads, 4);
         assert_int_equal(b.n_threads_off_cpus, 2);
         assert_int_equal(b.n_threads_outside, 1);
-        assert_ids(b.last_nodes, "2");
-        fake_thread(&h.tree, 50, 54, "4-7", 99); /* a CPU that went offline since */
-        fake_thread(&h.tree, 50, 55, "4-7", 2);
-        assert_ids(load_good(&h).last_nodes, "0,2");
+        assert_ids(b.last_nodes, ""); /* of one with a place nobody asks */
         /* Ended while its folder was read. */
-        fake_remove(&h.tree, "proc/50/task/51/stat");
         fake_remove(&h.tree, "proc/50/task/52/status");
         b = load_good(&h);
-        assert_int_equal(b.n_threads, 4);
+        assert_int_equal(b.n_threads, 3);
         assert_int_equal(b.n_threads_off_cpus, 1);
+}
+
+static void test_where_it_ran(void **state) {
+        const CpuSet none = { 0 };
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        assert_int_equal(load_for(&h, &none, &b), 0);
+        assert_ids(b.last_nodes, "0");
+        fake_thread(&h.tree, 50, 50, "4-7", 5);
+        fake_thread(&h.tree, 50, 51, "4-7", 99); /* a CPU that went offline since */
+        assert_int_equal(load_for(&h, &none, &b), 0);
+        assert_ids(b.last_nodes, "2");
+        fake_thread(&h.tree, 50, 52, "4-7", 2);
+        assert_int_equal(load_for(&h, &none, &b), 0);
+        assert_ids(b.last_nodes, "0,2");
+        fake_remove(&h.tree, "proc/50/task/52/stat"); /* ended in the middle */
+        assert_int_equal(load_for(&h, &none, &b), 0);
+        assert_ids(b.last_nodes, "2");
 }
 
 static void test_several_members(void **state) {
@@ -280,6 +301,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bound),
                 cmocka_unit_test(test_threads),
+                cmocka_unit_test(test_where_it_ran),
                 cmocka_unit_test(test_several_members),
                 cmocka_unit_test(test_gone),
                 cmocka_unit_test(test_without_cpuset),
