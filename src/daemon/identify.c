@@ -66,6 +66,7 @@ static int join(Manager *m, Instance *instance, Process *process, ProcHandle *ha
         if (r < 0)
                 return r;
         instance_restart(instance, clock_monotonic_usec());
+        m->follow_stale = true;
         r = watch_exit(m, instance, pid);
         if (r < 0)
                 instance_remove_process(instance, (size_t)instance_find(instance, pid));

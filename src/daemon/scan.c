@@ -1,6 +1,7 @@
 /* The net below the events. With the connector a round of it is spread over its whole interval, so
  * that no single moment is dear; without, it is how new processes are found at all. */
 #include "tidbnumad/daemon/scan.h"
+#include "tidbnumad/daemon/follow.h"
 #include "tidbnumad/daemon/identify.h"
 #include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/roster.h"
@@ -62,6 +63,7 @@ static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
         if (r < 0)
                 m->scan_next = m->scan.n_pids; /* the next round begins anew */
         look_at_fresh(m, clock_monotonic_usec());
+        follow_members(m);
         manager_schedule(m);
         (void)sd_event_source_set_time_relative(
                 source, m->connector_fd >= 0 ? pause_usec(m) : MANAGER_POLL_INTERVAL_USEC);
@@ -74,6 +76,8 @@ int scan_start(Manager *m) {
 
         if (r < 0)
                 return r;
+        m->follow_stale = true; /* also where there is nobody: then of nobody */
+        follow_members(m);
         return sd_event_add_time_relative(
                 m->event, &m->scan_timer, CLOCK_MONOTONIC,
                 m->connector_fd >= 0 ? pause_usec(m) : MANAGER_POLL_INTERVAL_USEC, 0, on_scan, m);

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "tidbnumad/daemon/follow.h"
 #include "tidbnumad/daemon/identify.h"
 #include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/roster.h"
@@ -49,6 +50,7 @@ static int on_rescan(sd_event_source *source, uint64_t usec, void *userdata) {
         m->rescan_usec = clock_monotonic_usec();
         (void)scan_all(m);
         look_at_fresh(m, clock_monotonic_usec());
+        follow_members(m);
         manager_schedule(m);
         return 0;
 }
@@ -82,6 +84,7 @@ static int on_connector(sd_event_source *source, int fd, uint32_t revents, void 
         if (r < 0)
                 events_were_lost(m, r);
         look_at_fresh(m, clock_monotonic_usec());
+        follow_members(m);
         manager_schedule(m);
         return 0;
 }

@@ -44,32 +44,72 @@ enum {
 /* A rule stands for itself: what it does not judge goes on to the next. */
 #define REQUIRE(offset, value)                                                                     \
         LOAD(offset), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AS_LOADED(value), 1, 0), DROP
+#define REQUIRE_SAME(one, other)                                                                   \
+        LOAD(one), BPF_STMT(BPF_MISC | BPF_TAX, 0), LOAD(other),                                   \
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 1, 0), DROP
 #define PASS_KIND(what) SKIP_UNLESS(what, 1), PASS
 #define PASS_KIND_IF_SAME(what, pid, tgid)                                                         \
-        SKIP_UNLESS(what, 6), LOAD(EVENT_AT(event_data.pid)), BPF_STMT(BPF_MISC | BPF_TAX, 0),     \
-                LOAD(EVENT_AT(event_data.tgid)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1),     \
-                PASS, DROP
+        SKIP_UNLESS(what, 6), REQUIRE_SAME(EVENT_AT(event_data.pid), EVENT_AT(event_data.tgid)),   \
+                PASS
 
-/* The same choice as translate(), which stands alone where this cannot be attached. */
-static const struct sock_filter FILTER[] = {
+/* The same choice as translate(), which stands alone where this cannot be attached. What comes to
+ * its end is the fork of a process, with the parent loaded. */
+static const struct sock_filter KINDS[] = {
         REQUIRE(MESSAGE_AT(id.idx), CN_IDX_PROC),
         REQUIRE(MESSAGE_AT(id.val), CN_VAL_PROC),
         LOAD(EVENT_AT(what)),
-        PASS_KIND_IF_SAME(PROC_EVENT_FORK, fork.child_pid, fork.child_tgid),
         PASS_KIND_IF_SAME(PROC_EVENT_COMM, comm.process_pid, comm.process_tgid),
         /* Of a thread alone it changes nothing that /proc shows of the process. */
         PASS_KIND_IF_SAME(PROC_EVENT_UID, id.process_pid, id.process_tgid),
         PASS_KIND(PROC_EVENT_EXEC),
         PASS_KIND(PROC_EVENT_NONE),
-        DROP,
+        REQUIRE(EVENT_AT(what), PROC_EVENT_FORK),
+        REQUIRE_SAME(EVENT_AT(event_data.fork.child_pid), EVENT_AT(event_data.fork.child_tgid)),
+        LOAD(EVENT_AT(event_data.fork.parent_tgid)),
 };
 
-int proc_connector_filter_attach(int fd) {
-        const struct sock_fprog program = { .len = ELEMENTSOF(FILTER),
-                                            .filter = (struct sock_filter *)FILTER };
+enum { FILTER_MAX = ELEMENTSOF(KINDS) + 2 * PROC_CONNECTOR_PARENTS_MAX + 1 };
+_Static_assert(FILTER_MAX <= BPF_MAXINSNS, "the kernel takes no longer program");
+
+static size_t build_filter(struct sock_filter *filter, const pid_t *parents, size_t n_parents) {
+        const struct sock_filter pass = PASS, drop = DROP;
+        size_t n = ELEMENTSOF(KINDS);
+
+        memcpy(filter, KINDS, sizeof(KINDS));
+        for (size_t i = 0; parents && i < n_parents; i++) {
+                const struct sock_filter parent = SKIP_UNLESS(parents[i], 1);
+
+                filter[n++] = parent;
+                filter[n++] = pass;
+        }
+        filter[n++] = parents ? drop : pass;
+        return n;
+}
+
+static int attach(int fd, const pid_t *parents, size_t n_parents) {
+        struct sock_filter filter[FILTER_MAX];
+        const struct sock_fprog program = {
+                .len = (unsigned short)build_filter(filter, parents, n_parents),
+                .filter = filter,
+        };
 
         return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno
                                                                                            : 0;
+}
+
+int proc_connector_filter(int fd, const pid_t *parents, size_t n_parents) {
+        const int unused = 0;
+        int r;
+
+        if (n_parents > PROC_CONNECTOR_PARENTS_MAX)
+                parents = NULL;
+        r = attach(fd, parents, n_parents);
+        if (r < 0 && parents)
+                r = attach(fd, NULL, 0);
+        /* The former one knows other parents: better none. */
+        if (r < 0)
+                (void)setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused));
+        return r;
 }
 
 static bool translate(const struct proc_event *event, ProcEvent *ret) {
@@ -301,7 +341,7 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
         if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
                 (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
         /* Before the socket hears anything. Without it only more wakeups. */
-        (void)proc_connector_filter_attach(fd);
+        (void)proc_connector_filter(fd, NULL, 0);
         if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
                 return -errno;
         r = subscribe(fd, sequence);

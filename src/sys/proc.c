@@ -218,3 +218,36 @@ int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *u
 
         return fd < 0 ? task_error(-errno) : proc_foreach_number(fd, callback, userdata);
 }
+
+typedef struct ChildWalk {
+        const ProcHandle *handle;
+        ProcCallback callback;
+        void *userdata;
+} ChildWalk;
+
+static int foreach_child_of(pid_t tid, void *userdata) {
+        const ChildWalk *walk = userdata;
+        _cleanup_free_ char *text = NULL;
+        char path[64], *save = NULL;
+
+        (void)snprintf(path, sizeof(path), "task/%d/children", tid);
+        if (read_file_alloc_at(walk->handle->dir_fd, path, &text, NULL) < 0)
+                return 0; /* ended meanwhile, or a kernel without it */
+        for (char *word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save)) {
+                uint64_t pid;
+                int r;
+
+                if (parse_u64(word, &pid) < 0 || pid > INT_MAX)
+                        continue;
+                r = walk->callback((pid_t)pid, walk->userdata);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *userdata) {
+        ChildWalk walk = { .handle = handle, .callback = callback, .userdata = userdata };
+
+        return proc_foreach_thread(handle, foreach_child_of, &walk);
+}

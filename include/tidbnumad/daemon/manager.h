@@ -56,7 +56,9 @@ struct Manager {
         sd_event *event;
         sd_event_source *connector_source, *work_timer, *scan_timer, *rescan_timer, *sample_timer,
                 *publish_timer, *describe_timer;
-        int connector_fd; /* -EBADF: polling */
+        int connector_fd;  /* -EBADF: polling */
+        bool follow_stale; /* processes have come whose forks the kernel does not tell yet */
+        bool follows_all;
         Backend backend;
 
         Instance **instances; /* ascending by name; owned */

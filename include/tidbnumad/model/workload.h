@@ -34,6 +34,7 @@ typedef struct Process {
         char *unit;   /* of the system manager; NULL when there is none; owned */
         Foreign foreign;
         bool cpus_given; /* each of its threads got the CPUs of its placement once */
+        bool followed;   /* its forks are told by the kernel */
 } Process;
 
 /* Are both the very same process, of the same owner, executable and unit? */

@@ -52,6 +52,12 @@ int proc_connector_receive_buffer(int fd, size_t *ret_bytes);
  * events. */
 int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler, void *userdata);
 
-/* What proc_connector_open() attaches to its socket, so that the kernel passes the events of
- * processes only. For tests: it works on any datagram socket. */
-int proc_connector_filter_attach(int fd);
+/* More are too long a program for net.core.optmem_max of older kernels, 20 KiB for the old and the
+ * new one together. */
+#define PROC_CONNECTOR_PARENTS_MAX 128u
+
+/* From now on the kernel passes the forks of these processes only, which for a quiet host with a
+ * busy shell halves what wakes us. NULL, as after proc_connector_open(), or more than the maximum:
+ * of all processes. What a process forked just before is not told; its `children` in /proc are. Any
+ * datagram socket will do, for tests. */
+int proc_connector_filter(int fd, const pid_t *parents, size_t n_parents);

@@ -74,5 +74,8 @@ typedef int (*ProcCallback)(pid_t id, void *userdata);
 int proc_foreach_pid(const Sysroot *sysroot, ProcCallback callback, void *userdata);
 int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata);
 
+/* Every child of any of its threads (CONFIG_PROC_CHILDREN; without it none). */
+int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *userdata);
+
 /* The same for every entry of a folder whose name is a number. Takes over the descriptor. */
 int proc_foreach_number(int dir_fd, ProcCallback callback, void *userdata);
