@@ -163,3 +163,11 @@ size_t id_set_to_bytes(const IdSet *set, uint8_t *buffer) {
         }
         return length;
 }
+
+IdSet id_set_from_bytes(const uint8_t *bytes, size_t n) {
+        IdSet set = { 0 };
+
+        for (size_t i = 0; i < n && i < ID_SET_MAX / 8; i++)
+                set.words[i / 8] |= (uint64_t)bytes[i] << (i % 8 * 8);
+        return set;
+}

@@ -21,9 +21,22 @@ static const char *const migrate_modes[] = {
         [MIGRATE_NONE] = "none",
         NULL,
 };
+static const char *const container_modes[] = {
+        [CONTAINERS_EXCLUDED] = "false",
+        [CONTAINERS_INCLUDED] = "true",
+        NULL,
+};
 static const char *const enforcement_modes[] = {
         [ENFORCEMENT_ENFORCE] = "enforce",
         [ENFORCEMENT_OBSERVE] = "observe",
+        NULL,
+};
+
+static const char *const backends[] = {
+        [BACKEND_AUTO] = "auto",
+        [BACKEND_SYSTEMD] = "systemd",
+        [BACKEND_CGROUP1] = "cgroup1",
+        [BACKEND_AFFINITY] = "affinity",
         NULL,
 };
 
@@ -32,6 +45,7 @@ static const char *const enforcement_modes[] = {
 #define UNIT_ALLOWED                                                                               \
         "a service or scope such as tidb-4000.service, or a glob such as tidb-*.service"
 #define NODES_ALLOWED "node numbers such as 1, 2-3 or 0,4"
+#define CPUS_ALLOWED "all, or CPU numbers such as 8-15 or 8,10"
 #define RATE_ALLOWED "a size above zero with its unit, per second, such as 256MiB/s"
 #define SIZE_UNITS                                                                                 \
         "B/s, KiB/s, MiB/s, GiB/s, TiB/s (powers of 1024), kB/s, MB/s, GB/s, TB/s (of 1000)"
@@ -87,6 +101,14 @@ static const PolicyKey keys[] = {
           .allowed = "the name or the number of a user",
           .offset = offsetof(Policy, match.user),
           .help = "The owner of the process." },
+        { .path = "policies[].match.containers",
+          .type = POLICY_KEY_CHOICE,
+          .supported = true,
+          .default_text = "false",
+          .choices = container_modes,
+          .offset = offsetof(Policy, match.containers),
+          .help = "true: processes in another PID, mount or user namespace, such as containers, "
+                  "match as well." },
         { .path = "policies[].place",
           .type = POLICY_KEY_SECTION,
           .supported = true,
@@ -99,6 +121,14 @@ static const PolicyKey keys[] = {
           .offset = offsetof(Policy, nodes),
           .help = "Each instance gets all of these nodes. A policy without any nodes, here or in "
                   "instances, changes nothing: its processes are watched and reported." },
+        { .path = "policies[].cpus",
+          .type = POLICY_KEY_CPUS,
+          .supported = true,
+          .default_text = "all",
+          .allowed = CPUS_ALLOWED,
+          .offset = offsetof(Policy, cpus),
+          .help = "Which CPUs of the nodes are used. An instance whose nodes lack one of the "
+                  "numbers is left alone." },
         { .path = "policies[].memory",
           .type = POLICY_KEY_CHOICE,
           .supported = true,
@@ -137,11 +167,18 @@ static const PolicyKey keys[] = {
           .help = "Which of the processes of the policy the entry is for." },
         { .path = "policies[].instances[].match.unit",
           .type = POLICY_KEY_UNIT,
-          .need = POLICY_KEY_REQUIRED,
+          .need = POLICY_KEY_ONE_OF,
           .supported = true,
           .allowed = UNIT_ALLOWED,
           .offset = offsetof(PolicyInstance, match.unit),
           .help = "The systemd unit of the instance." },
+        { .path = "policies[].instances[].match.port",
+          .type = POLICY_KEY_PORT,
+          .need = POLICY_KEY_ONE_OF,
+          .supported = true,
+          .allowed = "a TCP port from 1 to 65535",
+          .offset = offsetof(PolicyInstance, match.port),
+          .help = "A TCP port on which the instance listens itself." },
         { .path = "policies[].instances[].nodes",
           .type = POLICY_KEY_NODES,
           .need = POLICY_KEY_REQUIRED,
@@ -177,6 +214,17 @@ static const PolicyKey keys[] = {
           .offset = offsetof(PolicySet, mode),
           .help = "enforce: the policies are carried out. observe: the daemon plans and reports, "
                   "and changes nothing." },
+        { .path = "enforcement.backend",
+          .type = POLICY_KEY_CHOICE,
+          .supported = true,
+          .default_text = "auto",
+          .choices = backends,
+          .offset = offsetof(PolicySet, backend),
+          .help = "By which means processes are bound. systemd: properties of their units. "
+                  "cgroup1: directories of cgroup v1's cpuset hierarchy. affinity: the CPUs of "
+                  "each "
+                  "thread, and no strictness for memory. auto: the first of them that the host "
+                  "has." },
 
         /* Walked into although all their keys are for later, so that a key is told by its name. */
         { .path = "host",
@@ -194,15 +242,12 @@ static const PolicyKey keys[] = {
         LATER("host.reserve.devices", NULL, "Which network cards decide that."),
         LATER("host.reserve.strict", NULL, "Whether kept nodes may be used in need."),
         LATER("policies[].match.args", NULL, "A glob over the command line."),
-        LATER("policies[].match.containers", "false", "Processes in containers."),
         LATER("policies[].place.count", NULL, "How many nodes each instance gets."),
         LATER("policies[].place.near", "none", "Nodes near the storage or the network card."),
         LATER("policies[].place.same_package", NULL, "Instances within one socket."),
         LATER("policies[].place.share", NULL, "Whether instances share nodes."),
         LATER("policies[].place.avoid", "[]", "Nodes that are not used."),
-        LATER("policies[].cpus", "all", "Which CPUs of the nodes are used."),
         LATER("policies[].on_full", "keep", "What happens when a bound node is full."),
-        LATER("policies[].instances[].match.port", NULL, "The TCP port of an instance."),
         /* One refusal at irq speaks for these: the loader does not walk into it. */
         LATER("irq", "[]", "Steering of interrupts."),
         LATER("irq[].match", NULL, "Which devices an entry is for."),
@@ -215,7 +260,6 @@ static const PolicyKey keys[] = {
         LATER("irq[].rps", NULL, "Receive packet steering."),
         LATER("sampling.access", "off", "Hardware counters of memory access."),
         LATER("sampling.budget", NULL, "What sampling may cost."),
-        LATER("enforcement.backend", "auto", "By which means bindings are enforced."),
         LATER("enforcement.on_stop", "keep", "What happens when the daemon stops."),
 };
 

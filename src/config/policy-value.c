@@ -120,21 +120,43 @@ static int store_string(const char *text, const char *fault, void *target,
         return 0;
 }
 
-static int parse_nodes(const char *text, NodeSet *target, const char **ret_reason) {
-        NodeSet nodes;
+static int parse_ids(const char *text, const char *too_high, IdSet *target,
+                     const char **ret_reason) {
+        IdSet set;
         int r;
 
-        r = id_set_parse_list(text, &nodes);
+        r = id_set_parse_list(text, &set);
         if (r == -ERANGE)
-                *ret_reason = "no machine has a node of that number";
+                *ret_reason = too_high;
         if (r < 0)
                 return -EINVAL;
-        if (id_set_is_empty(&nodes)) {
+        if (id_set_is_empty(&set)) {
                 *ret_reason = "it is empty";
                 return -EINVAL;
         }
-        *target = nodes;
+        *target = set;
         return 0;
+}
+
+static int parse_port(const char *text, uint16_t *target) {
+        uint64_t port;
+
+        if (parse_u64(text, &port) < 0 || port == 0 || port > UINT16_MAX)
+                return -EINVAL;
+        *target = (uint16_t)port;
+        return 0;
+}
+
+static int parse_cpus(const char *text, CpuSet *target, const char **ret_reason) {
+        if (strcmp(text, "all") == 0) {
+                *target = (CpuSet){ 0 };
+                return 0;
+        }
+        if (strcmp(text, "one-per-core") == 0) {
+                *ret_reason = "known but not carried out by this version";
+                return -EINVAL;
+        }
+        return parse_ids(text, "no machine has a CPU of that number", target, ret_reason);
 }
 
 static int parse_choice(const PolicyKey *key, const char *text, void *target) {
@@ -148,7 +170,9 @@ static int parse_choice(const PolicyKey *key, const char *text, void *target) {
 }
 
 _Static_assert(sizeof(MemoryMode) == sizeof(unsigned) && sizeof(MigrateMode) == sizeof(unsigned) &&
-                       sizeof(EnforcementMode) == sizeof(unsigned),
+                       sizeof(EnforcementMode) == sizeof(unsigned) &&
+                       sizeof(ContainerMode) == sizeof(unsigned) &&
+                       sizeof(BackendKind) == sizeof(unsigned),
                "parse_choice() stores an unsigned int");
 
 static int parse_rate(const char *text, uint64_t *target, const char **ret_reason) {
@@ -209,7 +233,11 @@ int policy_value_parse(const PolicyKey *key, const char *text, void *target,
         case POLICY_KEY_USER:
                 return store_string(text, user_fault(text), target, ret_reason);
         case POLICY_KEY_NODES:
-                return parse_nodes(text, target, ret_reason);
+                return parse_ids(text, "no machine has a node of that number", target, ret_reason);
+        case POLICY_KEY_CPUS:
+                return parse_cpus(text, target, ret_reason);
+        case POLICY_KEY_PORT:
+                return parse_port(text, target);
         case POLICY_KEY_CHOICE:
                 return parse_choice(key, text, target);
         case POLICY_KEY_RATE:

@@ -1,4 +1,5 @@
 /* Life of instances and of the processes in them. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -6,23 +7,54 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/instance.h"
 
-static bool has_service(const Process *process) {
-        size_t n = process->unit ? strlen(process->unit) : 0;
+/* A user's manager is one service that holds many programs: each stands for itself. */
+static bool is_service(const char *unit) {
+        size_t n = unit ? strlen(unit) : 0;
 
-        /* A user's manager is one service that holds many programs: each stands for itself. */
-        return n > 8 && strcmp(process->unit + n - 8, ".service") == 0 &&
-               strncmp(process->unit, "user@", 5) != 0;
+        return n > 8 && strcmp(unit + n - 8, ".service") == 0 && strncmp(unit, "user@", 5) != 0;
 }
 
-static char *make_name(const Process *process) {
-        const char *slash = strrchr(process->exe, '/');
-        char *name;
+bool instance_is_service(const Instance *instance) {
+        return is_service(instance->unit);
+}
 
-        if (has_service(process))
-                return strndup(process->unit, strlen(process->unit) - strlen(".service"));
-        if (asprintf(&name, "%s:%d", slash ? slash + 1 : process->exe, process->id.pid) < 0)
-                return NULL;
-        return name;
+static int render_service_name(const Instance *i, unsigned rank, char **ret) {
+        const int length = (int)(strlen(i->unit) - strlen(".service"));
+
+        switch (rank) {
+        case 0:
+                return asprintf(ret, "%.*s", length, i->unit);
+        case 1:
+                return asprintf(ret, "%s", i->unit);
+        default:
+                return asprintf(ret, "%s:%d", i->unit, i->processes[0].id.pid);
+        }
+}
+
+static int render_process_name(const Instance *i, unsigned rank, char **ret) {
+        const char *slash = strrchr(i->exe, '/'), *base = slash ? slash + 1 : i->exe;
+        const ProcessId *id = &i->processes[0].id;
+        const int number = i->n_ports > 0 ? i->ports[0] : id->pid;
+
+        switch (rank) {
+        case 0:
+                return asprintf(ret, "%s:%d", base, number);
+        case 1:
+                return asprintf(ret, "%s:%d:%d", base, number, id->pid);
+        default:
+                return asprintf(ret, "%s:%d:%d:%" PRIu64, base, number, id->pid, id->start_ticks);
+        }
+}
+
+int instance_render_name(const Instance *instance, unsigned rank, char **ret) {
+        char *name;
+        int r = instance_is_service(instance) ? render_service_name(instance, rank, &name)
+                                              : render_process_name(instance, rank, &name);
+
+        if (r < 0)
+                return -ENOMEM;
+        *ret = name;
+        return 0;
 }
 
 int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_t now_usec,
@@ -37,11 +69,11 @@ int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_
         i->step.reason = "";
         i->bind_seconds = i->remote_ratio = NAN;
         i->first_seen_usec = i->due_usec = now_usec;
-        i->name = make_name(first);
+        i->describe_due_usec = INSTANCE_NEVER;
         i->unit = first->unit ? strdup(first->unit) : NULL;
         i->exe = strdup(first->exe);
         i->by_node = calloc(n_nodes, sizeof(NodeMemory));
-        if (!i->name || (first->unit && !i->unit) || !i->exe || !i->by_node) {
+        if ((first->unit && !i->unit) || !i->exe || !i->by_node) {
                 instance_free(i);
                 return -ENOMEM;
         }
@@ -55,14 +87,19 @@ Instance *instance_free(Instance *instance) {
         mover_end(&instance->mover);
         sd_bus_slot_unref(instance->call);
         for (size_t i = 0; i < instance->n_processes; i++) {
+                sd_event_source_disable_unref(instance->exits[i]);
                 process_done(&instance->processes[i]);
                 proc_close(&instance->handles[i]);
         }
+        free(instance->exits);
         free(instance->processes);
         free(instance->handles);
         free(instance->name);
+        free(instance->first_name);
         free(instance->unit);
         free(instance->exe);
+        free(instance->ports);
+        free(instance->data_dir);
         free(instance->by_node);
         free(instance->failure);
         free(instance);
@@ -70,7 +107,7 @@ Instance *instance_free(Instance *instance) {
 }
 
 bool instance_owns(const Instance *instance, const Process *process) {
-        if (has_service(process))
+        if (is_service(process->unit))
                 return instance->unit && strcmp(instance->unit, process->unit) == 0;
         return instance_find(instance, process->id.pid) >= 0;
 }
@@ -86,14 +123,18 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
 
         end_pass(instance);
         if (ARRAY_RESERVE(instance->processes, instance->processes_allocated, i + 1) < 0 ||
-            ARRAY_RESERVE(instance->handles, instance->handles_allocated, i + 1) < 0)
+            ARRAY_RESERVE(instance->handles, instance->handles_allocated, i + 1) < 0 ||
+            ARRAY_RESERVE(instance->exits, instance->exits_allocated, i + 1) < 0)
                 return -ENOMEM;
         for (; i > 0 && instance->processes[i - 1].id.pid > process->id.pid; i--) {
                 instance->processes[i] = instance->processes[i - 1];
                 instance->handles[i] = instance->handles[i - 1];
+                instance->exits[i] = instance->exits[i - 1];
         }
         instance->processes[i] = *process;
         instance->handles[i] = *handle;
+        instance->exits[i] = NULL;
+        instance->fresh = true;
         instance->n_processes++;
         *process = (Process){ 0 };
         *handle = PROC_HANDLE_NONE;
@@ -109,19 +150,15 @@ ssize_t instance_find(const Instance *instance, pid_t pid) {
 
 void instance_remove_process(Instance *instance, size_t index) {
         end_pass(instance);
+        sd_event_source_disable_unref(instance->exits[index]);
         process_done(&instance->processes[index]);
         proc_close(&instance->handles[index]);
         instance->n_processes--;
         for (size_t i = index; i < instance->n_processes; i++) {
                 instance->processes[i] = instance->processes[i + 1];
                 instance->handles[i] = instance->handles[i + 1];
+                instance->exits[i] = instance->exits[i + 1];
         }
-}
-
-void instance_remove_dead(Instance *instance) {
-        for (size_t i = instance->n_processes; i > 0; i--)
-                if (!proc_is_alive(&instance->handles[i - 1]))
-                        instance_remove_process(instance, i - 1);
 }
 
 void instance_restart(Instance *instance, uint64_t now_usec) {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tidbnumad/config/policy-load.h"
+#include "tidbnumad/daemon/bind.h"
 #include "tidbnumad/daemon/load.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"
@@ -111,5 +112,6 @@ int load_policies(Manager *m) {
         m->policies = fresh;
         fresh = (PolicySet){ 0 };
         say_loaded(m);
+        bind_choose_backend(m);
         return 0;
 }

@@ -2,16 +2,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "tidbnumad/daemon/bind.h"
+#include "tidbnumad/daemon/groups.h"
 #include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/move.h"
 #include "tidbnumad/observe/binding-load.h"
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/sample/residency.h"
-#include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
 
-/* systemd answers before it has written the cgroup files: so long a property may take to show. */
-#define EFFECT_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
 #define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
 #define SETTLE_USEC (UINT64_C(1000) * 1000)
 
@@ -22,7 +21,9 @@
 /* Less room than this is not worth a pass over the whole process. */
 #define LEAST_ROOM_BYTES (UINT64_C(8) << 20)
 
-#define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
+/* Steps of a backend that answers at once, within one look: one that has no effect is tried thrice
+ * for the CPUs and thrice for the memory nodes. */
+enum { STEPS_AT_ONCE_MAX = 8 };
 
 static const char *state_of(StepKind kind) {
         switch (kind) {
@@ -119,13 +120,16 @@ static void decide(Instance *i, Step step) {
 }
 
 static void choose_placement(Instance *i) {
-        Placement p = placement_build(&i->manager->topology, i->policy, i->unit);
+        Placement p =
+                placement_build(&i->manager->topology, i->policy, i->unit, i->ports, i->n_ports);
 
         if (!id_set_equal(&p.nodes, &i->placement.nodes) || p.memory != i->placement.memory) {
                 mover_end(&i->mover);
                 i->moving = false;
                 i->progress = (Progress){ 0 };
         }
+        if (!id_set_equal(&p.cpus, &i->placement.cpus))
+                bind_begin_anew(i);
         i->placement = p;
 }
 
@@ -143,22 +147,21 @@ static void sample(Instance *i, int cgroup_fd) {
 
 /* -ESRCH: it has ended. */
 static int observe(Instance *i) {
+        _cleanup_groups_ Groups open = GROUPS_NONE;
         Manager *m = i->manager;
-        _cleanup_close_ int cgroup_fd = -EBADF;
-        int r;
+        int r = groups_open(i, &open);
+        const BindingGroups groups = { .group_fd = open.group_fd,
+                                       .cpuset_fd = open.cpuset_fd,
+                                       .cpuset_path = open.cpuset_path };
 
-        choose_placement(i);
-        if (i->unit) {
-                r = cgroup_open(&m->sysroot, i->processes[0].cgroup, &cgroup_fd);
-                if (r < 0 && m->sysroot.live)
-                        return r;
-        }
-        r = binding_load(&m->topology, &m->sysroot, i->handles, i->n_processes, cgroup_fd,
+        if (r < 0)
+                return r;
+        r = binding_load(&m->topology, &m->sysroot, i->handles, i->n_processes, &groups,
                          &i->placement.cpus, &i->binding);
         if (r < 0)
                 return r;
         i->binding_known = true;
-        sample(i, cgroup_fd);
+        sample(i, open.group_fd);
         return 0;
 }
 
@@ -173,20 +176,21 @@ static void check_room(const Instance *i, StepInput *in) {
         in->has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
 }
 
-static Step plan(Instance *i) {
+static Step plan(Instance *i, uint64_t now_usec) {
         const Manager *m = i->manager;
-        /* The dump of another machine is planned for as if that host could. */
-        const char *cannot = m->sysroot.live ? backend_refuses(&m->backend, i->unit)
-                                             : backend_refuses_unit(i->unit);
+        const char *cannot = bind_refuses(i);
         StepInput in = {
                 .placement = &i->placement,
                 .binding = &i->binding,
+                .backend = backend_kind(&m->backend),
                 .all_nodes = topology_memory_nodes(&m->topology),
                 .can_enforce = !cannot,
                 .cannot = cannot,
+                .cpus_given = bind_cpus_given(i),
+                .repairs = bind_repairs(i, now_usec),
                 .memory_known = i->memory_known,
                 .outside_bytes = i->outside_bytes,
-                .we_narrowed = i->we_narrowed,
+                .we_narrowed = i->we_narrowed || units_did_narrow(m, i->unit),
                 .cpu_writes = i->progress.cpu_writes,
                 .mem_writes = i->progress.mem_writes,
                 .passes = i->progress.passes,
@@ -198,76 +202,26 @@ static Step plan(Instance *i) {
 
         check_room(i, &in);
         i->fits = in.fits;
+        i->cpus_stood |= step_cpus_stand(in.backend, in.binding, in.placement);
         return step_next(&in);
 }
 
-static uint64_t backoff_usec(unsigned failures) {
-        uint64_t usec = UINT64_C(1000000) << (failures < 5 ? failures : 5);
+/* Nothing is read that is not needed for it: until this returns, every thread may run anywhere. */
+static void begin_blind(Instance *i, uint64_t now_usec) {
+        const Step step = { .kind = STEP_SET_CPUS, .reason = "" };
+        const StepInput in = { .placement = &i->placement,
+                               .backend = backend_kind(&i->manager->backend),
+                               .can_enforce = true,
+                               .cpus_given = bind_cpus_given(i) };
 
-        return usec < BACKOFF_MAX_USEC ? usec : BACKOFF_MAX_USEC;
-}
-
-static void call_failed(Instance *i, int error, const char *message) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-
-        instance_set_failure(i, "systemd did not set the property: %s%s%s; trying again",
-                             strerror(-error), *message ? ": " : "", message);
-        if (i->progress.call_failures == 0)
-                journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s", i->name,
-                            i->failure ? i->failure : strerror(-error));
-        i->due_usec = clock_monotonic_usec() + backoff_usec(i->progress.call_failures++);
-        i->bind_failures++;
-        i->manager->policy_counters[i->policy_index].bind_failures++;
-        i->effect_deadline_usec = 0;
-        manager_publish_soon(i->manager);
-}
-
-static void call_answered(Instance *i, uint64_t now_usec) {
-        Progress *p = &i->progress;
-
-        p->call_failures = 0;
-        i->due_usec = now_usec;
-        i->effect_deadline_usec = now_usec + EFFECT_TIMEOUT_USEC;
-        if (i->call_kind == STEP_SET_CPUS) {
-                p->cpu_writes++;
-                return;
-        }
-        p->mem_writes++;
-        i->we_narrowed |= i->call_kind == STEP_NARROW;
-        /* What passes did before says nothing about what they will do now. */
-        p->passes = p->sweeps = p->settles = 0;
-}
-
-static void on_reply(int error, const char *message, void *userdata) {
-        Instance *i = userdata;
-        uint64_t now = clock_monotonic_usec();
-
-        i->call = sd_bus_slot_unref(i->call);
-        if (error < 0)
-                call_failed(i, error, message);
-        else
-                call_answered(i, now);
-        manager_schedule(i->manager);
-}
-
-static void call(Instance *i, const Step *step) {
-        Backend *backend = &i->manager->backend;
-        bool cpus = step->kind == STEP_SET_CPUS;
-        int r;
-
-        i->call_kind = step->kind;
-        i->bind_attempts++;
-        i->manager->policy_counters[i->policy_index].bind_attempts++;
-        i->due_usec = INSTANCE_NEVER;
-        r = cpus ? backend->ops->set_cpus(backend, i->unit, &i->placement.cpus, on_reply, i,
-                                          &i->call)
-                 : backend->ops->set_mems(backend, i->unit, &step->mems, on_reply, i, &i->call);
-        if (r < 0)
-                call_failed(i, r, "");
+        if (manager_enforces(i->manager) && step_begins_blind(&in) && !bind_refuses(i))
+                (void)bind_carry_out(i, &step, now_usec);
 }
 
 /* What a dry run would do next. */
 static void tell_plan(Instance *i, const Step *step) {
+        BackendKind kind = backend_kind(&i->manager->backend);
+        bool by_unit = kind == BACKEND_AUTO || kind == BACKEND_SYSTEMD;
         char list[ID_SET_LIST_MAX];
 
         i->state = "planned";
@@ -275,12 +229,16 @@ static void tell_plan(Instance *i, const Step *step) {
         switch (step->kind) {
         case STEP_SET_CPUS:
                 (void)id_set_render_list(&i->placement.cpus, list, sizeof(list));
-                instance_set_failure(i, "would set AllowedCPUs=%s", list);
+                instance_set_failure(i, by_unit ? "would set AllowedCPUs=%s" : "would set CPUs %s",
+                                     list);
                 break;
         case STEP_WIDEN:
         case STEP_NARROW:
                 (void)id_set_render_list(&step->mems, list, sizeof(list));
-                instance_set_failure(i, "would set AllowedMemoryNodes=%s", list);
+                instance_set_failure(i,
+                                     by_unit ? "would set AllowedMemoryNodes=%s"
+                                             : "would set memory nodes %s",
+                                     list);
                 break;
         default:
                 instance_set_failure(i, "would move %s%.1f MiB",
@@ -290,23 +248,23 @@ static void tell_plan(Instance *i, const Step *step) {
         manager_publish_soon(i->manager);
 }
 
-static void act(Instance *i, const Step *step, uint64_t now_usec) {
+/* True: it is done, look again. */
+static bool act(Instance *i, const Step *step, uint64_t now_usec) {
         if (is_final(step->kind)) {
                 i->due_usec = INSTANCE_NEVER; /* until an event or the next sample */
-                return;
+                return false;
         }
         if (!manager_enforces(i->manager)) {
                 tell_plan(i, step);
-                return;
+                return false;
         }
         switch (step->kind) {
         case STEP_SET_CPUS:
         case STEP_WIDEN:
         case STEP_NARROW:
-                if (i->call_kind == step->kind && now_usec < i->effect_deadline_usec)
-                        i->due_usec = now_usec + EFFECT_POLL_USEC;
-                else
-                        call(i, step);
+                if (i->call_kind != step->kind || now_usec >= i->effect_deadline_usec)
+                        return bind_carry_out(i, step, now_usec);
+                i->due_usec = now_usec + EFFECT_POLL_USEC;
                 break;
         case STEP_PULL:
                 move_begin(i, now_usec);
@@ -321,12 +279,36 @@ static void act(Instance *i, const Step *step, uint64_t now_usec) {
         default:
                 break;
         }
+        return false;
+}
+
+/* What the kernel shows, and the step that follows. True: it was done at once, look again. */
+static bool look_once(Instance *i, uint64_t now_usec) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+        Step step;
+        int r = observe(i);
+
+        if (r == -ESRCH)
+                return false; /* its exit event, or the next scan, takes it away */
+        if (r < 0) {
+                instance_set_failure(i, "its state cannot be read: %s", strerror(-r));
+                journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s", i->name,
+                            i->failure ? i->failure : strerror(-r));
+                return false;
+        }
+        step = plan(i, now_usec);
+        journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+                    "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
+                    state_of(step.kind), i->binding.n_threads, i->binding.n_threads_off_cpus,
+                    (unsigned long long)i->outside_bytes, step.reason);
+        if (is_postponed(i, step.kind, now_usec))
+                return false;
+        decide(i, step);
+        return act(i, &step, now_usec);
 }
 
 static void look(Instance *i, uint64_t now_usec) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-        Step step;
-        int r;
+        unsigned n = 0;
 
         if (i->call) { /* its answer brings the next look */
                 i->due_usec = INSTANCE_NEVER;
@@ -337,24 +319,10 @@ static void look(Instance *i, uint64_t now_usec) {
                 return;
         }
         i->due_usec = INSTANCE_NEVER;
-        r = observe(i);
-        if (r == -ESRCH)
-                return; /* its exit event, or the next scan, takes it away */
-        if (r < 0) {
-                instance_set_failure(i, "its state cannot be read: %s", strerror(-r));
-                journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s", i->name,
-                            i->failure ? i->failure : strerror(-r));
-                return;
-        }
-        step = plan(i);
-        journal_log(&i->manager->journal, LOG_DEBUG, &fields,
-                    "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
-                    state_of(step.kind), i->binding.n_threads, i->binding.n_threads_off_cpus,
-                    (unsigned long long)i->outside_bytes, step.reason);
-        if (is_postponed(i, step.kind, now_usec))
-                return;
-        decide(i, step);
-        act(i, &step, now_usec);
+        choose_placement(i);
+        begin_blind(i, now_usec);
+        while (n++ < STEPS_AT_ONCE_MAX && look_once(i, now_usec))
+                ;
 }
 
 void look_at_due(Manager *m, uint64_t now_usec) {
@@ -363,7 +331,19 @@ void look_at_due(Manager *m, uint64_t now_usec) {
                         look(m->instances[i], now_usec);
 }
 
+void look_at_fresh(Manager *m, uint64_t now_usec) {
+        for (size_t i = 0; i < m->n_instances; i++) {
+                Instance *instance = m->instances[i];
+
+                if (!instance->fresh || instance->due_usec > now_usec)
+                        continue;
+                instance->fresh = false;
+                look(instance, now_usec);
+        }
+}
+
 void look_at_all(Manager *m, uint64_t now_usec) {
+        bind_tidy(m);
         for (size_t k = 0; k < m->n_instances; k++) {
                 Instance *i = m->instances[k];
 

@@ -62,10 +62,11 @@ static int run_forever(Manager *m) {
         (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes", m->policies.n_policies,
                          m->topology.n_nodes);
         journal_log(&m->journal, LOG_INFO, NULL,
-                    "tidbnumad %s: %zu nodes, %zu policies, %zu instances%s%s", TIDBNUMAD_VERSION,
-                    m->topology.n_nodes, m->policies.n_policies, m->n_instances,
-                    manager_enforces(m) ? "" : ", changing nothing",
-                    m->backend.ops ? "" : " (nothing can be bound here, see status.json)");
+                    "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s",
+                    TIDBNUMAD_VERSION, m->topology.n_nodes, m->policies.n_policies, m->n_instances,
+                    backend_name(&m->backend), manager_enforces(m) ? "" : ", changing nothing",
+                    m->backend.ops ? "" : "; nothing can be bound: ",
+                    m->backend.ops ? "" : m->backend.why_not);
         r = sd_event_loop(m->event);
         return r < 0 ? r : EXIT_SUCCESS;
 }

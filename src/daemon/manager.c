@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
+#include "tidbnumad/daemon/describe.h"
 #include "tidbnumad/daemon/load.h"
 #include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/manager.h"
@@ -98,11 +99,16 @@ Manager *manager_free(Manager *m) {
         for (size_t i = 0; i < m->n_instances; i++)
                 instance_free(m->instances[i]);
         free(m->instances);
+        strangers_done(&m->strangers);
+        pid_list_done(&m->scan);
+        units_done(m);
         sd_event_source_unref(m->connector_source);
         sd_event_source_unref(m->work_timer);
         sd_event_source_unref(m->scan_timer);
+        sd_event_source_unref(m->rescan_timer);
         sd_event_source_unref(m->sample_timer);
         sd_event_source_unref(m->publish_timer);
+        sd_event_source_unref(m->describe_timer);
         backend_done(&m->backend);
         sd_event_unref(m->event);
         closep(&m->connector_fd);
@@ -190,6 +196,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         r = load_policies(m);
         if (r >= 0 && m->policy_load_success)
                 r = watch_rematch(m);
+        units_reload(m);
         if (r < 0)
                 journal_log(&m->journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         manager_schedule(m);
@@ -249,8 +256,17 @@ int manager_start(Manager *m) {
         r = watch_start(m);
         if (r < 0)
                 return r;
+        if (m->args->once)
+                describe_all(m);
+        else
+                r = describe_start(m);
+        if (r < 0)
+                return r;
         look_at_due(m, clock_monotonic_usec());
         manager_schedule(m);
+        r = units_start(m);
+        if (r < 0)
+                return r;
         m->ready = true;
         return publish_now(m);
 }

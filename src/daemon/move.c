@@ -14,8 +14,7 @@
 
 /* What other instances are still pulling to this node, each one's remainder spread over its nodes.
  */
-static uint64_t promised_to(const Instance *self, uint32_t node) {
-        const Manager *m = self->manager;
+static uint64_t promised_to(const Manager *m, const Instance *self, uint32_t node) {
         uint64_t bytes = 0;
 
         for (size_t i = 0; i < m->n_instances; i++) {
@@ -27,8 +26,7 @@ static uint64_t promised_to(const Instance *self, uint32_t node) {
         return bytes;
 }
 
-static int read_room(const Instance *instance, const Node *node, NodeRoom *ret) {
-        const Manager *m = instance->manager;
+static int read_room(const Manager *m, const Instance *self, const Node *node, NodeRoom *ret) {
         const uint64_t watermark = m->high_watermark_bytes[node - m->topology.nodes];
         uint64_t unclean;
         NodeMeminfo info;
@@ -44,13 +42,14 @@ static int read_room(const Instance *instance, const Node *node, NodeRoom *ret) 
                 .reclaimable_bytes =
                         info.inactive_file_bytes > unclean ? info.inactive_file_bytes - unclean : 0,
                 .headroom_bytes = fit_headroom_bytes(info.total_bytes, watermark),
-                .promised_bytes = promised_to(instance, node->id),
+                .promised_bytes = promised_to(m, self, node->id),
         };
         return 0;
 }
 
-int move_rooms(const Instance *instance, NodeRoom **ret, size_t *ret_n) {
-        const Topology *topology = &instance->manager->topology;
+int move_rooms_on(const Manager *manager, const NodeSet *nodes, const Instance *self,
+                  NodeRoom **ret, size_t *ret_n) {
+        const Topology *topology = &manager->topology;
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n = 0;
 
@@ -60,9 +59,9 @@ int move_rooms(const Instance *instance, NodeRoom **ret, size_t *ret_n) {
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 int r;
 
-                if (!id_set_has(&instance->placement.nodes, topology->nodes[i].id))
+                if (!id_set_has(nodes, topology->nodes[i].id))
                         continue;
-                r = read_room(instance, &topology->nodes[i], &rooms[n]);
+                r = read_room(manager, self, &topology->nodes[i], &rooms[n]);
                 if (r < 0 && r != -ENODEV)
                         return r;
                 n += r == 0;
@@ -70,6 +69,10 @@ int move_rooms(const Instance *instance, NodeRoom **ret, size_t *ret_n) {
         *ret = TAKE_PTR(rooms);
         *ret_n = n;
         return 0;
+}
+
+int move_rooms(const Instance *instance, NodeRoom **ret, size_t *ret_n) {
+        return move_rooms_on(instance->manager, &instance->placement.nodes, instance, ret, ret_n);
 }
 
 static void end_pass(Instance *i, uint64_t now_usec) {

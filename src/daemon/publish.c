@@ -13,8 +13,8 @@
 static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding;
         bool placed = !id_set_is_empty(&i->placement.nodes);
-        bool cpus = placed && b->cpuset && id_set_equal(&b->cpus, &i->placement.cpus) &&
-                    b->n_threads_off_cpus == 0;
+        bool cpus = placed && b->n_threads_off_cpus == 0 &&
+                    step_cpus_stand(backend_kind(&m->backend), b, &i->placement);
         bool inside = i->memory_known && i->outside_bytes == 0;
         NodeSet mems = topology_memory_nodes(&m->topology);
 
@@ -24,7 +24,10 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .policy = i->policy->name,
                 .unit = i->unit,
                 .exe = i->exe,
-                .backend = m->backend.ops ? m->backend.ops->name : "none",
+                .ports = i->ports,
+                .n_ports = i->n_ports,
+                .data_dir = i->data_dir,
+                .backend = backend_name(&m->backend),
                 .pid = i->n_processes > 0 ? i->processes[0].id.pid : 0,
                 .n_processes = i->n_processes,
                 .nodes = i->placement.nodes,
@@ -51,6 +54,18 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
         };
 }
 
+static void fill_strangers(Manager *m, StrangerSnapshot *ret) {
+        for (size_t i = 0; i < m->strangers.n_strangers; i++) {
+                const Stranger *s = &m->strangers.strangers[i];
+
+                ret[i] = (StrangerSnapshot){ .pid = s->process.id.pid,
+                                             .exe = s->process.exe,
+                                             .unit = s->process.unit,
+                                             .policy = s->policy,
+                                             .reason = s->reason };
+        }
+}
+
 static int write_files(Manager *m, const Snapshot *snapshot) {
         _cleanup_free_ char *json = NULL;
         int r;
@@ -69,6 +84,7 @@ static int write_files(Manager *m, const Snapshot *snapshot) {
 }
 
 static int publish_instances(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies) {
+        StrangerSnapshot strangers[STRANGERS_MAX];
         const EventSnapshot events[] = {
                 { "connector", m->connector_events.received, m->connector_events.lost,
                   m->connector_events.rescans },
@@ -91,6 +107,8 @@ static int publish_instances(Manager *m, InstanceSnapshot *instances, PolicySnap
                 .topology = &m->topology,
                 .instances = instances,
                 .n_instances = m->n_instances,
+                .strangers = strangers,
+                .n_strangers = m->strangers.n_strangers,
                 .policies = policies,
                 .n_policies = m->policies.n_policies,
                 .events = events,
@@ -99,6 +117,7 @@ static int publish_instances(Manager *m, InstanceSnapshot *instances, PolicySnap
 
         s.self_known = self_read(&s.self.cpu_seconds, &s.self.resident_bytes, &s.self.open_fds,
                                  &s.self.start_seconds) >= 0;
+        fill_strangers(m, strangers);
         for (size_t i = 0; i < m->n_instances; i++)
                 fill_instance(m, m->instances[i], &instances[i]);
         for (size_t i = 0; i < m->policies.n_policies; i++)

@@ -6,11 +6,34 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/model/workload.h"
 
+static bool is_same_text(const char *a, const char *b) {
+        return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool process_is_same(const Process *a, const Process *b) {
+        return a->id.pid == b->id.pid && a->id.start_ticks == b->id.start_ticks &&
+               a->uid == b->uid && is_same_text(a->exe, b->exe) && is_same_text(a->unit, b->unit);
+}
+
 void process_done(Process *process) {
         free(process->exe);
         free(process->cgroup);
         free(process->unit);
         *process = (Process){ 0 };
+}
+
+const char *foreign_to_string(Foreign foreign) {
+        switch (foreign) {
+        case FOREIGN_PID:
+                return "PID";
+        case FOREIGN_USER:
+                return "user";
+        case FOREIGN_MOUNT:
+                return "mount";
+        case FOREIGN_NONE:
+                break;
+        }
+        return "";
 }
 
 void workload_done(Workload *workload) {

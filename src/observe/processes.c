@@ -6,6 +6,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/observe/processes.h"
+#include "tidbnumad/sys/proc-namespace.h"
 
 static int read_cgroup(const ProcHandle *handle, Process *process) {
         int r = proc_cgroup_read(handle, &process->cgroup);
@@ -18,10 +19,46 @@ static int read_cgroup(const ProcHandle *handle, Process *process) {
         return r == -ENXIO ? 0 : r;
 }
 
+static bool is_service(const char *unit) {
+        size_t n = unit ? strlen(unit) : 0;
+
+        return n > 8 && strcmp(unit + n - 8, ".service") == 0;
+}
+
+/* systemd gives each hardened service a mount namespace with the host's root in it. Any other, as
+ * of a container or of unshare(1), can show whatever its maker likes under the path of a server. */
+static int read_mount_namespace(const ProcHandle *handle, const char *unit, Foreign *ret) {
+        int r = proc_in_host_namespace(handle, PROC_NAMESPACE_MOUNT);
+
+        if (r == 0 && is_service(unit))
+                r = proc_has_host_root(handle);
+        if (r >= 0)
+                *ret = r > 0 ? FOREIGN_NONE : FOREIGN_MOUNT;
+        return r;
+}
+
+static int read_foreign(const ProcHandle *handle, const char *unit, Foreign *ret) {
+        int r = proc_in_host_namespace(handle, PROC_NAMESPACE_PID);
+
+        if (r < 0)
+                return r;
+        if (r == 0) {
+                *ret = FOREIGN_PID;
+                return 0;
+        }
+        r = proc_in_host_namespace(handle, PROC_NAMESPACE_USER);
+        if (r < 0)
+                return r;
+        if (r == 0) {
+                *ret = FOREIGN_USER;
+                return 0;
+        }
+        return read_mount_namespace(handle, unit, ret);
+}
+
 static int fill_process(const ProcHandle *handle, const char *exe, Process *process) {
         ProcStatus status;
         ProcStat stat;
-        bool ours;
         int r;
 
         r = proc_stat_read(handle, 0, &stat);
@@ -29,19 +66,22 @@ static int fill_process(const ProcHandle *handle, const char *exe, Process *proc
                 return r;
         if (stat.kernel_thread || stat.state == 'Z' || stat.state == 'X')
                 return -ESRCH;
+        /* The child of a vfork(2) shows its parent's executable until it has one of its own. */
+        if (proc_shares_memory(handle, stat.parent) > 0)
+                return -ESRCH;
         r = proc_status_read(handle, 0, &status);
-        if (r < 0)
-                return r;
-        r = proc_shares_namespaces(handle, &ours);
         if (r < 0)
                 return r;
         process->id = (ProcessId){ .pid = handle->pid, .start_ticks = handle->start_ticks };
         process->uid = status.uid;
-        process->stranger = !ours;
         process->exe = strdup(exe);
         if (!process->exe)
                 return -ENOMEM;
-        return read_cgroup(handle, process);
+        r = read_cgroup(handle, process);
+        if (r < 0)
+                return r;
+        r = read_foreign(handle, process->unit, &process->foreign);
+        return r < 0 ? r : 0;
 }
 
 int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
@@ -77,27 +117,25 @@ int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *
         return 0;
 }
 
-typedef struct Scan {
-        const Sysroot *sysroot;
-        ExeFilter wanted;
-        void *userdata;
-        pid_t *pids;
-        size_t n_pids;
-        size_t allocated;
-} Scan;
-
-static int scan_one(pid_t pid, void *userdata) {
-        Scan *scan = userdata;
+bool process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata) {
         char exe[PATH_MAX];
 
         /* Kernel threads have no link, other namespaces' processes may refuse it, all may be gone.
          */
-        if (proc_exe_read(scan->sysroot, pid, exe, sizeof(exe)) < 0 ||
-            !scan->wanted(exe, scan->userdata))
-                return 0;
-        if (ARRAY_RESERVE(scan->pids, scan->allocated, scan->n_pids + 1) < 0)
+        return proc_exe_read(sysroot, pid, exe, sizeof(exe)) >= 0 && wanted(exe, userdata);
+}
+
+void pid_list_done(PidList *list) {
+        free(list->pids);
+        *list = (PidList){ 0 };
+}
+
+static int append_pid(pid_t pid, void *userdata) {
+        PidList *list = userdata;
+
+        if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
                 return -ENOMEM;
-        scan->pids[scan->n_pids++] = pid;
+        list->pids[list->n_pids++] = pid;
         return 0;
 }
 
@@ -107,18 +145,14 @@ static int compare_pids(const void *a, const void *b) {
         return *x < *y ? -1 : *x > *y;
 }
 
-int processes_scan(const Sysroot *sysroot, ExeFilter wanted, void *userdata, pid_t **ret,
-                   size_t *ret_n) {
-        Scan scan = { .sysroot = sysroot, .wanted = wanted, .userdata = userdata };
-        int r = proc_foreach_pid(sysroot, scan_one, &scan);
+int pid_list_read(const Sysroot *sysroot, PidList *list) {
+        int r;
 
-        if (r < 0) {
-                free(scan.pids);
+        list->n_pids = 0;
+        r = proc_foreach_pid(sysroot, append_pid, list);
+        if (r < 0)
                 return r;
-        }
-        if (scan.n_pids > 1)
-                qsort(scan.pids, scan.n_pids, sizeof(pid_t), compare_pids);
-        *ret = scan.pids;
-        *ret_n = scan.n_pids;
+        if (list->n_pids > 1)
+                qsort(list->pids, list->n_pids, sizeof(pid_t), compare_pids);
         return 0;
 }

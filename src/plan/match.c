@@ -33,22 +33,62 @@ bool match_wants_exe(const PolicySet *policies, const char *exe) {
         return false;
 }
 
-const Policy *match_process(const PolicySet *policies, const Process *process) {
-        if (process->stranger)
-                return NULL;
-        for (size_t i = 0; i < policies->n_policies; i++) {
-                const PolicyMatch *m = &policies->policies[i].match;
+static MatchVerdict judge(const PolicyMatch *match, const Process *process) {
+        if (!exe_matches(match->exe, process->exe) || !unit_matches(match->unit, process->unit))
+                return MATCH_NONE;
+        if (!user_matches(match, process->uid))
+                return MATCH_OTHER_USER;
+        if (process->foreign != FOREIGN_NONE && match->containers == CONTAINERS_EXCLUDED)
+                return MATCH_FOREIGN;
+        return MATCH_POLICY;
+}
 
-                if (exe_matches(m->exe, process->exe) && unit_matches(m->unit, process->unit) &&
-                    user_matches(m, process->uid))
-                        return &policies->policies[i];
+MatchVerdict match_judge(const PolicySet *policies, const Process *process, const Policy **ret) {
+        MatchVerdict found = MATCH_NONE;
+
+        for (size_t i = 0; i < policies->n_policies; i++) {
+                MatchVerdict verdict = judge(&policies->policies[i].match, process);
+
+                if (verdict == MATCH_NONE || (verdict != MATCH_POLICY && found != MATCH_NONE))
+                        continue;
+                *ret = &policies->policies[i];
+                found = verdict;
+                if (verdict == MATCH_POLICY)
+                        break;
+        }
+        return found;
+}
+
+const Policy *match_process(const PolicySet *policies, const Process *process) {
+        const Policy *policy = NULL;
+
+        return match_judge(policies, process, &policy) == MATCH_POLICY ? policy : NULL;
+}
+
+static bool port_matches(uint16_t port, const uint16_t *ports, size_t n_ports) {
+        for (size_t i = 0; i < n_ports; i++)
+                if (ports[i] == port)
+                        return true;
+        return port == 0;
+}
+
+const PolicyInstance *match_instance(const Policy *policy, const char *unit, const uint16_t *ports,
+                                     size_t n_ports) {
+        for (size_t i = 0; i < policy->n_instances; i++) {
+                const PolicyMatch *m = &policy->instances[i].match;
+
+                if (unit_matches(m->unit, unit) && port_matches(m->port, ports, n_ports))
+                        return &policy->instances[i];
         }
         return NULL;
 }
 
-const PolicyInstance *match_instance(const Policy *policy, const char *unit) {
-        for (size_t i = 0; i < policy->n_instances; i++)
-                if (unit_matches(policy->instances[i].match.unit, unit))
-                        return &policy->instances[i];
-        return NULL;
+bool match_needs_port(const Policy *policy, const char *unit) {
+        for (size_t i = 0; i < policy->n_instances; i++) {
+                const PolicyMatch *m = &policy->instances[i].match;
+
+                if (unit_matches(m->unit, unit))
+                        return m->port != 0;
+        }
+        return false;
 }

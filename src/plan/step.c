@@ -11,8 +11,19 @@ static Step step_to(StepKind kind, const NodeSet *mems) {
 
 /* Threads that are narrower than the cpuset are not a reason to write it again: the kernel (6.2 and
  * later) keeps what a thread asked for itself, and wider than the cpuset none can be. */
-static bool cpus_stand(const StepInput *in) {
-        return in->binding->cpuset && id_set_equal(&in->binding->cpus, &in->placement->cpus);
+bool step_cpus_stand(BackendKind backend, const Binding *binding, const Placement *placement) {
+        if (backend == BACKEND_AFFINITY)
+                return binding->n_threads_outside == 0;
+        return binding->cpuset && id_set_equal(&binding->cpus, &placement->cpus);
+}
+
+static bool acts_on_processes(const StepInput *in) {
+        return in->backend == BACKEND_CGROUP1 || in->backend == BACKEND_AFFINITY;
+}
+
+bool step_begins_blind(const StepInput *in) {
+        return acts_on_processes(in) && in->can_enforce && !in->cpus_given &&
+               !id_set_is_empty(&in->placement->nodes);
 }
 
 static bool is_exhausted(const StepInput *in) {
@@ -50,9 +61,13 @@ static NodeSet home_of(const StepInput *in) {
         return nodes;
 }
 
-/* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch. */
+/* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch. What
+ * cgroup1 has is a directory of our own, in which nobody else narrows. */
 static bool is_to_be_opened(const StepInput *in) {
-        return in->we_narrowed && !id_set_equal(&in->binding->mems, &in->all_nodes);
+        bool ours = in->we_narrowed || in->backend == BACKEND_CGROUP1;
+
+        return ours && in->backend != BACKEND_AFFINITY &&
+               !id_set_equal(&in->binding->mems, &in->all_nodes);
 }
 
 static Step step_open(const StepInput *in) {
@@ -60,6 +75,10 @@ static Step step_open(const StepInput *in) {
                 return step(STEP_PARTLY, "its memory nodes could not be opened again");
         return step_to(STEP_WIDEN, &in->all_nodes);
 }
+
+static const char memory_unknown[] =
+        "its memory cannot be read (it has no memory cgroup of its own), so nothing is moved and "
+        "whether a strict binding fits is not known: CPUs only";
 
 static Step step_preferred(const StepInput *in) {
         const NodeSet nodes = home_of(in);
@@ -69,7 +88,10 @@ static Step step_preferred(const StepInput *in) {
         if (!id_set_is_subset(&nodes, &in->binding->mems))
                 return step(STEP_PARTLY,
                             "it may not use memory of its nodes: the unit's own "
-                            "AllowedMemoryNodes=, or that of a slice above, leaves them out");
+                            "AllowedMemoryNodes=, that of a slice above, or its cpuset leaves "
+                            "them out");
+        if (!in->memory_known && acts_on_processes(in))
+                return step(STEP_PARTLY, memory_unknown);
         if (!in->memory_known || in->outside_bytes == 0)
                 return step(STEP_DONE, "");
         return pull_or_settle(in, false);
@@ -85,14 +107,18 @@ static Step step_bind(const StepInput *in) {
                         return pull_or_settle(in, true);
                 return step(STEP_DONE, "");
         }
+        if (!in->memory_known && acts_on_processes(in))
+                return is_to_be_opened(in) ? step_open(in) : step(STEP_PARTLY, memory_unknown);
         if (!in->memory_known)
                 return step(STEP_REFUSE,
                             "its memory cannot be read (no memory controller for its unit), "
                             "so whether a strict binding fits is not known: CPUs only");
         if (in->mem_writes >= STEP_WRITES_MAX)
                 return step(STEP_REFUSE,
-                            "AllowedMemoryNodes= was set and had no effect; does a slice "
-                            "above the unit allow less?");
+                            in->backend == BACKEND_CGROUP1
+                                    ? "cpuset.mems was written and had no effect"
+                                    : "AllowedMemoryNodes= was set and had no effect; does a slice "
+                                      "above the unit allow less?");
         if (!id_set_is_subset(&nodes, &in->binding->mems)) {
                 NodeSet both = in->binding->mems;
 
@@ -111,6 +137,16 @@ static Step step_bind(const StepInput *in) {
         return step_to(STEP_NARROW, &nodes);
 }
 
+/* There is nothing that would hold the memory there: the nearest thing is done, and told. */
+static Step step_bind_by_affinity(const StepInput *in) {
+        Step next = step_preferred(in);
+
+        if (next.kind == STEP_DONE)
+                return step(STEP_PARTLY, "memory: bind is carried out as preferred, for the "
+                                         "backend affinity cannot hold memory to nodes");
+        return next;
+}
+
 static Step step_memory(const StepInput *in) {
         switch (in->placement->memory) {
         case MEMORY_NONE:
@@ -118,9 +154,40 @@ static Step step_memory(const StepInput *in) {
         case MEMORY_PREFERRED:
                 return step_preferred(in);
         case MEMORY_BIND:
-                return step_bind(in);
+                return in->backend == BACKEND_AFFINITY ? step_bind_by_affinity(in) : step_bind(in);
         }
         return step(STEP_REFUSE, "unknown memory mode");
+}
+
+static const char *no_effect(BackendKind backend) {
+        switch (backend) {
+        case BACKEND_CGROUP1:
+                return "it was moved to a cpuset of its own, and did not stay there; does another "
+                       "manager move it?";
+        case BACKEND_AFFINITY:
+                return "the CPUs of its threads were set and had no effect; does its cpuset "
+                       "cgroup allow less?";
+        case BACKEND_AUTO:
+        case BACKEND_SYSTEMD:
+                break;
+        }
+        return "AllowedCPUs= was set and had no effect; does a slice above the unit allow less?";
+}
+
+static Step step_cpus(const StepInput *in) {
+        if (in->cpu_writes >= STEP_WRITES_MAX)
+                return step(STEP_REFUSE, no_effect(in->backend));
+        if (in->repairs >= STEP_REPAIRS_MAX)
+                return step(STEP_PARTLY, "something else changes its CPUs again and again: left "
+                                         "to it for a minute");
+        return step(STEP_SET_CPUS, "");
+}
+
+/* Of affinity, what a thread was before it is first set does not count. */
+static bool are_cpus_done(const StepInput *in) {
+        return step_cpus_stand(in->backend, in->binding, in->placement) &&
+               (in->cpus_given || in->backend != BACKEND_AFFINITY ||
+                in->binding->n_threads_off_cpus == 0);
 }
 
 Step step_next(const StepInput *in) {
@@ -130,16 +197,11 @@ Step step_next(const StepInput *in) {
                 return step(STEP_WATCH, in->placement->reason);
         if (!in->can_enforce)
                 return step(STEP_REFUSE, in->cannot);
-        if (!in->binding->alone)
+        if (!in->binding->alone && !acts_on_processes(in))
                 return step(STEP_REFUSE, "other processes that it did not start share its unit; "
                                          "run it in a unit of its own");
-        if (!cpus_stand(in)) {
-                if (in->cpu_writes >= STEP_WRITES_MAX)
-                        return step(STEP_REFUSE,
-                                    "AllowedCPUs= was set and had no effect; does a slice "
-                                    "above the unit allow less?");
-                return step(STEP_SET_CPUS, "");
-        }
+        if (!are_cpus_done(in))
+                return step_cpus(in);
         next = step_memory(in);
         if (next.kind == STEP_DONE && in->binding->n_threads_off_cpus > 0)
                 return step(STEP_PARTLY, "some of its threads keep CPUs of their own choice "

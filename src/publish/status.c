@@ -168,6 +168,14 @@ static json_t *memory_by_node(const Topology *topology, const NodeMemory *by_nod
         return array;
 }
 
+static json_t *ports(const InstanceSnapshot *instance) {
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < instance->n_ports && array; i++)
+                array = append(array, json_integer(instance->ports[i]));
+        return array;
+}
+
 static void set_plan(Object *o, const InstanceSnapshot *instance) {
         set(o, "name", string(instance->name));
         set(o, "policy", string(instance->policy));
@@ -175,6 +183,8 @@ static void set_plan(Object *o, const InstanceSnapshot *instance) {
         set(o, "exe", string(instance->exe));
         set(o, "pid", json_integer(instance->pid));
         set(o, "processes", count(instance->n_processes));
+        set(o, "ports", ports(instance));
+        set(o, "data_dir", string(instance->data_dir));
         set(o, "backend", string(instance->backend));
         set(o, "state", string(instance->state));
         set(o, "reason", string(instance->reason));
@@ -207,6 +217,25 @@ static json_t *instances(const Snapshot *snapshot) {
 
         for (size_t i = 0; i < snapshot->n_instances && array; i++)
                 array = append(array, instance(snapshot->topology, &snapshot->instances[i]));
+        return array;
+}
+
+static json_t *stranger(const StrangerSnapshot *stranger) {
+        Object o = object_new();
+
+        set(&o, "pid", json_integer(stranger->pid));
+        set(&o, "exe", string(stranger->exe));
+        set(&o, "unit", string(stranger->unit));
+        set(&o, "policy", string(stranger->policy));
+        set(&o, "reason", string(stranger->reason));
+        return finish(&o);
+}
+
+static json_t *strangers(const Snapshot *snapshot) {
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < snapshot->n_strangers && array; i++)
+                array = append(array, stranger(&snapshot->strangers[i]));
         return array;
 }
 
@@ -256,6 +285,7 @@ static json_t *status(const Snapshot *snapshot) {
         set(&o, "policy", policies(snapshot));
         set(&o, "topology", topology(snapshot->topology));
         set(&o, "instances", instances(snapshot));
+        set(&o, "strangers", strangers(snapshot));
         set(&o, "events", events(snapshot));
         set(&o, "process", process(snapshot));
         return finish(&o);

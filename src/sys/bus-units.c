@@ -36,18 +36,15 @@ static int handle_reply(sd_bus_message *message, void *userdata, sd_bus_error *u
         return 0;
 }
 
-static int append_property(sd_bus_message *message, const char *property, const IdSet *value) {
+static int append_property(sd_bus_message *message, const BusUnitsProperty *property) {
         uint8_t bytes[ID_SET_MAX / 8];
-        size_t size = id_set_to_bytes(value, bytes);
+        size_t size = id_set_to_bytes(property->value, bytes);
         int r;
 
-        r = sd_bus_message_open_container(message, 'a', "(sv)");
-        if (r < 0)
-                return r;
         r = sd_bus_message_open_container(message, 'r', "sv");
         if (r < 0)
                 return r;
-        r = sd_bus_message_append(message, "s", property);
+        r = sd_bus_message_append(message, "s", property->name);
         if (r < 0)
                 return r;
         r = sd_bus_message_open_container(message, 'v', "ay");
@@ -56,7 +53,7 @@ static int append_property(sd_bus_message *message, const char *property, const 
         r = sd_bus_message_append_array(message, 'y', bytes, size);
         if (r < 0)
                 return r;
-        for (int i = 0; i < 3; i++) { /* variant, struct, array */
+        for (int i = 0; i < 2; i++) { /* variant, struct */
                 r = sd_bus_message_close_container(message);
                 if (r < 0)
                         return r;
@@ -64,8 +61,23 @@ static int append_property(sd_bus_message *message, const char *property, const 
         return 0;
 }
 
-int bus_units_set(sd_bus *bus, const char *unit, const char *property, const IdSet *value,
-                  BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot) {
+static int append_properties(sd_bus_message *message, const BusUnitsProperty *properties,
+                             size_t n) {
+        int r;
+
+        r = sd_bus_message_open_container(message, 'a', "(sv)");
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < n; i++) {
+                r = append_property(message, &properties[i]);
+                if (r < 0)
+                        return r;
+        }
+        return sd_bus_message_close_container(message);
+}
+
+int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *properties, size_t n,
+                      BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         _cleanup_free_ Call *call = NULL;
         int r;
@@ -78,7 +90,7 @@ int bus_units_set(sd_bus *bus, const char *unit, const char *property, const IdS
         r = sd_bus_message_append(message, "sb", unit, 1 /* until the next boot */);
         if (r < 0)
                 return r;
-        r = append_property(message, property, value);
+        r = append_properties(message, properties, n);
         if (r < 0)
                 return r;
         call = malloc(sizeof(*call));
@@ -91,4 +103,11 @@ int bus_units_set(sd_bus *bus, const char *unit, const char *property, const IdS
         (void)sd_bus_slot_set_destroy_callback(*ret_slot, free);
         call = NULL; /* the slot frees it */
         return 0;
+}
+
+int bus_units_set(sd_bus *bus, const char *unit, const char *property, const IdSet *value,
+                  BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        const BusUnitsProperty one = { .name = property, .value = value };
+
+        return bus_units_set_all(bus, unit, &one, 1, reply, userdata, ret_slot);
 }

@@ -35,19 +35,35 @@ static bool has_dot_dot(const char *path) {
         return false;
 }
 
-int cgroup_open(const Sysroot *sysroot, const char *path, int *ret_fd) {
+int cgroup_open_below(int root_fd, const char *path, int *ret_fd) {
         const char *relative = path + strspn(path, "/");
         int fd;
 
         /* "/../" is what a process outside our cgroup namespace shows. */
         if (has_dot_dot(path))
                 return -ENXIO;
-        fd = openat(sysroot->cgroup_fd, *relative ? relative : ".",
+        fd = openat(root_fd, *relative ? relative : ".",
                     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
                 return errno == ENOENT ? -ESRCH : -errno;
         *ret_fd = fd;
         return 0;
+}
+
+int cgroup_open(const Sysroot *sysroot, const char *path, int *ret_fd) {
+        return cgroup_open_below(sysroot->cgroup_fd, path, ret_fd);
+}
+
+int cgroup_write(int cgroup_fd, const char *name, const char *text) {
+        _cleanup_close_ int fd = openat(cgroup_fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        size_t length = strlen(text);
+        ssize_t n;
+
+        if (fd < 0)
+                return -errno;
+        /* The kernel takes a write as a whole. An empty set is written as an empty line. */
+        n = length > 0 ? write(fd, text, length) : write(fd, "\n", 1);
+        return n < 0 ? -errno : 0;
 }
 
 /* A file that is absent though its group is there: the controller is not enabled. */
@@ -59,21 +75,23 @@ static int absent_file_error(int cgroup_fd, int error) {
         return faccessat(cgroup_fd, "cgroup.procs", F_OK, 0) == 0 ? -EOPNOTSUPP : -ESRCH;
 }
 
-static int read_list(int cgroup_fd, const char *name, IdSet *ret) {
+static int read_list(int cgroup_fd, const char *name, const char *name_v1, IdSet *ret) {
         char text[ID_SET_LIST_MAX * 4];
         ssize_t n = read_file_at(cgroup_fd, name, text, sizeof(text));
 
+        if (n == -ENOENT)
+                n = read_file_at(cgroup_fd, name_v1, text, sizeof(text));
         if (n < 0)
                 return absent_file_error(cgroup_fd, (int)n);
         return id_set_parse_list(text, ret);
 }
 
 int cgroup_effective_cpus_read(int cgroup_fd, CpuSet *ret) {
-        return read_list(cgroup_fd, "cpuset.cpus.effective", ret);
+        return read_list(cgroup_fd, "cpuset.cpus.effective", "cpuset.effective_cpus", ret);
 }
 
 int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret) {
-        return read_list(cgroup_fd, "cpuset.mems.effective", ret);
+        return read_list(cgroup_fd, "cpuset.mems.effective", "cpuset.effective_mems", ret);
 }
 
 static int foreach_line_pid(int cgroup_fd, int (*callback)(pid_t, void *), void *userdata) {
@@ -163,15 +181,13 @@ static int parse_row(char *values, size_t field, NumaStatRow *rows, int *n, size
         return 0;
 }
 
-int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows) {
-        static const struct {
-                const char *kind;
-                size_t field;
-        } kinds[] = {
-                { "anon", offsetof(NumaStatRow, anon_bytes) },
-                { "file", offsetof(NumaStatRow, file_bytes) },
-                { "shmem", offsetof(NumaStatRow, shmem_bytes) },
-        };
+typedef struct Kind {
+        const char *name;
+        size_t field;
+} Kind;
+
+static int parse_kinds(const char *text, const Kind *kinds, size_t n_kinds, NumaStatRow *rows,
+                       size_t n_rows) {
         _cleanup_free_ char *copy = strdup(text);
         char *save = NULL;
         int n = 0;
@@ -179,13 +195,16 @@ int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows) {
         if (!copy)
                 return -ENOMEM;
         for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-                size_t length = strcspn(line, " ");
+                size_t length = strcspn(line, " =");
 
-                for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+                /* v1: "anon=374 N0=374", with the total at the name. */
+                length += line[length] == '=' ? strcspn(line + length, " ") : 0;
+                for (size_t i = 0; i < n_kinds; i++) {
+                        size_t n_name = strlen(kinds[i].name);
                         int r;
 
-                        if (strlen(kinds[i].kind) != length ||
-                            strncmp(line, kinds[i].kind, length) != 0)
+                        if (strncmp(line, kinds[i].name, n_name) != 0 ||
+                            (n_name != length && line[n_name - 1] != '='))
                                 continue;
                         r = parse_row(line + length, kinds[i].field, rows, &n, n_rows);
                         if (r < 0)
@@ -195,9 +214,37 @@ int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows) {
         return n > 0 ? n : -EBADMSG;
 }
 
+int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows) {
+        static const Kind kinds[] = {
+                { "anon", offsetof(NumaStatRow, anon_bytes) },
+                { "file", offsetof(NumaStatRow, file_bytes) },
+                { "shmem", offsetof(NumaStatRow, shmem_bytes) },
+        };
+
+        return parse_kinds(text, kinds, ELEMENTSOF(kinds), rows, n_rows);
+}
+
+int numa_stat_v1_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows, size_t n_rows) {
+        static const Kind kinds[] = {
+                { "hierarchical_anon=", offsetof(NumaStatRow, anon_bytes) },
+                { "hierarchical_file=", offsetof(NumaStatRow, file_bytes) },
+        };
+        int n = parse_kinds(text, kinds, ELEMENTSOF(kinds), rows, n_rows);
+
+        for (int i = 0; i < n; i++) {
+                rows[i].anon_bytes *= page_bytes;
+                rows[i].file_bytes *= page_bytes;
+        }
+        return n;
+}
+
 int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows) {
         _cleanup_free_ char *text = NULL;
         int r = read_file_alloc_at(cgroup_fd, "memory.numa_stat", &text, NULL);
 
-        return r < 0 ? absent_file_error(cgroup_fd, r) : numa_stat_parse(text, rows, n_rows);
+        if (r < 0)
+                return absent_file_error(cgroup_fd, r);
+        if (strncmp(text, "total=", 6) == 0)
+                return numa_stat_v1_parse(text, (uint64_t)sysconf(_SC_PAGESIZE), rows, n_rows);
+        return numa_stat_parse(text, rows, n_rows);
 }

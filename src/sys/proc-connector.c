@@ -44,33 +44,72 @@ enum {
 /* A rule stands for itself: what it does not judge goes on to the next. */
 #define REQUIRE(offset, value)                                                                     \
         LOAD(offset), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AS_LOADED(value), 1, 0), DROP
+#define REQUIRE_SAME(one, other)                                                                   \
+        LOAD(one), BPF_STMT(BPF_MISC | BPF_TAX, 0), LOAD(other),                                   \
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 1, 0), DROP
 #define PASS_KIND(what) SKIP_UNLESS(what, 1), PASS
 #define PASS_KIND_IF_SAME(what, pid, tgid)                                                         \
-        SKIP_UNLESS(what, 6), LOAD(EVENT_AT(event_data.pid)), BPF_STMT(BPF_MISC | BPF_TAX, 0),     \
-                LOAD(EVENT_AT(event_data.tgid)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1),     \
-                PASS, DROP
+        SKIP_UNLESS(what, 6), REQUIRE_SAME(EVENT_AT(event_data.pid), EVENT_AT(event_data.tgid)),   \
+                PASS
 
-/* The same choice as translate(), which stands alone where this cannot be attached. */
-static const struct sock_filter FILTER[] = {
+/* The same choice as translate(), which stands alone where this cannot be attached. What comes to
+ * its end is the fork of a process, with the parent loaded. */
+static const struct sock_filter KINDS[] = {
         REQUIRE(MESSAGE_AT(id.idx), CN_IDX_PROC),
         REQUIRE(MESSAGE_AT(id.val), CN_VAL_PROC),
         LOAD(EVENT_AT(what)),
-        PASS_KIND_IF_SAME(PROC_EVENT_FORK, fork.child_pid, fork.child_tgid),
-        /* TODO-MERGE: the daemon's pidfds replace it; goes together with PROC_KIND_EXIT. */
-        PASS_KIND_IF_SAME(PROC_EVENT_EXIT, exit.process_pid, exit.process_tgid),
         PASS_KIND_IF_SAME(PROC_EVENT_COMM, comm.process_pid, comm.process_tgid),
+        /* Of a thread alone it changes nothing that /proc shows of the process. */
+        PASS_KIND_IF_SAME(PROC_EVENT_UID, id.process_pid, id.process_tgid),
         PASS_KIND(PROC_EVENT_EXEC),
-        PASS_KIND(PROC_EVENT_UID),
         PASS_KIND(PROC_EVENT_NONE),
-        DROP,
+        REQUIRE(EVENT_AT(what), PROC_EVENT_FORK),
+        REQUIRE_SAME(EVENT_AT(event_data.fork.child_pid), EVENT_AT(event_data.fork.child_tgid)),
+        LOAD(EVENT_AT(event_data.fork.parent_tgid)),
 };
 
-int proc_connector_filter_attach(int fd) {
-        const struct sock_fprog program = { .len = ELEMENTSOF(FILTER),
-                                            .filter = (struct sock_filter *)FILTER };
+enum { FILTER_MAX = ELEMENTSOF(KINDS) + 2 * PROC_CONNECTOR_PARENTS_MAX + 1 };
+_Static_assert(FILTER_MAX <= BPF_MAXINSNS, "the kernel takes no longer program");
+
+static size_t build_filter(struct sock_filter *filter, const pid_t *parents, size_t n_parents) {
+        const struct sock_filter pass = PASS, drop = DROP;
+        size_t n = ELEMENTSOF(KINDS);
+
+        memcpy(filter, KINDS, sizeof(KINDS));
+        for (size_t i = 0; parents && i < n_parents; i++) {
+                const struct sock_filter parent = SKIP_UNLESS(parents[i], 1);
+
+                filter[n++] = parent;
+                filter[n++] = pass;
+        }
+        filter[n++] = parents ? drop : pass;
+        return n;
+}
+
+static int attach(int fd, const pid_t *parents, size_t n_parents) {
+        struct sock_filter filter[FILTER_MAX];
+        const struct sock_fprog program = {
+                .len = (unsigned short)build_filter(filter, parents, n_parents),
+                .filter = filter,
+        };
 
         return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno
                                                                                            : 0;
+}
+
+int proc_connector_filter(int fd, const pid_t *parents, size_t n_parents) {
+        const int unused = 0;
+        int r;
+
+        if (n_parents > PROC_CONNECTOR_PARENTS_MAX)
+                parents = NULL;
+        r = attach(fd, parents, n_parents);
+        if (r < 0 && parents)
+                r = attach(fd, NULL, 0);
+        /* The former one knows other parents: better none. */
+        if (r < 0)
+                (void)setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused));
+        return r;
 }
 
 static bool translate(const struct proc_event *event, ProcEvent *ret) {
@@ -94,15 +133,11 @@ static bool translate(const struct proc_event *event, ProcEvent *ret) {
         case PROC_EVENT_UID:
                 ret->kind = PROC_KIND_UID;
                 ret->pid = event->event_data.id.process_tgid;
-                return true;
+                return event->event_data.id.process_pid == event->event_data.id.process_tgid;
         case PROC_EVENT_COMM:
                 ret->kind = PROC_KIND_COMM;
                 ret->pid = event->event_data.comm.process_tgid;
                 return event->event_data.comm.process_pid == event->event_data.comm.process_tgid;
-        case PROC_EVENT_EXIT:
-                ret->kind = PROC_KIND_EXIT;
-                ret->pid = event->event_data.exit.process_tgid;
-                return event->event_data.exit.process_pid == event->event_data.exit.process_tgid;
         default:
                 return false;
         }
@@ -125,7 +160,7 @@ static bool parse_message(const char *payload, size_t size, ProcEvent *ret) {
                header.len < sizeof(event) ? header.len : sizeof(event));
         if (!translate(&event, ret) || (ret->kind != PROC_KIND_ACK && ret->pid <= 0))
                 return false; /* too short for its kind: the rest was filled with zeros */
-        ret->sequence = header.seq;
+        ret->sequence = ret->kind == PROC_KIND_ACK ? header.ack : header.seq;
         return true;
 }
 
@@ -237,9 +272,10 @@ int proc_connector_receive_buffer(int fd, size_t *ret_bytes) {
         return 0;
 }
 
-static int subscribe(int fd) {
+static int subscribe(int fd, uint32_t sequence) {
         const enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
         const struct cn_msg message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
+                                        .ack = sequence,
                                         .len = sizeof(operation) };
         char request[NLMSG_SPACE(sizeof(message) + sizeof(operation))] = { 0 };
         const struct nlmsghdr header = {
@@ -256,6 +292,7 @@ static int subscribe(int fd) {
 }
 
 typedef struct AckWait {
+        uint32_t sequence;
         bool seen;
         int error;
 } AckWait;
@@ -263,15 +300,17 @@ typedef struct AckWait {
 static void note_ack(const ProcEvent *event, void *userdata) {
         AckWait *wait = userdata;
 
-        if (event->kind != PROC_KIND_ACK)
-                return; /* older than the first full scan, which comes after us */
+        /* Others' acknowledgements come to all listeners. Events are older than the first full
+         * scan, which comes after us. */
+        if (event->kind != PROC_KIND_ACK || event->sequence != wait->sequence + 1)
+                return;
         wait->seen = true;
         wait->error = event->error;
 }
 
-static int await_ack(int fd) {
+static int await_ack(int fd, uint32_t sequence) {
         uint64_t deadline = clock_monotonic_usec() + ACK_TIMEOUT_USEC;
-        AckWait wait = { 0 };
+        AckWait wait = { .sequence = sequence };
 
         while (!wait.seen) {
                 struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -294,6 +333,7 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
         _cleanup_close_ int fd =
                 socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
         const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
+        const uint32_t sequence = (uint32_t)clock_monotonic_usec(); /* likely nobody else's */
         int size = (int)receive_buffer_bytes, r;
 
         if (fd < 0)
@@ -301,13 +341,13 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
         if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
                 (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
         /* Before the socket hears anything. Without it only more wakeups. */
-        (void)proc_connector_filter_attach(fd);
+        (void)proc_connector_filter(fd, NULL, 0);
         if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
                 return -errno;
-        r = subscribe(fd);
+        r = subscribe(fd, sequence);
         if (r < 0)
                 return r;
-        r = await_ack(fd);
+        r = await_ack(fd, sequence);
         if (r < 0)
                 return r;
         *ret_fd = TAKE_FD(fd);

@@ -183,35 +183,6 @@ int proc_cgroup_read(const ProcHandle *handle, char **ret) {
         return r < 0 ? r : proc_cgroup_parse(text, ret);
 }
 
-static int same_namespace(const ProcHandle *handle, const char *name) {
-        char own[64];
-        struct stat a, b;
-
-        (void)snprintf(own, sizeof(own), "/proc/self/%s", name);
-        if (fstatat(handle->dir_fd, name, &a, 0) < 0)
-                return task_error(-errno);
-        if (stat(own, &b) < 0)
-                return -errno;
-        return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-int proc_shares_namespaces(const ProcHandle *handle, bool *ret) {
-        static const char *const names[] = { "ns/pid", "ns/user" };
-
-        for (size_t i = 0; handle->pidfd >= 0 && i < ELEMENTSOF(names); i++) {
-                int r = same_namespace(handle, names[i]);
-
-                if (r < 0)
-                        return r;
-                if (r == 0) {
-                        *ret = false;
-                        return 0;
-                }
-        }
-        *ret = true;
-        return 0;
-}
-
 int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
         _cleanup_closedir_ DIR *dir = fdopendir(fd);
 
@@ -246,4 +217,37 @@ int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *u
         int fd = openat(handle->dir_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         return fd < 0 ? task_error(-errno) : proc_foreach_number(fd, callback, userdata);
+}
+
+typedef struct ChildWalk {
+        const ProcHandle *handle;
+        ProcCallback callback;
+        void *userdata;
+} ChildWalk;
+
+static int foreach_child_of(pid_t tid, void *userdata) {
+        const ChildWalk *walk = userdata;
+        _cleanup_free_ char *text = NULL;
+        char path[64], *save = NULL;
+
+        (void)snprintf(path, sizeof(path), "task/%d/children", tid);
+        if (read_file_alloc_at(walk->handle->dir_fd, path, &text, NULL) < 0)
+                return 0; /* ended meanwhile, or a kernel without it */
+        for (char *word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save)) {
+                uint64_t pid;
+                int r;
+
+                if (parse_u64(word, &pid) < 0 || pid > INT_MAX)
+                        continue;
+                r = walk->callback((pid_t)pid, walk->userdata);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *userdata) {
+        ChildWalk walk = { .handle = handle, .callback = callback, .userdata = userdata };
+
+        return proc_foreach_thread(handle, foreach_child_of, &walk);
 }

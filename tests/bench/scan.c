@@ -46,6 +46,7 @@ int main(int argc, char *argv[]) {
         long processes = argc == 3 ? strtol(argv[1], NULL, 10) : 0;
         long looks = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_pid_list_ PidList list = { 0 };
         double begin;
 
         if (looks <= 0)
@@ -56,11 +57,10 @@ int main(int argc, char *argv[]) {
                 start_sleeper();
         begin = cpu_usec();
         for (long i = 0; i < looks; i++) {
-                _cleanup_free_ pid_t *pids = NULL;
-                size_t n;
-
-                if (processes_scan(&sysroot, wanted, NULL, &pids, &n) < 0)
+                if (pid_list_read(&sysroot, &list) < 0)
                         errx(1, "the look at all processes failed");
+                for (size_t k = 0; k < list.n_pids; k++)
+                        (void)process_may_match(&sysroot, list.pids[k], wanted, NULL);
         }
         (void)printf("%.1f\n", (cpu_usec() - begin) / (double)looks);
         (void)fflush(stdout);

@@ -1,14 +1,28 @@
 /* A process of the sandbox suite: it is copied to a name that nobody else has, and does one thing.
  * It never outlives the test that started it. */
+#include <arpa/inet.h>
 #include <err.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+enum {
+        THREADS_MAX = 64,
+        BOUND_PATIENCE_SECONDS = 5,
+        BOUND_PAUSE_NSEC = 20000,
+        BOUND_PRECISION = 100
+};
 
 static void *wait_for_end(void *unused) {
         (void)unused;
@@ -40,11 +54,163 @@ static void do_fork(void) {
                 tell("forked", pid);
 }
 
-static void start_thread(void) {
+static void start_thread(void *(*run)(void *), void *argument) {
+        pthread_attr_t attributes;
         pthread_t thread;
 
-        if (pthread_create(&thread, NULL, wait_for_end, NULL) != 0)
+        (void)pthread_attr_init(&attributes);
+        (void)pthread_attr_setstacksize(&attributes, (size_t)64 << 10); /* there may be thousands */
+        if (pthread_create(&thread, &attributes, run, argument) != 0)
                 errx(1, "cannot start a thread");
+        (void)pthread_attr_destroy(&attributes);
+}
+
+/* A child that shares the parent's memory, and stops it, until it execs something else. */
+static void do_vfork(long ms) {
+        pid_t pid =
+                (pid_t)syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL, NULL, NULL, 0);
+
+        if (pid < 0)
+                err(1, "clone");
+        if (pid == 0) {
+                sleep_ms(ms);
+                (void)execl("/bin/true", "true", (char *)NULL);
+                _exit(127);
+        }
+        (void)waitpid(pid, NULL, 0);
+        tell("vforked", pid);
+}
+
+/* On 127.0.0.1; port 0: one that is free. */
+static void do_listen(long port) {
+        struct sockaddr_in address = { .sin_family = AF_INET,
+                                       .sin_port = htons((uint16_t)port),
+                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+        socklen_t size = sizeof(address);
+
+        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)) < 0 ||
+            bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, 1) < 0 ||
+            getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+                err(1, "cannot listen on port %ld", port);
+        tell("listening", ntohs(address.sin_port));
+}
+
+typedef struct Crowd {
+        long wanted;
+        atomic_long started;
+        _Atomic(pid_t) tids[THREADS_MAX];
+} Crowd;
+
+/* Each thread starts the next, so that some are born while the daemon is at work on the others. */
+static void *join_crowd(void *userdata) {
+        Crowd *crowd = userdata;
+        long mine = atomic_fetch_add(&crowd->started, 1);
+
+        atomic_store(&crowd->tids[mine], (pid_t)syscall(SYS_gettid));
+        if (mine + 1 < crowd->wanted)
+                start_thread(join_crowd, crowd);
+        return wait_for_end(NULL);
+}
+
+static bool is_bound(pid_t tid, int cpu) {
+        cpu_set_t set;
+
+        return sched_getaffinity(tid, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1 &&
+               CPU_ISSET((size_t)cpu, &set);
+}
+
+static bool all_bound(Crowd *crowd, int cpu) {
+        for (long i = 0; i < crowd->wanted; i++)
+                if (!atomic_load(&crowd->tids[i]) || !is_bound(atomic_load(&crowd->tids[i]), cpu))
+                        return false;
+        return is_bound(0, cpu);
+}
+
+static long long now_nsec(void) {
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+        return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* Tells when all threads have this CPU alone: microseconds from `exec_nsec` and from main().
+ * One thread looks for all, and the less often the longer it takes, to a hundredth of the time:
+ * what spins takes the CPU that the daemon needs. */
+static void do_bound(int cpu, long n_threads, long long exec_nsec) {
+        static Crowd crowd;
+        long long begin = now_nsec(), now = begin;
+        struct timespec pause = { 0 };
+
+        if (n_threads < 0 || n_threads > THREADS_MAX)
+                errx(1, "not more than %d threads", THREADS_MAX);
+        crowd.wanted = n_threads;
+        (void)prctl(PR_SET_TIMERSLACK, 1);
+        if (n_threads > 0)
+                start_thread(join_crowd, &crowd);
+        while (!all_bound(&crowd, cpu)) {
+                if (now - begin > BOUND_PATIENCE_SECONDS * 1000000000LL) {
+                        tell("never", getpid());
+                        return;
+                }
+                pause.tv_nsec = BOUND_PAUSE_NSEC + (long)((now - begin) / BOUND_PRECISION);
+                (void)nanosleep(&pause, NULL);
+                now = now_nsec();
+        }
+        now = now_nsec();
+        (void)printf("bound %d %lld %lld\n", getpid(), (now - exec_nsec) / 1000,
+                     (now - begin) / 1000);
+        (void)fflush(stdout);
+}
+
+static void start_threads(long n) {
+        for (long i = 0; i < n; i++)
+                start_thread(wait_for_end, NULL);
+        tell("threads", n);
+}
+
+/* Threads that make threads, while somebody else may be counting them. */
+static void *make_threads(void *number) {
+        for (long i = 0; i < (long)number; i++) {
+                start_thread(wait_for_end, NULL);
+                sleep_ms(1);
+        }
+        return wait_for_end(NULL);
+}
+
+static void churn(long n) {
+        pthread_t thread;
+
+        for (int i = 0; i < 4; i++)
+                if (pthread_create(&thread, NULL, make_threads, (void *)n) != 0)
+                        errx(1, "cannot start a thread");
+        tell("threads", 4 * n);
+}
+
+static long now_usec(void) {
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+        return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Becomes the program, which tells how long after that it had one CPU left. */
+static void become(const char *program) {
+        char number[32];
+
+        (void)snprintf(number, sizeof(number), "%ld", now_usec());
+        (void)execl(program, program, "latency", number, NULL);
+        err(1, "%s", program);
+}
+
+static void await_one_cpu(long start_usec) {
+        cpu_set_t cpus;
+
+        do
+                if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+                        err(1, "sched_getaffinity");
+        while (CPU_COUNT(&cpus) != 1 && now_usec() - start_usec < 10000000);
+        tell("bound", now_usec() - start_usec);
 }
 
 int main(int argc, char *argv[]) {
@@ -56,16 +222,35 @@ int main(int argc, char *argv[]) {
                 sleep_ms(number);
                 return 0;
         }
+        if (strcmp(what, "launch") == 0 && argc > 2) /* launch PROGRAM */
+                become(argv[2]);
+        if (strcmp(what, "latency") == 0) { /* latency START */
+                await_one_cpu(number);
+                return 0;
+        }
         if (strcmp(what, "fork") == 0) {
                 do_fork();
+        } else if (strcmp(what, "threads") == 0) { /* threads NUMBER */
+                start_threads(number);
+        } else if (strcmp(what, "churn") == 0) { /* churn NUMBER, of each of four threads */
+                churn(number);
         } else if (strcmp(what, "become") == 0) { /* become UID, as a server that drops root */
                 sleep_ms(500);
                 if (setuid((uid_t)number) < 0)
                         err(1, "setuid");
                 (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* setuid() has cleared it */
                 tell("became", number);
+        } else if (strcmp(what, "bound") == 0 && argc > 4) { /* bound CPU THREADS EXEC_NSEC */
+                do_bound((int)number, strtol(argv[3], NULL, 10), strtoll(argv[4], NULL, 10));
+        } else if (strcmp(what, "vfork") == 0) { /* vfork MILLISECONDS */
+                do_vfork(number);
+        } else if (strcmp(what, "listen") == 0) { /* listen PORT…, one every half second */
+                for (int i = 2; i < argc; i++) {
+                        sleep_ms(i > 2 ? 500 : 0);
+                        do_listen(strtol(argv[i], NULL, 10));
+                }
         } else if (strcmp(what, "leader-ends") == 0) { /* its first thread goes, another stays */
-                start_thread();
+                start_thread(wait_for_end, NULL);
                 sleep_ms(500);
                 pthread_exit(NULL);
         }

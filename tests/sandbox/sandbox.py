@@ -21,6 +21,7 @@ import traceback
 sys.dont_write_bytecode = True
 
 NETLINK_CONNECTOR = 11
+LONG = bool(os.environ.get("TIDBNUMAD_LONG"))  # ./dev test --long
 PROCESS_LINE = re.compile(r"^process (\d+) \((.*)\) belongs to (\S+) of policy '(.*)'$", re.M)
 LOCATED = re.compile(r"^\S+:\d+:\d+: ")
 
@@ -70,10 +71,12 @@ class Suite:
             sys.exit("usage: %s BUILD_DIR" % sys.argv[0])
         build = os.path.realpath(sys.argv[1])
         self.program = os.path.join(build, "src/daemon/tidbnumad")
-        self.child = os.path.join(build, "tests/sandbox/sandbox-child")
+        self.child, self.short, self.starter, self.malloc_counter = (
+            os.path.join(build, "tests/sandbox", file) for file in (
+                "sandbox-child", "sandbox-short", "sandbox-starter", "libsandbox-malloc-counter.so"))
         if os.geteuid() != 0:
             skip_all("needs root: sudo ./dev test sandbox")
-        for path in (self.program, self.child):
+        for path in (self.program, self.child, self.short, self.starter):
             if not os.access(path, os.X_OK):
                 sys.exit("there is no %s: ./dev build" % path)
         if connector and not connector_works():
@@ -122,10 +125,10 @@ class Suite:
         print("1..%d" % self.n)
         sys.exit(1 if self.bad else 0)
 
-    def executable(self, name=None):
+    def executable(self, name=None, source=None):
         """A new program with a name that nobody else has."""
         path = os.path.join(self.dir, name or "tnd-%s" % secrets.token_hex(4))  # below the kernel's 15 characters
-        shutil.copyfile(self.child, path)
+        shutil.copyfile(source or self.child, path)
         os.chmod(path, 0o755)
         return path
 
@@ -158,10 +161,13 @@ def poll(what, function, seconds=5.0):
         time.sleep(0.02)
 
 
-def policy(exe, name="ours", **match):
+def policy(exe, name="ours", keys=(), host="", **match):
+    """`keys`: more keys of the policy; `host`: more lines of the file."""
     lines = ["version: 1", "policies:", "  - name: " + name, "    match:", '      exe: "%s"' % exe]
-    lines += ['      %s: "%s"' % item for item in match.items()]
-    return "\n".join(lines + ["    place: {nodes: %d}" % first_node(), ""])
+    lines += ["      %s: %s" % (key, str(value).lower() if isinstance(value, bool) else '"%s"' % value)
+              for key, value in match.items()]
+    lines += ["    place: {nodes: %d}" % first_node()]
+    return "\n".join(lines + ["    " + key for key in keys] + [host, ""])
 
 
 def first_node():
@@ -170,11 +176,11 @@ def first_node():
 
 
 class Daemon:
-    """The real program, in a dry run of its own, that never sees the host's policies."""
+    """The real program, that never sees the host's policies; in a dry run unless it is to `enforce`."""
 
     count = 0
 
-    def __init__(self, suite, policies, runtime=None, prefix=(), env=None, debug=True):
+    def __init__(self, suite, policies, runtime=None, prefix=(), env=None, debug=True, enforce=False):
         Daemon.count += 1
         self.policy_dir = os.path.join(suite.dir, "policies%d" % Daemon.count)
         self.runtime_dir = runtime or os.path.join(suite.dir, "run%d" % Daemon.count)
@@ -185,10 +191,18 @@ class Daemon:
                        if key not in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM")}
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [*prefix, suite.program, "--dry-run", "--policy-dir", self.policy_dir, "--runtime-dir",
-                 self.runtime_dir] + (["--debug"] if debug else []),
+                [*prefix, suite.program, "--policy-dir", self.policy_dir, "--runtime-dir", self.runtime_dir]
+                + ([] if enforce else ["--dry-run"]) + (["--debug"] if debug else []),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**environment, **(env or {})})
         poll(lambda: "the daemon is ready; it said:\n" + self.log(), self.is_ready, 10)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        """A case that fails leaves no daemon behind for the next."""
+        if self.process.poll() is None:
+            end(self.process)
 
     def is_ready(self):
         if self.process.poll() is not None:

@@ -56,14 +56,6 @@ static inline struct proc_event exec_event(pid_t pid) {
         return e;
 }
 
-static inline struct proc_event exit_event(pid_t pid, pid_t tgid) {
-        struct proc_event e = { .what = PROC_EVENT_EXIT };
-
-        e.event_data.exit.process_pid = pid;
-        e.event_data.exit.process_tgid = tgid;
-        return e;
-}
-
 static inline struct proc_event comm_event(pid_t pid, pid_t tgid) {
         struct proc_event e = { .what = PROC_EVENT_COMM };
 

@@ -28,6 +28,7 @@ enum {
 /* --- what it does ------------------------------------------------------------------------------
  */
 
+/* In one line: who it is, and where it may run and have memory. */
 static void print_status(void) {
         char line[4096];
         FILE *f = fopen("/proc/self/status", "re");
@@ -35,7 +36,7 @@ static void print_status(void) {
         if (!f)
                 err(1, "/proc/self/status");
         while (fgets(line, sizeof(line), f))
-                if (strstr(line, "s_allowed_list:")) {
+                if (strncmp(line, "Pid:", 4) == 0 || strstr(line, "s_allowed_list:")) {
                         line[strcspn(line, "\n")] = ' ';
                         (void)fputs(line, stdout);
                 }

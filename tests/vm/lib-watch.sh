@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154  # these
 
 # What the guest may need beyond a scenario's own limit: to gather logs, and to put itself back for the next one.
-readonly LOGS_SECONDS=60 RESET_SECONDS=120
+readonly LOGS_SECONDS=60 RESET_SECONDS=240
 
 # Lines of the console that no sane kernel writes, and those of a boot that went astray.
 readonly KERNEL_BROKE='Kernel panic|Oops: |BUG: |general protection fault|kernel BUG at|You are in emergency mode|Dropping to a shell'

@@ -56,3 +56,6 @@ int id_set_render_list(const IdSet *set, char *buffer, size_t size);
  * (org.freedesktop.systemd1(5), "ay"): bit i of byte i/8, least significant bit first, trailing
  * zero bytes dropped. `buffer` must hold ID_SET_MAX/8 bytes. Returns the number of bytes. */
 size_t id_set_to_bytes(const IdSet *set, uint8_t *buffer);
+
+/* The other way. Bits of ID_SET_MAX and above are dropped. */
+IdSet id_set_from_bytes(const uint8_t *bytes, size_t n);

@@ -15,6 +15,8 @@ typedef enum PolicyKeyType {
         POLICY_KEY_UNIT,
         POLICY_KEY_USER,
         POLICY_KEY_NODES,    /* NodeSet, never empty */
+        POLICY_KEY_PORT,     /* uint16_t, above zero */
+        POLICY_KEY_CPUS,     /* CpuSet, empty for "all" */
         POLICY_KEY_CHOICE,   /* an enum whose values are the indices of `choices` */
         POLICY_KEY_RATE,     /* uint64_t, bytes per second, above zero */
         POLICY_KEY_DURATION, /* uint64_t, microseconds, from `min` to `max` */

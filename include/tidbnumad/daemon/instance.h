@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
 
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/enforce/rate.h"
@@ -31,14 +32,23 @@ typedef struct Progress {
 typedef struct Instance {
         Manager *manager; /* borrowed */
         char *name;       /* metric label; owned */
+        char *first_name; /* as it was found: what backends know it by, for `name` changes when its
+                             port becomes known; owned */
         char *unit;       /* NULL: none; owned */
         char *exe;        /* of its oldest process; owned */
+        uint16_t *ports;  /* TCP ports that it listens on, ascending, once known; owned */
+        size_t n_ports;
+        char *data_dir;       /* NULL: none, or not known; owned */
+        unsigned n_described; /* times that the two were looked for since a process came */
+        uint64_t describe_due_usec;
         const Policy *policy;
         size_t policy_index;
 
         Process *processes; /* ascending by pid, beside `handles`; owned */
         ProcHandle *handles;
-        size_t n_processes, processes_allocated, handles_allocated;
+        sd_event_source **exits; /* its end, from its pidfd; beside the two; owned */
+        size_t n_processes, processes_allocated, handles_allocated, exits_allocated;
+        bool fresh; /* a process has come since the last look */
 
         Placement placement;
         bool binding_known;
@@ -60,6 +70,9 @@ typedef struct Instance {
         uint64_t effect_deadline_usec; /* until then a call that was answered may still take effect
                                         */
         bool we_narrowed;
+        bool cpus_stood;    /* at the last look */
+        unsigned n_repairs; /* of CPUs that had stood, until `repairs_end_usec` */
+        uint64_t repairs_end_usec;
 
         Mover mover;
         bool moving; /* a pass is under way */
@@ -71,7 +84,7 @@ typedef struct Instance {
         uint64_t bind_attempts, bind_failures, migrated_bytes, failed_pages;
 } Instance;
 
-/* Named after its service, or else exe:pid. */
+/* Still without a name: the roster gives it one. */
 int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_t now_usec,
                  Instance **ret);
 Instance *instance_free(Instance *instance);
@@ -86,7 +99,15 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
 /* -1: not one of its processes. */
 ssize_t instance_find(const Instance *instance, pid_t pid);
 void instance_remove_process(Instance *instance, size_t index);
-void instance_remove_dead(Instance *instance);
+
+/* Names by which it can be called, the best first: its service, else exe:port with the lowest port,
+ * else exe:pid; `rank` 1 and 2 are longer, for when others have taken the former. It needs a
+ * process. -ENOMEM. */
+enum { INSTANCE_NAME_RANKS = 3 };
+int instance_render_name(const Instance *instance, unsigned rank, char **ret);
+
+/* Does it run as a system service, which then is the instance? */
+bool instance_is_service(const Instance *instance);
 
 /* Forgets how far it was, so that the next look begins anew. Ends a pass that is under way. */
 void instance_restart(Instance *instance, uint64_t now_usec);

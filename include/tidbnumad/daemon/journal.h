@@ -12,6 +12,7 @@
 #define JOURNAL_REFUSED "c1d7a5b0f1c24b7e8d3b2a1908f7e633"
 #define JOURNAL_POLICY_REFUSED "5e0c9d8b7a6f4e5d9c4b3a2f1e0d4c44"
 #define JOURNAL_POLICY_LOADED "7d3e2f1a0b9c4d8ea7f6e5d4c3b2a155"
+#define JOURNAL_PREPARED "6b1e0f9d2c3a4f5e8a7b9c0d1e2f3a77"
 #define JOURNAL_EVENTS_LOST "9a8b7c6d5e4f4a3b8c2d1e0f9a8b7c66"
 
 typedef struct Journal {

@@ -6,6 +6,10 @@
 /* Looks at all instances that are due. */
 void look_at_due(Manager *manager, uint64_t now_usec);
 
+/* Of those that are due, only the ones to which a process has come since: they go before all else.
+ */
+void look_at_fresh(Manager *manager, uint64_t now_usec);
+
 /* A sampling interval has passed: everything is looked at, and what stayed partly bound is tried
  * again. */
 void look_at_all(Manager *manager, uint64_t now_usec);

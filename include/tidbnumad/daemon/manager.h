@@ -9,9 +9,12 @@
 #include "tidbnumad/daemon/args.h"
 #include "tidbnumad/daemon/instance.h"
 #include "tidbnumad/daemon/journal.h"
+#include "tidbnumad/daemon/strangers.h"
+#include "tidbnumad/daemon/units.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
+#include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/sysroot.h"
 
 /* A storm of 3,000 starts makes some 10,000 events of 200 bytes each with the kernel's overhead,
@@ -21,6 +24,10 @@
 /* The net under the events, and what stands in for them where there is no connector. */
 #define MANAGER_SCAN_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
 #define MANAGER_POLL_INTERVAL_USEC (UINT64_C(2) * 1000 * 1000)
+
+/* After a loss of events everything is looked at, but no more often than so: under a storm that
+ * goes on, the scans themselves would make the next loss. */
+#define MANAGER_RESCAN_INTERVAL_USEC (UINT64_C(250) * 1000)
 
 typedef struct EventCounters {
         uint64_t received, lost, rescans;
@@ -47,12 +54,21 @@ struct Manager {
         double policy_load_seconds;
 
         sd_event *event;
-        sd_event_source *connector_source, *work_timer, *scan_timer, *sample_timer, *publish_timer;
-        int connector_fd; /* -EBADF: polling */
+        sd_event_source *connector_source, *work_timer, *scan_timer, *rescan_timer, *sample_timer,
+                *publish_timer, *describe_timer;
+        int connector_fd;  /* -EBADF: polling */
+        bool follow_stale; /* processes have come whose forks the kernel does not tell yet */
+        bool follows_all;
         Backend backend;
 
         Instance **instances; /* ascending by name; owned */
         size_t n_instances, instances_allocated;
+        Strangers strangers;
+        PidList scan; /* the round of the slow scan that is under way */
+        size_t scan_next;
+        uint64_t rescan_usec; /* when the last loss was answered */
+
+        Units units; /* that are prepared before they start */
 
         EventCounters connector_events, scan_events;
         bool ready;

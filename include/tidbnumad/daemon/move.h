@@ -17,3 +17,7 @@ void move_sweep(Instance *instance, uint64_t now_usec);
 /* Room on the instance's nodes; the caller owns the array. Counts what other instances are still
  * moving there. */
 int move_rooms(const Instance *instance, NodeRoom **ret, size_t *ret_n);
+
+/* The same of any nodes; `self` NULL: what every instance is still moving there counts. */
+int move_rooms_on(const Manager *manager, const NodeSet *nodes, const Instance *self,
+                  NodeRoom **ret, size_t *ret_n);

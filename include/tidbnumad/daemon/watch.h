@@ -1,13 +1,10 @@
-/* Which processes there are: the connector's events and full scans into instances. */
+/* The kernel's process events, and what the daemon makes of them. */
 #pragma once
 
 #include "tidbnumad/daemon/manager.h"
 
-/* Subscribes; where that is refused, says so once and leaves it to polling. */
+/* Subscribes; where that is refused, says so once and leaves it to polling. Then a first scan. */
 int watch_start(Manager *manager);
-
-/* Looks at every process: adds what is new, removes what is gone. */
-int watch_scan(Manager *manager);
 
 /* After the policies changed: sorts every known process anew, then scans. */
 int watch_rematch(Manager *manager);

@@ -1,6 +1,19 @@
-/* How a placement is put on a unit: one table of operations, one implementation a host's kind.
+/* How a placement is put on processes: one table of operations, one implementation a kind of host.
  *
- * This version has `systemd` (cgroup v2). Tests bring a table of their own.
+ *   systemd   properties of the unit, on cgroup v2. The whole unit is bound, so it must hold
+ * nothing but the instance. cgroup1   a directory tidbnumad/<instance> in the cpuset hierarchy of
+ * cgroup v1, into which the instance's processes are moved. What they fork is born in it. affinity
+ * the CPUs of every single thread. The kernel has no such thing for the memory of another process:
+ * the memory of an instance can only be pulled.
+ *
+ * cgroup1 and affinity give each thread of a process exactly the CPUs once, whatever it had before
+ * (an operator's taskset too). After that, what a thread chooses within the CPUs is its own affair,
+ * and only threads outside are put back. systemd leaves threads alone that have chosen fewer CPUs
+ * themselves: the kernel (6.2 and later) does, and systemd knows of no threads.
+ *
+ * Neither threads nor cgroup v1's processes can be named by a pidfd. Both backends therefore look
+ * afterwards whether the number still was whom they meant, and put right what they did to a
+ * stranger: see sys/affinity.h and backend-cgroup1.c.
  */
 #pragma once
 
@@ -8,7 +21,19 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/workload.h"
+#include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
+
+/* What is to be bound. All is borrowed for the call. */
+typedef struct BackendTarget {
+        const char *instance;
+        const char *unit; /* NULL: none */
+        const ProcHandle *handles;
+        const Process *processes; /* beside `handles` */
+        size_t n_processes;
+} BackendTarget;
 
 /* error: 0 or negative errno with a message, "" when there is none. Called once for each operation
  * that was begun. */
@@ -16,30 +41,73 @@ typedef void (*BackendReply)(int error, const char *message, void *userdata);
 
 typedef struct Backend Backend;
 
+/* 1: done, and no reply will come. 0: begun; `*ret_slot`: unref to never hear of it. -ESRCH: there
+ * is no such process any more; other negative errno: it failed. */
+typedef int (*BackendSet)(Backend *backend, const BackendTarget *target, const IdSet *set,
+                          BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+
 typedef struct BackendOps {
         const char *name;
-        /* Begin to set what the unit may use, until the next boot. `*ret_slot`: unref to never hear
-         * of it. */
-        int (*set_cpus)(Backend *backend, const char *unit, const CpuSet *cpus, BackendReply reply,
-                        void *userdata, sd_bus_slot **ret_slot);
-        int (*set_mems)(Backend *backend, const char *unit, const NodeSet *mems, BackendReply reply,
-                        void *userdata, sd_bus_slot **ret_slot);
+        BackendKind kind;
+        BackendSet set_cpus;
+        BackendSet set_mems; /* NULL: it cannot */
+
+        /* May it act on this target? NULL, or a constant sentence why not. */
+        const char *(*refuses)(Backend *backend, const BackendTarget *target,
+                               const Placement *placement);
+
+        /* Takes away what stands for instances that have ended; NULL: there is nothing. What is
+         * still in use stays: threads that are on their way out too, so ask again at times. */
+        void (*tidy)(Backend *backend);
 } BackendOps;
 
 struct Backend {
-        const BackendOps *ops; /* NULL: nothing can be enforced here, `why_not` says why */
-        const char *why_not;   /* a constant sentence */
-        sd_event *event;       /* borrowed */
-        sd_bus *bus;           /* owned; opened again when it was lost */
+        const BackendOps *ops;  /* NULL: nothing can be enforced here, `why_not` says why */
+        const char *why_not;    /* a constant sentence */
+        const Sysroot *sysroot; /* borrowed */
+        sd_event *event;        /* borrowed */
+        sd_bus *bus;            /* systemd: owned; opened again when it was lost */
+        int root_fd, own_fd;    /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
+                                 * not opened */
+        uint64_t n_strangers;   /* processes that were hit because a number was given anew, and were
+                                 * put right */
 };
 
-/* Chooses what this host has. Never fails: a backend without `ops` says why. */
+/* Chooses nothing yet. */
 void backend_init(Backend *backend, const Sysroot *sysroot, sd_event *event);
 void backend_done(Backend *backend);
 
-/* Can it act on this unit? NULL, or a constant sentence why not. `unit` NULL: the process is in
- * none. */
-const char *backend_refuses(const Backend *backend, const char *unit);
+/* Chooses what this host has, for BACKEND_AUTO: systemd, else cgroup1, else affinity; or the one
+ * that is asked for, if the host has it. Never fails: a backend without `ops` says why. Returns
+ * whether it is another one than before. What was put on by the former stays. */
+bool backend_choose(Backend *backend, BackendKind kind);
 
-/* The same of the unit alone: what the dump of another machine can be judged by. */
+/* The kind in use; BACKEND_AUTO: none. "none" is also the name then. */
+BackendKind backend_kind(const Backend *backend);
+const char *backend_name(const Backend *backend);
+
+/* Can it act on this target? NULL, or a constant sentence why not. */
+const char *backend_refuses(Backend *backend, const BackendTarget *target,
+                            const Placement *placement);
+
+/* The same of the unit alone, of the backend systemd: what the dump of another machine is judged
+ * by. `unit` NULL: the process is in none. */
 const char *backend_refuses_unit(const char *unit);
+
+/* cgroup1: the folder of the target, and its path as /proc/PID/cgroup has it. The caller owns both.
+ * -ENOENT: it is not there yet. */
+int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,
+                         char **ret_path);
+
+/* What affinity does with one process, and cgroup1 with one that it has not bound yet. 0; -ESRCH:
+ * it is gone; -EINVAL: its cpuset allows none of the CPUs; -EPERM. */
+int backend_affinity_set(Backend *backend, const ProcHandle *process, const CpuSet *cpus,
+                         bool exactly);
+
+extern const BackendOps backend_systemd_ops;
+extern const BackendOps backend_cgroup1_ops;
+extern const BackendOps backend_affinity_ops;
+
+/* Does the host have it? NULL, or a constant sentence why not. */
+const char *backend_systemd_why_not(const Sysroot *sysroot);
+const char *backend_cgroup1_why_not(const Sysroot *sysroot);

@@ -8,12 +8,18 @@
 #include "tidbnumad/base/id-set.h"
 
 typedef struct Binding {
-        bool cpuset;               /* its cgroup has the cpuset controller: `cpus`, `mems` count */
-        CpuSet cpus;               /* cpuset.cpus.effective */
-        NodeSet mems;              /* cpuset.mems.effective; without the controller: all nodes */
+        bool cpuset;               /* a cpuset that we may write holds it: `cpus`, `mems` count.
+                                    * systemd: its unit has the controller; cgroup1: all of its
+                                    * processes are in our directory; affinity: never */
+        CpuSet cpus;               /* cpuset.cpus.effective; without a cpuset: all CPUs */
+        NodeSet mems;              /* cpuset.mems.effective; without a cpuset: what each of its
+                                    * threads may use */
         size_t n_threads;          /* of all its processes */
         size_t n_threads_off_cpus; /* whose Cpus_allowed is not exactly the CPUs asked for */
-        NodeSet last_nodes;        /* nodes of the CPUs on which its threads last ran */
-        bool alone;                /* no unrelated process shares its unit */
-        int32_t intruder;          /* a pid that does, 0 when alone */
+        size_t n_threads_outside;  /* of them, those that may run outside the CPUs asked for */
+        NodeSet last_nodes; /* nodes of the CPUs on which its threads last ran; only where no CPUs
+                               are asked for */
+        bool alone;         /* no unrelated process shares its group: its unit on v2, its
+                             * memory cgroup on v1 */
+        int32_t intruder;   /* a pid that does, 0 when alone */
 } Binding;

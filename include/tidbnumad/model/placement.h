@@ -6,7 +6,7 @@
 
 typedef struct Placement {
         NodeSet nodes; /* empty: it is only watched */
-        CpuSet cpus;   /* the online CPUs of the nodes */
+        CpuSet cpus;   /* online CPUs of the nodes: all, or those that the policy names */
         MemoryMode memory;
         MigrateMode migrate;
         uint64_t rate_bytes_per_sec;

@@ -21,12 +21,16 @@ typedef struct NodeMemory {
 } NodeMemory;
 
 typedef struct InstanceSnapshot {
-        const char *name;    /* metric label `instance` */
-        const char *policy;  /* metric label `policy` */
-        const char *unit;    /* NULL: none */
-        const char *exe;     /* path */
-        const char *backend; /* "systemd", or "none" where nothing can be enforced */
-        pid_t pid;           /* the oldest process of the instance */
+        const char *name;      /* metric label `instance` */
+        const char *policy;    /* metric label `policy` */
+        const char *unit;      /* NULL: none */
+        const char *exe;       /* path */
+        const uint16_t *ports; /* TCP ports that it listens on, ascending; may be NULL */
+        size_t n_ports;
+        const char *data_dir; /* NULL: none, or not known */
+        const char *backend;  /* "systemd", "cgroup1", "affinity", or "none" where nothing can be
+                               * enforced */
+        pid_t pid;            /* the oldest process of the instance */
         size_t n_processes;
         NodeSet nodes; /* where it is to be; empty = the policy names none */
         CpuSet cpus;   /* the CPUs that it is to have */
@@ -50,6 +54,15 @@ typedef struct InstanceSnapshot {
         uint64_t failed_pages;  /* pages that the kernel refused to move */
         double bind_seconds;    /* from the first sight of it to the verified state; NAN: not yet */
 } InstanceSnapshot;
+
+/* A process that a policy names and that is left alone all the same. */
+typedef struct StrangerSnapshot {
+        pid_t pid;
+        const char *exe;
+        const char *unit; /* NULL: none */
+        const char *policy;
+        const char *reason; /* a sentence */
+} StrangerSnapshot;
 
 /* Counters of a policy that outlive its instances. */
 typedef struct PolicySnapshot {
@@ -92,6 +105,8 @@ typedef struct Snapshot {
         const Topology *topology;
         const InstanceSnapshot *instances; /* ascending by name */
         size_t n_instances;
+        const StrangerSnapshot *strangers;
+        size_t n_strangers;
         const PolicySnapshot *policies; /* in file order */
         size_t n_policies;
         const EventSnapshot *events;

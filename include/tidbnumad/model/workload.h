@@ -14,15 +14,31 @@ typedef struct ProcessId {
         uint64_t start_ticks; /* field 22 of /proc/PID/stat, clock ticks since boot */
 } ProcessId;
 
+/* In which namespace it lives that is not the host's. */
+typedef enum Foreign {
+        FOREIGN_NONE,
+        FOREIGN_PID,
+        FOREIGN_USER,
+        FOREIGN_MOUNT, /* of its own making: the one that systemd gives a hardened service is ours
+                        */
+} Foreign;
+
+/* "PID", "user", "mount"; "" for none. */
+const char *foreign_to_string(Foreign foreign);
+
 typedef struct Process {
         ProcessId id;
         uid_t uid; /* effective */
         char *exe; /* target of /proc/PID/exe without the " (deleted)" of a replaced file; owned */
-        char *cgroup;  /* path below the unified hierarchy (or systemd's own on v1); owned */
-        char *unit;    /* of the system manager; NULL when there is none; owned */
-        bool stranger; /* lives in another PID or user namespace than we: a container. A mount
-                          namespace alone does not count, hardened services have one */
+        char *cgroup; /* path below the unified hierarchy (or systemd's own on v1); owned */
+        char *unit;   /* of the system manager; NULL when there is none; owned */
+        Foreign foreign;
+        bool cpus_given; /* each of its threads got the CPUs of its placement once */
+        bool followed;   /* its forks are told by the kernel */
 } Process;
+
+/* Are both the very same process, of the same owner, executable and unit? */
+bool process_is_same(const Process *a, const Process *b);
 
 void process_done(Process *process);
 #define _cleanup_process_ _cleanup_(process_done)

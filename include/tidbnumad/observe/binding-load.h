@@ -5,9 +5,16 @@
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/proc.h"
 
-/* `members` are the instance's processes, `cgroup_fd` the folder of its unit or -EBADF, `cpus` what
- * every thread is to have. Reads each thread's status file, so that a thread that set its own
- * affinity is seen too. Members that have ended meanwhile are passed over. -ESRCH: all of them
- * have, or the unit is gone. */
+/* The groups to look into. */
+typedef struct BindingGroups {
+        int group_fd;            /* whose processes are counted: see Binding.alone; -EBADF: none */
+        int cpuset_fd;           /* whose cpuset holds the instance; -EBADF: none */
+        const char *cpuset_path; /* the path that each member has in v1's cpuset hierarchy when that
+                                  * is so; NULL: it goes without saying */
+} BindingGroups;
+
+/* `members` are the instance's processes, `cpus` what every thread is to have. Reads each thread's
+ * status file, so that a thread that set its own affinity is seen too. Members that have ended
+ * meanwhile are passed over. -ESRCH: all of them have, or a group is gone. */
 int binding_load(const Topology *topology, const Sysroot *sysroot, const ProcHandle *members,
-                 size_t n_members, int cgroup_fd, const CpuSet *cpus, Binding *ret);
+                 size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret);

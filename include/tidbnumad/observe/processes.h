@@ -10,12 +10,21 @@
 typedef bool (*ExeFilter)(const char *exe, void *userdata);
 
 /* Opens one process and reads who it is. `ret_handle` stays open for the caller. 0; -ESRCH: gone, a
- * zombie, a kernel thread, or an executable that `wanted` does not want; -EAGAIN: it exec'd in the
- * middle, look again. */
+ * zombie, a kernel thread, the child of a vfork(2) before its exec, or an executable that `wanted`
+ * does not want; -EAGAIN: it exec'd in the middle, look again. */
 int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
                      ProcHandle *ret_handle, Process *ret);
 
-/* The pids of all processes whose executable is wanted, ascending; the link is all that is read of
- * the others. The caller owns the array. */
-int processes_scan(const Sysroot *sysroot, ExeFilter wanted, void *userdata, pid_t **ret,
-                   size_t *ret_n);
+/* Is its executable wanted? Its link is all that is read: what a scan asks first of every process.
+ */
+bool process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata);
+
+typedef struct PidList {
+        pid_t *pids; /* ascending; owned */
+        size_t n_pids, allocated;
+} PidList;
+
+/* All processes there are, their numbers alone, into `list`, which is used again and again. */
+int pid_list_read(const Sysroot *sysroot, PidList *list);
+void pid_list_done(PidList *list);
+#define _cleanup_pid_list_ _cleanup_(pid_list_done)

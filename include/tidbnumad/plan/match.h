@@ -10,10 +10,26 @@
  */
 bool match_wants_exe(const PolicySet *policies, const char *exe);
 
-/* The first policy, in file order, whose every key holds; NULL when none does. A policy with a
- * `user` that does not exist on this host matches nothing. Strangers (containers) match nothing. */
+typedef enum MatchVerdict {
+        MATCH_NONE,       /* no policy names it */
+        MATCH_POLICY,     /* it belongs to the policy */
+        MATCH_OTHER_USER, /* named by exe and unit, but it is not the policy's user */
+        MATCH_FOREIGN,    /* likewise, but it lives in another namespace: a container */
+} MatchVerdict;
+
+/* The first policy, in file order, whose every key holds. Where none does, but one names the
+ * process by executable and unit: that one, and what spoke against it. `*ret` is untouched for
+ * MATCH_NONE. A policy with a `user` that does not exist on this host matches nobody. */
+MatchVerdict match_judge(const PolicySet *policies, const Process *process, const Policy **ret);
+
+/* The policy that it belongs to, or NULL. */
 const Policy *match_process(const PolicySet *policies, const Process *process);
 
-/* The nodes that an entry of `instances` gives to this unit, or NULL. The first that matches
- * counts. */
-const PolicyInstance *match_instance(const Policy *policy, const char *unit);
+/* The nodes that an entry of `instances` gives to this unit (NULL: none) that listens on these
+ * ports, or NULL. The first that matches counts. */
+const PolicyInstance *match_instance(const Policy *policy, const char *unit, const uint16_t *ports,
+                                     size_t n_ports);
+
+/* Does the first entry that speaks of this unit ask for a port as well? Then its place is not known
+ * before it listens. */
+bool match_needs_port(const Policy *policy, const char *unit);

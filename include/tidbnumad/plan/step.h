@@ -14,10 +14,10 @@
 typedef enum StepKind {
         STEP_WATCH,    /* nothing to enforce */
         STEP_REFUSE,   /* must not, or cannot: `reason` */
-        STEP_SET_CPUS, /* AllowedCPUs := placement.cpus */
-        STEP_WIDEN,    /* AllowedMemoryNodes := `mems`, so that the pull may reach its nodes */
+        STEP_SET_CPUS, /* its CPUs := placement.cpus */
+        STEP_WIDEN,    /* its memory nodes := `mems`, so that the pull may reach its nodes */
         STEP_PULL,     /* one pass of the mover */
-        STEP_NARROW,   /* AllowedMemoryNodes := `mems` */
+        STEP_NARROW,   /* its memory nodes := `mems` */
         STEP_SWEEP,    /* what the mover cannot see: migrate_pages, node by node */
         STEP_SETTLE,   /* wait for the kernel's counters, look again */
         STEP_DONE,     /* bound */
@@ -41,16 +41,22 @@ typedef struct Step {
 /* Sweeps of what the passes left, after the narrowing. */
 #define STEP_SWEEPS_MAX 2u
 
-/* Property writes that had no effect, after which the instance is refused until something changes.
- */
+/* Writes that had no effect, after which the instance is refused until something changes. */
 #define STEP_WRITES_MAX 3u
+
+/* So often in a minute CPUs that stood and were changed by somebody else are set again; then it is
+ * left to the other one for a while, and told. */
+#define STEP_REPAIRS_MAX 3u
 
 typedef struct StepInput {
         const Placement *placement;
         const Binding *binding;
+        BackendKind backend;    /* BACKEND_AUTO, of a dump: as systemd */
         NodeSet all_nodes;      /* that have memory: others never show in cpuset.mems.effective */
         bool can_enforce;       /* there is a backend for it */
         const char *cannot;     /* why not, where it cannot */
+        bool cpus_given;        /* each of its processes got these CPUs once */
+        unsigned repairs;       /* of CPUs that had stood, within the last minute */
         bool memory_known;      /* `outside_bytes` was read */
         uint64_t outside_bytes; /* anonymous bytes outside the nodes */
         bool fits;              /* fit_check() of what is outside */
@@ -68,3 +74,12 @@ typedef struct StepInput {
 } StepInput;
 
 Step step_next(const StepInput *input);
+
+/* Are the CPUs to be set before anything is read? So it is for processes that are new, by a backend
+ * that answers at once: no thread is to run elsewhere while we read about its memory. Looks at
+ * `placement`, `backend`, `can_enforce` and `cpus_given` only. */
+bool step_begins_blind(const StepInput *input);
+
+/* Do the CPUs stand, so that nothing is to be set? Of the backends with a cpuset: it has them
+ * (threads may be narrower). Of affinity: no thread may run elsewhere. */
+bool step_cpus_stand(BackendKind backend, const Binding *binding, const Placement *placement);

@@ -18,3 +18,13 @@ typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
  * the call in flight; unref it to never hear of it. */
 int bus_units_set(sd_bus *bus, const char *unit, const char *property, const IdSet *value,
                   BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
+
+/* A property and the value that it is to have; an empty set resets it. */
+typedef struct BusUnitsProperty {
+        const char *name;
+        const IdSet *value;
+} BusUnitsProperty;
+
+/* The same of several properties in one call: all of them or none. */
+int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *properties, size_t n,
+                      BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);

@@ -19,8 +19,14 @@ CgroupVersion cgroup_version(const Sysroot *sysroot);
 /* Opens the folder of a path out of /proc/PID/cgroup. -ESRCH: gone. The caller closes it. */
 int cgroup_open(const Sysroot *sysroot, const char *path, int *ret_fd);
 
-/* cpuset.{cpus,mems}.effective. -EOPNOTSUPP: the controller is not enabled for this group; -ESRCH:
- * gone. */
+/* The same below the root of a hierarchy of v1. */
+int cgroup_open_below(int root_fd, const char *path, int *ret_fd);
+
+/* Writes one of the group's files. */
+int cgroup_write(int cgroup_fd, const char *name, const char *text);
+
+/* cpuset.{cpus,mems}.effective, on v1 cpuset.effective_{cpus,mems}. -EOPNOTSUPP: the controller is
+ * not enabled for this group; -ESRCH: gone. */
 int cgroup_effective_cpus_read(int cgroup_fd, CpuSet *ret);
 int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret);
 
@@ -41,5 +47,9 @@ typedef struct NumaStatRow {
  * -ENOSPC: more nodes than rows. */
 int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows);
 
-/* -EOPNOTSUPP: no memory controller for this group; -ESRCH: gone. */
+/* The same of v1's file (cgroup-v1/memory.rst), which counts pages: the hierarchical rows, with the
+ * groups below as on v2. Shared memory is part of `anon_bytes` there, and no row of its own. */
+int numa_stat_v1_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows, size_t n_rows);
+
+/* Of either version. -EOPNOTSUPP: no memory controller for this group; -ESRCH: gone. */
 int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows);

@@ -1,5 +1,5 @@
-/* The kernel's process connector: exec, fork, exit, change of owner and of name of every process,
- * as they happen (linux/cn_proc.h).
+/* The kernel's process connector: exec, fork, change of owner and of name of every process, as they
+ * happen (linux/cn_proc.h). That a process ends, its pidfd tells: once, and of no other one.
  *
  * It only says "look again": the message itself is never believed beyond the pid in it. It is there
  * in the first network, user and PID namespace only, and wants CAP_NET_ADMIN.
@@ -15,7 +15,6 @@ typedef enum ProcEventKind {
         PROC_KIND_FORK,
         PROC_KIND_EXEC,
         PROC_KIND_UID,
-        PROC_KIND_EXIT,
         PROC_KIND_COMM, /* of the process itself, not of a thread */
 } ProcEventKind;
 
@@ -23,7 +22,7 @@ typedef struct ProcEvent {
         ProcEventKind kind;
         pid_t pid;         /* the process (tgid); at a fork the new one */
         pid_t parent;      /* FORK only: the process that forked */
-        uint32_t sequence; /* per CPU */
+        uint32_t sequence; /* per CPU; of an ACK: what the subscriber sent, plus one */
         uint32_t cpu;
         int error; /* ACK only: 0 or negative errno */
 } ProcEvent;
@@ -53,6 +52,12 @@ int proc_connector_receive_buffer(int fd, size_t *ret_bytes);
  * events. */
 int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler, void *userdata);
 
-/* What proc_connector_open() attaches to its socket, so that the kernel passes the events of
- * processes only. For tests: it works on any datagram socket. */
-int proc_connector_filter_attach(int fd);
+/* More are too long a program for net.core.optmem_max of older kernels, 20 KiB for the old and the
+ * new one together. */
+#define PROC_CONNECTOR_PARENTS_MAX 128u
+
+/* From now on the kernel passes the forks of these processes only, which for a quiet host with a
+ * busy shell halves what wakes us. NULL, as after proc_connector_open(), or more than the maximum:
+ * of all processes. What a process forked just before is not told; its `children` in /proc are. Any
+ * datagram socket will do, for tests. */
+int proc_connector_filter(int fd, const pid_t *parents, size_t n_parents);

@@ -68,15 +68,14 @@ int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size);
 int proc_cgroup_parse(const char *text, char **ret);
 int proc_cgroup_read(const ProcHandle *handle, char **ret);
 
-/* Lives in our own PID and user namespace? A private mount namespace alone does not count: systemd
- * gives one to every hardened service. Below a --sysroot always true. */
-int proc_shares_namespaces(const ProcHandle *handle, bool *ret);
-
 /* Calls back for every pid of the machine, or every thread of a process. A callback's negative
  * answer ends the walk and is returned. -ESRCH: the process ended. */
 typedef int (*ProcCallback)(pid_t id, void *userdata);
 int proc_foreach_pid(const Sysroot *sysroot, ProcCallback callback, void *userdata);
 int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata);
+
+/* Every child of any of its threads (CONFIG_PROC_CHILDREN; without it none). */
+int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *userdata);
 
 /* The same for every entry of a folder whose name is a number. Takes over the descriptor. */
 int proc_foreach_number(int dir_fd, ProcCallback callback, void *userdata);

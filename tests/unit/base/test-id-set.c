@@ -76,8 +76,8 @@ static void test_questions(void **state) {
 }
 
 static void test_bytes(void **state) {
-        uint8_t bytes[ID_SET_MAX / 8];
-        IdSet set;
+        uint8_t bytes[ID_SET_MAX / 8], many[ID_SET_MAX];
+        IdSet set, back;
 
         (void)state;
         assert_int_equal(id_set_parse_list("0,9,64", &set), 0);
@@ -85,6 +85,14 @@ static void test_bytes(void **state) {
         assert_int_equal(bytes[0], 1);
         assert_int_equal(bytes[1], 2);
         assert_int_equal(bytes[8], 1);
+        back = id_set_from_bytes(bytes, 9);
+        assert_true(id_set_equal(&back, &set));
+        back = id_set_from_bytes(bytes, 1);
+        assert_true(id_set_has(&back, 0) && id_set_count(&back) == 1);
+        /* What comes from outside may be longer than any set. */
+        memset(many, 0xff, sizeof(many));
+        back = id_set_from_bytes(many, sizeof(many));
+        assert_int_equal(id_set_count(&back), ID_SET_MAX);
         assert_int_equal(id_set_parse_list("", &set), 0);
         assert_int_equal(id_set_to_bytes(&set, bytes), 0);
 }

@@ -114,6 +114,26 @@ static void test_choices(void **state) {
         }
 }
 
+static void test_cpus_and_backends(void **state) {
+        static const char *const backends[] = { "auto", "systemd", "cgroup1", "affinity" };
+
+        (void)state;
+        for (unsigned i = 0; i < ELEMENTSOF(backends); i++) {
+                _cleanup_free_ char *text = NULL;
+
+                assert_true(asprintf(&text,
+                                     V "enforcement: {backend: %s}\n"
+                                       "policies: [{name: a, match: {unit: a.scope}, cpus: '%s'}]",
+                                     backends[i], i % 2 == 0 ? "all" : "2-3,8") > 0);
+                _cleanup_load_ Load load = load_text(text);
+                assert_int_equal(load.result, 0);
+                assert_int_equal(load.set.backend, i);
+                assert_nodes(&load.set.policies[0].cpus, i % 2 == 0 ? "" : "2-3,8");
+        }
+        _cleanup_load_ Load load = load_text(V);
+        assert_int_equal(load.set.backend, BACKEND_AUTO);
+}
+
 /* What this version does anyway may be said. */
 static void test_accepted(void **state) {
         _cleanup_load_ Load load =
@@ -238,6 +258,7 @@ int main(void) {
                 cmocka_unit_test(test_everything),
                 cmocka_unit_test(test_defaults),
                 cmocka_unit_test(test_choices),
+                cmocka_unit_test(test_cpus_and_backends),
                 cmocka_unit_test(test_accepted),
                 cmocka_unit_test(test_later_file_replaces_whole_policy),
                 cmocka_unit_test(test_settings_override_key_by_key),

@@ -168,6 +168,20 @@ static void test_nodes_beyond_any_machine(void **state) {
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
+static void test_cpus(void **state) {
+        static const Case cases[] = {
+                { "8192", "no machine has a CPU of that number" },
+                { "", "it is empty" },
+                { "one-per-core", "known but not carried out by this version" },
+                { "ALL", NULL },
+                { "all,1", NULL },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_CPUS };
+
+        (void)state;
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_exe),
@@ -176,6 +190,7 @@ int main(void) {
                 cmocka_unit_test(test_rate),
                 cmocka_unit_test(test_interval),
                 cmocka_unit_test(test_nodes_beyond_any_machine),
+                cmocka_unit_test(test_cpus),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,12 +3,10 @@
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -62,10 +60,19 @@ static void assert_pids(const Instance *i, const pid_t *pids, size_t n) {
         assert_pids(i, (const pid_t[]){ __VA_ARGS__ },                                             \
                     sizeof((const pid_t[]){ __VA_ARGS__ }) / sizeof(pid_t))
 
-static void assert_name(const char *exe, const char *unit, const char *expected) {
+static void assert_name(Instance *i, unsigned rank, const char *expected) {
+        _cleanup_free_ char *name = NULL;
+
+        assert_int_equal(instance_render_name(i, rank, &name), 0);
+        assert_string_equal(name, expected);
+}
+
+static void assert_names(const char *exe, const char *unit, const char *first, const char *second) {
         _cleanup_instance_ Instance *i = make_instance(exe, unit);
 
-        assert_string_equal(i->name, expected);
+        add(i, 7);
+        assert_name(i, 0, first);
+        assert_name(i, 1, second);
         assert_string_equal(i->exe, exe);
         if (unit)
                 assert_string_equal(i->unit, unit);
@@ -75,13 +82,33 @@ static void assert_name(const char *exe, const char *unit, const char *expected)
 
 static void test_names(void **state) {
         (void)state;
-        assert_name("/srv/tikv-server", "tikv-20160.service", "tikv-20160");
-        assert_name("/srv/tikv-server", "tikv@1.service", "tikv@1");
-        assert_name("/srv/tikv-server", NULL, "tikv-server:7");
-        assert_name("tikv-server", NULL, "tikv-server:7");
-        assert_name("/srv/tikv-server", "session-1.scope", "tikv-server:7");
-        assert_name("/srv/tikv-server", "user@1000.service", "tikv-server:7");
-        assert_name("/srv/tikv-server", ".service", "tikv-server:7");
+        assert_names("/srv/tikv-server", "tikv-20160.service", "tikv-20160", "tikv-20160.service");
+        assert_names("/srv/tikv-server", "tikv@1.service", "tikv@1", "tikv@1.service");
+        assert_names("/srv/tikv-server", NULL, "tikv-server:7", "tikv-server:7:7");
+        assert_names("tikv-server", NULL, "tikv-server:7", "tikv-server:7:7");
+        assert_names("/srv/x", "session-1.scope", "x:7", "x:7:7");
+        assert_names("/srv/x", "user@1000.service", "x:7", "x:7:7");
+        assert_names("/srv/x", ".service", "x:7", "x:7:7");
+}
+
+static void test_names_by_port(void **state) {
+        _cleanup_instance_ Instance *i = make_instance("/srv/tidb-server", NULL);
+        _cleanup_instance_ Instance *service = make_instance("/srv/tidb-server", "a.service");
+
+        (void)state;
+        add(i, 7);
+        i->ports = calloc(2, sizeof(uint16_t));
+        assert_non_null(i->ports);
+        i->ports[0] = 4000;
+        i->ports[1] = 10080;
+        i->n_ports = 2;
+        assert_name(i, 0, "tidb-server:4000");
+        assert_name(i, 1, "tidb-server:4000:7");
+        assert_name(i, 2, "tidb-server:4000:7:107"); /* the start time makes it unique */
+        add(service, 9);
+        assert_name(service, 2, "a.service:9");
+        assert_true(instance_is_service(service));
+        assert_false(instance_is_service(i));
 }
 
 static void test_new(void **state) {
@@ -164,48 +191,6 @@ static void test_removal_closes(void **state) {
         assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
-static pid_t start_child(void) {
-        pid_t pid = fork();
-
-        assert_true(pid >= 0);
-        if (pid == 0)
-                for (;;)
-                        (void)pause();
-        return pid;
-}
-
-static void test_remove_dead(void **state) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
-        _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
-        pid_t pids[4];
-
-        (void)state;
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        for (size_t k = 0; k < 4; k++) {
-                ProcHandle handle = PROC_HANDLE_NONE;
-                Process process;
-
-                pids[k] = start_child();
-                process = make_process(pids[k], "/srv/a", "a.service");
-                assert_int_equal(proc_open(&sysroot, pids[k], &handle), 0);
-                assert_int_equal(instance_add_process(i, &process, &handle), 0);
-        }
-        instance_remove_dead(i);
-        assert_int_equal(i->n_processes, 4);
-        for (size_t k = 0; k < 4; k++) {
-                if (k == 1)
-                        continue;
-                assert_int_equal(kill(pids[k], SIGKILL), 0);
-                assert_int_equal(waitpid(pids[k], NULL, 0), pids[k]);
-        }
-        instance_remove_dead(i);
-        assert_int_equal(i->n_processes, 1);
-        assert_int_equal(i->processes[0].id.pid, pids[1]);
-        assert_int_equal(i->handles[0].pid, pids[1]);
-        assert_int_equal(kill(pids[1], SIGKILL), 0);
-        assert_int_equal(waitpid(pids[1], NULL, 0), pids[1]);
-}
-
 /* As if a pass over the instance's first process were under way. */
 static void pretend_pass(Instance *i) {
         i->moving = true;
@@ -267,11 +252,11 @@ static void test_failure(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_names),
+                cmocka_unit_test(test_names_by_port),
                 cmocka_unit_test(test_new),
                 cmocka_unit_test(test_owns),
                 cmocka_unit_test(test_order),
                 cmocka_unit_test(test_removal_closes),
-                cmocka_unit_test(test_remove_dead),
                 cmocka_unit_test(test_changes_end_a_pass),
                 cmocka_unit_test(test_restart),
                 cmocka_unit_test(test_failure),

@@ -21,6 +21,8 @@ typedef struct Host {
         ProcHandle members[2];
         size_t n_members;
         int cgroup_fd;
+        int own_cpuset_fd; /* 0: the unit's counts */
+        const char *cpuset_path;
 } Host;
 
 /* Node 0 with the CPUs 0-3, node 2 with 4-7; the unit of a server, pid 50, under pid 1. */
@@ -47,11 +49,20 @@ static void host_done(Host *h) {
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
-static int load(const Host *h, Binding *ret) {
-        CpuSet cpus = ids("4-7");
+static int load_for(const Host *h, const CpuSet *cpus, Binding *ret) {
+        const BindingGroups groups = { .group_fd = h->cgroup_fd,
+                                       .cpuset_fd = h->own_cpuset_fd > 0 ? h->own_cpuset_fd
+                                                                         : h->cgroup_fd,
+                                       .cpuset_path = h->cpuset_path };
 
-        return binding_load(&h->topology, &h->tree.sysroot, h->members, h->n_members, h->cgroup_fd,
-                            &cpus, ret);
+        return binding_load(&h->topology, &h->tree.sysroot, h->members, h->n_members, &groups, cpus,
+                            ret);
+}
+
+static int load(const Host *h, Binding *ret) {
+        const CpuSet cpus = ids("4-7");
+
+        return load_for(h, &cpus, ret);
 }
 
 static Binding load_good(const Host *h) {
@@ -73,7 +84,6 @@ static void test_bound(void **state) {
         assert_ids(b.mems, "2");
         assert_int_equal(b.n_threads, 1);
         assert_int_equal(b.n_threads_off_cpus, 0);
-        assert_ids(b.last_nodes, "0"); /* where it ran before it was bound */
         assert_true(b.alone);
         assert_int_equal(b.intruder, 0);
 }
@@ -91,16 +101,34 @@ static void test_threads(void **state) {
         b = load_good(&h);
         assert_int_equal(b.n_threads, 4);
         assert_int_equal(b.n_threads_off_cpus, 2);
-        assert_ids(b.last_nodes, "2");
-        fake_thread(&h.tree, 50, 54, "4-7", 99); /* a CPU that went offline since */
-        fake_thread(&h.tree, 50, 55, "4-7", 2);
-        assert_ids(load_good(&h).last_nodes, "0,2");
+        assert_int_equal(b.n_threads_outside, 1);
+        assert_ids(b.last_nodes, ""); /* of one with a place nobody asks */
         /* Ended while its folder was read. */
-        fake_remove(&h.tree, "proc/50/task/51/stat");
         fake_remove(&h.tree, "proc/50/task/52/status");
         b = load_good(&h);
-        assert_int_equal(b.n_threads, 4);
+        assert_int_equal(b.n_threads, 3);
         assert_int_equal(b.n_threads_off_cpus, 1);
+}
+
+static void test_where_it_ran(void **state) {
+        const CpuSet none = { 0 };
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        assert_int_equal(load_for(&h, &none, &b), 0);
+        assert_ids(b.last_nodes, "0");
+        fake_thread(&h.tree, 50, 50, "4-7", 5);
+        fake_thread(&h.tree, 50, 51, "4-7", 99); /* a CPU that went offline since */
+        assert_int_equal(load_for(&h, &none, &b), 0);
+        assert_ids(b.last_nodes, "2");
+        fake_thread(&h.tree, 50, 52, "4-7", 2);
+        assert_int_equal(load_for(&h, &none, &b), 0);
+        assert_ids(b.last_nodes, "0,2");
+        fake_remove(&h.tree, "proc/50/task/52/stat"); /* ended in the middle */
+        assert_int_equal(load_for(&h, &none, &b), 0);
+        assert_ids(b.last_nodes, "2");
 }
 
 static void test_several_members(void **state) {
@@ -140,7 +168,7 @@ static void assert_nothing_holds_it(const Host *h) {
 
         assert_false(b.cpuset);
         assert_ids(b.cpus, "0-7");
-        assert_ids(b.mems, "0,2");
+        assert_ids(b.mems, "0"); /* of 0 and 2, what its thread may use: 0-1 */
         assert_int_equal(b.n_threads, 1);
         assert_true(b.alone);
 }
@@ -156,6 +184,34 @@ static void test_without_cpuset(void **state) {
         closep(&h.cgroup_fd); /* and without a unit at all */
         h.cgroup_fd = -EBADF;
         assert_nothing_holds_it(&h);
+}
+
+/* A directory of v1: it counts when all are in it. */
+static void test_own_cpuset(void **state) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        fake_write(&h.tree, "own/cpuset.effective_cpus", "4-6\n");
+        fake_write(&h.tree, "own/cpuset.effective_mems", "2\n");
+        fake_write(&h.tree, "proc/50/cgroup", "9:name=systemd:/a\n3:cpu,cpuset:/tidbnumad/a\n");
+        fd = h.own_cpuset_fd = openat(h.tree.fd, "own", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        h.cpuset_path = "/tidbnumad/a";
+        b = load_good(&h);
+        assert_true(b.cpuset);
+        assert_ids(b.cpus, "4-6");
+        assert_ids(b.mems, "2");
+        fake_process(&h.tree, 60, 50, "/srv/a", CGROUP, "4-7");
+        fake_write(&h.tree, "proc/60/cgroup", "3:cpu,cpuset:/tidbnumad/ab\n");
+        assert_int_equal(proc_open(&h.tree.sysroot, 60, &h.members[1]), 0);
+        h.n_members = 2;
+        b = load_good(&h);
+        assert_false(b.cpuset);
+        assert_ids(b.cpus, "0-7");
+        fake_remove(&h.tree, "proc/60"); /* one that has ended does not count */
+        assert_true(load_good(&h).cpuset);
 }
 
 static void test_unreadable_cpuset(void **state) {
@@ -245,9 +301,11 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bound),
                 cmocka_unit_test(test_threads),
+                cmocka_unit_test(test_where_it_ran),
                 cmocka_unit_test(test_several_members),
                 cmocka_unit_test(test_gone),
                 cmocka_unit_test(test_without_cpuset),
+                cmocka_unit_test(test_own_cpuset),
                 cmocka_unit_test(test_unreadable_cpuset),
                 cmocka_unit_test(test_neighbours),
                 cmocka_unit_test(test_wrappers),

@@ -78,7 +78,7 @@ static void test_identify(void **state) {
         assert_string_equal(process.exe, EXE);
         assert_string_equal(process.cgroup, CGROUP);
         assert_string_equal(process.unit, "tikv-20160.service");
-        assert_false(process.stranger);
+        assert_int_equal(process.foreign, FOREIGN_NONE);
 }
 
 static void test_deleted_executable(void **state) {
@@ -168,15 +168,16 @@ static void test_not_a_process_that_runs(void **state) {
         assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
 }
 
-static void test_scan(void **state) {
+static void test_list_and_filter(void **state) {
         _cleanup_fake_ FakeTree tree;
-        _cleanup_free_ pid_t *pids = NULL;
+        _cleanup_pid_list_ PidList list = { 0 };
         Filter filter = { 0 };
         char name[32];
         size_t n = 0;
 
         (void)state;
         fake_init(&tree);
+        filter.tree = &tree;
         for (int pid = 200; pid > 0; pid -= 5) {
                 /* Nothing but the link is there. */
                 (void)snprintf(name, sizeof(name), "proc/%d/exe", pid);
@@ -185,24 +186,29 @@ static void test_scan(void **state) {
         fake_mkdir(&tree, "proc/2"); /* a kernel thread */
         fake_link(&tree, "proc/self/exe", EXE);
         fake_link(&tree, "proc/3x/exe", EXE);
-        assert_int_equal(processes_scan(&tree.sysroot, wants, &filter, &pids, &n), 0);
-        assert_int_equal(filter.asked, 40);
+        assert_int_equal(pid_list_read(&tree.sysroot, &list), 0);
+        assert_int_equal(list.n_pids, 41);
+        for (size_t i = 0; i < list.n_pids; i++) {
+                bool may = process_may_match(&tree.sysroot, list.pids[i], wants, &filter);
+
+                assert_true(i == 0 || list.pids[i] > list.pids[i - 1]);
+                assert_int_equal(may, list.pids[i] % 10 == 0);
+                n += may;
+        }
         assert_int_equal(n, 20);
-        for (size_t i = 0; i < n; i++)
-                assert_int_equal(pids[i], 10 * (int)(i + 1));
+        assert_int_equal(filter.asked, 40);
+        assert_int_equal(pid_list_read(&tree.sysroot, &list), 0); /* again, into the same */
+        assert_int_equal(list.n_pids, 41);
 }
 
-static void test_scan_of_nothing(void **state) {
+static void test_list_of_nothing(void **state) {
         _cleanup_fake_ FakeTree tree;
-        pid_t *pids = (pid_t *)7;
-        Filter filter = { 0 };
-        size_t n = 7;
+        _cleanup_pid_list_ PidList list = { .n_pids = 7 };
 
         (void)state;
         fake_init(&tree);
-        assert_int_equal(processes_scan(&tree.sysroot, wants, &filter, &pids, &n), 0);
-        assert_int_equal(n, 0);
-        free(pids);
+        assert_int_equal(pid_list_read(&tree.sysroot, &list), 0);
+        assert_int_equal(list.n_pids, 0);
 }
 
 int main(void) {
@@ -214,8 +220,8 @@ int main(void) {
                 cmocka_unit_test(test_vanished),
                 cmocka_unit_test(test_exec_in_the_middle),
                 cmocka_unit_test(test_not_a_process_that_runs),
-                cmocka_unit_test(test_scan),
-                cmocka_unit_test(test_scan_of_nothing),
+                cmocka_unit_test(test_list_and_filter),
+                cmocka_unit_test(test_list_of_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

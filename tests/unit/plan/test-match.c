@@ -129,13 +129,50 @@ static void test_first_policy_counts(void **state) {
         assert_null(match_process(&set, &process));
 }
 
-static void test_strangers_match_nothing(void **state) {
+static void test_foreign(void **state) {
         Policy policy = { .match = { .exe = S("a") } };
         PolicySet set = { .policies = &policy, .n_policies = 1 };
-        Process process = { .exe = S("/bin/a"), .stranger = true };
+        Process process = { .exe = S("/bin/a") };
 
         (void)state;
-        assert_null(match_process(&set, &process));
+        for (Foreign f = FOREIGN_PID; f <= FOREIGN_MOUNT; f++) {
+                process.foreign = f;
+                policy.match.containers = CONTAINERS_EXCLUDED;
+                assert_null(match_process(&set, &process));
+                policy.match.containers = CONTAINERS_INCLUDED;
+                assert_ptr_equal(match_process(&set, &process), &policy);
+        }
+}
+
+/* What status says of those that are left alone. */
+static void test_verdicts(void **state) {
+        Policy policies[3] = {
+                { .match = { .exe = S("a"), .user = S("tidb"), .uid = 997, .uid_known = true } },
+                { .match = { .exe = S("a"), .unit = S("u.service"), .user = S("x") } },
+                { .match = { .exe = S("a"), .unit = S("v.service") } },
+        };
+        PolicySet set = { .policies = policies, .n_policies = 3 };
+        Process process = { .exe = S("/bin/b"), .uid = 997, .foreign = FOREIGN_PID };
+        const Policy *policy = NULL;
+
+        (void)state;
+        assert_int_equal(match_judge(&set, &process, &policy), MATCH_NONE);
+        assert_null(policy);
+        process.exe = S("/bin/a");
+        assert_int_equal(match_judge(&set, &process, &policy), MATCH_FOREIGN);
+        assert_ptr_equal(policy, &policies[0]);
+        process.uid = 1; /* who it is goes before where it lives; the first policy that names it */
+        process.unit = S("u.service");
+        assert_int_equal(match_judge(&set, &process, &policy), MATCH_OTHER_USER);
+        assert_ptr_equal(policy, &policies[0]);
+        process.unit = S("v.service"); /* a later policy takes it as it is */
+        process.foreign = FOREIGN_NONE;
+        assert_int_equal(match_judge(&set, &process, &policy), MATCH_POLICY);
+        assert_ptr_equal(policy, &policies[2]);
+}
+
+static const PolicyInstance *instance_of(const Policy *policy, const char *unit) {
+        return match_instance(policy, unit, NULL, 0);
 }
 
 static void test_instances(void **state) {
@@ -145,10 +182,33 @@ static void test_instances(void **state) {
         Policy policy = { .instances = instances, .n_instances = 3 };
 
         (void)state;
-        assert_ptr_equal(match_instance(&policy, "tikv-1.service"), &instances[0]);
-        assert_ptr_equal(match_instance(&policy, "tikv-2.service"), &instances[1]);
-        assert_null(match_instance(&policy, "tidb.service"));
-        assert_null(match_instance(&policy, NULL));
+        assert_ptr_equal(instance_of(&policy, "tikv-1.service"), &instances[0]);
+        assert_ptr_equal(instance_of(&policy, "tikv-2.service"), &instances[1]);
+        assert_null(instance_of(&policy, "tidb.service"));
+        assert_null(instance_of(&policy, NULL));
+        assert_false(match_needs_port(&policy, "tikv-1.service"));
+        assert_false(match_needs_port(&policy, NULL));
+}
+
+static void test_instances_by_port(void **state) {
+        PolicyInstance instances[3] = {
+                { .match = { .port = 4000 } },
+                { .match = { .port = 4001, .unit = S("b.service") } },
+                { .match = { .unit = S("c.service") } },
+        };
+        Policy policy = { .instances = instances, .n_instances = 3 };
+        const uint16_t first[] = { 4000, 10080 }, second[] = { 80, 4001 };
+
+        (void)state;
+        assert_ptr_equal(match_instance(&policy, NULL, first, 2), &instances[0]);
+        assert_ptr_equal(match_instance(&policy, "b.service", second, 2), &instances[1]);
+        assert_null(match_instance(&policy, "x.service", second, 2)); /* every key must hold */
+        assert_null(match_instance(&policy, NULL, NULL, 0));
+        assert_true(match_needs_port(&policy, NULL));
+        assert_true(match_needs_port(&policy, "c.service")); /* the first that could be its */
+        policy.instances = instances + 2;
+        policy.n_instances = 1;
+        assert_false(match_needs_port(&policy, "c.service"));
 }
 
 int main(void) {
@@ -160,8 +220,10 @@ int main(void) {
                 cmocka_unit_test(test_user),
                 cmocka_unit_test(test_every_key_must_hold),
                 cmocka_unit_test(test_first_policy_counts),
-                cmocka_unit_test(test_strangers_match_nothing),
+                cmocka_unit_test(test_foreign),
+                cmocka_unit_test(test_verdicts),
                 cmocka_unit_test(test_instances),
+                cmocka_unit_test(test_instances_by_port),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

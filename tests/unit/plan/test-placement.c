@@ -22,7 +22,7 @@ static Placement place(const Policy *policy, const char *unit) {
         nodes[1].cpus = ids("2-3");
         nodes[3].cpus = ids("4-5");
         nodes[4].cpus = ids("6-7");
-        return placement_build(&topology, policy, unit);
+        return placement_build(&topology, policy, unit, NULL, 0);
 }
 
 static Placement place_on(const char *nodes) {
@@ -66,6 +66,24 @@ static void test_nodes_that_lack_something(void **state) {
         assert_placed("0,2", "0-1,8-9");
 }
 
+static void test_cpus_of_the_nodes(void **state) {
+        Policy policy = { .nodes = ids("0-1"), .cpus = ids("1,8") };
+        Placement p = place(&policy, NULL);
+
+        (void)state;
+        assert_ids(p.nodes, "0-1");
+        assert_ids(p.cpus, "1,8");
+        policy.cpus = ids("1,6"); /* 6 is of node 5 */
+        p = place(&policy, NULL);
+        assert_ids(p.nodes, "");
+        assert_ids(p.cpus, "");
+        assert_string_equal(p.reason,
+                            "its policy names CPUs that are not online CPUs of its nodes");
+        policy.nodes = ids("4"); /* what is wrong with the nodes is said first */
+        assert_string_equal(place(&policy, NULL).reason,
+                            "its policy names a node that this machine does not have now");
+}
+
 static void test_instance_goes_before_policy(void **state) {
         PolicyInstance instances[2] = { { .match = { .unit = (char *)"a-*.service" },
                                           .nodes = ids("1") },
@@ -105,6 +123,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_nodes),
                 cmocka_unit_test(test_nodes_that_lack_something),
+                cmocka_unit_test(test_cpus_of_the_nodes),
                 cmocka_unit_test(test_instance_goes_before_policy),
                 cmocka_unit_test(test_how_comes_from_the_policy),
         };

@@ -375,6 +375,119 @@ static void test_rest_is_swept(void **state) {
         assert_step(&s, STEP_PARTLY, "did not move all");
 }
 
+/* As bound by a backend that acts on processes: neighbours in the unit do not matter. */
+static void init_by(Situation *s, BackendKind backend, MemoryMode memory) {
+        init(s, memory);
+        s->in.backend = backend;
+        s->in.cpus_given = true;
+        s->binding.alone = false;
+        if (backend == BACKEND_AFFINITY) {
+                s->binding.cpuset = false;
+                s->binding.cpus = s->binding.mems = ids("0-3");
+        }
+}
+
+static void test_affinity_cpus(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_AFFINITY, MEMORY_NONE);
+        assert_step(&s, STEP_DONE, "");
+        s.binding.n_threads_off_cpus = 2; /* narrower: its own choice, once it got all */
+        assert_step(&s, STEP_PARTLY, "of their own choice");
+        s.in.cpus_given = false;
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.in.cpus_given = true;
+        s.binding.n_threads_outside = 1;
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.in.cpu_writes = STEP_WRITES_MAX;
+        assert_step(&s, STEP_REFUSE, "cpuset cgroup");
+}
+
+static void test_contest_is_yielded(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_AFFINITY, MEMORY_NONE);
+        s.binding.n_threads_off_cpus = s.binding.n_threads_outside = 1;
+        s.in.repairs = STEP_REPAIRS_MAX - 1;
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.in.repairs = STEP_REPAIRS_MAX;
+        assert_step(&s, STEP_PARTLY, "again and again");
+        s.binding.n_threads_off_cpus = s.binding.n_threads_outside = 0;
+        assert_step(&s, STEP_DONE, "");
+}
+
+static void test_affinity_memory(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_AFFINITY, MEMORY_BIND);
+        assert_step(&s, STEP_PARTLY, "carried out as preferred");
+        s.in.outside_bytes = 100;
+        assert_step(&s, STEP_PULL, "");
+        s.in.memory_known = false;
+        assert_step(&s, STEP_PARTLY, "CPUs only");
+        s.placement.memory = MEMORY_PREFERRED;
+        assert_step(&s, STEP_PARTLY, "CPUs only");
+        s.in.memory_known = true;
+        s.in.outside_bytes = 0;
+        assert_step(&s, STEP_DONE, "");
+        s.in.we_narrowed = true; /* by another backend, before */
+        s.binding.mems = ids("1");
+        assert_step(&s, STEP_DONE, "");
+        s.binding.mems = ids("0");
+        assert_step(&s, STEP_PARTLY, "may not use memory of its nodes");
+}
+
+static void test_cgroup1(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
+        assert_step(&s, STEP_DONE, "");
+        s.binding.cpuset = false; /* not in its directory */
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.in.cpu_writes = STEP_WRITES_MAX;
+        assert_step(&s, STEP_REFUSE, "another manager");
+        init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
+        s.binding.mems = ids("0-3");
+        s.in.outside_bytes = 100;
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = 1;
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.mem_writes = STEP_WRITES_MAX;
+        assert_step(&s, STEP_REFUSE, "cpuset.mems");
+        s.in.mem_writes = 0;
+        s.in.memory_known = false;
+        assert_step(&s, STEP_PARTLY, "CPUs only");
+        /* The directory is ours alone: narrow, it is narrow by us. */
+        s.binding.mems = ids("2");
+        assert_mems(&s, STEP_WIDEN, "0-3");
+        s.placement.memory = MEMORY_NONE;
+        assert_mems(&s, STEP_WIDEN, "0-3");
+}
+
+static void test_begins_blind(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
+        assert_false(step_begins_blind(&s.in));
+        s.in.cpus_given = false;
+        assert_true(step_begins_blind(&s.in));
+        s.in.backend = BACKEND_AFFINITY;
+        assert_true(step_begins_blind(&s.in));
+        s.in.can_enforce = false;
+        assert_false(step_begins_blind(&s.in));
+        s.in.can_enforce = true;
+        s.placement.nodes = ids("");
+        assert_false(step_begins_blind(&s.in));
+        s.placement.nodes = ids("1");
+        s.in.backend = BACKEND_SYSTEMD; /* its answer takes longer than the reading */
+        assert_false(step_begins_blind(&s.in));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_watch_goes_before_all),
@@ -395,6 +508,11 @@ int main(void) {
                 cmocka_unit_test(test_rest_is_pulled),
                 cmocka_unit_test(test_rest_settles),
                 cmocka_unit_test(test_rest_is_swept),
+                cmocka_unit_test(test_affinity_cpus),
+                cmocka_unit_test(test_contest_is_yielded),
+                cmocka_unit_test(test_affinity_memory),
+                cmocka_unit_test(test_cgroup1),
+                cmocka_unit_test(test_begins_blind),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,17 +71,22 @@ static void test_topology_policy_and_events(void **state) {
 }
 
 static void test_instances(void **state) {
+        static const uint16_t ports[] = { 20160, 20180 };
         json_t *json;
         Example e;
 
         (void)state;
         example_init(&e);
+        e.instances[0].ports = ports;
+        e.instances[0].n_ports = 2;
+        e.instances[0].data_dir = "/data/tikv";
         json = render(&e.snapshot);
         /* Counters are clamped to what a JSON integer of jansson holds. */
         check(json_object_get(json, "instances"),
               "[{\"name\": \"tikv-20160\", \"policy\": \"tikv\", \"unit\": \"tikv-20160.service\","
               " \"exe\": \"/srv/tikv/bin/tikv-server\", \"pid\": 1234, \"processes\": 1,"
-              " \"backend\": \"systemd\", \"state\": \"bound\", \"reason\": \"\","
+              " \"ports\": [20160, 20180], \"data_dir\": \"/data/tikv\", \"backend\": \"systemd\", "
+              "\"state\": \"bound\", \"reason\": \"\","
               " \"nodes\": \"0\", \"cpus\": \"0-3\", \"memory_mode\": \"bind\","
               " \"cpu_bound\": true, \"memory_bound\": false, \"threads\": 120,"
               " \"threads_outside\": 3, \"memory_by_node\": ["
@@ -93,13 +98,28 @@ static void test_instances(void **state) {
               " \"migrated_bytes\": 9007199254740993, \"pending_bytes\": 8192,"
               " \"failed_pages\": 7, \"bind_seconds\": 0.25},"
               "{\"name\": \"x\", \"policy\": \"tikv\", \"unit\": null, \"exe\": \"/x\", \"pid\": 1,"
-              " \"processes\": 0, \"backend\": \"none\", \"state\": \"waiting\","
+              " \"processes\": 0, \"ports\": [], \"data_dir\": null, \"backend\": \"none\", "
+              "\"state\": \"waiting\","
               " \"reason\": \"nothing to bind with\", \"nodes\": \"\", \"cpus\": \"\","
               " \"memory_mode\": \"none\", \"cpu_bound\": false, \"memory_bound\": false,"
               " \"threads\": 0, \"threads_outside\": 0, \"memory_by_node\": null,"
               " \"remote_memory_ratio\": null, \"bind_attempts\": 0, \"bind_failures\": 0,"
               " \"migrated_bytes\": 0, \"pending_bytes\": 0, \"failed_pages\": 0,"
               " \"bind_seconds\": null}]");
+        json_decref(json);
+}
+
+static void test_strangers(void **state) {
+        const StrangerSnapshot strangers[] = {
+                { 77, "/opt/thief/tidb-server", NULL, "tidb", "it runs as user 65534" },
+        };
+        const Snapshot snapshot = { .strangers = strangers, .n_strangers = 1 };
+        json_t *json = render(&snapshot);
+
+        (void)state;
+        check(json_object_get(json, "strangers"),
+              "[{\"pid\": 77, \"exe\": \"/opt/thief/tidb-server\", \"unit\": null,"
+              " \"policy\": \"tidb\", \"reason\": \"it runs as user 65534\"}]");
         json_decref(json);
 }
 
@@ -154,6 +174,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_topology_policy_and_events),
                 cmocka_unit_test(test_instances),
+                cmocka_unit_test(test_strangers),
                 cmocka_unit_test(test_nothing_there),
                 cmocka_unit_test(test_bytes_that_are_not_utf8),
                 cmocka_unit_test(test_layout_is_stable),

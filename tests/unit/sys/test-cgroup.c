@@ -47,6 +47,29 @@ static void test_numa_stat(void **state) {
         assert_int_equal(rows[1].shmem_bytes, 4096);
 }
 
+/* v1 counts pages, writes the total at the name, and adds up the groups below in rows of their own.
+ */
+static void test_numa_stat_v1(void **state) {
+        static const char text[] = "total=90 N0=60 N1=30\nfile=61 N0=61 N1=0\nanon=7 N0=7 N1=0\n"
+                                   "unevictable=0 N0=0 N1=0\nhierarchical_total=9 N0=9 N1=0\n"
+                                   "hierarchical_file=12 N0=10 N1=2\n"
+                                   "hierarchical_anon=8 N0=3 N1=5\nhierarchical_unevictable=0 N0=0 "
+                                   "N1=0\n";
+        NumaStatRow rows[2];
+
+        (void)state;
+        assert_int_equal(numa_stat_v1_parse(text, 4096, rows, 2), 2);
+        assert_int_equal(rows[0].node, 0);
+        assert_int_equal(rows[0].anon_bytes, 3 * 4096);
+        assert_int_equal(rows[0].file_bytes, 10 * 4096);
+        assert_int_equal(rows[1].anon_bytes, 5 * 4096);
+        assert_int_equal(rows[1].file_bytes, 2 * 4096);
+        assert_int_equal(rows[1].shmem_bytes, 0);
+        assert_int_equal(numa_stat_v1_parse(text, 4096, rows, 1), -ENOSPC);
+        assert_int_equal(numa_stat_v1_parse("anon=7 N0=7\n", 4096, rows, 2), -EBADMSG);
+        assert_int_equal(numa_stat_parse(text, rows, 2), -EBADMSG);
+}
+
 static void test_numa_stat_of_sparse_nodes(void **state) {
         NumaStatRow rows[2];
 
@@ -238,6 +261,7 @@ static void test_pids_of_a_deep_tree(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_numa_stat),
+                cmocka_unit_test(test_numa_stat_v1),
                 cmocka_unit_test(test_numa_stat_of_sparse_nodes),
                 cmocka_unit_test(test_numa_stat_refuses),
                 cmocka_unit_test(test_version),

@@ -27,7 +27,7 @@ static int open_pair(void **state) {
                 return -1;
         pair = (Pair){ .ours = fds[0], .theirs = fds[1] };
         *state = &pair;
-        return proc_connector_filter_attach(pair.ours);
+        return proc_connector_filter(pair.ours, NULL, 0);
 }
 
 static int close_pair(void **state) {
@@ -94,17 +94,13 @@ static void test_comm(void **state) {
         assert_false(passes_kind(state, PROC_EVENT_COMM, 31, 30));
 }
 
-static void test_exit(void **state) {
-        assert_true(passes_kind(state, PROC_EVENT_EXIT, 30, 30));
-        assert_false(passes_kind(state, PROC_EVENT_EXIT, 31, 30));
-}
-
 static void test_exec(void **state) {
         assert_true(passes_kind(state, PROC_EVENT_EXEC, 30, 30));
 }
 
 static void test_uid(void **state) {
         assert_true(passes_kind(state, PROC_EVENT_UID, 30, 30));
+        assert_false(passes_kind(state, PROC_EVENT_UID, 31, 30));
 }
 
 static void test_ack(void **state) {
@@ -117,6 +113,7 @@ static void test_ack(void **state) {
 
 static void test_other_kinds(void **state) {
         static const unsigned kinds[] = {
+                PROC_EVENT_EXIT, /* a pidfd tells that better */
                 PROC_EVENT_GID,
                 PROC_EVENT_SID,
                 PROC_EVENT_PTRACE,
@@ -163,21 +160,74 @@ static void test_truncated(void **state) {
         }
 }
 
+static bool fork_of_passes(void **state, pid_t parent) {
+        struct proc_event e = fork_event(parent, 20, 20);
+
+        return passes(state, &e);
+}
+
+/* A filter passes less than the parser here: it is asked alone. */
+static bool fork_of_arrives(void **state, pid_t parent) {
+        struct proc_event e = fork_event(parent, 20, 20);
+        Datagram d = { 0 };
+
+        add_message(&d, &e, 1);
+        return arrives(state, &d);
+}
+
+static void test_forks_of_some(void **state) {
+        const Pair *pair = *state;
+        const pid_t parents[] = { 10, 0x12345678, 11 };
+        struct proc_event thread = fork_event(10, 21, 20), exec = exec_event(5);
+
+        assert_int_equal(proc_connector_filter(pair->ours, parents, 3), 0);
+        for (size_t i = 0; i < ELEMENTSOF(parents); i++)
+                assert_true(fork_of_arrives(state, parents[i]));
+        assert_false(fork_of_arrives(state, 12));
+        assert_false(fork_of_arrives(state, 0x78563412)); /* its bytes turned round */
+        assert_false(passes(state, &thread));
+        assert_true(passes(state, &exec));
+        assert_int_equal(proc_connector_filter(pair->ours, parents, 0), 0);
+        assert_false(fork_of_arrives(state, 10)); /* of nobody */
+        assert_int_equal(proc_connector_filter(pair->ours, NULL, 0), 0);
+        assert_true(fork_of_passes(state, 12));
+}
+
+static void test_forks_of_many(void **state) {
+        const Pair *pair = *state;
+        pid_t parents[PROC_CONNECTOR_PARENTS_MAX + 1];
+
+        for (size_t i = 0; i < ELEMENTSOF(parents); i++)
+                parents[i] = 100 + (pid_t)i;
+        assert_int_equal(proc_connector_filter(pair->ours, parents, ELEMENTSOF(parents) - 1), 0);
+        assert_true(fork_of_arrives(state, parents[0]));
+        assert_true(fork_of_arrives(state, parents[ELEMENTSOF(parents) - 2]));
+        assert_false(fork_of_arrives(state, parents[ELEMENTSOF(parents) - 1]));
+        assert_int_equal(proc_connector_filter(pair->ours, parents, ELEMENTSOF(parents)), 0);
+        assert_true(fork_of_arrives(state, 7)); /* too many to name: all */
+}
+
 static void test_what_takes_no_filter(void **state) {
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
         (void)state;
-        assert_int_equal(proc_connector_filter_attach(-EBADF), -EBADF);
-        assert_int_equal(proc_connector_filter_attach(fd), -ENOTSOCK);
+        assert_int_equal(proc_connector_filter(-EBADF, NULL, 0), -EBADF);
+        assert_int_equal(proc_connector_filter(fd, NULL, 0), -ENOTSOCK);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fork),        cmocka_unit_test(test_comm),
-                cmocka_unit_test(test_exit),        cmocka_unit_test(test_exec),
-                cmocka_unit_test(test_uid),         cmocka_unit_test(test_ack),
-                cmocka_unit_test(test_other_kinds), cmocka_unit_test(test_messages_of_others),
-                cmocka_unit_test(test_truncated),   cmocka_unit_test(test_what_takes_no_filter),
+                cmocka_unit_test(test_fork),
+                cmocka_unit_test(test_comm),
+                cmocka_unit_test(test_exec),
+                cmocka_unit_test(test_uid),
+                cmocka_unit_test(test_ack),
+                cmocka_unit_test(test_other_kinds),
+                cmocka_unit_test(test_messages_of_others),
+                cmocka_unit_test(test_truncated),
+                cmocka_unit_test(test_forks_of_some),
+                cmocka_unit_test(test_forks_of_many),
+                cmocka_unit_test(test_what_takes_no_filter),
         };
 
         return cmocka_run_group_tests(tests, open_pair, close_pair);

@@ -160,8 +160,8 @@ static void note_wanted(const ProcEvent *event, void *userdata) {
 
 static void test_kernel(void **state) {
         const unsigned uid = geteuid() == 0 ? 1U << PROC_KIND_UID : 0;
-        const unsigned all = uid | 1U << PROC_KIND_FORK | 1U << PROC_KIND_COMM |
-                             1U << PROC_KIND_EXEC | 1U << PROC_KIND_EXIT;
+        const unsigned all =
+                uid | 1U << PROC_KIND_FORK | 1U << PROC_KIND_COMM | 1U << PROC_KIND_EXEC;
         const size_t asked = (size_t)128 << 10; /* what anybody is granted */
         _cleanup_close_ int fd = open_or_skip(asked);
         Wanted wanted = { 0 };

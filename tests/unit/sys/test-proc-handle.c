@@ -13,16 +13,13 @@
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/proc.h"
 
-static pid_t start_child(int unshare_flags) {
+static pid_t start_child(void) {
         pid_t pid = fork();
 
         assert_true(pid >= 0);
-        if (pid == 0) {
-                if (unshare_flags && unshare(unshare_flags) < 0)
-                        _exit(errno == EPERM ? 2 : 3);
+        if (pid == 0)
                 for (;;)
                         (void)pause();
-        }
         return pid;
 }
 
@@ -44,7 +41,7 @@ static void test_life_of_a_child(void **state) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ProcHandle again = { .pid = 7 };
-        pid_t pid = start_child(0);
+        pid_t pid = start_child();
         ProcStatus status;
         ProcStat stat;
         char *cgroup;
@@ -106,7 +103,7 @@ static bool give_pid_again(pid_t pid) {
 static void test_number_given_to_another(void **state) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle first = PROC_HANDLE_NONE, second = PROC_HANDLE_NONE;
-        pid_t pid = start_child(0), other = 0;
+        pid_t pid = start_child(), other = 0;
         ProcStat stat;
 
         (void)state;
@@ -119,7 +116,7 @@ static void test_number_given_to_another(void **state) {
                         print_message("the next pid cannot be chosen here\n");
                         skip();
                 }
-                other = start_child(0);
+                other = start_child();
                 if (other != pid) {
                         kill_and_wait_for_zombie(other);
                         (void)waitpid(other, NULL, 0);
@@ -137,42 +134,6 @@ static void test_number_given_to_another(void **state) {
         assert_true(second.start_ticks > first.start_ticks);
         kill_and_wait_for_zombie(other);
         assert_int_equal(waitpid(other, NULL, 0), other);
-}
-
-static int unshared_shares(int flags, bool *ret) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        pid_t pid = start_child(flags);
-        bool shares = true;
-        int status = 0;
-
-        open_live(&sysroot, pid, &handle);
-        /* Time for unshare(2). */
-        for (int i = 0; i < 100 && shares; i++) {
-                (void)usleep(2000);
-                assert_int_equal(proc_shares_namespaces(&handle, &shares), 0);
-                if (flags == 0 || flags == CLONE_NEWNS)
-                        i += 20;
-        }
-        (void)kill(pid, SIGKILL);
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        *ret = shares;
-        return WIFEXITED(status) ? -EPERM : 0;
-}
-
-static void test_namespaces(void **state) {
-        bool shares = false;
-
-        (void)state;
-        assert_int_equal(unshared_shares(0, &shares), 0);
-        assert_true(shares);
-        if (unshared_shares(CLONE_NEWUSER, &shares) < 0) {
-                print_message("no user namespace can be made here\n");
-                skip();
-        }
-        assert_false(shares);
-        if (unshared_shares(CLONE_NEWNS, &shares) == 0)
-                assert_true(shares); /* as every hardened service has one */
 }
 
 static int sum(pid_t id, void *userdata) {
@@ -214,7 +175,6 @@ static void test_fake_process(void **state) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ProcHandle other = { .pid = 7 };
-        bool shares = false;
         ProcStatus status;
 
         (void)state;
@@ -225,8 +185,6 @@ static void test_fake_process(void **state) {
         assert_int_equal(handle.start_ticks, 1050);
         assert_true(handle.pidfd < 0); /* the pid means somebody else on this machine */
         assert_true(proc_is_alive(&handle));
-        assert_int_equal(proc_shares_namespaces(&handle, &shares), 0);
-        assert_true(shares);
         assert_int_equal(proc_status_read(&handle, 51, &status), 0);
         assert_ids(status.cpus_allowed, "3");
         assert_int_equal(proc_status_read(&handle, 52, &status), -ESRCH);
@@ -266,7 +224,6 @@ int main(void) {
                 cmocka_unit_test(test_life_of_a_child),
                 cmocka_unit_test(test_last_cpu),
                 cmocka_unit_test(test_number_given_to_another),
-                cmocka_unit_test(test_namespaces),
                 cmocka_unit_test(test_walks),
                 cmocka_unit_test(test_fake_process),
                 cmocka_unit_test(test_exe),

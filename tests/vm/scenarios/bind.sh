@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: every instance of the demo host gets its nodes: all threads, all anonymous memory, and nobody else is touched
-# machines: epyc8
+# machines: epyc8 epyc8-cgroup1
 # timeout: 420
 # The demo is this scenario, with its table shown.
 
@@ -70,12 +70,18 @@ done < <(demo_plan)
 
 # One line an instance, with the fields that operators filter by.
 said_bound() {
-        journalctl -q --after-cursor="$cursor" -o json | jq -e --arg name "$1" --arg policy "$2" -s 'map(select(
+        journalctl -q --after-cursor="$cursor" -o json | jq -e --arg name "$1" --arg policy "$2" --arg said "$3" -s 'map(select(
                 ._SYSTEMD_UNIT == "tidbnumad.service" and .TIDBNUMAD_INSTANCE == $name and .TIDBNUMAD_POLICY == $policy and
-                .MESSAGE_ID != null and (.MESSAGE | test("is bound to node")))) | length == 1'
+                .MESSAGE_ID != null and (.MESSAGE | test($said)))) | length == 1'
 }
+whole=6
 while read -r unit name _; do
-        check "the journal tells of ${unit%.service} once, with its fields" said_bound "${unit%.service}" "$name"
+        said='is bound to node'
+        # It has a page of shared memory, which v1 counts as anonymous: then the daemon must not say that nothing is left.
+        if [[ $unit == haproxy.service ]] && is_cgroup_v1; then
+                said='is only partly bound to node' whole=5
+        fi
+        check "the journal tells of ${unit%.service} once, with its fields" said_bound "${unit%.service}" "$name" "$said"
 done < <(demo_plan)
 
 is "$(status_of stranger)" "$stranger_before" 'a process that no policy names is untouched, byte for byte'
@@ -90,6 +96,7 @@ check 'and its memory lies where it lay' lies_as_before
 scrape /metrics >"$ARTIFACTS/metrics.prom"
 demo-table "$ARTIFACTS"/{plan,before.json,after.json,metrics.prom} >"$ARTIFACTS/table"
 cat "$ARTIFACTS/table"
-check 'the table has two lines an instance and one of its metrics' test "$(grep -cE ' (before|after|yes/yes) ' "$ARTIFACTS/table")" = 18
+check 'the table has two lines an instance and one of its metrics' \
+        test "$(grep -cE ' (before|after|yes/yes) ' "$ARTIFACTS/table")" = $((12 + whole))
 artifact /run/tidbnumad/status.json
 plan

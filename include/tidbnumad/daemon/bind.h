@@ -1,0 +1,28 @@
+/* What the backend does for an instance: asking it, and what becomes of the answer. */
+#pragma once
+
+#include "tidbnumad/daemon/manager.h"
+
+/* Why nothing can be done for the instance; NULL: something can. */
+const char *bind_refuses(Instance *instance);
+
+/* Did each of its processes get its CPUs once? Not so after a change of placement or backend. */
+bool bind_cpus_given(const Instance *instance);
+void bind_begin_anew(Instance *instance);
+
+/* So often were CPUs that had stood set again within the last minute. */
+unsigned bind_repairs(const Instance *instance, uint64_t now_usec);
+
+/* Carries out a step that sets CPUs or memory nodes. True: it is done, look again; false: an answer
+ * will come, or it failed and is due again later. */
+bool bind_carry_out(Instance *instance, const Step *step, uint64_t now_usec);
+
+/* cgroup1: see backend_cgroup1_open(). */
+int bind_open_cpuset(Instance *instance, int *ret_fd, char **ret_path);
+
+/* Takes away what stands for instances that are gone, as far as it is free already. */
+void bind_tidy(Manager *manager);
+
+/* The policies in force ask for a backend: chooses it, and tells when it is another one. What the
+ * former one did stays; all looks go through the new one. */
+void bind_choose_backend(Manager *manager);

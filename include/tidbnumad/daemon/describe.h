@@ -1,0 +1,14 @@
+/* What an instance shows of itself once it runs: the ports it listens on and its data directory.
+ * Both come some time after its start, and cost a walk over its open files, so they are looked for
+ * a few times only, at growing distances. */
+#pragma once
+
+#include "tidbnumad/daemon/manager.h"
+
+int describe_start(Manager *manager);
+
+/* A process has come to the instance, or its policy has changed: look for them anew. */
+void describe_again(Instance *instance, uint64_t now_usec);
+
+/* For a single run: once, now. */
+void describe_all(Manager *manager);

@@ -1,0 +1,11 @@
+/* One process: who it is now, and which instance it belongs to. */
+#pragma once
+
+#include "tidbnumad/daemon/manager.h"
+
+/* Could a policy name it, by its executable alone? */
+bool identify_may_match(Manager *manager, pid_t pid);
+
+/* Looks at the process and sorts it in: into an instance, among the strangers, or out of both.
+ * Allocates nothing for a process that no policy names. Only -ENOMEM and the like are errors. */
+int identify_consider(Manager *manager, pid_t pid);

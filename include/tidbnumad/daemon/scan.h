@@ -1,0 +1,10 @@
+/* Looks at every process: at the start, after events were lost, and slowly all the time. */
+#pragma once
+
+#include "tidbnumad/daemon/manager.h"
+
+/* A first scan, and from then on a slow one. */
+int scan_start(Manager *manager);
+
+/* Looks at every process now: adds what is new, removes what is gone. */
+int scan_all(Manager *manager);

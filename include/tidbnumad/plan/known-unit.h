@@ -1,0 +1,64 @@
+/* Units that a policy knows by name before they run, and what is to be set on them.
+ *
+ * What a process runs as is seen only once it runs; a unit's name and User= are there before. So a
+ * unit is prepared only where these leave no doubt about which policy its processes will belong to.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/topology.h"
+
+/* Can this be prepared at all? A service with a name of its own: no template, no user's manager. */
+bool known_unit_is_service(const char *unit);
+
+/* Does a policy name this unit, in `match` or in an entry of `instances`? A glob with fewer than
+ * two letters or digits of its own ("*.service") names nothing: that is half the host. */
+bool known_unit_is_named(const PolicySet *policies, const char *unit);
+
+/* What policies name. Strings are owned; both lists end with NULL. */
+typedef struct UnitPatterns {
+        char **names; /* without any wildcard: there before their unit file is */
+        size_t n_names, names_allocated;
+        char **globs; /* for fnmatch(3) with FNM_NOESCAPE, as systemd calls it; may match more than
+                         the policy does */
+        size_t n_globs, globs_allocated;
+} UnitPatterns;
+
+int known_unit_patterns(const PolicySet *policies, UnitPatterns *ret);
+void unit_patterns_done(UnitPatterns *patterns);
+#define _cleanup_unit_patterns_ _cleanup_(unit_patterns_done)
+
+/* The policy that the processes of this unit will belong to, or NULL and why not ("": no policy
+ * names it). `uid`: of its User=; not known: it has a user that this host does not know yet. */
+const Policy *known_unit_policy(const PolicySet *policies, const char *unit, bool uid_known,
+                                uid_t uid, const char **ret_reason);
+
+/* The room above their headroom that the nodes must have together before a unit gets them alone: an
+ * eighth of their memory, and half of that for one that has them already, so that it does not go to
+ * and fro. What a unit will need is not known before it runs; too little is an OOM kill later,
+ * while without it the process begins on its CPUs and is narrowed once it is seen to fit. */
+uint64_t known_unit_room_bytes(const Topology *topology, const NodeSet *nodes, bool narrow);
+
+/* One property of a unit: what stands, and what stood before us. */
+typedef struct KnownProperty {
+        IdSet value;  /* empty: not set */
+        IdSet before; /* where `ours` */
+        bool ours;    /* `value` was set by us */
+} KnownProperty;
+
+/* It was read. Where somebody else has changed it since, it is ours no more. */
+void known_property_read(KnownProperty *property, const IdSet *value);
+
+/* What is to be set, so that it is `want` (empty: what stood before us). Returns false where
+ * nothing is to be written. */
+bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet *ret);
+
+/* `value`, as planned for `want`, stands: written by us, or found so. `runtime`: what stood there
+ * before was set until the next boot only, as we do it, and not by the admin's unit files: then an
+ * earlier life of this daemon did it, and nothing stood before. */
+void known_property_stands(KnownProperty *property, const IdSet *want, const IdSet *value,
+                           bool runtime);

@@ -1,0 +1,76 @@
+/* systemd's manager over D-Bus (org.freedesktop.systemd1(5)): its signals, and what it knows of
+ * units. Nothing here waits: every answer comes through the loop. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/id-set.h"
+
+typedef enum BusEvent {
+        BUS_EVENT_SUBSCRIBED,  /* signals come from now on: look at everything */
+        BUS_EVENT_LOST,        /* the bus is gone, or systemd does not answer: open it again later.
+                                * Close it, if at all, from a source of the loop's own */
+        BUS_EVENT_RELOADED,    /* systemd has read its unit files anew */
+        BUS_EVENT_UNIT_NEW,    /* it has loaded `unit` */
+        BUS_EVENT_JOB_REMOVED, /* a job of a watched `unit` came to an end */
+        BUS_EVENT_STATE,       /* a watched `unit` is in `active_state` now */
+} BusEvent;
+
+/* unit, active_state: NULL but where the kind has one. */
+typedef void (*BusManagerHandler)(BusEvent event, const char *unit, const char *active_state,
+                                  void *userdata);
+
+typedef struct BusManager {
+        sd_bus *bus; /* NULL: closed; owned, and with it all slots that nobody else holds */
+        BusManagerHandler handler;
+        void *userdata;
+        sd_bus_slot *subscription; /* in flight */
+} BusManager;
+
+/* Connects and subscribes. The handler hears how that went. -ENOENT, -ECONNREFUSED: no bus. */
+int bus_manager_open(BusManager *manager, sd_event *event, BusManagerHandler handler,
+                     void *userdata);
+void bus_manager_close(BusManager *manager);
+
+/* BUS_EVENT_STATE and BUS_EVENT_JOB_REMOVED of this unit, and of no other, until both slots are
+ * unref'ed: a host has thousands of units whose traffic is to wake nobody here. */
+int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **ret_state,
+                           sd_bus_slot **ret_job);
+
+/* A unit as systemd has it. Borrowed for the length of the call. */
+typedef struct BusUnit {
+        const char *id;         /* its own name: another one where the name asked for is an alias */
+        const char *load_state; /* "loaded", "not-found", "masked", … */
+        const char *active_state; /* "inactive", "active", … */
+        const char *user;         /* User=, "" where there is none */
+        bool dynamic_user;
+        CpuSet cpus;  /* AllowedCPUs= */
+        NodeSet mems; /* AllowedMemoryNodes= */
+} BusUnit;
+
+/* error: 0, or negative errno; `unit` is NULL then. */
+typedef void (*BusUnitReply)(int error, const BusUnit *unit, void *userdata);
+
+/* Reads a unit; systemd loads it for that where it must, and forgets it again. */
+int bus_manager_read_unit(BusManager *manager, const char *unit, BusUnitReply reply, void *userdata,
+                          sd_bus_slot **ret_slot);
+
+/* active_state: "" for a unit file, whose unit may not be loaded. Called once a unit, and with
+ * `unit` NULL at the end, with or without an error. */
+typedef void (*BusListReply)(int error, const char *unit, const char *load_state,
+                             const char *active_state, void *userdata);
+
+/* Loaded units, or unit files, whose names match one of the globs (fnmatch(3), FNM_NOESCAPE).
+ * Nothing is loaded for it. `globs` ends with NULL. */
+int bus_manager_list_units(BusManager *manager, char *const *globs, BusListReply reply,
+                           void *userdata);
+int bus_manager_list_unit_files(BusManager *manager, char *const *globs, BusListReply reply,
+                                void *userdata);
+
+/* Was the property set until the next boot (`systemctl set-property --runtime`, or by us), and not
+ * by a unit file of the admin's? */
+bool bus_manager_is_runtime(const char *unit, const char *property);

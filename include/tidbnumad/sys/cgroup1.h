@@ -1,0 +1,32 @@
+/* The hierarchies of cgroup v1: where a controller is, and where a process is in it. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "tidbnumad/sys/proc.h"
+#include "tidbnumad/sys/sysroot.h"
+
+/* The mount point of the controller's hierarchy out of /proc/PID/mountinfo (proc(5)), alone or
+ * together with other controllers. Only a mount of the whole hierarchy counts: below the part that
+ * a container sees, the paths of /proc/PID/cgroup lead nowhere. -ENOENT: none. The caller owns the
+ * string. */
+int cgroup1_mount_parse(const char *mountinfo, const char *controller, char **ret);
+
+/* Opens that folder, below the sysroot. -ENOENT: none. */
+int cgroup1_open(const Sysroot *sysroot, const char *controller, int *ret_fd);
+
+/* Makes and removes a group directly below the root of a hierarchy, which the kernel lets nobody
+ * write to without CAP_DAC_OVERRIDE. -EEXIST; -EBUSY: in use; -ENOENT. */
+int cgroup1_mkdir(int root_fd, const char *name);
+int cgroup1_rmdir(int root_fd, const char *name);
+
+/* The process's path in it, out of /proc/PID/cgroup. -ENXIO: no such hierarchy. The caller owns the
+ * string. */
+int cgroup1_path_parse(const char *text, const char *controller, char **ret);
+int cgroup1_path_read(const ProcHandle *handle, const char *controller, char **ret);
+
+/* A name for a folder that stands for `name`, whatever that holds: at most CGROUP1_NAME_MAX - 1
+ * bytes, no slash, no leading dot, no control character, and none of the kernel's own files. Names
+ * that had to be changed end with a checksum of the whole, so that two never become one. */
+#define CGROUP1_NAME_MAX 128u
+void cgroup1_name(const char *name, char buffer[static CGROUP1_NAME_MAX]);

@@ -1,0 +1,24 @@
+/* What a process shares with others: namespaces, the root folder, memory. */
+#pragma once
+
+#include "tidbnumad/sys/proc.h"
+
+typedef enum ProcNamespace {
+        PROC_NAMESPACE_PID,
+        PROC_NAMESPACE_USER,
+        PROC_NAMESPACE_MOUNT,
+        PROC_NAMESPACE_NETWORK,
+} ProcNamespace;
+
+/* Does it live in the host's namespace of that kind? The host's are our own; of mount namespaces
+ * that of PID 1 as well, for a hardened daemon has one to itself. 1: yes, and always below a
+ * --sysroot; 0: no; -ESRCH: gone; -EACCES. */
+int proc_in_host_namespace(const ProcHandle *handle, ProcNamespace namespace);
+
+/* Is its root folder ours, or the one of PID 1? Answers as above. */
+int proc_has_host_root(const ProcHandle *handle);
+
+/* Does it share its address space with the process `other`, as the child of a vfork(2) does until
+ * its exec? 1: yes; 0: no, and always below a --sysroot; -ESRCH: one is gone; -ENOSYS, -EPERM: the
+ * kernel does not tell, see kcmp(2). */
+int proc_shares_memory(const ProcHandle *handle, pid_t other);

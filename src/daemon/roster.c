@@ -1,0 +1,141 @@
+/* All instances there are, by name, and who is in them. */
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/bind.h"
+#include "tidbnumad/daemon/roster.h"
+#include "tidbnumad/sys/clock.h"
+
+Instance *roster_find_owner(const Manager *m, const Process *process) {
+        for (size_t i = 0; i < m->n_instances; i++)
+                if (instance_owns(m->instances[i], process))
+                        return m->instances[i];
+        return NULL;
+}
+
+Instance *roster_find_pid(const Manager *m, pid_t pid, size_t *ret_index) {
+        for (size_t i = 0; i < m->n_instances; i++) {
+                ssize_t index = instance_find(m->instances[i], pid);
+
+                if (index < 0)
+                        continue;
+                *ret_index = (size_t)index;
+                return m->instances[i];
+        }
+        return NULL;
+}
+
+static const Instance *find_name(const Manager *m, const char *name) {
+        for (size_t i = 0; i < m->n_instances; i++)
+                if (m->instances[i]->name && strcmp(m->instances[i]->name, name) == 0)
+                        return m->instances[i];
+        return NULL;
+}
+
+static void say_collision(const Manager *m, const Instance *instance, const Instance *other,
+                          const char *name) {
+        const JournalFields fields = { .instance = name, .policy = instance->policy->name };
+
+        journal_log(&m->journal, LOG_NOTICE, &fields,
+                    "process %d is called %s, for %s is the name of process %d already",
+                    instance->processes[0].id.pid, name, other->name, other->processes[0].id.pid);
+}
+
+/* The best name that nobody else has. */
+static int choose_name(const Manager *m, const Instance *instance, char **ret) {
+        const Instance *other = NULL;
+
+        for (unsigned rank = 0; rank < INSTANCE_NAME_RANKS; rank++) {
+                _cleanup_free_ char *name = NULL;
+                const Instance *holder;
+                int r = instance_render_name(instance, rank, &name);
+
+                if (r < 0)
+                        return r;
+                holder = find_name(m, name);
+                if (holder && holder != instance) {
+                        other = other ? other : holder;
+                        continue;
+                }
+                if (other && !holder)
+                        say_collision(m, instance, other, name);
+                *ret = TAKE_PTR(name);
+                return 0;
+        }
+        return -EEXIST; /* the last one holds the pid */
+}
+
+static size_t find_index(const Manager *m, const Instance *instance) {
+        size_t i = 0;
+
+        while (m->instances[i] != instance)
+                i++;
+        return i;
+}
+
+static void take_out(Manager *m, size_t index) {
+        m->n_instances--;
+        memmove(m->instances + index, m->instances + index + 1,
+                (m->n_instances - index) * sizeof(m->instances[0]));
+}
+
+/* There is room for it. */
+static void put_in(Manager *m, Instance *instance) {
+        size_t i = m->n_instances++;
+
+        for (; i > 0 && strcmp(m->instances[i - 1]->name, instance->name) > 0; i--)
+                m->instances[i] = m->instances[i - 1];
+        m->instances[i] = instance;
+}
+
+int roster_add(Manager *m, Instance *instance) {
+        int r;
+
+        if (ARRAY_RESERVE(m->instances, m->instances_allocated, m->n_instances + 1) < 0)
+                return -ENOMEM;
+        r = choose_name(m, instance, &instance->name);
+        if (r < 0)
+                return r;
+        instance->first_name = strdup(instance->name);
+        if (!instance->first_name)
+                return -ENOMEM;
+        put_in(m, instance);
+        return 0;
+}
+
+int roster_rename(Manager *m, Instance *instance) {
+        const JournalFields fields = { .instance = instance->name,
+                                       .policy = instance->policy->name };
+        char *name;
+        int r;
+
+        r = choose_name(m, instance, &name);
+        if (r < 0)
+                return r;
+        if (strcmp(name, instance->name) == 0) {
+                free(name);
+                return 0;
+        }
+        journal_log(&m->journal, LOG_DEBUG, &fields, "%s is called %s from now on", instance->name,
+                    name);
+        take_out(m, find_index(m, instance));
+        free(instance->name);
+        instance->name = name;
+        put_in(m, instance);
+        return 0;
+}
+
+void roster_remove_process(Manager *m, Instance *instance, size_t index) {
+        const JournalFields fields = { .instance = instance->name };
+
+        instance_remove_process(instance, index);
+        if (instance->n_processes > 0) {
+                instance_restart(instance, clock_monotonic_usec());
+                return;
+        }
+        journal_log(&m->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
+        take_out(m, find_index(m, instance));
+        instance_free(instance);
+        bind_tidy(m);
+        manager_publish_soon(m);
+}

@@ -1,0 +1,42 @@
+/* What is to stand on a known unit, by policy, topology and room. */
+#include "tidbnumad/daemon/unit-wish.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/move.h"
+#include "tidbnumad/plan/placement.h"
+
+/* No room, no strictness: a process on a full node is killed while others stand empty. */
+static bool has_room(const Unit *u, const Placement *p) {
+        const Manager *m = u->manager;
+        bool narrow = u->mems.ours && id_set_equal(&u->mems.value, &p->nodes);
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        size_t n_rooms;
+
+        return move_rooms_on(m, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
+               fit_check(rooms, n_rooms, known_unit_room_bytes(&m->topology, &p->nodes, narrow),
+                         NULL);
+}
+
+UnitWish unit_wish_make(const Unit *u) {
+        const Manager *m = u->manager;
+        UnitWish w = { 0 };
+        Placement p;
+
+        w.policy = known_unit_policy(&m->policies, u->name, u->uid_known, u->uid, &w.reason);
+        if (!w.policy)
+                return w;
+        p = placement_build(&m->topology, w.policy, u->name, NULL, 0);
+        w.reason = p.reason;
+        if (id_set_is_empty(&p.nodes))
+                return w;
+        w.cpus = p.cpus;
+        if (p.memory != MEMORY_BIND)
+                return w;
+        if (has_room(u, &p)) {
+                w.mems = topology_memory_nodes(&m->topology);
+                id_set_keep_only(&w.mems, &p.nodes);
+        } else {
+                w.reason = "its nodes have too little room for a strict binding before it starts: "
+                           "its CPUs only, until it runs and is seen to fit";
+        }
+        return w;
+}

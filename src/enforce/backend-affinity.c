@@ -1,0 +1,84 @@
+/* The backend affinity: the CPUs of every thread, set one by one. */
+#include <errno.h>
+
+#include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/sys/affinity.h"
+
+/* A process that starts threads faster than we set them; what the last pass leaves, the next look
+ * takes up. */
+enum { PASSES_MAX = 10 };
+
+typedef struct Pass {
+        Backend *backend;
+        const ProcHandle *process;
+        const CpuSet *cpus;
+        bool exactly;
+        size_t n_changed;
+        int error; /* of the first thread that could not be set */
+} Pass;
+
+static int set_thread(pid_t tid, void *userdata) {
+        Pass *pass = userdata;
+        int r = affinity_set_thread(pass->backend->sysroot, pass->process, tid, pass->cpus,
+                                    pass->exactly, &pass->backend->n_strangers);
+
+        pass->n_changed += r > 0;
+        if (r < 0 && r != -ESRCH && pass->error == 0)
+                pass->error = r;
+        return 0;
+}
+
+/* A thread that was made by one which had not been set yet has the old CPUs: look again until all
+ * are found as they should be. From then on new ones inherit the right ones. */
+int backend_affinity_set(Backend *backend, const ProcHandle *process, const CpuSet *cpus,
+                         bool exactly) {
+        Pass pass = { .backend = backend, .process = process, .cpus = cpus, .exactly = exactly };
+
+        for (unsigned i = 0; i < PASSES_MAX; i++) {
+                int r;
+
+                pass.n_changed = 0;
+                r = proc_foreach_thread(process, set_thread, &pass);
+                if (r < 0)
+                        return r;
+                if (pass.error < 0)
+                        return pass.error;
+                if (pass.n_changed == 0)
+                        break;
+        }
+        return 0;
+}
+
+static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        int result = -ESRCH;
+
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        for (size_t i = 0; i < target->n_processes; i++) {
+                int r = backend_affinity_set(backend, &target->handles[i], cpus,
+                                             !target->processes[i].cpus_given);
+
+                if (r < 0 && r != -ESRCH)
+                        return r;
+                if (r == 0)
+                        result = 1;
+        }
+        return result;
+}
+
+static const char *refuses(Backend *backend, const BackendTarget *target,
+                           const Placement *placement) {
+        (void)backend;
+        (void)target;
+        (void)placement;
+        return NULL;
+}
+
+const BackendOps backend_affinity_ops = {
+        .name = "affinity",
+        .kind = BACKEND_AFFINITY,
+        .set_cpus = set_cpus,
+        .refuses = refuses,
+};

@@ -1,0 +1,332 @@
+/* The backend cgroup1: directories tidbnumad/<instance> in the cpuset hierarchy of cgroup v1. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/cgroup1.h"
+
+#define OWN_NAME "tidbnumad"
+#define CPUS "cpuset.cpus"
+#define MEMS "cpuset.mems"
+
+static int write_set(int group_fd, const char *name, const IdSet *set) {
+        char list[ID_SET_LIST_MAX];
+        int r = id_set_render_list(set, list, sizeof(list));
+
+        return r < 0 ? r : cgroup_write(group_fd, name, list);
+}
+
+static bool is_empty_group(int group_fd) {
+        char byte[2];
+
+        return read_file_at(group_fd, "cgroup.procs", byte, sizeof(byte)) == 0;
+}
+
+/* What the group above has. The kernel lets a group have no more, nobody into one that has none,
+ * and takes a CPU that goes offline out of all of them without ever putting it back. */
+static int fill_from(int above_fd, int group_fd, const char *name) {
+        char wanted[ID_SET_LIST_MAX], has[ID_SET_LIST_MAX];
+        ssize_t n = read_file_at(above_fd, name, wanted, sizeof(wanted));
+
+        if (n < 0)
+                return (int)n;
+        n = read_file_at(group_fd, name, has, sizeof(has));
+        if (n >= 0 && strcmp(wanted, has) == 0)
+                return 0;
+        return cgroup_write(group_fd, name, wanted);
+}
+
+static int open_group(int above_fd, const char *name, bool create, int *ret_fd) {
+        int r = create ? cgroup1_mkdir(above_fd, name) : 0;
+
+        if (r < 0 && r != -EEXIST)
+                return r;
+        *ret_fd = openat(above_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        return *ret_fd < 0 ? -errno : 0;
+}
+
+/* Directories of instances that ended while nobody looked. The kernel keeps those in use. */
+static void sweep(int own_fd) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+        int fd = openat(own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                closep(&fd);
+                return;
+        }
+        while ((entry = readdir(dir)))
+                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                        (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+}
+
+static int ensure_root(Backend *backend) {
+        return backend->root_fd >= 0 ? 0
+                                     : cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
+}
+
+static int fill_own(Backend *backend) {
+        int r = fill_from(backend->root_fd, backend->own_fd, CPUS);
+
+        return r < 0 ? r : fill_from(backend->root_fd, backend->own_fd, MEMS);
+}
+
+static int open_own(Backend *backend, bool create) {
+        int r;
+
+        if (backend->own_fd >= 0)
+                return 0;
+        r = ensure_root(backend);
+        if (r < 0)
+                return r;
+        r = open_group(backend->root_fd, OWN_NAME, create, &backend->own_fd);
+        if (r == 0 && create)
+                sweep(backend->own_fd);
+        return r;
+}
+
+static void close_own(Backend *backend) {
+        closep(&backend->own_fd);
+        backend->own_fd = -EBADF;
+}
+
+/* Somebody may have removed it while it was empty: then once more. */
+static int make_own(Backend *backend) {
+        int r = -ENOENT;
+
+        for (unsigned i = 0; (r == -ENOENT || r == -ENODEV) && i < 2; i++) {
+                if (i > 0)
+                        close_own(backend);
+                r = open_own(backend, true);
+                if (r == 0)
+                        r = fill_own(backend);
+        }
+        return r;
+}
+
+/* The group of an instance, ready for processes. An empty one may be left from a former instance of
+ * that name, with the memory nodes that were right for it. */
+static int ensure_group(Backend *backend, const char *instance, int *ret_fd) {
+        _cleanup_close_ int fd = -EBADF;
+        char name[CGROUP1_NAME_MAX];
+        int r;
+
+        r = make_own(backend);
+        if (r < 0)
+                return r;
+        cgroup1_name(instance, name);
+        r = open_group(backend->own_fd, name, true, &fd);
+        if (r < 0)
+                return r;
+        if (is_empty_group(fd)) {
+                r = fill_from(backend->own_fd, fd, MEMS);
+                if (r < 0)
+                        return r;
+                /* The gentle mover has that job: the kernel does it under the writer's feet. */
+                r = cgroup_write(fd, "cpuset.memory_migrate", "0");
+                if (r < 0)
+                        return r;
+        }
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+static char *own_path(const char *instance) {
+        char name[CGROUP1_NAME_MAX], *path;
+
+        cgroup1_name(instance, name);
+        return asprintf(&path, "/" OWN_NAME "/%s", name) < 0 ? NULL : path;
+}
+
+static bool is_in(const ProcHandle *handle, const char *path) {
+        _cleanup_free_ char *now = NULL;
+
+        return cgroup1_path_read(handle, "cpuset", &now) == 0 && strcmp(now, path) == 0;
+}
+
+static int write_pid(int group_fd, pid_t pid) {
+        char text[16];
+
+        (void)snprintf(text, sizeof(text), "%d", pid);
+        return cgroup_write(group_fd, "cgroup.procs", text);
+}
+
+/* Our process had ended when the write returned. Mostly its number is nobody's; in the worst case
+ * the numbers have gone round meanwhile and a stranger's process was moved, so young that it
+ * belongs where its parent is. (Where our own was before says nothing about it.) With a parent in
+ * our directory it is a child of the instance, and right there. */
+static void put_right(Backend *backend, pid_t pid, const char *path) {
+        _cleanup_proc_ ProcHandle stranger = PROC_HANDLE_NONE, parent = PROC_HANDLE_NONE;
+        _cleanup_free_ char *home = NULL;
+        _cleanup_close_ int home_fd = -EBADF;
+        ProcStat stat;
+
+        if (proc_open(backend->sysroot, pid, &stranger) < 0 || !is_in(&stranger, path) ||
+            proc_stat_read(&stranger, 0, &stat) < 0)
+                return;
+        if (proc_open(backend->sysroot, stat.parent, &parent) < 0 ||
+            cgroup1_path_read(&parent, "cpuset", &home) < 0)
+                home = strdup("/");
+        if (!home || strcmp(home, path) == 0 ||
+            cgroup_open_below(backend->root_fd, home, &home_fd) < 0)
+                return;
+        if (proc_is_alive(&stranger) && write_pid(home_fd, pid) == 0)
+                backend->n_strangers++;
+}
+
+/* Moves the process with all its threads; threads and children that it makes meanwhile come along,
+ * the kernel sees to that. There is no way in by pidfd: hence the look afterwards. */
+static int attach(Backend *backend, int group_fd, const char *path, const ProcHandle *handle) {
+        int r;
+
+        if (!proc_is_alive(handle))
+                return -ESRCH;
+        if (is_in(handle, path))
+                return 0;
+        r = write_pid(group_fd, handle->pid);
+        if (proc_is_alive(handle))
+                return r;
+        if (r == 0)
+                put_right(backend, handle->pid, path);
+        return -ESRCH;
+}
+
+/* Attaching waits for a grace period of the whole machine, milliseconds; sched_setaffinity does
+ * not. So the threads get their CPUs first, where the present group lets them. It is also the way
+ * to threads with a narrow mask of their own, which the kernel keeps in any cpuset. */
+static void give_cpus_early(Backend *backend, const BackendTarget *target, const CpuSet *cpus) {
+        for (size_t i = 0; i < target->n_processes; i++)
+                if (!target->processes[i].cpus_given)
+                        (void)backend_affinity_set(backend, &target->handles[i], cpus, true);
+}
+
+static int attach_all(Backend *backend, const BackendTarget *target, int group_fd) {
+        _cleanup_free_ char *path = own_path(target->instance);
+        int result = -ESRCH;
+
+        if (!path)
+                return -ENOMEM;
+        for (size_t i = 0; i < target->n_processes; i++) {
+                int r = attach(backend, group_fd, path, &target->handles[i]);
+
+                if (r < 0 && r != -ESRCH)
+                        return r;
+                if (r == 0)
+                        result = 1;
+        }
+        return result;
+}
+
+static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        give_cpus_early(backend, target, cpus);
+        r = ensure_group(backend, target->instance, &fd);
+        if (r < 0)
+                return r;
+        r = write_set(fd, CPUS, cpus);
+        return r < 0 ? r : attach_all(backend, target, fd);
+}
+
+/* The kernel has done it when the write returns: what waits for memory elsewhere is not moved
+ * (memory_migrate is off), so that this is quick. */
+static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
+                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        r = ensure_group(backend, target->instance, &fd);
+        if (r < 0)
+                return r;
+        r = write_set(fd, MEMS, mems);
+        return r < 0 ? r : 1;
+}
+
+/* Does this group, of a container or of another manager, allow what the process is to get? */
+static bool allows(Backend *backend, const char *path, const Placement *placement) {
+        _cleanup_close_ int fd = -EBADF;
+        CpuSet cpus;
+        NodeSet mems;
+
+        if (ensure_root(backend) < 0 || cgroup_open_below(backend->root_fd, path, &fd) < 0 ||
+            cgroup_effective_cpus_read(fd, &cpus) < 0 || cgroup_effective_mems_read(fd, &mems) < 0)
+                return false;
+        return id_set_is_subset(&placement->cpus, &cpus) &&
+               (placement->memory == MEMORY_NONE || id_set_is_subset(&placement->nodes, &mems));
+}
+
+static bool is_free(const char *path) {
+        return strcmp(path, "/") == 0 || strncmp(path, "/" OWN_NAME "/", 11) == 0;
+}
+
+static const char *refuses(Backend *backend, const BackendTarget *target,
+                           const Placement *placement) {
+        for (size_t i = 0; i < target->n_processes; i++) {
+                _cleanup_free_ char *path = NULL;
+
+                if (cgroup1_path_read(&target->handles[i], "cpuset", &path) < 0)
+                        continue; /* it has ended */
+                if (!is_free(path) && !allows(backend, path, placement))
+                        return "the cpuset cgroup that it runs in, of a container or another "
+                               "manager, does not allow all CPUs and memory of its nodes";
+        }
+        return NULL;
+}
+
+/* With the last one goes ours. */
+static void tidy(Backend *backend) {
+        if (open_own(backend, false) < 0)
+                return;
+        sweep(backend->own_fd);
+        if (cgroup1_rmdir(backend->root_fd, OWN_NAME) == 0)
+                close_own(backend);
+}
+
+int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,
+                         char **ret_path) {
+        _cleanup_close_ int fd = -EBADF;
+        char name[CGROUP1_NAME_MAX];
+        int r;
+
+        r = open_own(backend, false);
+        if (r < 0)
+                return r;
+        cgroup1_name(target->instance, name);
+        r = open_group(backend->own_fd, name, false, &fd);
+        if (r < 0)
+                return r;
+        *ret_path = own_path(target->instance);
+        if (!*ret_path)
+                return -ENOMEM;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+const char *backend_cgroup1_why_not(const Sysroot *sysroot) {
+        _cleanup_close_ int fd = -EBADF;
+
+        if (cgroup1_open(sysroot, "cpuset", &fd) < 0)
+                return "enforcement.backend is cgroup1, and no cpuset hierarchy of cgroup v1 is "
+                       "mounted; use auto";
+        return NULL;
+}
+
+const BackendOps backend_cgroup1_ops = {
+        .name = "cgroup1",
+        .kind = BACKEND_CGROUP1,
+        .set_cpus = set_cpus,
+        .set_mems = set_mems,
+        .refuses = refuses,
+        .tidy = tidy,
+};

@@ -1,0 +1,91 @@
+/* CPU affinity of threads, guarded against numbers that were given to another thread. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "tidbnumad/sys/affinity.h"
+
+_Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "the kernel's masks are made of longs");
+
+int affinity_read_thread(pid_t tid, CpuSet *ret) {
+        CpuSet mask = { 0 };
+
+        if (syscall(SYS_sched_getaffinity, tid, sizeof(mask), &mask) < 0)
+                return -errno;
+        *ret = mask;
+        return 0;
+}
+
+static int set_mask(pid_t tid, const CpuSet *mask) {
+        return syscall(SYS_sched_setaffinity, tid, sizeof(*mask), mask) < 0 ? -errno : 0;
+}
+
+/* Is the number a thread of the process now? As long as its folder is there, a zombie's too, the
+ * kernel gives the number to nobody else. */
+static bool is_thread_of(const ProcHandle *handle, pid_t tid) {
+        char path[32];
+
+        (void)snprintf(path, sizeof(path), "task/%d", tid);
+        return faccessat(handle->dir_fd, path, F_OK, 0) == 0;
+}
+
+/* Who made the thread: a thread gets the mask of the one that made it, which of a process's threads
+ * that was the kernel does not tell. 0: not known. */
+static pid_t maker_of(const Sysroot *sysroot, pid_t tid) {
+        char path[32], text[16384];
+        const char *group, *parent;
+        int tgid, ppid;
+
+        (void)snprintf(path, sizeof(path), "%d/status", tid);
+        if (read_file_at(sysroot->proc_fd, path, text, sizeof(text)) < 0)
+                return 0;
+        group = strstr(text, "\nTgid:");
+        parent = strstr(text, "\nPPid:");
+        if (!group || !parent || sscanf(group, " Tgid: %d", &tgid) != 1 ||
+            sscanf(parent, " PPid: %d", &ppid) != 1)
+                return 0;
+        return tgid != tid ? tgid : ppid;
+}
+
+/* Our thread was gone when the call returned. Mostly its number is nobody's; in the worst case the
+ * numbers have gone round meanwhile and it is a stranger's, which is so young that it has what its
+ * maker gave it. What our own thread had before is of no use: the two have nothing in common. A
+ * maker that has the CPUs itself is one that we have bound, and its child rightly has them too. */
+static void put_right(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
+                      uint64_t *n_strangers) {
+        CpuSet mask, was;
+        pid_t maker;
+
+        if (affinity_read_thread(tid, &mask) < 0 || !id_set_equal(&mask, cpus))
+                return;
+        maker = maker_of(sysroot, tid);
+        if (maker <= 0 || affinity_read_thread(maker, &was) < 0)
+                memset(&was, 0xff, sizeof(was)); /* the kernel cuts it down to what is allowed */
+        if (id_set_equal(&was, cpus))
+                return;
+        if (set_mask(tid, &was) == 0)
+                (*n_strangers)++;
+}
+
+int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
+                        const CpuSet *cpus, bool exactly, uint64_t *n_strangers) {
+        CpuSet before, after;
+        int r;
+
+        r = affinity_read_thread(tid, &before);
+        if (r < 0)
+                return r;
+        if (exactly ? id_set_equal(&before, cpus) : id_set_is_subset(&before, cpus))
+                return 0; /* a stranger's mask at worst: then the thread is gone, as good as done */
+        if (!is_thread_of(handle, tid))
+                return -ESRCH;
+        r = set_mask(tid, cpus);
+        if (r < 0)
+                return r;
+        if (!is_thread_of(handle, tid)) {
+                put_right(sysroot, tid, cpus, n_strangers);
+                return -ESRCH;
+        }
+        r = affinity_read_thread(tid, &after);
+        return r < 0 ? r : !id_set_equal(&before, &after);
+}

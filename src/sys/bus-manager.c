@@ -1,0 +1,216 @@
+/* systemd's manager over D-Bus: the connection and its signals. What it knows of units is in
+ * bus-manager-read.c. */
+#include <string.h>
+
+#include "tidbnumad/sys/bus-manager.h"
+#include "tidbnumad/sys/bus-units.h"
+
+#define SYSTEMD "org.freedesktop.systemd1"
+#define MANAGER_PATH "/org/freedesktop/systemd1"
+#define MANAGER SYSTEMD ".Manager"
+
+static void tell(BusManager *m, BusEvent event, const char *unit, const char *active_state) {
+        m->handler(event, unit, active_state, m->userdata);
+}
+
+static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        const char *unit;
+
+        (void)error;
+        if (sd_bus_message_read(message, "s", &unit) >= 0)
+                tell(userdata, BUS_EVENT_UNIT_NEW, unit, NULL);
+        return 0;
+}
+
+static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        const char *unit;
+
+        (void)error;
+        if (sd_bus_message_read(message, "uos", NULL, NULL, &unit) >= 0)
+                tell(userdata, BUS_EVENT_JOB_REMOVED, unit, NULL);
+        return 0;
+}
+
+static int on_reloading(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        int begins;
+
+        (void)error;
+        if (sd_bus_message_read(message, "b", &begins) >= 0 && !begins)
+                tell(userdata, BUS_EVENT_RELOADED, NULL, NULL);
+        return 0;
+}
+
+/* ActiveState among the changed properties; NULL: it is not. */
+static const char *read_active_state(sd_bus_message *message) {
+        const char *name, *state = NULL;
+        int r;
+
+        r = sd_bus_message_skip(message, "s");
+        if (r >= 0)
+                r = sd_bus_message_enter_container(message, 'a', "{sv}");
+        while (r >= 0 && !state) {
+                r = sd_bus_message_enter_container(message, 'e', "sv");
+                if (r <= 0)
+                        break;
+                r = sd_bus_message_read(message, "s", &name);
+                if (r >= 0)
+                        r = strcmp(name, "ActiveState") == 0
+                                    ? sd_bus_message_read(message, "v", "s", &state)
+                                    : sd_bus_message_skip(message, "v");
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
+        }
+        return r < 0 ? NULL : state;
+}
+
+static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        const char *state = read_active_state(message);
+        _cleanup_free_ char *unit = NULL;
+
+        (void)error;
+        if (state &&
+            sd_bus_path_decode(sd_bus_message_get_path(message), MANAGER_PATH "/unit", &unit) > 0)
+                tell(userdata, BUS_EVENT_STATE, unit, state);
+        return 0;
+}
+
+static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+        const sd_bus_error *error = sd_bus_message_get_error(message);
+        BusManager *m = userdata;
+
+        (void)unused;
+        m->subscription = sd_bus_slot_unref(m->subscription);
+        /* "Already subscribed" is what a systemd says that has only been executed anew. */
+        if (error && strcmp(error->name, SYSTEMD ".AlreadySubscribed") != 0)
+                tell(m, BUS_EVENT_LOST, NULL, NULL);
+        else
+                tell(m, BUS_EVENT_SUBSCRIBED, NULL, NULL);
+        return 0;
+}
+
+/* systemd sends its signals to nobody before somebody subscribes. */
+static int subscribe(BusManager *m) {
+        if (m->subscription)
+                return 0; /* it waits in the bus for a systemd that is not back yet */
+        return sd_bus_call_method_async(m->bus, &m->subscription, SYSTEMD, MANAGER_PATH, MANAGER,
+                                        "Subscribe", on_subscribed, m, NULL);
+}
+
+/* systemd was executed anew, or has come back to a bus that was restarted. */
+static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        BusManager *m = userdata;
+        const char *owner;
+
+        (void)error;
+        if (sd_bus_message_read(message, "sss", NULL, NULL, &owner) >= 0 && owner[0] != '\0')
+                (void)subscribe(m);
+        return 0;
+}
+
+static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        (void)message;
+        (void)error;
+        tell(userdata, BUS_EVENT_LOST, NULL, NULL);
+        return 0;
+}
+
+static int add_matches(BusManager *m) {
+        const struct {
+                const char *sender, *path, *interface, *member;
+                sd_bus_message_handler_t handler;
+        } matches[] = {
+                { SYSTEMD, MANAGER_PATH, MANAGER, "UnitNew", on_unit_new },
+                { SYSTEMD, MANAGER_PATH, MANAGER, "Reloading", on_reloading },
+                { "org.freedesktop.DBus.Local", "/org/freedesktop/DBus/Local",
+                  "org.freedesktop.DBus.Local", "Disconnected", on_disconnected },
+        };
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(matches); i++)
+                r = sd_bus_match_signal_async(m->bus, NULL, matches[i].sender, matches[i].path,
+                                              matches[i].interface, matches[i].member,
+                                              matches[i].handler, NULL, m);
+        if (r < 0)
+                return r;
+        return sd_bus_add_match_async(m->bus, NULL,
+                                      "type='signal',sender='org.freedesktop.DBus',"
+                                      "interface='org.freedesktop.DBus',"
+                                      "member='NameOwnerChanged',arg0='" SYSTEMD "'",
+                                      on_owner_changed, NULL, m);
+}
+
+int bus_manager_open(BusManager *manager, sd_event *event, BusManagerHandler handler,
+                     void *userdata) {
+        BusManager m = { .handler = handler, .userdata = userdata };
+        int r;
+
+        r = bus_units_open(event, &m.bus);
+        if (r < 0)
+                return r;
+        *manager = m;
+        r = add_matches(manager);
+        if (r >= 0)
+                r = subscribe(manager);
+        if (r < 0)
+                bus_manager_close(manager);
+        return r;
+}
+
+void bus_manager_close(BusManager *manager) {
+        manager->subscription = sd_bus_slot_unref(manager->subscription);
+        /* Not flushed: that would wait for a bus that may be gone. */
+        manager->bus = sd_bus_close_unref(manager->bus);
+}
+
+static int watch_state(BusManager *m, const char *unit, sd_bus_slot **ret) {
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        r = sd_bus_path_encode(MANAGER_PATH "/unit", unit, &path);
+        if (r < 0)
+                return r;
+        /* A signal of another interface of the unit (its own type's) is of no interest: arg0. */
+        _cleanup_free_ char *rule = NULL;
+
+        if (asprintf(&rule,
+                     "type='signal',sender='" SYSTEMD "',path='%s',"
+                     "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',"
+                     "arg0='" SYSTEMD ".Unit'",
+                     path) < 0) {
+                rule = NULL;
+                return -ENOMEM;
+        }
+        return sd_bus_add_match_async(m->bus, ret, rule, on_changed, NULL, m);
+}
+
+static int watch_job(BusManager *m, const char *unit, sd_bus_slot **ret) {
+        _cleanup_free_ char *rule = NULL;
+
+        if (asprintf(&rule,
+                     "type='signal',sender='" SYSTEMD "',path='" MANAGER_PATH "',"
+                     "interface='" MANAGER "',member='JobRemoved',arg2='%s'",
+                     unit) < 0) {
+                rule = NULL;
+                return -ENOMEM;
+        }
+        return sd_bus_add_match_async(m->bus, ret, rule, on_job_removed, NULL, m);
+}
+
+int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **ret_state,
+                           sd_bus_slot **ret_job) {
+        _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *state = NULL;
+        int r;
+
+        if (!manager->bus)
+                return -ENOTCONN;
+        if (strchr(unit, '\'')) /* no unit has one, systemd.unit(5); it would end the rule's text */
+                return -EINVAL;
+        r = watch_state(manager, unit, &state);
+        if (r < 0)
+                return r;
+        r = watch_job(manager, unit, ret_job);
+        if (r < 0)
+                return r;
+        *ret_state = TAKE_PTR(state);
+        return 0;
+}

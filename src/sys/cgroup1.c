@@ -1,0 +1,201 @@
+/* Hierarchies of cgroup v1. What is in their groups, cgroup.c reads. */
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tidbnumad/sys/cgroup1.h"
+
+/* Longer than any line of mountinfo that can be a hierarchy's. */
+enum { LINE_MAX_BYTES = PATH_MAX + 1024 };
+
+static bool has_word(const char *list, const char *word) {
+        size_t length = strlen(word);
+
+        for (const char *p = list; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
+                if (strcspn(p, ",") == length && strncmp(p, word, length) == 0)
+                        return true;
+        return false;
+}
+
+/* mountinfo writes white space and backslashes as \040. */
+static void unescape(char *path) {
+        char *to = path;
+
+        for (const char *p = path; *p; to++) {
+                unsigned code;
+
+                if (*p == '\\' && sscanf(p, "\\%3o", &code) == 1 && code > 0 && code < 256) {
+                        *to = (char)code;
+                        p += 4;
+                } else
+                        *to = *p++;
+        }
+        *to = '\0';
+}
+
+/* "36 31 0:28 / /sys/fs/cgroup/cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset" */
+static bool parse_mount(char *line, const char *controller, char **ret_point) {
+        char *tail = strstr(line, " - cgroup "), *save = NULL, *fields[5];
+        const char *options;
+
+        if (!tail)
+                return false;
+        options = strrchr(tail, ' ') + 1;
+        /* With noprefix the files have other names: the cpusets of old, mounted by hand. */
+        if (!has_word(options, controller) || has_word(options, "noprefix"))
+                return false;
+        *tail = '\0';
+        for (size_t i = 0; i < ELEMENTSOF(fields); i++) {
+                fields[i] = strtok_r(i == 0 ? line : NULL, " ", &save);
+                if (!fields[i])
+                        return false;
+        }
+        *ret_point = fields[4];
+        return strcmp(fields[3], "/") == 0;
+}
+
+int cgroup1_mount_parse(const char *mountinfo, const char *controller, char **ret) {
+        char line[LINE_MAX_BYTES], *point;
+
+        for (const char *p = mountinfo; *p; p += strcspn(p, "\n") + (p[strcspn(p, "\n")] == '\n')) {
+                size_t length = strcspn(p, "\n");
+
+                if (length >= sizeof(line))
+                        continue;
+                memcpy(line, p, length);
+                line[length] = '\0';
+                if (!parse_mount(line, controller, &point))
+                        continue;
+                unescape(point);
+                *ret = strdup(point);
+                return *ret ? 0 : -ENOMEM;
+        }
+        return -ENOENT;
+}
+
+int cgroup1_open(const Sysroot *sysroot, const char *controller, int *ret_fd) {
+        _cleanup_free_ char *text = NULL, *point = NULL, *path = NULL;
+        int r;
+
+        r = read_file_alloc_at(sysroot->proc_fd, "self/mountinfo", &text, NULL);
+        if (r < 0)
+                return r;
+        r = cgroup1_mount_parse(text, controller, &point);
+        if (r < 0)
+                return r;
+        if (asprintf(&path, "%s%s", sysroot->live ? "" : sysroot->path, point) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        r = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (r < 0)
+                return -errno;
+        *ret_fd = r;
+        return 0;
+}
+
+static int make_or_remove(int root_fd, const char *name, bool make) {
+        int r = make ? mkdirat(root_fd, name, 0755) : unlinkat(root_fd, name, AT_REMOVEDIR);
+
+        return r < 0 ? -errno : 0;
+}
+
+/* The root is of mode 0555, and ours. For the moment of the call we let ourselves in: far less than
+ * a capability that would let us into everything. */
+static int change_root(int root_fd, const char *name, bool make) {
+        int r = make_or_remove(root_fd, name, make);
+        struct stat st;
+
+        if (r != -EACCES || fstat(root_fd, &st) < 0 ||
+            fchmod(root_fd, (st.st_mode & 07777) | S_IWUSR) < 0)
+                return r;
+        r = make_or_remove(root_fd, name, make);
+        (void)fchmod(root_fd, st.st_mode & 07777);
+        return r;
+}
+
+int cgroup1_mkdir(int root_fd, const char *name) {
+        return change_root(root_fd, name, true);
+}
+
+int cgroup1_rmdir(int root_fd, const char *name) {
+        return change_root(root_fd, name, false);
+}
+
+int cgroup1_path_parse(const char *text, const char *controller, char **ret) {
+        /* "4:memory:/path"; the list is empty on the line of v2. */
+        for (const char *p = text; *p; p += strcspn(p, "\n") + (p[strcspn(p, "\n")] == '\n')) {
+                const char *list = p + strcspn(p, ":\n"), *path;
+                char words[256];
+
+                if (*list != ':')
+                        continue;
+                list++;
+                path = list + strcspn(list, ":\n");
+                if (*path != ':' || (size_t)(path - list) >= sizeof(words))
+                        continue;
+                memcpy(words, list, (size_t)(path - list));
+                words[path - list] = '\0';
+                if (!has_word(words, controller))
+                        continue;
+                path++;
+                *ret = strndup(path, strcspn(path, "\n"));
+                return *ret ? 0 : -ENOMEM;
+        }
+        return -ENXIO;
+}
+
+int cgroup1_path_read(const ProcHandle *handle, const char *controller, char **ret) {
+        char text[PATH_MAX * 2];
+        ssize_t n = read_file_at(handle->dir_fd, "cgroup", text, sizeof(text));
+
+        if (n < 0)
+                return n == -ENOENT ? -ESRCH : (int)n;
+        return cgroup1_path_parse(text, controller, ret);
+}
+
+/* Files that the kernel puts into every folder. */
+static bool is_taken(const char *name) {
+        static const char *const files[] = { "tasks", "notify_on_release", "release_agent" };
+        static const char *const controllers[] = { "cgroup", "cpuset", "cpu", "cpuacct", "memory" };
+        size_t length = strcspn(name, ".");
+
+        for (size_t i = 0; i < ELEMENTSOF(files); i++)
+                if (strcmp(name, files[i]) == 0)
+                        return true;
+        for (size_t i = 0; name[length] && i < ELEMENTSOF(controllers); i++)
+                if (strlen(controllers[i]) == length && strncmp(name, controllers[i], length) == 0)
+                        return true;
+        return false;
+}
+
+/* FNV-1a of 64 bits. */
+static uint64_t checksum(const char *text) {
+        uint64_t sum = UINT64_C(14695981039346656037);
+
+        for (; *text; text++)
+                sum = (sum ^ (unsigned char)*text) * UINT64_C(1099511628211);
+        return sum;
+}
+
+void cgroup1_name(const char *name, char buffer[static CGROUP1_NAME_MAX]) {
+        size_t n = 0, most = CGROUP1_NAME_MAX - 1 - strlen("~0123456789abcdef");
+        bool changed = is_taken(name);
+
+        for (; name[n] && n < most; n++) {
+                unsigned char c = (unsigned char)name[n];
+                bool bad = c == '/' || iscntrl(c) || (c == '.' && n == 0);
+
+                /* The mark of a changed name must not come about otherwise. */
+                changed |= bad || c == '~';
+                buffer[n] = bad ? '_' : (char)c;
+        }
+        changed |= n == 0 || name[n];
+        if (changed)
+                n += (size_t)snprintf(buffer + n, CGROUP1_NAME_MAX - n, "~%016" PRIx64,
+                                      checksum(name));
+        buffer[n] = '\0';
+}

@@ -1,0 +1,260 @@
+/* The backend cgroup1 on this machine's own cpuset hierarchy, with children of this test in a
+ * directory of a name that nobody else has. That a process has ended is played where a test says
+ * so. */
+#include <dirent.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/cgroup1.h"
+
+/* After so many more questions it has ended; 0: never. */
+static unsigned questions_left;
+
+bool __real_proc_is_alive(const ProcHandle *handle);
+bool __wrap_proc_is_alive(const ProcHandle *handle);
+
+bool __wrap_proc_is_alive(const ProcHandle *handle) {
+        if (questions_left > 0 && --questions_left == 0)
+                return false;
+        return __real_proc_is_alive(handle);
+}
+
+typedef struct Host {
+        Sysroot sysroot;
+        Backend backend;
+        char name[64];
+        ProcHandle handle;
+        Process process;
+        BackendTarget target;
+        CpuSet all, one;
+        NodeSet mems;
+} Host;
+
+static void host_done(Host *h) {
+        questions_left = 0;
+        if (h->handle.pid > 0) {
+                (void)kill(h->handle.pid, SIGKILL);
+                (void)waitpid(h->handle.pid, NULL, 0);
+        }
+        backend_cgroup1_ops.tidy(&h->backend);
+        proc_close(&h->handle);
+        backend_done(&h->backend);
+        sysroot_close(&h->sysroot);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+static pid_t start_child(void) {
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        (void)pause();
+        }
+        return pid;
+}
+
+static void host_init(Host *h) {
+        ProcStatus status;
+
+        *h = (Host){ .handle = PROC_HANDLE_NONE };
+        assert_int_equal(sysroot_open(NULL, &h->sysroot), 0);
+        backend_init(&h->backend, &h->sysroot, NULL);
+        (void)backend_choose(&h->backend, BACKEND_CGROUP1);
+        if (!h->backend.ops || geteuid() != 0) {
+                print_message("needs root, and the cpuset hierarchy of cgroup v1\n");
+                backend_done(&h->backend);
+                sysroot_close(&h->sysroot);
+                skip();
+        }
+        (void)snprintf(h->name, sizeof(h->name), "test-backend-cgroup1:%d", getpid());
+        assert_int_equal(proc_open(&h->sysroot, start_child(), &h->handle), 0);
+        h->target = (BackendTarget){ .instance = h->name,
+                                     .handles = &h->handle,
+                                     .processes = &h->process,
+                                     .n_processes = 1 };
+        assert_int_equal(proc_status_read(&h->handle, 0, &status), 0);
+        h->all = status.cpus_allowed;
+        h->mems = status.mems_allowed;
+        id_set_add(&h->one, (uint32_t)id_set_next(&h->all, 0));
+}
+
+static int set_cpus(Host *h, const CpuSet *cpus) {
+        return backend_cgroup1_ops.set_cpus(&h->backend, &h->target, cpus, NULL, NULL, NULL);
+}
+
+static void assert_in(const Host *h, const char *expected) {
+        _cleanup_free_ char *path = NULL;
+
+        assert_int_equal(cgroup1_path_read(&h->handle, "cpuset", &path), 0);
+        assert_string_equal(path, expected);
+}
+
+static void assert_cpus(const Host *h, const CpuSet *cpus) {
+        ProcStatus status;
+
+        assert_int_equal(proc_status_read(&h->handle, 0, &status), 0);
+        assert_true(id_set_equal(&status.cpus_allowed, cpus));
+}
+
+static void test_binds(void **state) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        NodeSet mems;
+        CpuSet cpus;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_int_equal(backend_cgroup1_open(&h.backend, &h.target, &fd, &path), -ENOENT);
+        assert_int_equal(set_cpus(&h, &h.one), 1);
+        assert_int_equal(backend_cgroup1_open(&h.backend, &h.target, &fd, &path), 0);
+        assert_in(&h, path);
+        assert_cpus(&h, &h.one);
+        assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), 0);
+        assert_true(id_set_equal(&cpus, &h.one));
+        assert_int_equal(cgroup_effective_mems_read(fd, &mems), 0);
+        assert_true(id_set_equal(&mems, &h.mems));
+        /* Others, in the same place; the memory nodes with them. */
+        assert_int_equal(set_cpus(&h, &h.all), 1);
+        assert_cpus(&h, &h.all);
+        assert_int_equal(
+                backend_cgroup1_ops.set_mems(&h.backend, &h.target, &h.mems, NULL, NULL, NULL), 1);
+        /* In use it stays. */
+        backend_cgroup1_ops.tidy(&h.backend);
+        assert_in(&h, path);
+}
+
+/* A mask of its own, as taskset gives it, is no reason to be left with it. */
+static void test_narrow_before(void **state) {
+        _cleanup_host_ Host h;
+        cpu_set_t one;
+
+        (void)state;
+        host_init(&h);
+        CPU_ZERO(&one);
+        CPU_SET((unsigned)id_set_next(&h.one, 0), &one);
+        assert_int_equal(sched_setaffinity(h.handle.pid, sizeof(one), &one), 0);
+        assert_int_equal(set_cpus(&h, &h.all), 1);
+        assert_cpus(&h, &h.all);
+        /* Once it was given them, its choice is its own. */
+        h.process.cpus_given = true;
+        assert_int_equal(sched_setaffinity(h.handle.pid, sizeof(one), &one), 0);
+        assert_int_equal(set_cpus(&h, &h.all), 1);
+        assert_cpus(&h, &h.one);
+}
+
+/* From CPUs to others that its present directory does not allow, and to all. */
+static void test_moves_to_other_cpus(void **state) {
+        _cleanup_host_ Host h;
+        CpuSet other;
+
+        (void)state;
+        host_init(&h);
+        other = h.all;
+        id_set_remove_all(&other, &h.one);
+        if (id_set_is_empty(&other))
+                skip();
+        assert_int_equal(set_cpus(&h, &h.one), 1);
+        assert_int_equal(set_cpus(&h, &other), 1);
+        assert_cpus(&h, &other);
+        assert_int_equal(set_cpus(&h, &h.all), 1);
+        assert_cpus(&h, &h.all);
+}
+
+static void test_gone(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        (void)kill(h.handle.pid, SIGKILL);
+        (void)waitpid(h.handle.pid, NULL, 0);
+        h.handle.pid = 0;
+        assert_int_equal(set_cpus(&h, &h.one), -ESRCH);
+        assert_int_equal(h.backend.n_strangers, 0);
+}
+
+/* The number went to another while the write was on its way: that one goes where its parent is. */
+static void test_stranger_is_put_back(void **state) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_int_equal(proc_open(&h.sysroot, getpid(), &self), 0);
+        assert_int_equal(cgroup1_path_read(&self, "cpuset", &path), 0);
+        questions_left = 2; /* before the write, after it */
+        assert_int_equal(set_cpus(&h, &h.all), -ESRCH);
+        assert_in(&h, path);
+        assert_int_equal(h.backend.n_strangers, 1);
+}
+
+/* Another manager's directory, with one CPU. */
+static void enter_foreign(Host *h, const char *dir) {
+        char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX], pid[16];
+        _cleanup_close_ int fd = -EBADF;
+
+        if (h->backend.root_fd < 0)
+                assert_int_equal(cgroup1_open(&h->sysroot, "cpuset", &h->backend.root_fd), 0);
+        assert_int_equal(mkdirat(h->backend.root_fd, dir, 0755), 0);
+        fd = openat(h->backend.root_fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        (void)id_set_render_list(&h->one, cpus, sizeof(cpus));
+        (void)id_set_render_list(&h->mems, mems, sizeof(mems));
+        (void)snprintf(pid, sizeof(pid), "%d", h->handle.pid);
+        (void)cgroup_write(fd, "cpuset.cpus", cpus);
+        (void)cgroup_write(fd, "cpuset.mems", mems);
+        (void)cgroup_write(fd, "cgroup.procs", pid);
+}
+
+static void test_foreign_cpuset(void **state) {
+        Placement placement = { .reason = "" };
+        char dir[64], path[80];
+        const char *more, *same;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        placement.cpus = h.all;
+        placement.nodes = h.mems;
+        assert_null(backend_refuses(&h.backend, &h.target, &placement));
+        (void)snprintf(dir, sizeof(dir), "test-foreign-%d", getpid());
+        (void)snprintf(path, sizeof(path), "/%s", dir);
+        enter_foreign(&h, dir);
+        more = backend_refuses(&h.backend, &h.target, &placement);
+        placement.cpus = h.one;
+        same = backend_refuses(&h.backend, &h.target, &placement);
+        assert_in(&h, path);
+        (void)kill(h.handle.pid, SIGKILL);
+        (void)waitpid(h.handle.pid, NULL, 0);
+        h.handle.pid = 0;
+        assert_int_equal(unlinkat(h.backend.root_fd, dir, AT_REMOVEDIR), 0);
+        assert_null(same);
+        if (id_set_count(&h.all) > 1)
+                assert_non_null(strstr(more, "does not allow"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_binds),
+                cmocka_unit_test(test_narrow_before),
+                cmocka_unit_test(test_moves_to_other_cpus),
+                cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_stranger_is_put_back),
+                cmocka_unit_test(test_foreign_cpuset),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+/* Data directories of processes that live, in their own roots, and with configurations that are not
+ * theirs to name. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/observe/data-dir.h"
+
+/* A process that pretends to be a server. All paths are those of this machine. */
+typedef struct Server {
+        const char *line; /* its command line, with one blank between the arguments */
+        const char *cwd;
+        const char *root; /* chroot, or NULL */
+        const char *lock; /* to hold open, or NULL */
+        bool remove_cwd;
+        bool own_mounts; /* has something else mounted on its cwd */
+} Server;
+
+/* main() has seen to it that there is so much behind the program's name. */
+#define ROOM 256
+
+/* Over this program's own arguments, where the kernel reads the command line from. */
+static void write_cmdline(const char *line) {
+        char *area = program_invocation_name;
+
+        memset(area, 0, strlen(area) + 1 + ROOM);
+        for (const char *p = line; *p; p++)
+                *area++ = *p == ' ' ? '\0' : *p;
+}
+
+static int mount_over(const char *path) {
+        return unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+                               mount("none", path, "tmpfs", 0, NULL) < 0
+                       ? -1
+                       : 0;
+}
+
+static int write_file(const char *path, const char *text) {
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+        return fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ? -1 : 0;
+}
+
+static void serve(const Server *server, int ready) {
+        if ((server->own_mounts && (mount_over(server->cwd) < 0 || chdir(server->cwd) < 0 ||
+                                    write_file("t.toml", "data-dir = \"mounted\"") < 0)) ||
+            chdir(server->cwd) < 0 || (server->root && chroot(server->root) < 0))
+                _exit(2);
+        if (server->lock && open(server->lock, O_RDWR | O_CREAT, 0600) < 0)
+                _exit(3);
+        if (server->remove_cwd && rmdir(server->cwd) < 0)
+                _exit(4);
+        write_cmdline(server->line);
+        if (write(ready, "", 1) != 1)
+                _exit(5);
+        for (;;)
+                (void)pause();
+}
+
+/* 0: it may not do that here. */
+static pid_t start(const Server *server) {
+        int ends[2];
+        char byte;
+        pid_t pid;
+
+        assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                serve(server, ends[1]);
+        closep(&ends[1]);
+        if (read(ends[0], &byte, 1) != 1) {
+                assert_int_equal(waitpid(pid, NULL, 0), pid);
+                pid = 0;
+        }
+        closep(&ends[0]);
+        return pid;
+}
+
+static int read_live(pid_t pid, uid_t uid, char **ret) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        return data_dir_read(&sysroot, &handle, uid, ret);
+}
+
+static void assert_server_of(const Server *server, uid_t uid, const char *expected) {
+        _cleanup_free_ char *found = NULL;
+        pid_t pid = start(server);
+        int r;
+
+        if (pid == 0) {
+                print_message("not allowed here\n");
+                skip();
+        }
+        r = read_live(pid, uid, &found);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        if (!expected) {
+                assert_int_equal(r, -ENODATA);
+                assert_null(found);
+                return;
+        }
+        assert_int_equal(r, 0);
+        assert_string_equal(found, expected);
+}
+
+static void assert_server(const Server *server, const char *expected) {
+        assert_server_of(server, geteuid(), expected);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+        (void)st;
+        (void)type;
+        (void)ftw;
+        return remove(path);
+}
+
+/* A folder to run in, real in all its parts. */
+static int make_folder(void **state) {
+        char path[] = "/tmp/data-dir-XXXXXX";
+
+        if (!mkdtemp(path))
+                return -1;
+        *state = realpath(path, NULL);
+        return *state ? chdir(*state) : -1;
+}
+
+static int remove_folder(void **state) {
+        int r = nftw(*state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+
+        free(*state);
+        return r;
+}
+
+static char *below(const char *folder, const char *name) {
+        char *path;
+
+        assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
+        return path;
+}
+
+static void test_sources(void **state) {
+        _cleanup_free_ char *data = below(*state, "data"), *table = below(*state, "table");
+        Server server = { .line = "tikv-server --data-dir ./data -C t.toml", .cwd = *state };
+
+        assert_int_equal(write_file("t.toml", "[storage]\ndata-dir = 'table'\n"), 0);
+        assert_server(&server, data);
+        server.line = "tikv-server -C t.toml";
+        assert_server(&server, table);
+        server.line = "tikv-server";
+        assert_server(&server, NULL);
+        server.lock = "LOCK";
+        assert_server(&server, *state);
+}
+
+/* The first one that was opened, whatever else is. */
+static void test_first_lock(void **state) {
+        _cleanup_close_ int first = -EBADF, second = -EBADF;
+        _cleanup_free_ char *z = below(*state, "z");
+        Server server = { .line = "tikv-server", .cwd = *state };
+
+        assert_int_equal(mkdir("z", 0700), 0);
+        assert_int_equal(mkdir("a", 0700), 0);
+        first = open("z/LOCK", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        second = open("a/LOCK", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(first >= 0 && first < second);
+        assert_server(&server, z); /* handed on by fork() */
+}
+
+static void test_cwd_that_is_gone(void **state) {
+        _cleanup_free_ char *cwd = below(*state, "cwd");
+        Server server = { .line = "tikv-server --data-dir=data", .cwd = cwd, .remove_cwd = true };
+
+        (void)state;
+        assert_int_equal(mkdir("cwd", 0700), 0);
+        assert_server(&server, NULL);
+        assert_int_equal(mkdir("cwd", 0700), 0);
+        server.line = "tikv-server --data-dir=/data";
+        assert_server(&server, "/data");
+}
+
+static void test_chroot(void **state) {
+        _cleanup_free_ char *root = below(*state, "root"), *cwd = below(*state, "root/srv");
+        Server server = { .line = "tikv-server -C t.toml", .cwd = cwd, .root = root };
+
+        assert_int_equal(mkdir("root", 0755), 0);
+        assert_int_equal(mkdir("root/srv", 0755), 0);
+        assert_int_equal(write_file("root/srv/t.toml", "data-dir = \"data\""), 0);
+        assert_server(&server, "/srv/data");
+        server.line = "tikv-server -C /srv/t.toml";
+        assert_server(&server, "/srv/data");
+        server.line = "tikv-server";
+        server.lock = "LOCK";
+        assert_server(&server, "/srv");
+}
+
+static void test_mounts_of_its_own(void **state) {
+        _cleanup_free_ char *cwd = below(*state, "cwd"), *mounted = below(*state, "cwd/mounted");
+        Server server = { .line = "tikv-server -C t.toml", .cwd = cwd, .own_mounts = true };
+
+        assert_int_equal(mkdir("cwd", 0755), 0);
+        assert_int_equal(write_file("cwd/t.toml", "data-dir = \"below\""), 0);
+        assert_server(&server, mounted);
+}
+
+/* Only what is root's or that of the process's own user. */
+static void test_owner(void **state) {
+        _cleanup_free_ char *data = below(*state, "data");
+        Server server = { .line = "tikv-server --config t.toml", .cwd = *state };
+
+        assert_int_equal(write_file("t.toml", "data-dir = \"data\""), 0);
+        assert_server(&server, data);
+        if (geteuid() != 0) {
+                assert_server_of(&server, geteuid() + 1, NULL);
+                return;
+        }
+        assert_server_of(&server, 997, data);
+        assert_int_equal(chown("t.toml", 997, 997), 0);
+        assert_server_of(&server, 997, data);
+        assert_server_of(&server, 998, NULL);
+        assert_server_of(&server, 0, NULL);
+}
+
+/* Magic links lead anywhere, also out of a root; devices answer without end. */
+static void test_hostile_configs(void **state) {
+        static const char *const lines[] = {
+                "x --config /proc/self/fd/0",
+                "x --config /proc/self/environ",
+                "x --config /dev/zero",
+                "x --config /dev/tty",
+                "x --config pipe",
+                "x --config /proc/kmsg",
+                "x --config loop",
+                "x --config .",
+                "x --config /proc/self/root/etc/../etc",
+        };
+        Server server = { .cwd = *state };
+
+        assert_int_equal(mkfifo("pipe", 0666), 0);
+        assert_int_equal(symlink("loop", "loop"), 0);
+        (void)alarm(60);
+        for (size_t i = 0; i < ELEMENTSOF(lines); i++) {
+                server.line = lines[i];
+                assert_server(&server, NULL);
+        }
+        (void)alarm(0);
+}
+
+static void test_gone(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        const Server server = { .line = "tikv-server --data-dir=/data", .cwd = *state };
+        char *found = (char *)7;
+        siginfo_t info;
+        pid_t pid = start(&server);
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        assert_int_equal(data_dir_read(&sysroot, &handle, 0, &found), -ESRCH); /* a zombie */
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(data_dir_read(&sysroot, &handle, 0, &found), -ESRCH);
+        assert_ptr_equal(found, (char *)7);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
+
+int main(int argc, char **argv) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_sources),           TEST(test_first_lock),
+                TEST(test_cwd_that_is_gone),  TEST(test_chroot),
+                TEST(test_mounts_of_its_own), TEST(test_owner),
+                TEST(test_hostile_configs),   TEST(test_gone),
+        };
+        char room[ROOM];
+
+        if (argc == 1) { /* again, with a long line: see write_cmdline() */
+                memset(room, '-', sizeof(room) - 1);
+                room[sizeof(room) - 1] = '\0';
+                (void)execv("/proc/self/exe", (char *[]){ argv[0], room, NULL });
+                return 1;
+        }
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+/* Units that a policy knows by name: which they are, whose, and what is written to them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/plan/known-unit.h"
+
+#define S(text) ((char *)(text))
+
+static bool named(const char *glob, const char *unit) {
+        Policy policy = { .match = { .unit = S(glob) } };
+        const PolicySet set = { .policies = &policy, .n_policies = 1 };
+
+        return known_unit_is_named(&set, unit);
+}
+
+static const Policy *policy_of(Policy *policies, size_t n, const char *unit, uid_t uid,
+                               const char **ret_reason) {
+        const PolicySet set = { .policies = policies, .n_policies = n };
+        const char *reason;
+
+        return known_unit_policy(&set, unit, true, uid, ret_reason ? ret_reason : &reason);
+}
+
+static void test_services_only(void **state) {
+        (void)state;
+        assert_true(known_unit_is_service("tidb-4000.service"));
+        assert_true(known_unit_is_service("tidb@4000.service"));
+        assert_false(known_unit_is_service("tidb@.service"));
+        assert_false(known_unit_is_service("user@1000.service"));
+        assert_false(known_unit_is_service("session-1.scope"));
+        assert_false(known_unit_is_service("tidb.slice"));
+        assert_false(known_unit_is_service(".service"));
+}
+
+static void test_named(void **state) {
+        (void)state;
+        assert_true(named("tidb-*.service", "tidb-4000.service"));
+        assert_true(named("tidb-4000.service", "tidb-4000.service"));
+        assert_false(named("tidb-*.service", "tikv-20160.service"));
+        assert_true(named("pd*", "pd-2379.service"));
+        /* Half the host. */
+        assert_false(named("*.service", "ssh.service"));
+        assert_false(named("*", "ssh.service"));
+        assert_false(named("[a-z]*.service", "ssh.service"));
+        assert_false(named("s*.service", "ssh.service"));
+        /* By its program alone. */
+        assert_false(named(NULL, "ssh.service"));
+}
+
+static void test_named_by_an_instance(void **state) {
+        PolicyInstance instance = { .match = { .unit = S("tidb-4000.service") } };
+        Policy policy = { .match = { .exe = S("tidb-server") },
+                          .instances = &instance,
+                          .n_instances = 1 };
+        const PolicySet set = { .policies = &policy, .n_policies = 1 };
+
+        (void)state;
+        assert_true(known_unit_is_named(&set, "tidb-4000.service"));
+        assert_false(known_unit_is_named(&set, "tidb-4001.service"));
+        policy.match.unit = S("*.service"); /* too wide by itself */
+        assert_true(known_unit_is_named(&set, "tidb-4000.service"));
+        assert_false(known_unit_is_named(&set, "tidb-4001.service"));
+        policy.match.unit = S("other-*.service"); /* no process of it could match */
+        assert_false(known_unit_is_named(&set, "tidb-4000.service"));
+}
+
+static void test_patterns(void **state) {
+        PolicyInstance instances[2] = { { .match = { .unit = S("tidb-4000.service") } },
+                                        { .match = { .unit = S("tidb\\x-\\*[ab]*") } } };
+        Policy policies[3] = { { .match = { .unit = S("tidb-*.service") },
+                                 .instances = instances,
+                                 .n_instances = 2 },
+                               { .match = { .unit = S("*.service") } },
+                               { .match = { .unit = S("a\\\\x2db.service") } } };
+        const PolicySet set = { .policies = policies, .n_policies = 3 };
+        _cleanup_unit_patterns_ UnitPatterns p = { 0 };
+
+        (void)state;
+        assert_int_equal(known_unit_patterns(&set, &p), 0);
+        assert_int_equal(p.n_names, 2);
+        assert_string_equal(p.names[0], "tidb-4000.service");
+        assert_string_equal(p.names[1], "a\\x2db.service");
+        assert_null(p.names[2]);
+        assert_int_equal(p.n_globs, 2);
+        assert_string_equal(p.globs[0], "tidb-*.service");
+        assert_string_equal(p.globs[1], "tidb?-?[ab]*");
+        assert_null(p.globs[2]);
+}
+
+static void test_user(void **state) {
+        Policy policy = { .match = { .unit = S("tidb-*.service"),
+                                     .user = S("tidb"),
+                                     .uid = 997,
+                                     .uid_known = true } };
+        const PolicySet set = { .policies = &policy, .n_policies = 1 };
+        const char *reason;
+
+        (void)state;
+        assert_ptr_equal(policy_of(&policy, 1, "tidb-1.service", 997, &reason), &policy);
+        assert_string_equal(reason, "");
+        assert_null(policy_of(&policy, 1, "tidb-1.service", 0, &reason));
+        assert_non_null(strstr(reason, "User="));
+        assert_null(known_unit_policy(&set, "tidb-1.service", false, 997, &reason));
+        assert_null(policy_of(&policy, 1, "tikv-1.service", 997, &reason));
+        assert_string_equal(reason, "");
+        policy.match.uid_known = false; /* does not exist here: matches nobody, not even root */
+        policy.match.uid = 0;
+        assert_null(policy_of(&policy, 1, "tidb-1.service", 0, &reason));
+        policy.match.user = NULL;
+        assert_ptr_equal(known_unit_policy(&set, "tidb-1.service", false, 0, &reason), &policy);
+}
+
+static void test_two_that_name_it(void **state) {
+        Policy p[2] = { { .match = { .exe = S("a"), .unit = S("tidb-*") }, .nodes = ids("1") },
+                        { .match = { .exe = S("b"), .unit = S("tidb-*") }, .nodes = ids("2") } };
+        const char *reason;
+
+        (void)state;
+        assert_null(policy_of(p, 2, "tidb-1.service", 0, &reason));
+        assert_non_null(strstr(reason, "two policies"));
+        p[1].nodes = ids("1"); /* the same for both programs */
+        assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[0]);
+        p[1].memory = MEMORY_PREFERRED;
+        assert_null(policy_of(p, 2, "tidb-1.service", 0, NULL));
+        p[0].match.exe = NULL; /* nothing is left for the second */
+        assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[0]);
+        p[0].match.exe = S("b");
+        assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[0]);
+}
+
+static void test_earlier_one_without_the_name(void **state) {
+        Policy p[2] = { { .match = { .exe = S("haproxy") }, .nodes = ids("1") },
+                        { .match = { .exe = S("tidb-server"), .unit = S("tidb-*") },
+                          .nodes = ids("2") } };
+        const char *reason;
+
+        (void)state;
+        /* Other programs: the name tells which it will be. */
+        assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[1]);
+        p[0].match.exe = S("/opt/*/tidb-server");
+        assert_null(policy_of(p, 2, "tidb-1.service", 0, &reason));
+        assert_non_null(strstr(reason, "earlier policy"));
+        p[0].match = (PolicyMatch){ .unit = S("*.service") };
+        assert_null(policy_of(p, 2, "tidb-1.service", 0, NULL));
+        /* … of another user. */
+        p[0].match.user = S("x");
+        p[0].match.uid_known = true;
+        p[0].match.uid = 5;
+        assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[1]);
+}
+
+static void test_room(void **state) {
+        Node nodes[2] = { { .id = 0, .memory_bytes = 1600 }, { .id = 3, .memory_bytes = 3200 } };
+        const Topology t = { .nodes = nodes, .n_nodes = 2 };
+        const NodeSet one = ids("3"), both = ids("0,3"), none = ids("7");
+
+        (void)state;
+        assert_int_equal(known_unit_room_bytes(&t, &one, false), 400);
+        assert_int_equal(known_unit_room_bytes(&t, &both, false), 600);
+        assert_int_equal(known_unit_room_bytes(&t, &both, true), 300);
+        assert_int_equal(known_unit_room_bytes(&t, &none, false), 0);
+}
+
+static bool plan(const KnownProperty *p, const char *want, const char *expected) {
+        const IdSet w = ids(want), e = ids(expected);
+        IdSet value = p->value;
+        bool write = known_property_plan(p, &w, &value);
+
+        assert_true(id_set_equal(&value, &e));
+        return write;
+}
+
+static void stands(KnownProperty *p, const char *want, const char *value, bool runtime) {
+        const IdSet w = ids(want), v = ids(value);
+
+        known_property_stands(p, &w, &v, runtime);
+}
+
+static void test_set_and_back(void **state) {
+        KnownProperty p = { 0 };
+
+        (void)state;
+        assert_false(plan(&p, "", ""));
+        assert_true(plan(&p, "2", "2"));
+        stands(&p, "2", "2", false);
+        assert_false(plan(&p, "2", "2"));
+        assert_true(plan(&p, "3", "3"));
+        stands(&p, "3", "3", true);
+        assert_true(plan(&p, "", ""));
+        stands(&p, "", "", true);
+        assert_false(p.ours);
+}
+
+static void test_gives_back_what_the_admin_had_set(void **state) {
+        KnownProperty p = { .value = ids("0-3") };
+
+        (void)state;
+        assert_false(plan(&p, "", "0-3")); /* not ours to clear */
+        assert_true(plan(&p, "2", "2"));
+        stands(&p, "2", "2", false);
+        assert_true(plan(&p, "", "0-3"));
+}
+
+static void test_found_as_it_is_to_be(void **state) {
+        KnownProperty ours = { .value = ids("2") }, theirs = ours;
+
+        (void)state;
+        assert_false(plan(&ours, "2", "2"));
+        stands(&ours, "2", "2", true); /* by an earlier life of the daemon */
+        assert_true(plan(&ours, "", ""));
+        stands(&theirs, "2", "2", false); /* by the unit file */
+        assert_false(plan(&theirs, "", "2"));
+}
+
+static void test_runtime_value_is_nothing_to_give_back(void **state) {
+        KnownProperty p = { .value = ids("2") };
+
+        (void)state;
+        stands(&p, "5", "5", true); /* the policy changed while the daemon was away */
+        assert_true(plan(&p, "", ""));
+}
+
+static void test_changed_by_somebody_else(void **state) {
+        KnownProperty p = { 0 };
+        const IdSet same = ids("2"), other = ids("4");
+
+        (void)state;
+        stands(&p, "2", "2", false);
+        known_property_read(&p, &same);
+        assert_true(p.ours);
+        known_property_read(&p, &other);
+        assert_false(p.ours);
+        assert_false(plan(&p, "", "4"));
+        assert_true(plan(&p, "2", "2")); /* while a policy names it, the policy counts */
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_services_only),
+                cmocka_unit_test(test_named),
+                cmocka_unit_test(test_named_by_an_instance),
+                cmocka_unit_test(test_patterns),
+                cmocka_unit_test(test_user),
+                cmocka_unit_test(test_two_that_name_it),
+                cmocka_unit_test(test_earlier_one_without_the_name),
+                cmocka_unit_test(test_room),
+                cmocka_unit_test(test_set_and_back),
+                cmocka_unit_test(test_gives_back_what_the_admin_had_set),
+                cmocka_unit_test(test_found_as_it_is_to_be),
+                cmocka_unit_test(test_runtime_value_is_nothing_to_give_back),
+                cmocka_unit_test(test_changed_by_somebody_else),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

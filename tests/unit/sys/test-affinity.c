@@ -1,0 +1,173 @@
+/* CPUs of real threads, and what becomes of a stranger that has a thread's number. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/affinity.h"
+
+/* After so many more looks the thread is gone; 0: never. */
+static unsigned looks_left;
+
+int __real_faccessat(int fd, const char *path, int mode, int flags);
+int __wrap_faccessat(int fd, const char *path, int mode, int flags);
+
+int __wrap_faccessat(int fd, const char *path, int mode, int flags) {
+        if (looks_left > 0 && --looks_left == 0) {
+                errno = ENOENT;
+                return -1;
+        }
+        return __real_faccessat(fd, path, mode, flags);
+}
+
+typedef struct Child {
+        Sysroot sysroot;
+        pid_t pid;
+        ProcHandle handle;
+        CpuSet all, one, other; /* what this test may use; one CPU and another of them */
+        uint64_t n_strangers;
+} Child;
+
+static CpuSet mask_of(pid_t pid) {
+        cpu_set_t mask;
+        CpuSet set = { 0 };
+
+        assert_int_equal(sched_getaffinity(pid, sizeof(mask), &mask), 0);
+        for (uint32_t i = 0; i < CPU_SETSIZE; i++)
+                if (CPU_ISSET(i, &mask))
+                        id_set_add(&set, i);
+        return set;
+}
+
+static void child_done(Child *c) {
+        looks_left = 0;
+        (void)kill(c->pid, SIGKILL);
+        (void)waitpid(c->pid, NULL, 0);
+        proc_close(&c->handle);
+        sysroot_close(&c->sysroot);
+}
+#define _cleanup_child_ _cleanup_(child_done)
+
+static void child_init(Child *c) {
+        *c = (Child){ .all = mask_of(0) };
+        if (id_set_count(&c->all) < 2)
+                skip();
+        assert_int_equal(sysroot_open(NULL, &c->sysroot), 0);
+        id_set_add(&c->one, (uint32_t)id_set_next(&c->all, 0));
+        id_set_add(&c->other,
+                   (uint32_t)id_set_next(&c->all, (uint32_t)id_set_next(&c->one, 0) + 1));
+        c->pid = fork();
+        assert_true(c->pid >= 0);
+        if (c->pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        (void)pause();
+        }
+        assert_int_equal(proc_open(&c->sysroot, c->pid, &c->handle), 0);
+}
+
+static int set(Child *c, const CpuSet *cpus, bool exactly) {
+        return affinity_set_thread(&c->sysroot, &c->handle, c->pid, cpus, exactly, &c->n_strangers);
+}
+
+static void assert_mask(const Child *c, const CpuSet *expected) {
+        CpuSet now = mask_of(c->pid);
+
+        assert_true(id_set_equal(&now, expected));
+}
+
+static void test_sets(void **state) {
+        _cleanup_child_ Child c;
+
+        (void)state;
+        child_init(&c);
+        assert_int_equal(set(&c, &c.all, true), 0);
+        assert_int_equal(set(&c, &c.one, false), 1); /* wider is outside */
+        assert_mask(&c, &c.one);
+        assert_int_equal(set(&c, &c.one, true), 0);
+        assert_int_equal(set(&c, &c.all, false), 0); /* narrower is within */
+        assert_mask(&c, &c.one);
+        assert_int_equal(set(&c, &c.all, true), 1);
+        assert_mask(&c, &c.all);
+        assert_int_equal(c.n_strangers, 0);
+}
+
+static void test_cpus_that_are_not_there(void **state) {
+        CpuSet absent = { 0 };
+        _cleanup_child_ Child c;
+
+        (void)state;
+        child_init(&c);
+        id_set_add(&absent, ID_SET_MAX - 1);
+        assert_int_equal(set(&c, &absent, true), -EINVAL);
+        assert_mask(&c, &c.all);
+        /* What the kernel cuts down to what was there before is no change: passes must end. */
+        assert_int_equal(set(&c, &c.one, true), 1);
+        id_set_add_all(&absent, &c.one);
+        assert_int_equal(set(&c, &absent, true), 0);
+}
+
+static void test_gone(void **state) {
+        _cleanup_child_ Child c;
+
+        (void)state;
+        child_init(&c);
+        looks_left = 1; /* before the call: the stranger is not touched at all */
+        assert_int_equal(set(&c, &c.one, true), -ESRCH);
+        assert_mask(&c, &c.all);
+        (void)kill(c.pid, SIGKILL);
+        (void)waitpid(c.pid, NULL, 0);
+        assert_int_equal(set(&c, &c.one, true), -ESRCH);
+        assert_int_equal(c.n_strangers, 0);
+}
+
+/* The number went to another while the call was on its way: it gets what its parent has. */
+static void test_stranger_gets_its_own_back(void **state) {
+        _cleanup_child_ Child c;
+
+        (void)state;
+        child_init(&c);
+        assert_int_equal(set(&c, &c.other, true), 1);
+        looks_left = 2;
+        assert_int_equal(set(&c, &c.one, true), -ESRCH);
+        assert_mask(&c, &c.all);
+        assert_int_equal(c.n_strangers, 1);
+}
+
+/* A child of a process that is bound itself has the CPUs rightly. */
+static void test_child_of_a_bound_one_keeps_them(void **state) {
+        _cleanup_child_ Child c;
+        cpu_set_t was, one;
+
+        (void)state;
+        child_init(&c);
+        assert_int_equal(sched_getaffinity(0, sizeof(was), &was), 0);
+        CPU_ZERO(&one);
+        CPU_SET((unsigned)id_set_next(&c.one, 0), &one);
+        assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+        looks_left = 2;
+        assert_int_equal(set(&c, &c.one, true), -ESRCH);
+        assert_int_equal(sched_setaffinity(0, sizeof(was), &was), 0);
+        assert_mask(&c, &c.one);
+        assert_int_equal(c.n_strangers, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_sets),
+                cmocka_unit_test(test_cpus_that_are_not_there),
+                cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_stranger_gets_its_own_back),
+                cmocka_unit_test(test_child_of_a_bound_one_keeps_them),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

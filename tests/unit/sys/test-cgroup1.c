@@ -1,0 +1,143 @@
+/* Hierarchies of cgroup v1: their mounts, a process's paths, names for folders. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/cgroup1.h"
+
+#define TMPFS "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
+#define CPU                                                                                        \
+        "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup "            \
+        "rw,cpu,cpuacct\n"
+#define CPUSET "35 31 0:32 / /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset\n"
+#define V2 "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cpuset rw,cpuset\n"
+
+static void assert_mount(const char *text, const char *controller, const char *expected) {
+        _cleanup_free_ char *point = NULL;
+        int r = cgroup1_mount_parse(text, controller, &point);
+
+        assert_int_equal(r, expected ? 0 : -ENOENT);
+        if (expected)
+                assert_string_equal(point, expected);
+}
+
+static void test_mount(void **state) {
+        (void)state;
+        assert_mount(TMPFS CPU V2 CPUSET, "cpuset", "/sys/fs/cgroup/cpuset");
+        assert_mount(TMPFS CPU CPUSET, "cpuacct", "/sys/fs/cgroup/cpu,cpuacct");
+        assert_mount(TMPFS CPU CPUSET, "cpu", "/sys/fs/cgroup/cpu,cpuacct");
+        assert_mount(TMPFS CPU V2, "cpuset", NULL);
+        assert_mount("", "cpuset", NULL);
+        assert_mount("rubbish - cgroup \n - cgroup cgroup rw,cpuset\n", "cpuset", NULL);
+        /* A part of it, as in a container; and cpusets of old. */
+        assert_mount("1 2 0:3 /docker/1 /a rw - cgroup cgroup rw,cpuset\n", "cpuset", NULL);
+        assert_mount("1 2 0:3 / /dev/cpuset rw - cgroup cgroup rw,cpuset,noprefix\n", "cpuset",
+                     NULL);
+        assert_mount("1 2 0:3 / /a\\040b\\134c rw - cgroup cgroup rw,cpuset\n", "cpuset",
+                     "/a b\\c");
+}
+
+static void assert_path(const char *text, const char *controller, const char *expected) {
+        _cleanup_free_ char *path = NULL;
+        int r = cgroup1_path_parse(text, controller, &path);
+
+        assert_int_equal(r, expected ? 0 : -ENXIO);
+        if (expected)
+                assert_string_equal(path, expected);
+}
+
+static void test_path(void **state) {
+        static const char text[] =
+                "9:name=systemd:/cpuset:/x\n4:memory:/a:b\n3:cpu,cpuset:/c\n0::/d\n";
+
+        (void)state;
+        assert_path(text, "memory", "/a:b");
+        assert_path(text, "cpuset", "/c");
+        assert_path(text, "cpu", "/c");
+        assert_path(text, "pids", NULL);
+        assert_path("", "cpuset", NULL);
+        assert_path("3:cpuset\n", "cpuset", NULL);
+        assert_path("3:cpuset:/c", "cpuset", "/c");
+}
+
+/* Through a sysroot: what is mounted there is looked for below it. */
+static void test_open(void **state) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(cgroup1_open(&tree.sysroot, "cpuset", &fd), -ENOENT);
+        fake_write(&tree, "proc/self/mountinfo", CPUSET);
+        assert_int_equal(cgroup1_open(&tree.sysroot, "cpuset", &fd), -ENOENT);
+        fake_write(&tree, "sys/fs/cgroup/cpuset/mark", "");
+        assert_int_equal(cgroup1_open(&tree.sysroot, "cpuset", &fd), 0);
+        assert_int_equal(faccessat(fd, "mark", F_OK, 0), 0);
+}
+
+static const char *named(const char *name) {
+        static char buffer[CGROUP1_NAME_MAX];
+
+        cgroup1_name(name, buffer);
+        assert_true(strlen(buffer) < CGROUP1_NAME_MAX);
+        assert_null(strchr(buffer, '/'));
+        assert_true(buffer[0] != '.' && buffer[0] != '\0');
+        return buffer;
+}
+
+static void test_names_that_stay(void **state) {
+        static const char *const names[] = { "tidb-4000", "tidb-server:123", "a\\x2db@1", "a.b",
+                                             "cpusets.x", "tasks2",          "memory" };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                assert_string_equal(named(names[i]), names[i]);
+}
+
+static void test_names_that_change(void **state) {
+        static const char *const names[] = { "",     ".",     "..",           "a/b",
+                                             "a_b/", "a\nb",  ".a",           "~",
+                                             "a~b",  "tasks", "cgroup.procs", "cpuset.cpus",
+                                             "a/b/", "_a/" };
+        char all[ELEMENTSOF(names)][CGROUP1_NAME_MAX];
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                strcpy(all[i], named(names[i]));
+                assert_string_not_equal(all[i], names[i]);
+                for (size_t k = 0; k < i; k++)
+                        assert_string_not_equal(all[i], all[k]);
+        }
+}
+
+static void test_long_names(void **state) {
+        char a[400], b[400], first[CGROUP1_NAME_MAX];
+
+        (void)state;
+        memset(a, 'a', sizeof(a));
+        memset(b, 'a', sizeof(b));
+        a[300] = b[301] = '\0';
+        strcpy(first, named(a));
+        assert_string_not_equal(named(b), first);
+        a[110] = '\0'; /* the longest that stays */
+        assert_string_equal(named(a), a);
+        b[111] = '\0';
+        assert_string_not_equal(named(b), b);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_mount),
+                cmocka_unit_test(test_path),
+                cmocka_unit_test(test_open),
+                cmocka_unit_test(test_names_that_stay),
+                cmocka_unit_test(test_names_that_change),
+                cmocka_unit_test(test_long_names),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* Command lines of a dump, and of a process that lives. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/cmdline.h"
+
+static void write_cmdline(const FakeTree *tree, const char *bytes, size_t size) {
+        _cleanup_close_ int fd = -EBADF;
+
+        fake_write(tree, "proc/50/cmdline", "");
+        fd = openat(tree->fd, "proc/50/cmdline", O_WRONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, bytes, size), size);
+}
+
+static void open_fake(FakeTree *tree, ProcHandle *handle) {
+        fake_init(tree);
+        fake_process(tree, 50, 1, "/x", "/", "0");
+        assert_int_equal(proc_open(&tree->sysroot, 50, handle), 0);
+}
+
+static void assert_joined(const char *bytes, size_t size, const char *expected) {
+        _cleanup_free_ char *text = NULL;
+
+        assert_int_equal(cmdline_join(bytes, size, &text), 0);
+        assert_string_equal(text, expected);
+}
+
+static void test_read(void **state) {
+        static const struct {
+                const char *bytes;
+                size_t size;
+                size_t expected_size;
+                const char *joined;
+        } cases[] = {
+                { "tikv-server\0-C\0conf\0", 20, 20, "tikv-server -C conf" },
+                { "a\0\0b\0", 5, 5, "a  b" },                   /* an empty argument */
+                { "rewritten: 1\n", 13, 14, "rewritten: 1\n" }, /* without a NUL */
+                { "a\0b", 3, 4, "a b" },
+                { "\0", 1, 1, "" },
+                { "", 0, 0, "" },
+        };
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        (void)state;
+        open_fake(&tree, &handle);
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_free_ char *bytes = NULL;
+                size_t size = 7;
+
+                write_cmdline(&tree, cases[i].bytes, cases[i].size);
+                assert_int_equal(cmdline_read(&handle, &bytes, &size), 0);
+                assert_int_equal(size, cases[i].expected_size);
+                assert_memory_equal(bytes, cases[i].bytes, cases[i].size);
+                assert_int_equal(bytes[size], '\0');
+                assert_joined(bytes, size, cases[i].joined);
+        }
+}
+
+static void test_next(void **state) {
+        static const char bytes[] = "a\0\0bc"; /* with the last NUL */
+        const char *p = cmdline_next(bytes, sizeof(bytes), NULL);
+
+        (void)state;
+        assert_string_equal(p, "a");
+        p = cmdline_next(bytes, sizeof(bytes), p);
+        assert_string_equal(p, "");
+        p = cmdline_next(bytes, sizeof(bytes), p);
+        assert_string_equal(p, "bc");
+        assert_null(cmdline_next(bytes, sizeof(bytes), p));
+        assert_null(cmdline_next(bytes, 0, NULL));
+}
+
+/* A line of `size` bytes whose last argument begins at `last`. */
+static void assert_cut(const FakeTree *tree, const ProcHandle *handle, size_t size, size_t last,
+                       int expected, size_t expected_size) {
+        _cleanup_free_ char *bytes = NULL, *line = malloc(size);
+        size_t got;
+
+        assert_non_null(line);
+        memset(line, 'a', size);
+        line[size - 1] = '\0';
+        if (last > 0)
+                line[last - 1] = '\0';
+        write_cmdline(tree, line, size);
+        assert_int_equal(cmdline_read(handle, &bytes, &got), expected);
+        assert_int_equal(got, expected_size);
+        assert_memory_equal(bytes, line, got);
+        assert_int_equal(bytes[got], '\0');
+}
+
+static void test_too_long(void **state) {
+        const size_t max = CMDLINE_MAX_BYTES;
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        (void)state;
+        open_fake(&tree, &handle);
+        assert_cut(&tree, &handle, max, 0, 0, max);
+        assert_cut(&tree, &handle, max + 1, 100, 1, 100);
+        assert_cut(&tree, &handle, max + 1, max, 1, max); /* ends right at the bound */
+        assert_cut(&tree, &handle, max * 3, 100, 1, 100);
+        assert_cut(&tree, &handle, max * 3, 0, 1, 0); /* not one argument fits */
+}
+
+static void test_live(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_free_ char *bytes = NULL, *own = NULL;
+        char *untouched = (char *)7;
+        siginfo_t info;
+        size_t size;
+        pid_t pid;
+
+        (void)state;
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                for (;;)
+                        (void)pause();
+        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(cmdline_read(&handle, &bytes, &size), 0);
+        assert_string_equal(bytes, program_invocation_name);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        assert_int_equal(cmdline_read(&handle, &own, &size), 0); /* a zombie has none */
+        assert_int_equal(size, 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(cmdline_read(&handle, &untouched, &size), -ESRCH);
+        assert_ptr_equal(untouched, (char *)7);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_read),
+                cmocka_unit_test(test_next),
+                cmocka_unit_test(test_too_long),
+                cmocka_unit_test(test_live),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,285 @@
+/* The ports of processes that live, with sockets of every kind that must count or must not. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/listen-ports.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
+/* Asked through sock_diag and then through /proc/PID/net; both must agree. */
+static void read_ports(pid_t pid, ListenPorts *ret) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_listen_ports_ ListenPorts text = { 0 };
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(listen_ports_read(&sysroot, &handle, ret), 0);
+        sysroot.live = false;
+        assert_int_equal(listen_ports_read(&sysroot, &handle, &text), 0);
+        assert_int_equal(text.n_ports, ret->n_ports);
+        for (size_t i = 0; i < text.n_ports; i++) {
+                assert_int_equal(text.ports[i], ret->ports[i]);
+                assert_true(i == 0 || text.ports[i - 1] < text.ports[i]);
+        }
+}
+
+static bool listens(pid_t pid, uint16_t port) {
+        _cleanup_listen_ports_ ListenPorts ports = { 0 };
+        size_t n = 0;
+
+        read_ports(pid, &ports);
+        for (size_t i = 0; i < ports.n_ports; i++)
+                n += ports.ports[i] == port;
+        return n > 0;
+}
+
+/* A socket bound to all addresses; `port` 0: any that is free. -1: not known here. */
+static int bound(int family, int protocol, uint16_t *port) {
+        const struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(*port) };
+        const struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(*port) };
+        struct sockaddr_in6 is;
+        socklen_t size = sizeof(is);
+        int fd = socket(family, (protocol == IPPROTO_UDP ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC,
+                        protocol);
+
+        if (fd < 0)
+                return -1;
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &(int){ 1 }, sizeof(int));
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 1 }, sizeof(int));
+        assert_int_equal(bind(fd, family == AF_INET ? (const void *)&four : &six,
+                              family == AF_INET ? sizeof(four) : sizeof(six)),
+                         0);
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&is, &size), 0);
+        *port = ntohs(is.sin6_port); /* at the same place in both */
+        return fd;
+}
+
+static int listening(int family, int protocol, uint16_t *port) {
+        int fd = bound(family, protocol, port);
+
+        if (fd >= 0)
+                assert_int_equal(listen(fd, 8), 0);
+        return fd;
+}
+
+static void test_four_and_six(void **state) {
+        _cleanup_close_ int four = -EBADF, six = -EBADF;
+        uint16_t port4 = 0, port6 = 0;
+
+        (void)state;
+        four = listening(AF_INET, IPPROTO_TCP, &port4);
+        assert_true(four >= 0 && listens(getpid(), port4));
+        six = listening(AF_INET6, IPPROTO_TCP, &port6);
+        if (six < 0) {
+                print_message("no IPv6 here\n");
+                skip();
+        }
+        assert_true(listens(getpid(), port4) && listens(getpid(), port6));
+        closep(&four);
+        assert_true(!listens(getpid(), port4) && listens(getpid(), port6));
+        four = -EBADF;
+}
+
+/* Go programs listen like this since Go 1.24. */
+static void test_multipath(void **state) {
+        _cleanup_close_ int fd = -EBADF;
+        uint16_t port = 0;
+
+        (void)state;
+        fd = listening(AF_INET, IPPROTO_MPTCP, &port);
+        if (fd < 0) {
+                print_message("no MPTCP here\n");
+                skip();
+        }
+        assert_true(listens(getpid(), port));
+}
+
+static void test_reuseport_counts_once(void **state) {
+        _cleanup_listen_ports_ ListenPorts before = { 0 }, after = { 0 };
+        _cleanup_close_ int one = -EBADF, two = -EBADF;
+        uint16_t port = 0;
+
+        (void)state;
+        read_ports(getpid(), &before);
+        one = listening(AF_INET, IPPROTO_TCP, &port);
+        two = listening(AF_INET, IPPROTO_TCP, &port);
+        assert_true(one >= 0 && two >= 0);
+        read_ports(getpid(), &after);
+        assert_int_equal(after.n_ports, before.n_ports + 1);
+}
+
+static void test_other_states(void **state) {
+        _cleanup_close_ int fd = -EBADF, udp = -EBADF;
+        uint16_t port = 0, udp_port = 0;
+
+        (void)state;
+        fd = bound(AF_INET, IPPROTO_TCP, &port);
+        udp = bound(AF_INET, IPPROTO_UDP, &udp_port);
+        assert_true(fd >= 0 && udp >= 0);
+        assert_false(listens(getpid(), port));
+        assert_false(listens(getpid(), udp_port));
+        assert_int_equal(listen(fd, 8), 0);
+        assert_true(listens(getpid(), port));
+        assert_int_equal(shutdown(fd, SHUT_RD), 0); /* which ends listening */
+        assert_false(listens(getpid(), port));
+}
+
+/* The accepted end has the same local port, but its listener is gone. */
+static void test_connections(void **state) {
+        struct sockaddr_in to = { .sin_family = AF_INET };
+        _cleanup_close_ int fd = -EBADF, client = -EBADF, accepted = -EBADF;
+        uint16_t port = 0, client_port = 0;
+
+        (void)state;
+        fd = listening(AF_INET, IPPROTO_TCP, &port);
+        client = bound(AF_INET, IPPROTO_TCP, &client_port);
+        assert_true(fd >= 0 && client >= 0);
+        to.sin_port = htons(port);
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        assert_int_equal(connect(client, (const struct sockaddr *)&to, sizeof(to)), 0);
+        accepted = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+        assert_true(accepted >= 0);
+        assert_true(listens(getpid(), port));
+        assert_false(listens(getpid(), client_port));
+        closep(&fd);
+        fd = -EBADF;
+        assert_false(listens(getpid(), port));
+}
+
+/* A child that listens, in a network namespace of its own if asked, and tells where. 0: it may not.
+ */
+static pid_t start_listener(int unshare_flags, uint16_t *ret_port) {
+        uint16_t port = 0;
+        int ends[2];
+        pid_t pid;
+
+        assert_int_equal(pipe(ends), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                if (unshare_flags && unshare(unshare_flags) < 0)
+                        _exit(2);
+                if (listening(AF_INET, IPPROTO_TCP, &port) < 0 ||
+                    write(ends[1], &port, sizeof(port)) != sizeof(port))
+                        _exit(3);
+                for (;;)
+                        (void)pause();
+        }
+        closep(&ends[1]);
+        if (read(ends[0], ret_port, sizeof(*ret_port)) != sizeof(*ret_port)) {
+                assert_int_equal(waitpid(pid, NULL, 0), pid);
+                pid = 0;
+        }
+        closep(&ends[0]);
+        return pid;
+}
+
+static void end_child(pid_t pid) {
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_of_others(void **state) {
+        _cleanup_close_ int fd = -EBADF;
+        uint16_t own = 0, theirs = 0;
+        pid_t pid;
+
+        (void)state;
+        fd = listening(AF_INET, IPPROTO_TCP, &own);
+        pid = start_listener(0, &theirs);
+        assert_true(fd >= 0 && pid > 0);
+        assert_true(listens(pid, own)); /* handed on by fork() */
+        assert_true(listens(pid, theirs));
+        assert_false(listens(getpid(), theirs));
+        end_child(pid);
+}
+
+static void test_another_namespace(void **state) {
+        uint16_t theirs = 0;
+        pid_t pid = start_listener(CLONE_NEWNET, &theirs);
+
+        (void)state;
+        if (pid == 0)
+                pid = start_listener(CLONE_NEWUSER | CLONE_NEWNET, &theirs);
+        if (pid == 0) {
+                print_message("no network namespace can be made here\n");
+                skip();
+        }
+        assert_true(listens(pid, theirs));
+        end_child(pid);
+}
+
+static void test_gone(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        ListenPorts ports = { .n_ports = 7 };
+        siginfo_t info;
+        uint16_t port;
+        pid_t pid = start_listener(0, &port);
+
+        (void)state;
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        assert_int_equal(listen_ports_read(&sysroot, &handle, &ports), -ESRCH); /* a zombie */
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(listen_ports_read(&sysroot, &handle, &ports), -ESRCH);
+        assert_true(ports.n_ports == 7 && !ports.ports);
+}
+
+/* As nobody, looking at a process of root. */
+static void look_as_nobody(pid_t pid) {
+        Sysroot sysroot = SYSROOT_NONE;
+        ProcHandle handle = PROC_HANDLE_NONE;
+        ListenPorts ports;
+
+        if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+                _exit(1);
+        if (sysroot_open(NULL, &sysroot) < 0 || proc_open(&sysroot, pid, &handle) < 0)
+                _exit(2);
+        _exit(listen_ports_read(&sysroot, &handle, &ports) == -EACCES ? 0 : 3);
+}
+
+static void test_not_ours_to_read(void **state) {
+        int status;
+        pid_t pid;
+
+        (void)state;
+        if (geteuid() != 0) {
+                print_message("only root can become somebody else\n");
+                skip();
+        }
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                look_as_nobody(getppid());
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_four_and_six),          cmocka_unit_test(test_multipath),
+                cmocka_unit_test(test_reuseport_counts_once), cmocka_unit_test(test_other_states),
+                cmocka_unit_test(test_connections),           cmocka_unit_test(test_of_others),
+                cmocka_unit_test(test_another_namespace),     cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_not_ours_to_read),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

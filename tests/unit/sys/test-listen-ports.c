@@ -1,0 +1,253 @@
+/* Ports out of the kernel's two kinds of answer, and of dumps. The sockets of living processes are
+ * in test-listen-ports-live.c. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/listen-ports.h"
+
+#define FIRST_LINE                                                                                 \
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "      \
+        "timeout inode\n"
+/* Rows as the kernel writes them: of TiKV's port 20160 = 4EC0, and its inode 77. */
+#define ROW(local, state, inode)                                                                   \
+        "   0: " local " 00000000:0000 " state " 00000000:00000000 00:00000000 00000000   997"     \
+        "        0 " inode " 1 0000000000000000 100 0 0 10 0\n"
+#define ROW6(local, state, inode)                                                                  \
+        "  10: " local " 00000000000000000000000000000000:0000 " state                             \
+        " 00000000:00000000 00:00000000 00000000     0        0 " inode " 1 0000000000000000 100"  \
+        " 0 0 10 0\n"
+#define ANY6 "00000000000000000000000000000000"
+
+static void assert_row(const char *row, uint16_t port, uint32_t inode) {
+        ListenSocket found = { 0 };
+
+        assert_int_equal(listen_row_parse(row, &found), 1);
+        assert_int_equal(found.port, port);
+        assert_int_equal(found.inode, inode);
+}
+
+static void test_rows(void **state) {
+        ListenSocket found = { .inode = 7, .port = 7 };
+
+        (void)state;
+        assert_row(ROW("00000000:4EC0", "0A", "77"), 20160, 77);
+        assert_row(ROW("0100007F:0001", "0A", "4294967295"), 1, UINT32_MAX);
+        assert_row(ROW6(ANY6 ":FFFF", "0A", "78"), 65535, 78);
+        assert_int_equal(listen_row_parse(ROW("00000000:4EC0", "01", "77"), &found), 0);
+        assert_int_equal(listen_row_parse(ROW("00000000:4EC0", "07", "77"), &found), 0);
+        assert_int_equal(listen_row_parse(ROW("00000000:4EC0", "0A", "0"), &found), 0);
+        assert_int_equal(listen_row_parse(FIRST_LINE, &found), -EBADMSG);
+        assert_int_equal(listen_row_parse("", &found), -EBADMSG);
+        assert_int_equal(listen_row_parse("   0: 00000000:4EC0 00000000:0000 0A\n", &found),
+                         -EBADMSG);
+        assert_int_equal(listen_row_parse(ROW("00000000:4EC0", "0A", "4294967296"), &found),
+                         -EBADMSG);
+        assert_int_equal(listen_row_parse(ROW("0000000x:4EC0", "0A", "77"), &found), -EBADMSG);
+        assert_true(found.inode == 7 && found.port == 7);
+}
+
+/* Datagrams as sock_diag sends them. */
+typedef struct Datagram {
+        char bytes[2048];
+        size_t size;
+} Datagram;
+
+static void add_message(Datagram *d, uint16_t type, const void *body, size_t size) {
+        const struct nlmsghdr header = { .nlmsg_len = (uint32_t)NLMSG_LENGTH(size),
+                                         .nlmsg_type = type };
+
+        memcpy(d->bytes + d->size, &header, sizeof(header));
+        if (size > 0)
+                memcpy(d->bytes + d->size + NLMSG_HDRLEN, body, size);
+        d->size += NLMSG_SPACE(size);
+}
+
+static void add_socket(Datagram *d, uint8_t socket_state, uint16_t port, uint32_t inode) {
+        const struct inet_diag_msg message = { .idiag_family = AF_INET,
+                                               .idiag_state = socket_state,
+                                               .id.idiag_sport = htons(port),
+                                               .idiag_inode = inode };
+
+        add_message(d, SOCK_DIAG_BY_FAMILY, &message, sizeof(message));
+}
+
+typedef struct Told {
+        size_t n;
+        uint32_t ports, inodes; /* sums */
+} Told;
+
+static void tell(const ListenSocket *socket, void *userdata) {
+        Told *told = userdata;
+
+        told->n++;
+        told->ports += socket->port;
+        told->inodes += socket->inode;
+}
+
+static int parse(const Datagram *d, Told *told) {
+        /* At an odd address: the parser may not assume otherwise. */
+        char *odd = malloc(d->size + 1);
+        int r;
+
+        assert_non_null(odd);
+        memcpy(odd + 1, d->bytes, d->size);
+        *told = (Told){ 0 };
+        r = listen_diag_parse(odd + 1, d->size, tell, told);
+        free(odd);
+        return r;
+}
+
+static void test_diag(void **state) {
+        Datagram d = { .size = 0 };
+        Told told;
+
+        (void)state;
+        assert_int_equal(parse(&d, &told), 0);
+        add_socket(&d, TCP_LISTEN, 20160, 77);
+        add_socket(&d, TCP_ESTABLISHED, 1000, 1000);
+        add_socket(&d, TCP_LISTEN, 20180, 78);
+        add_socket(&d, TCP_LISTEN, 2000, 0); /* nobody's */
+        assert_int_equal(parse(&d, &told), 0);
+        assert_true(told.n == 2 && told.ports == 40340 && told.inodes == 155);
+        add_message(&d, NLMSG_DONE, &(int){ 0 }, sizeof(int));
+        add_socket(&d, TCP_LISTEN, 1, 1); /* behind the end */
+        assert_int_equal(parse(&d, &told), 1);
+        assert_int_equal(told.n, 2);
+}
+
+static int parse_error(int error, size_t size) {
+        Datagram d = { .size = 0 };
+        Told told;
+
+        add_message(&d, NLMSG_ERROR, &error, size);
+        return parse(&d, &told);
+}
+
+static void test_diag_refuses(void **state) {
+        Datagram d = { .size = 0 };
+        Told told;
+
+        (void)state;
+        assert_int_equal(parse_error(-ENOENT, sizeof(int)), -ENOENT);
+        assert_int_equal(parse_error(0, sizeof(int)), -EPROTO);
+        assert_int_equal(parse_error(5, sizeof(int)), -EPROTO);
+        assert_int_equal(parse_error(INT32_MIN, sizeof(int)), -EPROTO);
+        assert_int_equal(parse_error(-ENOENT, 2), -EPROTO);
+        /* A message that is too short for a socket; one that says to be longer than it is. */
+        add_message(&d, SOCK_DIAG_BY_FAMILY, "\2\12", 2);
+        add_socket(&d, TCP_LISTEN, 20160, 77);
+        assert_int_equal(parse(&d, &told), 0);
+        assert_int_equal(told.n, 1);
+        d.size -= 4;
+        assert_int_equal(parse(&d, &told), -EPROTO);
+        assert_int_equal(told.n, 0);
+        memset(d.bytes, 0, 16);
+        assert_int_equal(parse(&d, &told), -EPROTO); /* no step forward */
+}
+
+static void open_fake(FakeTree *tree, ProcHandle *handle) {
+        fake_init(tree);
+        fake_process(tree, 50, 1, "/x", "/", "0");
+        fake_link(tree, "proc/50/fd/3", "socket:[77]");
+        fake_link(tree, "proc/50/fd/4", "/socket:[78]");
+        fake_link(tree, "proc/50/fd/5", "socket:[79]");
+        fake_link(tree, "proc/50/fd/6", "pipe:[80]");
+        fake_link(tree, "proc/50/fd/7", "socket:[81] (deleted)");
+        assert_int_equal(proc_open(&tree->sysroot, 50, handle), 0);
+}
+
+static void test_dump(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_listen_ports_ ListenPorts ports = { 0 };
+
+        (void)state;
+        open_fake(&tree, &handle);
+        fake_write(&tree, "proc/50/net/tcp",
+                   FIRST_LINE ROW("00000000:4ED4", "0A", "79") ROW("0100007F:4EC0", "0A", "77")
+                           ROW("00000000:0050", "0A", "78") ROW("00000000:0051", "0A", "80")
+                                   ROW("00000000:0052", "01", "79"));
+        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), 0);
+        assert_int_equal(ports.n_ports, 2);
+        assert_int_equal(ports.ports[0], 20160);
+        assert_int_equal(ports.ports[1], 20180);
+        listen_ports_done(&ports);
+        fake_write(&tree, "proc/50/net/tcp6",
+                   FIRST_LINE ROW6(ANY6 ":0FA0", "0A", "81") ROW6(ANY6 ":0FA1", "0A", "79"));
+        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), 0);
+        assert_int_equal(ports.n_ports, 3);
+        assert_int_equal(ports.ports[0], 4000 + 1);
+        assert_int_equal(ports.ports[1], 20160);
+}
+
+static void test_dump_refuses(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        ListenPorts ports = { .n_ports = 7 };
+
+        (void)state;
+        open_fake(&tree, &handle);
+        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), -ENODATA);
+        fake_mkdir(&tree, "proc/50/net/tcp");
+        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), -EIO);
+        fake_remove(&tree, "proc/50/fd");
+        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), -ESRCH);
+        assert_true(ports.n_ports == 7 && !ports.ports);
+        /* Without sockets nothing needs to tell which of them listen. */
+        fake_mkdir(&tree, "proc/50/fd");
+        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), 0);
+        assert_true(ports.n_ports == 0 && !ports.ports);
+}
+
+/* A listening socket that has `n` rows of others before it. */
+static size_t ports_behind(const FakeTree *tree, const ProcHandle *handle, size_t n) {
+        _cleanup_listen_ports_ ListenPorts ports = { 0 };
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        FILE *stream = open_memstream(&text, &size);
+
+        assert_non_null(stream);
+        (void)fputs(FIRST_LINE ROW("00000000:0001", "0A", "77"), stream);
+        for (size_t i = 0; i < n; i++)
+                (void)fputs(ROW("00000000:4EC0", "01", "77"), stream);
+        (void)fputs(ROW("00000000:0002", "0A", "77"), stream);
+        assert_int_equal(fclose(stream), 0);
+        fake_write(tree, "proc/50/net/tcp", text);
+        assert_int_equal(listen_ports_read(&tree->sysroot, handle, &ports), 0);
+        return ports.n_ports;
+}
+
+static void test_connections_are_not_read(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        (void)state;
+        open_fake(&tree, &handle);
+        assert_int_equal(ports_behind(&tree, &handle, 0), 2);
+        assert_int_equal(ports_behind(&tree, &handle, 1023), 2);
+        assert_int_equal(ports_behind(&tree, &handle, 1024), 1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_rows),
+                cmocka_unit_test(test_diag),
+                cmocka_unit_test(test_diag_refuses),
+                cmocka_unit_test(test_dump),
+                cmocka_unit_test(test_dump_refuses),
+                cmocka_unit_test(test_connections_are_not_read),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* Namespaces, roots and address spaces of real children. */
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/proc-namespace.h"
+
+enum { STACK_BYTES = 64 << 10, REFUSED = 2 };
+
+/* Runs in the child; tells over the pipe that it is where it should be, then waits. */
+typedef struct Child {
+        int flags; /* of unshare(2) */
+        const char *root;
+        int ready[2];
+        pid_t pid;
+        ProcHandle handle;
+} Child;
+
+static int run_child(void *userdata) {
+        const Child *c = userdata;
+        char byte = 0;
+
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
+        if (c->flags && unshare(c->flags) < 0)
+                _exit(REFUSED);
+        if (c->root && chroot(c->root) < 0)
+                _exit(REFUSED);
+        if (write(c->ready[1], &byte, 1) != 1)
+                _exit(1);
+        for (;;)
+                (void)pause();
+}
+
+static bool start(Child *c, const Sysroot *sysroot) {
+        char byte;
+        bool ready;
+
+        assert_int_equal(pipe(c->ready), 0);
+        c->pid = fork();
+        assert_true(c->pid >= 0);
+        if (c->pid == 0)
+                _exit(run_child(c));
+        (void)close(c->ready[1]);
+        ready = read(c->ready[0], &byte, 1) == 1;
+        (void)close(c->ready[0]);
+        c->handle = PROC_HANDLE_NONE;
+        if (ready)
+                assert_int_equal(proc_open(sysroot, c->pid, &c->handle), 0);
+        return ready;
+}
+
+static void end(Child *c) {
+        proc_close(&c->handle);
+        (void)kill(c->pid, SIGKILL);
+        assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
+}
+
+static void assert_shares(const Child *c, int pid, int user, int mount) {
+        assert_int_equal(proc_in_host_namespace(&c->handle, PROC_NAMESPACE_PID), pid);
+        assert_int_equal(proc_in_host_namespace(&c->handle, PROC_NAMESPACE_USER), user);
+        assert_int_equal(proc_in_host_namespace(&c->handle, PROC_NAMESPACE_MOUNT), mount);
+}
+
+static void test_namespaces(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        Child plain = { 0 }, mount = { .flags = CLONE_NEWNS }, user = { .flags = CLONE_NEWUSER };
+
+        (void)state;
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_true(start(&plain, &sysroot));
+        assert_shares(&plain, 1, 1, 1);
+        end(&plain);
+        if (!start(&mount, &sysroot)) {
+                end(&mount);
+                print_message("no mount namespace can be made here\n");
+                skip();
+        }
+        assert_shares(&mount, 1, 1, 0);
+        assert_int_equal(proc_has_host_root(&mount.handle), 1); /* a copy of the same tree */
+        end(&mount);
+        if (start(&user, &sysroot))
+                assert_shares(&user, 1, 0, 1);
+        else
+                print_message("no user namespace can be made here\n");
+        end(&user);
+}
+
+static void test_root(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        Child c = { .root = "/proc" };
+
+        (void)state;
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        if (!start(&c, &sysroot)) {
+                end(&c);
+                print_message("chroot(2) is not allowed here\n");
+                skip();
+        }
+        assert_int_equal(proc_has_host_root(&c.handle), 0);
+        end(&c);
+}
+
+static void test_memory(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_free_ char *stack = malloc(STACK_BYTES);
+        Child apart = { 0 }, together = { 0 };
+        int shared;
+        char byte;
+
+        (void)state;
+        assert_non_null(stack);
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_true(start(&apart, &sysroot));
+        shared = proc_shares_memory(&apart.handle, getpid());
+        if (shared < 0) {
+                end(&apart);
+                print_message("kcmp(2): %s\n", strerror(-shared));
+                skip();
+        }
+        assert_int_equal(shared, 0);
+        assert_int_equal(proc_shares_memory(&apart.handle, 0), 0);
+        end(&apart);
+        /* As vfork(2) does, without the stop of the parent that would stop this test. */
+        assert_int_equal(pipe(together.ready), 0);
+        together.pid = clone(run_child, stack + STACK_BYTES, CLONE_VM | SIGCHLD, &together);
+        assert_true(together.pid > 0);
+        assert_int_equal(read(together.ready[0], &byte, 1), 1);
+        assert_int_equal(proc_open(&sysroot, together.pid, &together.handle), 0);
+        assert_int_equal(proc_shares_memory(&together.handle, getpid()), 1);
+        end(&together);
+}
+
+static void test_gone(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        Child c = { 0 };
+
+        (void)state;
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_true(start(&c, &sysroot));
+        handle = c.handle;
+        c.handle = PROC_HANDLE_NONE;
+        end(&c);
+        assert_int_equal(proc_in_host_namespace(&handle, PROC_NAMESPACE_PID), -ESRCH);
+        assert_int_equal(proc_has_host_root(&handle), -ESRCH);
+        assert_true(proc_shares_memory(&handle, getpid()) < 0);
+}
+
+static void test_dump(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        (void)state;
+        fake_init(&tree);
+        fake_process(&tree, 50, 1, "/x", "/", "0-1");
+        assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
+        assert_int_equal(proc_in_host_namespace(&handle, PROC_NAMESPACE_PID), 1);
+        assert_int_equal(proc_has_host_root(&handle), 1);
+        assert_int_equal(proc_shares_memory(&handle, 1), 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_namespaces), cmocka_unit_test(test_root),
+                cmocka_unit_test(test_memory),     cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_dump),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
