@@ -66,6 +66,18 @@ static void fill_strangers(Manager *m, StrangerSnapshot *ret) {
         }
 }
 
+static void fill_units(const Manager *m, UnitSnapshot *ret) {
+        for (size_t i = 0; i < m->units.n_units; i++) {
+                const Unit *u = m->units.units[i];
+
+                ret[i] = (UnitSnapshot){ .name = u->name,
+                                         .state = u->state,
+                                         .reason = u->reason,
+                                         .cpus = u->known ? &u->cpus.value : NULL,
+                                         .mems = u->known ? &u->mems.value : NULL };
+        }
+}
+
 static int write_files(Manager *m, const Snapshot *snapshot) {
         _cleanup_free_ char *json = NULL;
         int r;
@@ -83,7 +95,8 @@ static int write_files(Manager *m, const Snapshot *snapshot) {
                                  0644);
 }
 
-static int publish_instances(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies) {
+static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies,
+                       UnitSnapshot *units) {
         StrangerSnapshot strangers[STRANGERS_MAX];
         const EventSnapshot events[] = {
                 { "connector", m->connector_events.received, m->connector_events.lost,
@@ -107,6 +120,8 @@ static int publish_instances(Manager *m, InstanceSnapshot *instances, PolicySnap
                 .topology = &m->topology,
                 .instances = instances,
                 .n_instances = m->n_instances,
+                .units = units,
+                .n_units = m->units.n_units,
                 .strangers = strangers,
                 .n_strangers = m->strangers.n_strangers,
                 .policies = policies,
@@ -117,6 +132,7 @@ static int publish_instances(Manager *m, InstanceSnapshot *instances, PolicySnap
 
         s.self_known = self_read(&s.self.cpu_seconds, &s.self.resident_bytes, &s.self.open_fds,
                                  &s.self.start_seconds) >= 0;
+        fill_units(m, units);
         fill_strangers(m, strangers);
         for (size_t i = 0; i < m->n_instances; i++)
                 fill_instance(m, m->instances[i], &instances[i]);
@@ -132,12 +148,14 @@ static int publish_instances(Manager *m, InstanceSnapshot *instances, PolicySnap
 int publish_now(Manager *m) {
         _cleanup_free_ InstanceSnapshot *instances = NULL;
         _cleanup_free_ PolicySnapshot *policies = NULL;
+        _cleanup_free_ UnitSnapshot *units = NULL;
         int r = -ENOMEM;
 
         instances = calloc(m->n_instances + 1, sizeof(*instances));
         policies = calloc(m->policies.n_policies + 1, sizeof(*policies));
-        if (instances && policies)
-                r = publish_instances(m, instances, policies);
+        units = calloc(m->units.n_units + 1, sizeof(*units));
+        if (instances && policies && units)
+                r = publish_all(m, instances, policies, units);
         if (r < 0 && !m->publish_failed)
                 journal_log(&m->journal, LOG_ERR, NULL,
                             "Writing metrics.prom and status.json to %s failed: %s",

@@ -189,8 +189,3 @@ bool units_did_narrow(const Manager *m, const char *unit) {
 
         return u && u->mems.ours;
 }
-
-void units_foreach(const Manager *m, UnitsVisitor visit, void *userdata) {
-        for (size_t i = 0; i < m->units.n_units; i++)
-                visit(m->units.units[i], userdata);
-}

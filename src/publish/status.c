@@ -239,6 +239,25 @@ static json_t *strangers(const Snapshot *snapshot) {
         return array;
 }
 
+static json_t *unit(const UnitSnapshot *unit) {
+        Object o = object_new();
+
+        set(&o, "name", string(unit->name));
+        set(&o, "state", string(unit->state));
+        set(&o, "reason", string(unit->reason));
+        set(&o, "cpus", unit->cpus ? list(unit->cpus) : json_null());
+        set(&o, "memory_nodes", unit->mems ? list(unit->mems) : json_null());
+        return finish(&o);
+}
+
+static json_t *units(const Snapshot *snapshot) {
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < snapshot->n_units && array; i++)
+                array = append(array, unit(&snapshot->units[i]));
+        return array;
+}
+
 static json_t *event(const EventSnapshot *event) {
         Object o = object_new();
 
@@ -285,6 +304,7 @@ static json_t *status(const Snapshot *snapshot) {
         set(&o, "policy", policies(snapshot));
         set(&o, "topology", topology(snapshot->topology));
         set(&o, "instances", instances(snapshot));
+        set(&o, "units", units(snapshot));
         set(&o, "strangers", strangers(snapshot));
         set(&o, "events", events(snapshot));
         set(&o, "process", process(snapshot));

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "id-sets.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/id-set.h"
 #include "tidbnumad/sys/sysroot.h"
 
 typedef struct FakeTree {
@@ -19,20 +19,6 @@ typedef struct FakeTree {
         int fd; /* of the folder */
         Sysroot sysroot;
 } FakeTree;
-
-static inline IdSet ids(const char *list) {
-        IdSet set;
-
-        assert_int_equal(id_set_parse_list(list, &set), 0);
-        return set;
-}
-
-static inline void assert_ids(IdSet set, const char *expected) {
-        char list[ID_SET_LIST_MAX];
-
-        assert_true(id_set_render_list(&set, list, sizeof(list)) >= 0);
-        assert_string_equal(list, expected);
-}
 
 static inline int fake_remove_one(const char *path, const struct stat *st, int type,
                                   struct FTW *ftw) {

@@ -39,6 +39,3 @@ void units_scan(Manager *manager);
 
 /* Are the memory nodes of this unit (may be NULL) narrow by our doing, from before it started? */
 bool units_did_narrow(const Manager *manager, const char *unit);
-
-typedef void (*UnitsVisitor)(const Unit *unit, void *userdata);
-void units_foreach(const Manager *manager, UnitsVisitor visit, void *userdata);

@@ -64,6 +64,15 @@ typedef struct StrangerSnapshot {
         const char *reason; /* a sentence */
 } StrangerSnapshot;
 
+/* A unit that a policy names, and that is prepared for its next start. */
+typedef struct UnitSnapshot {
+        const char *name;
+        const char *state;   /* one word: see tidbnumad(8), STATES */
+        const char *reason;  /* a sentence; "" when all is well */
+        const CpuSet *cpus;  /* AllowedCPUs= as it stands; NULL: not read yet */
+        const NodeSet *mems; /* AllowedMemoryNodes= likewise; empty = all */
+} UnitSnapshot;
+
 /* Counters of a policy that outlive its instances. */
 typedef struct PolicySnapshot {
         const char *name;
@@ -105,6 +114,8 @@ typedef struct Snapshot {
         const Topology *topology;
         const InstanceSnapshot *instances; /* ascending by name */
         size_t n_instances;
+        const UnitSnapshot *units; /* ascending by name */
+        size_t n_units;
         const StrangerSnapshot *strangers;
         size_t n_strangers;
         const PolicySnapshot *policies; /* in file order */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "../../support/id-sets.h"
 #include "tidbnumad/publish/status.h"
 
 #include "example.h"
@@ -123,6 +124,25 @@ static void test_strangers(void **state) {
         json_decref(json);
 }
 
+static void test_units(void **state) {
+        const CpuSet cpus = ids("4-7");
+        const NodeSet none = { 0 };
+        const UnitSnapshot units[] = {
+                { "tidb-4000.service", "prepared", "", &cpus, &none },
+                { "tidb-4001.service", "missing", "it has no unit file", NULL, NULL },
+        };
+        const Snapshot snapshot = { .units = units, .n_units = 2 };
+        json_t *json = render(&snapshot);
+
+        (void)state;
+        check(json_object_get(json, "units"),
+              "[{\"name\": \"tidb-4000.service\", \"state\": \"prepared\", \"reason\": \"\","
+              " \"cpus\": \"4-7\", \"memory_nodes\": \"\"},"
+              " {\"name\": \"tidb-4001.service\", \"state\": \"missing\","
+              " \"reason\": \"it has no unit file\", \"cpus\": null, \"memory_nodes\": null}]");
+        json_decref(json);
+}
+
 static void test_nothing_there(void **state) {
         const Snapshot empty = { .realtime_seconds = (double)NAN };
         json_t *json;
@@ -175,6 +195,7 @@ int main(void) {
                 cmocka_unit_test(test_topology_policy_and_events),
                 cmocka_unit_test(test_instances),
                 cmocka_unit_test(test_strangers),
+                cmocka_unit_test(test_units),
                 cmocka_unit_test(test_nothing_there),
                 cmocka_unit_test(test_bytes_that_are_not_utf8),
                 cmocka_unit_test(test_layout_is_stable),
