@@ -6,6 +6,7 @@
 #include "tidbnumad/daemon/roster.h"
 #include "tidbnumad/observe/data-dir.h"
 #include "tidbnumad/plan/match.h"
+#include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/listen-ports.h"
 
@@ -66,7 +67,18 @@ static bool is_vouched_for(const Instance *i) {
         return i->policy->match.user || instance_is_service(i);
 }
 
+/* Its command line is a page of its own memory. */
+static CpuSet cpus_of(const Instance *i) {
+        return id_set_is_empty(&i->placement.nodes)
+                       ? topology_cpus_of(&i->manager->topology, &i->binding.last_nodes)
+                       : i->placement.cpus;
+}
+
 static void read_data_dir(Instance *i) {
+        _cleanup_affinity_loan_ AffinityLoan loan;
+        const CpuSet cpus = cpus_of(i);
+
+        affinity_borrow(&cpus, &loan);
         for (size_t p = 0; !i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++)
                 (void)data_dir_read(&i->manager->sysroot, &i->handles[p], i->processes[p].uid,
                                     &i->data_dir);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/move.h"
+#include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/node.h"
 
@@ -141,7 +142,9 @@ static int move_piece(Instance *i) {
 void move_slice(Instance *i, uint64_t now_usec) {
         const uint64_t end = now_usec + SLICE_USEC;
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+        _cleanup_affinity_loan_ AffinityLoan loan;
 
+        affinity_borrow(&i->placement.cpus, &loan); /* hidden pages are touched */
         for (uint64_t now = now_usec; now < end; now = clock_monotonic_usec()) {
                 uint64_t wait = rate_wait_usec(&i->rate, now);
                 int r;

@@ -89,3 +89,15 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
         r = affinity_read_thread(tid, &after);
         return r < 0 ? r : !id_set_equal(&before, &after);
 }
+
+void affinity_borrow(const CpuSet *cpus, AffinityLoan *ret) {
+        *ret = (AffinityLoan){ 0 };
+        if (!id_set_is_empty(cpus) && affinity_read_thread(0, &ret->before) == 0)
+                ret->taken = set_mask(0, cpus) == 0;
+}
+
+void affinity_return(AffinityLoan *loan) {
+        if (loan->taken)
+                (void)set_mask(0, &loan->before);
+        loan->taken = false;
+}

@@ -22,3 +22,18 @@ int affinity_read_thread(pid_t tid, CpuSet *ret);
  * -ESRCH: it is gone; -EINVAL: its cpuset allows none of `cpus`; -EPERM. */
 int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
                         const CpuSet *cpus, bool exactly, uint64_t *n_strangers);
+
+/* Our own thread runs on these CPUs until the loan is returned.
+ *
+ * Whoever touches a page that NUMA balancing has marked pulls it to the node it runs on itself, and
+ * past the cpuset of the page's owner. Reading /proc/PID/cmdline is such a touch, and so is
+ * process_vm_readv(2). From the owner's own CPUs it does no harm. An empty set, or a refusal,
+ * changes nothing. */
+typedef struct AffinityLoan {
+        CpuSet before;
+        bool taken;
+} AffinityLoan;
+
+void affinity_borrow(const CpuSet *cpus, AffinityLoan *ret);
+void affinity_return(AffinityLoan *loan);
+#define _cleanup_affinity_loan_ _cleanup_(affinity_return)

@@ -160,11 +160,35 @@ static void test_child_of_a_bound_one_keeps_them(void **state) {
         assert_int_equal(c.n_strangers, 0);
 }
 
+static void test_loan(void **state) {
+        CpuSet before, now, one = { 0 }, none = { 0 };
+        AffinityLoan loan;
+
+        (void)state;
+        assert_int_equal(affinity_read_thread(0, &before), 0);
+        id_set_add(&one, (size_t)id_set_next(&before, 0));
+        affinity_borrow(&one, &loan);
+        assert_int_equal(affinity_read_thread(0, &now), 0);
+        assert_true(id_set_equal(&now, &one));
+        affinity_return(&loan);
+        affinity_return(&loan);
+        assert_int_equal(affinity_read_thread(0, &now), 0);
+        assert_true(id_set_equal(&now, &before));
+        affinity_borrow(&none, &loan);
+        assert_false(loan.taken);
+        id_set_add(&none, ID_SET_MAX - 1); /* the kernel refuses */
+        affinity_borrow(&none, &loan);
+        assert_false(loan.taken);
+        assert_int_equal(affinity_read_thread(0, &now), 0);
+        assert_true(id_set_equal(&now, &before));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_sets),
                 cmocka_unit_test(test_cpus_that_are_not_there),
                 cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_loan),
                 cmocka_unit_test(test_stranger_gets_its_own_back),
                 cmocka_unit_test(test_child_of_a_bound_one_keeps_them),
         };
