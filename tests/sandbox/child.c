@@ -120,13 +120,6 @@ static bool is_bound(pid_t tid, int cpu) {
                CPU_ISSET((size_t)cpu, &set);
 }
 
-static bool all_bound(Crowd *crowd, int cpu) {
-        for (long i = 0; i < crowd->wanted; i++)
-                if (!atomic_load(&crowd->tids[i]) || !is_bound(atomic_load(&crowd->tids[i]), cpu))
-                        return false;
-        return is_bound(0, cpu);
-}
-
 static long long now_nsec(void) {
         struct timespec t;
 
@@ -134,12 +127,23 @@ static long long now_nsec(void) {
         return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Tells when all threads have this CPU alone: microseconds from `exec_nsec` and from main().
- * One thread looks for all, and the less often the longer it takes, to a hundredth of the time:
- * what spins takes the CPU that the daemon needs. */
+/* `*first` becomes the time at which the first thread was seen bound. */
+static bool all_bound(Crowd *crowd, int cpu, long long *first) {
+        if (!*first && is_bound(0, cpu))
+                *first = now_nsec();
+        for (long i = 0; i < crowd->wanted; i++)
+                if (!atomic_load(&crowd->tids[i]) || !is_bound(atomic_load(&crowd->tids[i]), cpu))
+                        return false;
+        return is_bound(0, cpu);
+}
+
+/* Tells when all threads have this CPU alone: microseconds from `exec_nsec` and from main(), and by
+ * the clock main() itself, the first thread's binding and that of all. One thread looks for all,
+ * and the less often the longer it takes, to a hundredth of the time: what spins takes the CPU that
+ * the daemon needs. */
 static void do_bound(int cpu, long n_threads, long long exec_nsec) {
         static Crowd crowd;
-        long long begin = now_nsec(), now = begin;
+        long long begin = now_nsec(), now = begin, first = 0;
         struct timespec pause = { 0 };
 
         if (n_threads < 0 || n_threads > THREADS_MAX)
@@ -148,7 +152,7 @@ static void do_bound(int cpu, long n_threads, long long exec_nsec) {
         (void)prctl(PR_SET_TIMERSLACK, 1);
         if (n_threads > 0)
                 start_thread(join_crowd, &crowd);
-        while (!all_bound(&crowd, cpu)) {
+        while (!all_bound(&crowd, cpu, &first)) {
                 if (now - begin > BOUND_PATIENCE_SECONDS * 1000000000LL) {
                         tell("never", getpid());
                         return;
@@ -158,8 +162,8 @@ static void do_bound(int cpu, long n_threads, long long exec_nsec) {
                 now = now_nsec();
         }
         now = now_nsec();
-        (void)printf("bound %d %lld %lld\n", getpid(), (now - exec_nsec) / 1000,
-                     (now - begin) / 1000);
+        (void)printf("bound %d %lld %lld %lld %lld %lld\n", getpid(), (now - exec_nsec) / 1000,
+                     (now - begin) / 1000, begin, first, now);
         (void)fflush(stdout);
 }
 

@@ -60,19 +60,19 @@ static int listen_to_kernel(void) {
         return fd;
 }
 
-/* Is one of the waiting events the exec of that process? */
-static bool has_exec_of(int fd, pid_t pid) {
+/* When that process exec'd, by the kernel's own time stamp; 0: no waiting event tells. */
+static long long exec_of(int fd, pid_t pid) {
         char buffer[4096];
-        bool found = false;
+        long long at_nsec = 0;
 
         while (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) > 0) {
                 struct proc_event event;
 
                 memcpy(&event, buffer + NLMSG_HDRLEN + sizeof(struct cn_msg), sizeof(event));
-                found = found || (event.what == PROC_EVENT_EXEC &&
-                                  event.event_data.exec.process_tgid == pid);
+                if (event.what == PROC_EVENT_EXEC && event.event_data.exec.process_tgid == pid)
+                        at_nsec = (long long)event.timestamp_ns;
         }
-        return found;
+        return at_nsec;
 }
 
 /* The time is taken as the last thing before the exec. */
@@ -101,10 +101,9 @@ static bool has_input(void) {
 }
 
 static void one_start(int connector, const int told[2], char *argv[]) {
-        long long begin = now_nsec(), delivered = 0;
+        long long delivered = 0, exec = 0, main_at = 0, first = 0, all = 0;
         pid_t pid = start_bound(argv[0], argv[1], argv[2], told[1]);
-        char line[128] = { 0 };
-        long exec_usec = -1, main_usec = -1;
+        char line[256] = { 0 };
 
         /* The child's answer may come before the event: both are waited for. */
         while (!line[0] || !delivered) {
@@ -113,18 +112,24 @@ static void one_start(int connector, const int told[2], char *argv[]) {
 
                 if (poll(fds, 2, PATIENCE_MS) <= 0)
                         errx(1, "%d told nothing within %d ms", pid, PATIENCE_MS);
-                if (fds[0].revents && has_exec_of(connector, pid) && !delivered)
+                if (fds[0].revents && !exec && (exec = exec_of(connector, pid)))
                         delivered = now_nsec();
                 if (fds[1].revents && read(told[0], line, sizeof(line) - 1) <= 0)
                         errx(1, "%d ended", pid);
         }
-        (void)sscanf(line, "bound %*d %ld %ld", &exec_usec, &main_usec);
-        (void)printf("%d %lld %ld %ld\n", pid, (delivered - begin) / 1000, exec_usec, main_usec);
+        (void)sscanf(line, "bound %*d %*d %*d %lld %lld %lld", &main_at, &first, &all);
+        (void)printf("%d", pid);
+        for (size_t i = 0; i < 4; i++) {
+                const long long at[] = { delivered, main_at, first, all };
+
+                (void)printf(" %lld", at[i] ? (at[i] - exec) / 1000 : -1);
+        }
+        (void)printf("\n");
         (void)fflush(stdout);
         (void)has_input();
         (void)kill(pid, SIGKILL);
         (void)waitpid(pid, NULL, 0);
-        (void)has_exec_of(connector, pid); /* its end is nobody's wakeup in the next turn */
+        (void)exec_of(connector, pid); /* its end is nobody's wakeup in the next turn */
 }
 
 static void do_each(char *argv[]) {
