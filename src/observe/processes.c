@@ -27,8 +27,9 @@ static bool is_service(const char *unit) {
 
 /* systemd gives each hardened service a mount namespace with the host's root in it. Any other, as
  * of a container or of unshare(1), can show whatever its maker likes under the path of a server. */
-static int read_mount_namespace(const ProcHandle *handle, const char *unit, Foreign *ret) {
-        int r = proc_in_host_namespace(handle, PROC_NAMESPACE_MOUNT);
+static int read_mount_namespace(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
+                                Foreign *ret) {
+        int r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_MOUNT);
 
         if (r == 0 && is_service(unit))
                 r = proc_has_host_root(handle);
@@ -37,8 +38,9 @@ static int read_mount_namespace(const ProcHandle *handle, const char *unit, Fore
         return r;
 }
 
-static int read_foreign(const ProcHandle *handle, const char *unit, Foreign *ret) {
-        int r = proc_in_host_namespace(handle, PROC_NAMESPACE_PID);
+static int read_foreign(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
+                        Foreign *ret) {
+        int r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_PID);
 
         if (r < 0)
                 return r;
@@ -46,28 +48,25 @@ static int read_foreign(const ProcHandle *handle, const char *unit, Foreign *ret
                 *ret = FOREIGN_PID;
                 return 0;
         }
-        r = proc_in_host_namespace(handle, PROC_NAMESPACE_USER);
+        r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_USER);
         if (r < 0)
                 return r;
         if (r == 0) {
                 *ret = FOREIGN_USER;
                 return 0;
         }
-        return read_mount_namespace(handle, unit, ret);
+        return read_mount_namespace(sysroot, handle, unit, ret);
 }
 
-static int fill_process(const ProcHandle *handle, const char *exe, Process *process) {
+static int fill_process(const Sysroot *sysroot, const ProcHandle *handle, const ProcStat *stat,
+                        const char *exe, Process *process) {
         ProcStatus status;
-        ProcStat stat;
         int r;
 
-        r = proc_stat_read(handle, 0, &stat);
-        if (r < 0)
-                return r;
-        if (stat.kernel_thread || stat.state == 'Z' || stat.state == 'X')
+        if (stat->kernel_thread || stat->state == 'Z' || stat->state == 'X')
                 return -ESRCH;
         /* The child of a vfork(2) shows its parent's executable until it has one of its own. */
-        if (proc_shares_memory(handle, stat.parent) > 0)
+        if (stat->forked_only && proc_shares_memory(handle, stat->parent) > 0)
                 return -ESRCH;
         r = proc_status_read(handle, 0, &status);
         if (r < 0)
@@ -80,7 +79,7 @@ static int fill_process(const ProcHandle *handle, const char *exe, Process *proc
         r = read_cgroup(handle, process);
         if (r < 0)
                 return r;
-        r = read_foreign(handle, process->unit, &process->foreign);
+        r = read_foreign(sysroot, handle, process->unit, &process->foreign);
         return r < 0 ? r : 0;
 }
 
@@ -89,6 +88,7 @@ int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *
         _cleanup_process_ Process process = { 0 };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char exe[PATH_MAX], again[PATH_MAX];
+        ProcStat stat;
         int r;
 
         r = proc_exe_read(sysroot, pid, exe, sizeof(exe));
@@ -96,18 +96,16 @@ int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *
                 return r == -ENOENT ? -ESRCH : r;
         if (!wanted(exe, userdata))
                 return -ESRCH;
-        r = proc_open(sysroot, pid, &handle);
+        r = proc_open_stat(sysroot, pid, &handle, &stat);
         if (r < 0)
                 return r;
-        r = fill_process(&handle, exe, &process);
+        r = fill_process(sysroot, &handle, &stat, exe, &process);
         if (r < 0)
                 return r;
         /* The first look was by pid alone; the handle is now held, and what it shows must agree. */
-        r = proc_exe_read(sysroot, pid, again, sizeof(again));
+        r = proc_held_exe_read(&handle, again, sizeof(again));
         if (r < 0)
                 return r == -ENOENT ? -ESRCH : r;
-        if (!proc_is_alive(&handle))
-                return -ESRCH;
         if (strcmp(exe, again) != 0)
                 return -EAGAIN;
         *ret_handle = handle;

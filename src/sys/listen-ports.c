@@ -230,7 +230,7 @@ static int search_sockets(const Sysroot *sysroot, const ProcHandle *handle, Sear
                 return 0;
         qsort(search->inodes, search->n_inodes, sizeof(uint32_t), compare_inodes);
         if (sysroot->live)
-                r = proc_in_host_namespace(handle, PROC_NAMESPACE_NETWORK);
+                r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_NETWORK);
         if (r < 0)
                 return r;
         if (r > 0 && search_diag(search) == 0)

@@ -1,51 +1,75 @@
 /* What a process shares with others. */
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tidbnumad/sys/proc-namespace.h"
 
-static int is_file(const struct stat *file, const char *reference) {
+static const char *const files[] = {
+        [PROC_NAMESPACE_PID] = "ns/pid",
+        [PROC_NAMESPACE_USER] = "ns/user",
+        [PROC_NAMESPACE_MOUNT] = "ns/mnt",
+        [PROC_NAMESPACE_NETWORK] = "ns/net",
+};
+_Static_assert(ELEMENTSOF(files) == SYSROOT_NAMESPACES, "one entry a namespace");
+
+static int identify(int dir_fd, const char *path, FileIdentity *ret) {
         struct stat s;
 
-        if (stat(reference, &s) < 0)
-                return -errno;
-        return file->st_dev == s.st_dev && file->st_ino == s.st_ino;
+        if (fstatat(dir_fd, path, &s, 0) < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        *ret = (FileIdentity){ .dev = s.st_dev, .ino = s.st_ino };
+        return 0;
 }
 
-/* Is `name` of the process what it is of ourselves, or of PID 1 where `init` says so? */
-static int same_file(const ProcHandle *handle, const char *name, const char *own,
-                     const char *init) {
-        struct stat file;
+static bool is_same(const FileIdentity *a, const FileIdentity *b) {
+        return a->dev == b->dev && a->ino == b->ino;
+}
+
+/* Where PID 1 does not let itself be seen, it counts as another. */
+static bool is_of_init(const FileIdentity *file, const char *path) {
+        FileIdentity init;
+
+        return identify(AT_FDCWD, path, &init) == 0 && is_same(file, &init);
+}
+
+void proc_namespaces_read_own(Sysroot *sysroot) {
+        for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+                char path[32];
+
+                (void)snprintf(path, sizeof(path), "self/%s", files[i]);
+                (void)identify(sysroot->proc_fd, path, &sysroot->namespaces[i]);
+        }
+}
+
+int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
+                           ProcNamespace namespace) {
+        FileIdentity file;
         int r;
 
         if (handle->pidfd < 0)
                 return 1;
-        if (fstatat(handle->dir_fd, name, &file, 0) < 0)
-                return errno == ENOENT ? -ESRCH : -errno;
-        r = is_file(&file, own);
-        /* Where PID 1 does not let itself be seen, it counts as another. */
-        return r == 0 && init ? is_file(&file, init) > 0 : r;
-}
-
-int proc_in_host_namespace(const ProcHandle *handle, ProcNamespace namespace) {
-        switch (namespace) {
-        case PROC_NAMESPACE_PID:
-                return same_file(handle, "ns/pid", "/proc/self/ns/pid", NULL);
-        case PROC_NAMESPACE_USER:
-                return same_file(handle, "ns/user", "/proc/self/ns/user", NULL);
-        case PROC_NAMESPACE_MOUNT:
-                return same_file(handle, "ns/mnt", "/proc/self/ns/mnt", "/proc/1/ns/mnt");
-        case PROC_NAMESPACE_NETWORK:
-                return same_file(handle, "ns/net", "/proc/self/ns/net", NULL);
-        }
-        return -EINVAL;
+        r = identify(handle->dir_fd, files[namespace], &file);
+        if (r < 0)
+                return r;
+        if (is_same(&file, &sysroot->namespaces[namespace]))
+                return 1;
+        return namespace == PROC_NAMESPACE_MOUNT && is_of_init(&file, "/proc/1/ns/mnt");
 }
 
 int proc_has_host_root(const ProcHandle *handle) {
-        return same_file(handle, "root", "/proc/self/root", "/proc/1/root");
+        FileIdentity file;
+        int r;
+
+        if (handle->pidfd < 0)
+                return 1;
+        r = identify(handle->dir_fd, "root", &file);
+        if (r < 0)
+                return r;
+        return is_of_init(&file, "/proc/self/root") || is_of_init(&file, "/proc/1/root");
 }
 
 int proc_shares_memory(const ProcHandle *handle, pid_t other) {

@@ -12,6 +12,7 @@
 
 /* From the kernel's include/linux/sched.h; stable, for ps(1) shows it as a flag. */
 #define PF_KTHREAD UINT64_C(0x00200000)
+#define PF_FORKNOEXEC UINT64_C(0x00000040)
 
 /* A vanished task shows as ENOENT on opening and as ESRCH on reading. */
 static int task_error(int error) {
@@ -19,6 +20,12 @@ static int task_error(int error) {
 }
 
 int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
+        ProcStat unused;
+
+        return proc_open_stat(sysroot, pid, ret, &unused);
+}
+
+int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat) {
         _cleanup_proc_ ProcHandle h = PROC_HANDLE_NONE;
         char name[16];
         ProcStat stat;
@@ -40,6 +47,7 @@ int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
         if (r < 0)
                 return r;
         h.start_ticks = stat.start_ticks;
+        *ret_stat = stat;
         *ret = h;
         h = PROC_HANDLE_NONE;
         return 0;
@@ -74,6 +82,7 @@ int proc_stat_parse(const char *text, ProcStat *ret) {
                 return -EBADMSG;
         s.parent = parent;
         s.kernel_thread = flags & PF_KTHREAD;
+        s.forked_only = flags & PF_FORKNOEXEC;
         *ret = s;
         return 0;
 }
@@ -128,7 +137,7 @@ static int read_task_file(const ProcHandle *handle, pid_t tid, const char *name,
                 (void)snprintf(path, sizeof(path), "task/%d/%s", tid, name);
         else
                 (void)snprintf(path, sizeof(path), "%s", name);
-        n = read_file_at(handle->dir_fd, path, buffer, size);
+        n = read_record_at(handle->dir_fd, path, buffer, size);
         return n < 0 ? task_error((int)n) : 0;
 }
 
@@ -146,19 +155,27 @@ int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret) {
         return r < 0 ? r : proc_status_parse(text, ret);
 }
 
-int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size) {
+static int read_exe(int dir_fd, const char *path, char *buffer, size_t size) {
         static const char deleted[] = " (deleted)";
-        char path[32];
-        ssize_t n;
+        ssize_t n = readlinkat(dir_fd, path, buffer, size - 1);
 
-        (void)snprintf(path, sizeof(path), "%d/exe", pid);
-        n = readlinkat(sysroot->proc_fd, path, buffer, size - 1);
         if (n < 0)
-                return errno == ENOENT ? -ENOENT : -errno;
+                return -errno;
         buffer[n] = '\0';
         if ((size_t)n > strlen(deleted) && strcmp(buffer + n - strlen(deleted), deleted) == 0)
                 buffer[(size_t)n - strlen(deleted)] = '\0';
         return 0;
+}
+
+int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size) {
+        char path[32];
+
+        (void)snprintf(path, sizeof(path), "%d/exe", pid);
+        return read_exe(sysroot->proc_fd, path, buffer, size);
+}
+
+int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size) {
+        return read_exe(handle->dir_fd, "exe", buffer, size);
 }
 
 int proc_cgroup_parse(const char *text, char **ret) {
@@ -183,25 +200,36 @@ int proc_cgroup_read(const ProcHandle *handle, char **ret) {
         return r < 0 ? r : proc_cgroup_parse(text, ret);
 }
 
-int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
-        _cleanup_closedir_ DIR *dir = fdopendir(fd);
-
-        if (!dir) {
-                closep(&fd);
-                return -errno;
-        }
-        for (;;) {
-                const struct dirent *entry;
+/* Of the names in a buffer of getdents64(2). */
+static int tell_numbers(const char *entries, size_t size, ProcCallback callback, void *userdata) {
+        for (size_t at = 0; at < size;) {
+                const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
                 uint64_t id;
                 int r;
 
-                errno = 0;
-                entry = readdir(dir);
-                if (!entry)
-                        return task_error(-errno);
+                at += entry->d_reclen;
                 if (parse_u64(entry->d_name, &id) < 0 || id > INT_MAX)
                         continue;
                 r = callback((pid_t)id, userdata);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Not by readdir(3): of a process that has just begun, four calls and an allocation are more than
+ * what they are for. */
+int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
+        _cleanup_close_ int dir_fd = fd;
+        _Alignas(struct dirent64) char entries[8192];
+
+        for (;;) {
+                ssize_t n = getdents64(dir_fd, entries, sizeof(entries));
+                int r;
+
+                if (n <= 0)
+                        return n < 0 ? task_error(-errno) : 0;
+                r = tell_numbers(entries, (size_t)n, callback, userdata);
                 if (r < 0)
                         return r;
         }

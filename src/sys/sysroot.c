@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/sys/proc-namespace.h"
 #include "tidbnumad/sys/sysroot.h"
 
 enum { FILE_MAX_BYTES = 64 << 20 };
@@ -36,6 +37,8 @@ int sysroot_open(const char *path, Sysroot *ret) {
         r = open_dir(root, "sys/fs/cgroup", &s.cgroup_fd);
         if (r < 0)
                 s.cgroup_fd = -EBADF; /* dumps rarely have it */
+        if (s.live)
+                proc_namespaces_read_own(&s);
         *ret = s;
         s = SYSROOT_NONE;
         return 0;
@@ -76,6 +79,25 @@ ssize_t read_file_at(int dir_fd, const char *path, char *buffer, size_t size) {
         n = read_all(fd, buffer, size);
         if (n < 0)
                 return n;
+        if ((size_t)n == size)
+                return -EFBIG;
+        if (n > 0 && buffer[n - 1] == '\n')
+                n--;
+        buffer[n] = '\0';
+        return n;
+}
+
+ssize_t read_record_at(int dir_fd, const char *path, char *buffer, size_t size) {
+        _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        ssize_t n;
+
+        if (fd < 0)
+                return -errno;
+        do
+                n = read(fd, buffer, size);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
         if ((size_t)n == size)
                 return -EFBIG;
         if (n > 0 && buffer[n - 1] == '\n')

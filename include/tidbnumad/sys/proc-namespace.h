@@ -13,7 +13,11 @@ typedef enum ProcNamespace {
 /* Does it live in the host's namespace of that kind? The host's are our own; of mount namespaces
  * that of PID 1 as well, for a hardened daemon has one to itself. 1: yes, and always below a
  * --sysroot; 0: no; -ESRCH: gone; -EACCES. */
-int proc_in_host_namespace(const ProcHandle *handle, ProcNamespace namespace);
+int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
+                           ProcNamespace namespace);
+
+/* Our own, once, as sysroot_open() does of the live machine: they never change. */
+void proc_namespaces_read_own(Sysroot *sysroot);
 
 /* Is its root folder ours, or the one of PID 1? Answers as above. */
 int proc_has_host_root(const ProcHandle *handle);

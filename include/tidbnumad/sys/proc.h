@@ -38,10 +38,14 @@ typedef struct ProcStat {
         char state; /* R S D Z T t X I, proc(5) */
         pid_t parent;
         bool kernel_thread; /* PF_KTHREAD */
+        bool forked_only;   /* PF_FORKNOEXEC: it has not executed a program since its fork */
         uint64_t n_threads;
         uint64_t start_ticks; /* clock ticks after boot */
         uint32_t last_cpu;    /* where it last ran */
 } ProcStat;
+
+/* proc_open(), and what it has to read for it. */
+int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat);
 
 /* The comm may hold anything, brackets and newlines too. -EBADMSG: not a stat file. */
 int proc_stat_parse(const char *text, ProcStat *ret);
@@ -62,6 +66,9 @@ int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret);
  * `buffer` of PATH_MAX. The " (deleted)" of a replaced binary is cut off. -ESRCH: gone; -ENOENT:
  * kernel thread or zombie; -EACCES. */
 int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size);
+
+/* The same of one that is held. What answers has not ended. */
+int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size);
 
 /* The cgroup path out of /proc/PID/cgroup: of the unified hierarchy, else of systemd's own (v1 and
  * hybrid). -ENXIO: neither. The caller owns the new string. */

@@ -8,12 +8,20 @@
 
 #include "tidbnumad/base/cleanup.h"
 
+typedef struct FileIdentity {
+        dev_t dev;
+        ino_t ino; /* 0: not known */
+} FileIdentity;
+
+enum { SYSROOT_NAMESPACES = 4 };
+
 typedef struct Sysroot {
         int proc_fd;   /* <root>/proc */
         int sys_fd;    /* <root>/sys */
         int cgroup_fd; /* <root>/sys/fs/cgroup, or -EBADF where there is none */
         bool live;     /* this machine itself: things may be changed */
-        char *path;    /* the root as given, "/" for the live machine; owned */
+        FileIdentity namespaces[SYSROOT_NAMESPACES]; /* our own, where live; see proc-namespace.h */
+        char *path; /* the root as given, "/" for the live machine; owned */
 } Sysroot;
 
 #define SYSROOT_NONE                                                                               \
@@ -30,6 +38,10 @@ void sysroot_close(Sysroot *sysroot);
  * Returns the length. -ENOENT: not there; -ESRCH: the task behind it ended; -EFBIG: more than
  * size - 1 bytes; other negative errno. */
 ssize_t read_file_at(int dir_fd, const char *path, char *buffer, size_t size);
+
+/* The same for a file of /proc that the kernel writes as one record, as those of a task that tell
+ * who it is: all of it comes with the first read(2), and a second would tell nothing. */
+ssize_t read_record_at(int dir_fd, const char *path, char *buffer, size_t size);
 
 /* The same for a file of any length, into new memory that the caller owns (up to 64 MiB). */
 int read_file_alloc_at(int dir_fd, const char *path, char **ret, size_t *ret_size);

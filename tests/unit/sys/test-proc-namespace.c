@@ -64,10 +64,10 @@ static void end(Child *c) {
         assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
 }
 
-static void assert_shares(const Child *c, int pid, int user, int mount) {
-        assert_int_equal(proc_in_host_namespace(&c->handle, PROC_NAMESPACE_PID), pid);
-        assert_int_equal(proc_in_host_namespace(&c->handle, PROC_NAMESPACE_USER), user);
-        assert_int_equal(proc_in_host_namespace(&c->handle, PROC_NAMESPACE_MOUNT), mount);
+static void assert_shares(const Sysroot *sysroot, const Child *c, int pid, int user, int mount) {
+        assert_int_equal(proc_in_host_namespace(sysroot, &c->handle, PROC_NAMESPACE_PID), pid);
+        assert_int_equal(proc_in_host_namespace(sysroot, &c->handle, PROC_NAMESPACE_USER), user);
+        assert_int_equal(proc_in_host_namespace(sysroot, &c->handle, PROC_NAMESPACE_MOUNT), mount);
 }
 
 static void test_namespaces(void **state) {
@@ -77,18 +77,18 @@ static void test_namespaces(void **state) {
         (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_true(start(&plain, &sysroot));
-        assert_shares(&plain, 1, 1, 1);
+        assert_shares(&sysroot, &plain, 1, 1, 1);
         end(&plain);
         if (!start(&mount, &sysroot)) {
                 end(&mount);
                 print_message("no mount namespace can be made here\n");
                 skip();
         }
-        assert_shares(&mount, 1, 1, 0);
+        assert_shares(&sysroot, &mount, 1, 1, 0);
         assert_int_equal(proc_has_host_root(&mount.handle), 1); /* a copy of the same tree */
         end(&mount);
         if (start(&user, &sysroot))
-                assert_shares(&user, 1, 0, 1);
+                assert_shares(&sysroot, &user, 1, 0, 1);
         else
                 print_message("no user namespace can be made here\n");
         end(&user);
@@ -150,7 +150,7 @@ static void test_gone(void **state) {
         handle = c.handle;
         c.handle = PROC_HANDLE_NONE;
         end(&c);
-        assert_int_equal(proc_in_host_namespace(&handle, PROC_NAMESPACE_PID), -ESRCH);
+        assert_int_equal(proc_in_host_namespace(&sysroot, &handle, PROC_NAMESPACE_PID), -ESRCH);
         assert_int_equal(proc_has_host_root(&handle), -ESRCH);
         assert_true(proc_shares_memory(&handle, getpid()) < 0);
 }
@@ -163,7 +163,7 @@ static void test_dump(void **state) {
         fake_init(&tree);
         fake_process(&tree, 50, 1, "/x", "/", "0-1");
         assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
-        assert_int_equal(proc_in_host_namespace(&handle, PROC_NAMESPACE_PID), 1);
+        assert_int_equal(proc_in_host_namespace(&tree.sysroot, &handle, PROC_NAMESPACE_PID), 1);
         assert_int_equal(proc_has_host_root(&handle), 1);
         assert_int_equal(proc_shares_memory(&handle, 1), 0);
 }
