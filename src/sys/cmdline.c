@@ -4,23 +4,6 @@
 
 #include "tidbnumad/sys/cmdline.h"
 
-static ssize_t read_up_to(int fd, char *buffer, size_t size) {
-        size_t length = 0;
-
-        while (length < size) {
-                ssize_t n = read(fd, buffer + length, size - length);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        break;
-                length += (size_t)n;
-        }
-        return (ssize_t)length;
-}
-
 /* Without the last argument where its end is not seen. */
 static size_t cut_last(const char *bytes, size_t size) {
         const char *end = memrchr(bytes, '\0', size);

@@ -52,8 +52,7 @@ void sysroot_close(Sysroot *sysroot) {
         *sysroot = SYSROOT_NONE;
 }
 
-/* Files of /proc may answer a read in pieces: read until the end. */
-static ssize_t read_all(int fd, char *buffer, size_t size) {
+ssize_t read_up_to(int fd, char *buffer, size_t size) {
         size_t length = 0;
 
         while (length < size) {
@@ -76,7 +75,7 @@ ssize_t read_file_at(int dir_fd, const char *path, char *buffer, size_t size) {
 
         if (fd < 0)
                 return -errno;
-        n = read_all(fd, buffer, size);
+        n = read_up_to(fd, buffer, size);
         if (n < 0)
                 return n;
         if ((size_t)n == size)
@@ -120,7 +119,7 @@ int read_file_alloc_at(int dir_fd, const char *path, char **ret, size_t *ret_siz
                         return -EFBIG;
                 if (ARRAY_RESERVE(data, allocated, length + 4096) < 0)
                         return -ENOMEM;
-                n = read_all(fd, data + length, allocated - length - 1);
+                n = read_up_to(fd, data + length, allocated - length - 1);
                 if (n < 0)
                         return (int)n;
                 length += (size_t)n;

@@ -191,32 +191,6 @@ static void churn(long n) {
         tell("threads", 4 * n);
 }
 
-static long now_usec(void) {
-        struct timespec t;
-
-        (void)clock_gettime(CLOCK_MONOTONIC, &t);
-        return t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-/* Becomes the program, which tells how long after that it had one CPU left. */
-static void become(const char *program) {
-        char number[32];
-
-        (void)snprintf(number, sizeof(number), "%ld", now_usec());
-        (void)execl(program, program, "latency", number, NULL);
-        err(1, "%s", program);
-}
-
-static void await_one_cpu(long start_usec) {
-        cpu_set_t cpus;
-
-        do
-                if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
-                        err(1, "sched_getaffinity");
-        while (CPU_COUNT(&cpus) != 1 && now_usec() - start_usec < 10000000);
-        tell("bound", now_usec() - start_usec);
-}
-
 int main(int argc, char *argv[]) {
         const char *what = argc > 1 ? argv[1] : "wait";
         long number = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
@@ -224,12 +198,6 @@ int main(int argc, char *argv[]) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (strcmp(what, "nap") == 0) { /* nap MILLISECONDS */
                 sleep_ms(number);
-                return 0;
-        }
-        if (strcmp(what, "launch") == 0 && argc > 2) /* launch PROGRAM */
-                become(argv[2]);
-        if (strcmp(what, "latency") == 0) { /* latency START */
-                await_one_cpu(number);
                 return 0;
         }
         if (strcmp(what, "fork") == 0) {

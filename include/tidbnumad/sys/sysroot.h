@@ -34,6 +34,10 @@ int sysroot_open(const char *path, Sysroot *ret);
 void sysroot_close(Sysroot *sysroot);
 #define _cleanup_sysroot_ _cleanup_(sysroot_close)
 
+/* Reads until the end or until `size` bytes: files of /proc may answer in pieces. Returns the
+ * length, or negative errno. */
+ssize_t read_up_to(int fd, char *buffer, size_t size);
+
 /* Reads a whole small file into `buffer` and terminates it; a final newline is cut off.
  * Returns the length. -ENOENT: not there; -ESRCH: the task behind it ended; -EFBIG: more than
  * size - 1 bytes; other negative errno. */
