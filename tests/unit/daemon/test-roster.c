@@ -1,0 +1,134 @@
+/* The instances by name: their order, names that two could have, names that change. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/daemon/roster.h"
+
+static Policy policy = { .name = (char *)"ours" };
+
+static void setup(Manager *m) {
+        *m = (Manager){ .connector_fd = -EBADF };
+}
+
+static void teardown(Manager *m) {
+        for (size_t i = 0; i < m->n_instances; i++)
+                instance_free(m->instances[i]);
+        free(m->instances);
+}
+
+static Instance *add(Manager *m, pid_t pid, const char *exe, const char *unit, uint16_t port) {
+        Process process = { .id = { pid, 100 },
+                            .exe = strdup(exe),
+                            .unit = unit ? strdup(unit) : NULL };
+        ProcHandle none = PROC_HANDLE_NONE;
+        Instance *i = NULL;
+
+        assert_int_equal(instance_new(m, &process, 1, 0, &i), 0);
+        i->policy = &policy;
+        assert_int_equal(instance_add_process(i, &process, &none), 0);
+        if (port > 0) {
+                i->ports = malloc(sizeof(uint16_t));
+                assert_non_null(i->ports);
+                i->ports[0] = port;
+                i->n_ports = 1;
+        }
+        assert_int_equal(roster_add(m, i), 0);
+        return i;
+}
+
+static void assert_names(const Manager *m, size_t n, const char *const *names) {
+        assert_int_equal(m->n_instances, n);
+        for (size_t i = 0; i < n; i++)
+                assert_string_equal(m->instances[i]->name, names[i]);
+}
+
+#define ASSERT_NAMES(m, ...)                                                                       \
+        assert_names(m, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *),             \
+                     (const char *const[]){ __VA_ARGS__ })
+
+static void test_order_and_search(void **state) {
+        Process other = { .id = { 31, 100 }, .unit = (char *)"b.service" };
+        Manager m;
+        size_t index;
+
+        (void)state;
+        setup(&m);
+        (void)add(&m, 30, "/x", "b.service", 0);
+        (void)add(&m, 10, "/x", "c.service", 0);
+        (void)add(&m, 20, "/x", "a.service", 0);
+        ASSERT_NAMES(&m, "a", "b", "c");
+        assert_ptr_equal(roster_find_pid(&m, 10, &index), m.instances[2]);
+        assert_int_equal(index, 0);
+        assert_null(roster_find_pid(&m, 11, &index));
+        assert_ptr_equal(roster_find_owner(&m, &other), m.instances[1]);
+        roster_remove_process(&m, m.instances[1], 0);
+        ASSERT_NAMES(&m, "a", "c");
+        assert_null(roster_find_owner(&m, &other));
+        teardown(&m);
+}
+
+static void test_collisions(void **state) {
+        Manager m;
+
+        (void)state;
+        setup(&m);
+        (void)add(&m, 10, "/x", NULL, 4000);
+        (void)add(&m, 20, "/y/x", NULL, 4000);
+        ASSERT_NAMES(&m, "x:4000", "x:4000:20");
+        /* The first goes: the second gets the name when it is asked for again, and not before. */
+
+        roster_remove_process(&m, m.instances[0], 0);
+        ASSERT_NAMES(&m, "x:4000:20");
+        assert_int_equal(roster_rename(&m, m.instances[0]), 0);
+        ASSERT_NAMES(&m, "x:4000");
+        teardown(&m);
+}
+
+static void test_service_beside_process(void **state) {
+        Manager m;
+
+        (void)state;
+        setup(&m);
+        (void)add(&m, 10, "/x", NULL, 80);
+        (void)add(&m, 20, "/x", "x:80.service", 0);
+        ASSERT_NAMES(&m, "x:80", "x:80.service");
+        teardown(&m);
+}
+
+static void test_rename(void **state) {
+        Instance *i;
+        Manager m;
+
+        (void)state;
+        setup(&m);
+        i = add(&m, 99, "/x", NULL, 0);
+        (void)add(&m, 5, "/x", "x:5.service", 0);
+        ASSERT_NAMES(&m, "x:5", "x:99");
+        i->ports = malloc(sizeof(uint16_t));
+        assert_non_null(i->ports);
+        i->ports[0] = 4000;
+        i->n_ports = 1;
+        assert_int_equal(roster_rename(&m, i), 0);
+        ASSERT_NAMES(&m, "x:4000", "x:5"); /* and in its place */
+        assert_string_equal(i->first_name, "x:99");
+        assert_int_equal(roster_rename(&m, i), 0);
+        ASSERT_NAMES(&m, "x:4000", "x:5");
+        teardown(&m);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_order_and_search),
+                cmocka_unit_test(test_collisions),
+                cmocka_unit_test(test_service_beside_process),
+                cmocka_unit_test(test_rename),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* Those who are left alone: why, no more than there is room for, and gone when they have ended. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/daemon/strangers.h"
+
+#define S(text) ((char *)(text))
+
+static const Policy policy = { .name = S("tidb"), .match = { .user = S("tidb") } };
+
+static int add(Strangers *strangers, pid_t pid, Foreign foreign, ProcHandle *handle) {
+        _cleanup_process_ Process p = { .id = { .pid = pid, .start_ticks = 7 },
+                                        .uid = 65534,
+                                        .exe = strdup("/opt/tidb-server"),
+                                        .foreign = foreign };
+
+        assert_non_null(p.exe);
+        return strangers_add(strangers, &p, handle, &policy,
+                             foreign == FOREIGN_NONE ? MATCH_OTHER_USER : MATCH_FOREIGN);
+}
+
+static void test_reasons(void **state) {
+        ProcHandle none = PROC_HANDLE_NONE;
+        Strangers s = { 0 };
+
+        (void)state;
+        assert_int_equal(add(&s, 10, FOREIGN_NONE, &none), 0);
+        assert_int_equal(add(&s, 11, FOREIGN_MOUNT, &none), 0);
+        assert_int_equal(s.n_strangers, 2);
+        assert_string_equal(s.strangers[0].reason,
+                            "it runs as user 65534, and policy 'tidb' is for user tidb");
+        assert_non_null(strstr(s.strangers[1].reason, "another mount namespace"));
+        assert_non_null(strstr(s.strangers[1].reason, "containers: true"));
+        assert_string_equal(s.strangers[1].policy, "tidb");
+        strangers_forget(&s, 10);
+        assert_int_equal(s.n_strangers, 1);
+        assert_int_equal(s.strangers[0].process.id.pid, 11);
+        strangers_done(&s);
+        assert_int_equal(s.n_strangers, 0);
+}
+
+static void test_the_very_process(void **state) {
+        Process same = { .id = { 10, 7 }, .uid = 65534, .exe = S("/opt/tidb-server") };
+        ProcHandle none = PROC_HANDLE_NONE;
+        Strangers s = { 0 };
+
+        (void)state;
+        assert_int_equal(add(&s, 10, FOREIGN_PID, &none), 0);
+        assert_true(strangers_has(&s, &same));
+        same.id.start_ticks++; /* another one with its number */
+        assert_false(strangers_has(&s, &same));
+        same.id.start_ticks--;
+        same.uid = 0; /* it has become somebody else */
+        assert_false(strangers_has(&s, &same));
+        same.uid = 65534;
+        same.unit = S("a.service");
+        assert_false(strangers_has(&s, &same));
+        strangers_done(&s);
+}
+
+/* Any user can make as many as they like. */
+static void test_room(void **state) {
+        ProcHandle none = PROC_HANDLE_NONE;
+        Strangers s = { 0 };
+
+        (void)state;
+        for (pid_t pid = 1; pid <= STRANGERS_MAX; pid++)
+                assert_int_equal(add(&s, pid, FOREIGN_PID, &none), 0);
+        assert_int_equal(add(&s, 999, FOREIGN_PID, &none), -ENOSPC);
+        assert_int_equal(s.n_strangers, STRANGERS_MAX);
+        assert_int_equal(s.untold, 1);
+        strangers_forget(&s, 5);
+        assert_int_equal(add(&s, 999, FOREIGN_PID, &none), 0);
+        strangers_done(&s);
+}
+
+static void test_prune(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        ProcHandle handle = PROC_HANDLE_NONE, none = PROC_HANDLE_NONE;
+        pid_t pid = fork();
+        Strangers s = { 0 };
+
+        (void)state;
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        (void)pause();
+        }
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(add(&s, pid, FOREIGN_PID, &handle), 0);
+        assert_int_equal(handle.pidfd, -EBADF); /* taken over */
+        assert_int_equal(add(&s, 1, FOREIGN_PID, &none), 0);
+        strangers_prune(&s);
+        assert_int_equal(s.n_strangers, 2);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        strangers_prune(&s);
+        assert_int_equal(s.n_strangers, 1);
+        assert_int_equal(s.strangers[0].process.id.pid, 1);
+        strangers_done(&s);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_reasons),
+                cmocka_unit_test(test_the_very_process),
+                cmocka_unit_test(test_room),
+                cmocka_unit_test(test_prune),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
