@@ -10,7 +10,8 @@
 #include "tidbnumad/plan/placement.h"
 
 /* Nodes 0 and 1 as usual, 2 without CPUs, 3 without memory; 4 is missing, 5 as usual. */
-static Placement place(const Policy *policy, const char *unit) {
+static Placement place_listener(const Policy *policy, const char *unit, const uint16_t *ports,
+                                size_t n_ports) {
         Node nodes[5] = { { .id = 0, .memory_bytes = 1 },
                           { .id = 1, .memory_bytes = 1 },
                           { .id = 2, .memory_bytes = 1 },
@@ -22,7 +23,11 @@ static Placement place(const Policy *policy, const char *unit) {
         nodes[1].cpus = ids("2-3");
         nodes[3].cpus = ids("4-5");
         nodes[4].cpus = ids("6-7");
-        return placement_build(&topology, policy, unit, NULL, 0);
+        return placement_build(&topology, policy, unit, ports, n_ports);
+}
+
+static Placement place(const Policy *policy, const char *unit) {
+        return place_listener(policy, unit, NULL, 0);
 }
 
 static Placement place_on(const char *nodes) {
@@ -119,9 +124,32 @@ static void test_how_comes_from_the_policy(void **state) {
         assert_int_equal(p.memory, MEMORY_PREFERRED);
 }
 
+/* Before it listens its place is not known, and the policy's own nodes would be a wrong one. */
+static void test_by_port(void **state) {
+        PolicyInstance instances[2] = {
+                { .match = { .port = 4001 }, .nodes = ids("1") },
+                { .match = { .port = 4002 }, .nodes = ids("5") },
+        };
+        const Policy policy = { .nodes = ids("0"), .instances = instances, .n_instances = 2 };
+        const uint16_t second[] = { 80, 4002 }, other[] = { 4003 };
+        Placement p = place(&policy, NULL);
+
+        (void)state;
+        assert_ids(p.nodes, "");
+        assert_string_equal(p.reason,
+                            "its policy places it by its port, and it listens on none yet");
+        assert_ids(place_listener(&policy, NULL, second, 2).nodes, "5");
+        assert_ids(place_listener(&policy, NULL, other, 1).nodes, "0");
+        instances[0].match.unit = (char *)"a.service"; /* not its entry, and the next one may be */
+        assert_ids(place(&policy, "b.service").nodes, "");
+        instances[1].match.unit = (char *)"a.service";
+        assert_ids(place(&policy, "b.service").nodes, "0"); /* no entry speaks of it */
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_nodes),
+                cmocka_unit_test(test_by_port),
                 cmocka_unit_test(test_nodes_that_lack_something),
                 cmocka_unit_test(test_cpus_of_the_nodes),
                 cmocka_unit_test(test_instance_goes_before_policy),
