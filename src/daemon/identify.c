@@ -147,21 +147,16 @@ static bool is_known(const Manager *m, const Process *process) {
 
 static int sort_in(Manager *m, Process *process, ProcHandle *handle) {
         const Policy *policy = NULL;
+        MatchVerdict verdict;
 
         if (is_known(m, process))
                 return 0;
         forget(m, process->id.pid);
-        switch (match_judge(&m->policies, process, &policy)) {
-        case MATCH_POLICY:
-                return add_process(m, policy, process, handle);
-        case MATCH_OTHER_USER:
-        case MATCH_FOREIGN:
-                return add_stranger(m, policy, match_judge(&m->policies, process, &policy), process,
-                                    handle);
-        case MATCH_NONE:
-                break;
-        }
-        return 0;
+        verdict = match_judge(&m->policies, process, &policy);
+        if (verdict == MATCH_NONE)
+                return 0;
+        return verdict == MATCH_POLICY ? add_process(m, policy, process, handle)
+                                       : add_stranger(m, policy, verdict, process, handle);
 }
 
 /* A process lives as long as any of its threads; with the first one ended it shows no executable
