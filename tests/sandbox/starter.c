@@ -1,10 +1,15 @@
 /* What the sandbox suite and the bench start processes with, where it must be at a certain moment,
  * in great numbers, or with a certain PID:
  *
- *     sandbox-starter each EXE CPU THREADS            for each line read: one start, see `child.c`
- * bound; prints "PID DELIVERED_USEC EXEC_USEC MAIN_USEC" sandbox-starter storm EXE OTHER CPU
- * SECONDS PER_SECOND MATCHING sandbox-starter as PID PROGRAM ARGUMENT…        runs the program with
- * that PID sandbox-starter flood NUMBER                    so many events of a changed user
+ * sandbox-starter each EXE CPU THREADS
+ *         For each line read: one start, see `child.c` bound. Prints the PID, and the microseconds
+ *         from its exec to the event, to its main(), to its first thread bound, to all bound.
+ * sandbox-starter storm EXE OTHER CPU SECONDS PER_SECOND MATCHING
+ *         Many that end at once, and some that stay.
+ * sandbox-starter as PID PROGRAM ARGUMENT…
+ *         Runs the program with that PID.
+ * sandbox-starter flood NUMBER
+ *         So many events of a changed user.
  *
  * All but `as` and `flood` go on until standard input ends, and take their processes with them.
  */
