@@ -98,3 +98,9 @@ int parse_duration(const char *text, uint64_t *ret_usec) {
 
         return parse_with_unit(text, units, ELEMENTSOF(units), ret_usec);
 }
+
+int parse_percent(const char *text, uint64_t *ret_ppm) {
+        static const Unit units[] = { { "%", 10000 } };
+
+        return parse_with_unit(text, units, ELEMENTSOF(units), ret_ppm);
+}

@@ -40,3 +40,10 @@ int source_file_list_add(SourceFileList *list, const char *path, const char *tex
         list->files[list->n_files++] = file;
         return 0;
 }
+
+const SourceFile *source_file_find(const SourceFileList *list, const char *path) {
+        for (size_t i = 0; i < list->n_files; i++)
+                if (strcmp(list->files[i].path, path) == 0)
+                        return &list->files[i];
+        return NULL;
+}

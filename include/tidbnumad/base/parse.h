@@ -15,3 +15,6 @@ int parse_size(const char *text, uint64_t *ret_bytes);
 
 /* A number with a unit that is required: us, ms, s, min, h. -EINVAL, -ERANGE as above. */
 int parse_duration(const char *text, uint64_t *ret_usec);
+
+/* A number with its "%", in parts per million. -EINVAL, -ERANGE as above. */
+int parse_percent(const char *text, uint64_t *ret_ppm);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
 
@@ -15,6 +16,12 @@ typedef struct SourceFile {
         size_t size;
 } SourceFile;
 
+/* A piece of a file: lines and columns count from 1, columns and length in characters. */
+typedef struct SourceSpan {
+        uint32_t line, column;
+        uint32_t length; /* within the line; 0: not known */
+} SourceSpan;
+
 typedef struct SourceFileList {
         SourceFile *files; /* owned */
         size_t n_files;
@@ -27,3 +34,6 @@ void source_file_list_done(SourceFileList *list);
 
 /* Appends a copy. Returns 0, or -ENOMEM with the list as it was. */
 int source_file_list_add(SourceFileList *list, const char *path, const char *text, size_t size);
+
+/* The file of that path, or NULL. */
+const SourceFile *source_file_find(const SourceFileList *list, const char *path);

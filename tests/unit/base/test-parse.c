@@ -70,10 +70,24 @@ static void test_duration(void **state) {
         assert_int_equal(parse_duration("10 s", &v), -EINVAL);
 }
 
+static void test_percent(void **state) {
+        uint64_t v;
+
+        (void)state;
+        assert_int_equal(parse_percent("1%", &v), 0);
+        assert_int_equal(v, 10000);
+        assert_int_equal(parse_percent("0.05%", &v), 0);
+        assert_int_equal(v, 500);
+        assert_int_equal(parse_percent("1", &v), -EINVAL);
+        assert_int_equal(parse_percent("1 %", &v), -EINVAL);
+        assert_int_equal(parse_percent("99999999999999999999%", &v), -ERANGE);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_u64), cmocka_unit_test(test_hex),
                                             cmocka_unit_test(test_size),
-                                            cmocka_unit_test(test_duration) };
+                                            cmocka_unit_test(test_duration),
+                                            cmocka_unit_test(test_percent) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
