@@ -1,5 +1,7 @@
 /* Life and defaults of policies. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tidbnumad/model/policy.h"
 
@@ -7,6 +9,7 @@ static void policy_match_done(PolicyMatch *match) {
         free(match->exe);
         free(match->unit);
         free(match->user);
+        free(match->args);
         *match = (PolicyMatch){ 0 };
 }
 
@@ -20,10 +23,39 @@ void policy_done(Policy *policy) {
         *policy = (Policy){ 0 };
 }
 
+int word_list_add(WordList *list, const char *word) {
+        char **words = reallocarray(list->words, list->n_words + 1, sizeof(*words));
+
+        if (!words)
+                return -ENOMEM;
+        list->words = words;
+        words[list->n_words] = strdup(word);
+        if (!words[list->n_words])
+                return -ENOMEM;
+        list->n_words++;
+        return 0;
+}
+
+void word_list_done(WordList *list) {
+        for (size_t i = 0; i < list->n_words; i++)
+                free(list->words[i]);
+        free(list->words);
+        *list = (WordList){ 0 };
+}
+
+void irq_policy_done(IrqPolicy *irq) {
+        word_list_done(&irq->net);
+        word_list_done(&irq->nvme);
+        word_list_done(&irq->pci);
+        free(irq->file);
+        *irq = (IrqPolicy){ 0 };
+}
+
 void policy_set_init(PolicySet *set) {
         *set = (PolicySet){
                 .mode = ENFORCEMENT_ENFORCE,
                 .sampling_interval_usec = UINT64_C(10) * 1000 * 1000,
+                .sampling_budget_ppm = 10000,
         };
 }
 
@@ -31,7 +63,19 @@ void policy_set_done(PolicySet *set) {
         for (size_t i = 0; i < set->n_policies; i++)
                 policy_done(&set->policies[i]);
         free(set->policies);
+        word_list_done(&set->host.reserve.devices);
+        for (size_t i = 0; i < set->n_irqs; i++)
+                irq_policy_done(&set->irqs[i]);
+        free(set->irqs);
         *set = (PolicySet){ 0 };
+}
+
+size_t policy_set_count_written(const PolicySet *set) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < set->n_policies; i++)
+                n += !set->policies[i].built_in;
+        return n;
 }
 
 const char *memory_mode_to_string(MemoryMode mode) {

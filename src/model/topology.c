@@ -33,6 +33,19 @@ NodeSet topology_memory_nodes(const Topology *topology) {
         return nodes;
 }
 
+bool topology_is_home(const Node *node) {
+        return node->memory_bytes > 0 && !id_set_is_empty(&node->cpus);
+}
+
+NodeSet topology_homes(const Topology *topology) {
+        NodeSet nodes = { 0 };
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (topology_is_home(&topology->nodes[i]))
+                        id_set_add(&nodes, topology->nodes[i].id);
+        return nodes;
+}
+
 CpuSet topology_cpus(const Topology *topology) {
         NodeSet nodes = topology_nodes(topology);
 

@@ -12,13 +12,15 @@ static bool is_same_text(const char *a, const char *b) {
 
 bool process_is_same(const Process *a, const Process *b) {
         return a->id.pid == b->id.pid && a->id.start_ticks == b->id.start_ticks &&
-               a->uid == b->uid && is_same_text(a->exe, b->exe) && is_same_text(a->unit, b->unit);
+               a->uid == b->uid && is_same_text(a->exe, b->exe) && is_same_text(a->unit, b->unit) &&
+               (!a->args || !b->args || strcmp(a->args, b->args) == 0);
 }
 
 void process_done(Process *process) {
         free(process->exe);
         free(process->cgroup);
         free(process->unit);
+        free(process->args);
         *process = (Process){ 0 };
 }
 

@@ -1,14 +1,103 @@
-/* Where an instance is to be. Plain data. */
+/* Where an instance is to be, and why. Plain data. */
 #pragma once
+
+#include <stddef.h>
+#include <stdint.h>
 
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/policy.h"
 
 typedef struct Placement {
         NodeSet nodes; /* empty: it is only watched */
-        CpuSet cpus;   /* online CPUs of the nodes: all, or those that the policy names */
+        CpuSet cpus;   /* online CPUs of the nodes: all, or those that the policy chooses */
         MemoryMode memory;
         MigrateMode migrate;
         uint64_t rate_bytes_per_sec;
         const char *reason; /* why `nodes` is empty; a constant, "" otherwise */
 } Placement;
+
+/* What an instance is refused for. Each has a sentence that says what would help. */
+typedef enum PlacementRefusal {
+        REFUSAL_NONE,
+        REFUSAL_WATCH_ONLY,    /* a built-in policy */
+        REFUSAL_NO_PORT_YET,   /* an entry of `instances` asks for a port, and it listens on none */
+        REFUSAL_NODE_ABSENT,   /* explicit nodes that the machine does not have */
+        REFUSAL_NO_CPU,        /* explicit nodes without an online CPU */
+        REFUSAL_NO_MEMORY,     /* explicit nodes without memory */
+        REFUSAL_CPUS_ABSENT,   /* `cpus` lists what is no online CPU of its nodes */
+        REFUSAL_NO_NODE_LEFT,  /* place.nodes less place.avoid, homes only: nothing is left */
+        REFUSAL_TOO_FEW_NODES, /* fewer are left than place.count */
+        REFUSAL_NO_PACKAGE,    /* no socket has so many of them */
+        REFUSAL_CGROUP_NODES,  /* its parent cgroup does not allow such nodes */
+        REFUSAL_CGROUP_CPUS,   /* nor CPUs of them */
+        REFUSAL_RESERVED,      /* only reserved nodes are left, and `strict` is set */
+        N_REFUSALS,
+} PlacementRefusal;
+
+const char *placement_refusal_to_string(PlacementRefusal refusal); /* the sentence */
+const char *placement_refusal_to_id(PlacementRefusal refusal);     /* "too-few-nodes" */
+
+/* What is weighed, best first: one differing number decides, those behind it do not count. All are
+ * sums over the whole plan, lower is better. The page of the rules is placement.md; R… are its
+ * ids. */
+typedef enum PlacementCriterion {
+        WEIGH_STABILITY, /* nodes given up that an instance is bound to */
+        WEIGH_DEVICE, /* R4 R6 R13: `near`: distances from the instances' nodes to their devices */
+        WEIGH_EXCLUSIVE, /* R3 R5: pairs of exclusive instances on one node */
+        WEIGH_POLICY,    /* pairs of instances of one policy on one node */
+        WEIGH_RESERVED,  /* R2: reserved nodes that instances use. Before the spread: a socket
+                          * less is not worth a network card's node */
+        WEIGH_SPREAD,    /* pairs of exclusive instances, and of instances of one policy, on one
+                          * socket */
+        WEIGH_MEMORY,    /* R8 R10: MiB that instances need beyond what their nodes have left */
+        WEIGH_DISTANCE,  /* R13: distances among the nodes of each instance */
+        WEIGH_LOAD,      /* thousandths of a CPU share: for each instance on a node, the others
+                          * there per CPU of it */
+        WEIGH_NUMBER,    /* the tie-break: sums of the nodes' ranks by number */
+        N_CRITERIA,
+} PlacementCriterion;
+
+const char *placement_criterion_to_string(PlacementCriterion criterion); /* "exclusive" */
+const char *placement_criterion_to_rule(PlacementCriterion criterion);   /* "R3"; "" for none */
+
+typedef struct PlacementScore {
+        uint64_t by[N_CRITERIA];
+} PlacementScore;
+
+/* <0, 0, >0 as a is better than, equal to, worse than b. */
+int placement_score_compare(const PlacementScore *a, const PlacementScore *b);
+
+/* Why an instance is where it is. */
+typedef enum PlacementBasis {
+        BASIS_REFUSED,
+        BASIS_EXPLICIT, /* the policy names its nodes */
+        BASIS_KEPT,     /* it is bound there and still fits */
+        BASIS_CHOSEN,   /* weighed */
+} PlacementBasis;
+
+const char *placement_basis_to_string(PlacementBasis basis); /* "chosen" */
+
+/* Nodes that were open to the instance and lost: had it been there, the others as they are, the
+ * plan would be worse by `criterion`. */
+typedef struct PlacementAlternative {
+        NodeSet nodes;
+        PlacementCriterion criterion;
+        uint64_t chosen, other; /* the sums of that criterion, with the plan and with this */
+} PlacementAlternative;
+
+/* What the operator should know all the same. Bits. */
+typedef enum PlacementWarning {
+        WARN_RESERVED = 1 << 0,      /* R2: it is on a reserved node, nothing else was left */
+        WARN_NOT_EXCLUSIVE = 1 << 1, /* R3: it shares a node although it is exclusive */
+        WARN_FAR_DEVICE = 1 << 2,    /* R4: not on the node of its device */
+        WARN_DEVICE_UNKNOWN =
+                1 << 3,           /* R4: `near`, but its device, or the node of it, is unknown */
+        WARN_MEMORY = 1 << 4,     /* R10: strict binding whose need exceeds the nodes */
+        WARN_PACKAGES = 1 << 5,   /* R5: explicit nodes of several sockets */
+        WARN_MANY_NODES = 1 << 6, /* R3: a tidb-server on more than one node */
+        WARN_MOVED = 1 << 7,      /* its former nodes were given up: they fit no more */
+} PlacementWarning;
+enum { N_PLACEMENT_WARNINGS = 8 };
+
+const char *placement_warning_to_string(PlacementWarning warning); /* a sentence */
+const char *placement_warning_to_rule(PlacementWarning warning);   /* "R2" */

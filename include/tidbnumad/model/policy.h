@@ -18,13 +18,24 @@ typedef enum MemoryMode {
 
 typedef enum MigrateMode {
         MIGRATE_GENTLE, /* small batches under a rate */
+        MIGRATE_KERNEL, /* at once, by the kernel */
         MIGRATE_NONE,   /* what is allocated stays where it is */
 } MigrateMode;
+
+typedef enum OnFull {
+        ON_FULL_WIDEN, /* a strict binding gets more nodes before its own run out */
+        ON_FULL_KEEP,
+} OnFull;
 
 typedef enum EnforcementMode {
         ENFORCEMENT_ENFORCE,
         ENFORCEMENT_OBSERVE, /* plan and report, change nothing */
 } EnforcementMode;
+
+typedef enum OnStop {
+        ON_STOP_KEEP, /* a stop of the daemon changes nothing */
+        ON_STOP_RESTORE,
+} OnStop;
 
 typedef enum ContainerMode {
         CONTAINERS_EXCLUDED, /* a process in another PID, mount or user namespace does not match */
@@ -45,6 +56,7 @@ typedef struct PolicyMatch {
         char *exe;  /* base name, or an absolute path with globs */
         char *unit; /* systemd unit, glob */
         char *user; /* owner by name or number */
+        char *args; /* glob over the whole command line, its words joined by single spaces */
         uid_t uid;  /* of `user`, once the daemon has looked it up */
         bool uid_known;
         ContainerMode containers;
@@ -57,33 +69,150 @@ typedef struct PolicyInstance {
         NodeSet nodes;
 } PolicyInstance;
 
+typedef enum PlaceNear {
+        NEAR_NONE,
+        NEAR_STORAGE, /* the device under the instance's data directory */
+        NEAR_NIC,     /* the cluster's network card */
+} PlaceNear;
+
+typedef enum PlaceShare {
+        SHARE_EXCLUSIVE, /* no other exclusive instance on its nodes while free nodes last */
+        SHARE_SHARED,
+} PlaceShare;
+
+#define PLACE_COUNT_AUTO 0u
+
+typedef struct Place {
+        uint32_t count;   /* nodes per instance, or PLACE_COUNT_AUTO */
+        bool count_given; /* else `nodes`, where given, are each instance's, all of them */
+        NodeSet nodes;    /* choose among these; empty = all */
+        NodeSet avoid;
+        PlaceNear near;
+        PlaceShare share;
+        bool share_given;
+        bool same_package; /* an instance's nodes are of one socket */
+        bool same_package_given;
+} Place;
+
+typedef enum CpuChoice {
+        CPUS_ALL,
+        CPUS_ONE_PER_CORE, /* the lowest online CPU of each core */
+        CPUS_LIST,
+} CpuChoice;
+
+typedef struct PolicyCpus {
+        CpuChoice choice;
+        CpuSet list; /* of CPUS_LIST; never empty then */
+} PolicyCpus;
+
 typedef struct Policy {
         char *name; /* owned */
         PolicyMatch match;
-        NodeSet nodes; /* place.nodes; empty = not given */
-        CpuSet cpus;   /* of the nodes' CPUs, those that are used; empty = all */
+        Place place;
+        PolicyCpus cpus; /* of the nodes' CPUs, those that are used */
         MemoryMode memory;
+        OnFull on_full;
         MigrateMode migrate;
         uint64_t rate_bytes_per_sec; /* ceiling for moved bytes, per instance */
         PolicyInstance *instances;   /* in file order; owned */
         size_t n_instances;
-        char *file; /* where it was defined, for messages; owned */
-        uint32_t line;
+        bool built_in; /* of a host without any policy: watched and reported, never placed */
+        char *file;    /* where it was defined, for messages; owned; "" of a built-in one */
+        uint32_t line, column;
 } Policy;
+
+typedef enum NumaBalancing {
+        NUMA_BALANCING_LEAVE,
+        NUMA_BALANCING_OFF,
+        NUMA_BALANCING_ON,
+} NumaBalancing;
+
+typedef enum ReserveKind {
+        RESERVE_NONE,
+        RESERVE_NIC,  /* the nodes of the cluster's network cards */
+        RESERVE_LIST, /* `nodes` */
+} ReserveKind;
+
+/* A list of words, such as the names of network cards. */
+typedef struct WordList {
+        char **words; /* owned, as each word */
+        size_t n_words;
+} WordList;
+
+int word_list_add(WordList *list, const char *word); /* a copy; 0 or -ENOMEM */
+void word_list_done(WordList *list);
+
+typedef struct Reserve {
+        ReserveKind kind;
+        NodeSet nodes;    /* of RESERVE_LIST */
+        WordList devices; /* the cards that decide for RESERVE_NIC; none: that of the default route
+                           */
+        bool strict;      /* not even in need */
+} Reserve;
+
+typedef struct HostPolicy {
+        NumaBalancing numa_balancing;
+        Reserve reserve;
+} HostPolicy;
+
+typedef enum IrqSteer {
+        STEER_AUTO,
+        STEER_RESERVED,
+        STEER_LOCAL,
+        STEER_AWAY,
+        STEER_LEAVE,
+        STEER_CPUS, /* `cpus` */
+} IrqSteer;
+
+typedef enum IrqbalanceMode {
+        IRQBALANCE_COOPERATE,
+        IRQBALANCE_BAN,
+        IRQBALANCE_IGNORE,
+} IrqbalanceMode;
+
+typedef enum RpsMode {
+        RPS_AUTO,
+        RPS_ON,
+        RPS_OFF,
+} RpsMode;
+
+/* An entry of `irq`: the first that matches a device counts. */
+typedef struct IrqPolicy {
+        WordList net;  /* globs of interfaces */
+        WordList nvme; /* globs of controllers */
+        WordList pci;  /* addresses, "0000:3b:00.0" */
+        IrqSteer steer;
+        CpuSet cpus; /* of STEER_CPUS */
+        IrqbalanceMode irqbalance;
+        bool xps;
+        RpsMode rps;
+        char *file; /* owned */
+        uint32_t line, column;
+} IrqPolicy;
 
 typedef struct PolicySet {
         Policy *policies; /* in file order: the first that matches counts; owned */
         size_t n_policies;
+        HostPolicy host;
+        IrqPolicy *irqs; /* in file order; owned */
+        size_t n_irqs;
         EnforcementMode mode;
         BackendKind backend;
+        OnStop on_stop;
         uint64_t sampling_interval_usec;
+        uint32_t sampling_budget_ppm; /* of one CPU */
+        bool sampling_access;         /* hardware counters */
 } PolicySet;
 
-/* The defaults of tidbnumad.d(5): no policy, enforce, any backend, 10 s. */
+/* The defaults of tidbnumad.d(5): no policy, enforce, any backend, 10 s, 1 %. */
 void policy_set_init(PolicySet *set);
 void policy_set_done(PolicySet *set);
 #define _cleanup_policy_set_ _cleanup_(policy_set_done)
 
 void policy_done(Policy *policy);
+void irq_policy_done(IrqPolicy *irq);
+
+/* Policies that somebody wrote: without the built-in ones. */
+size_t policy_set_count_written(const PolicySet *set);
 
 const char *memory_mode_to_string(MemoryMode mode);

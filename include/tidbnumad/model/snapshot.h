@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 
@@ -35,6 +36,8 @@ typedef struct InstanceSnapshot {
         NodeSet nodes; /* where it is to be; empty = the policy names none */
         CpuSet cpus;   /* the CPUs that it is to have */
         MemoryMode memory;
+        PlacementBasis basis; /* why it is to be there */
+        uint32_t warnings;    /* PlacementWarning */
 
         const char *state;  /* one word: see tidbnumad(8), STATES */
         const char *reason; /* a sentence for the operator; "" when all is well */

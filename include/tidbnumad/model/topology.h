@@ -9,16 +9,22 @@
 
 typedef struct Node {
         uint32_t id;           /* the kernel's number; numbers may have gaps */
-        uint32_t package;      /* socket */
+        uint32_t package;      /* socket; any number, firmware of Arm has 36 and 8442 */
         CpuSet cpus;           /* online CPUs; empty for a memory-only node */
+        CpuSet first_threads;  /* of each core with an online CPU, the lowest one */
         uint64_t memory_bytes; /* 0 for a node without memory */
 } Node;
 
 typedef struct Topology {
         Node *nodes; /* ascending by id; owned */
         size_t n_nodes;
-        uint16_t *distances; /* n_nodes × n_nodes by index, ACPI SLIT values (10 = local); owned.
-                              * NULL where the machine tells none */
+        uint16_t *distances;  /* n_nodes × n_nodes by index, ACPI SLIT values (10 = local); owned.
+                               * NULL where the machine tells none */
+        CpuSet offline_cpus;  /* present, and not online */
+        CpuSet isolated_cpus; /* isolcpus= and isolated cpuset partitions */
+        CpuSet nohz_full_cpus;
+        CpuSet hidden_cpus;   /* online, but not for the cgroup that the reader runs in */
+        NodeSet hidden_nodes; /* likewise */
 } Topology;
 
 void topology_done(Topology *topology);
@@ -33,6 +39,11 @@ NodeSet topology_nodes(const Topology *topology);
 /* The nodes that have memory: no cpuset.mems.effective ever holds another. */
 NodeSet topology_memory_nodes(const Topology *topology);
 CpuSet topology_cpus(const Topology *topology);
+
+/* Can an instance live there: has it online CPUs and memory of its own? A memory-only node (NVM,
+ * CXL, GPU memory) and a node without memory are nobody's home. */
+bool topology_is_home(const Node *node);
+NodeSet topology_homes(const Topology *topology);
 
 /* The online CPUs of these nodes; the nodes that own any of these CPUs. */
 CpuSet topology_cpus_of(const Topology *topology, const NodeSet *nodes);

@@ -31,6 +31,8 @@ typedef struct Process {
         uid_t uid; /* effective */
         char *exe; /* target of /proc/PID/exe without the " (deleted)" of a replaced file; owned */
         char *cgroup; /* path below the unified hierarchy (or systemd's own on v1); owned */
+        char *args;   /* its command line, the words joined by single spaces; NULL: no policy for
+                       * its executable asks for it; owned */
         char *unit;   /* of the system manager; NULL when there is none; owned */
         Foreign foreign;
         bool cpus_given; /* each of its threads got the CPUs of its placement once */

@@ -39,10 +39,32 @@ static void test_done(void **state) {
                 .n_instances = 1,
         };
         set.policies[0].instances[0].match.unit = strdup("d");
+        set.policies[0].match.args = strdup("e");
+        set.irqs = calloc(1, sizeof(IrqPolicy));
+        assert_non_null(set.irqs);
+        set.n_irqs = 1;
+        set.irqs[0].file = strdup("a.yaml");
+        assert_int_equal(word_list_add(&set.irqs[0].net, "eth0"), 0);
+        assert_int_equal(word_list_add(&set.irqs[0].nvme, "nvme0"), 0);
+        assert_int_equal(word_list_add(&set.irqs[0].pci, "0000:3b:00.0"), 0);
+        assert_int_equal(word_list_add(&set.host.reserve.devices, "eth0"), 0);
+        assert_int_equal(word_list_add(&set.host.reserve.devices, "eth1"), 0);
+        assert_int_equal(set.host.reserve.devices.n_words, 2);
+        assert_string_equal(set.host.reserve.devices.words[1], "eth1");
         policy_set_done(&set);
         assert_null(set.policies);
         assert_int_equal(set.n_policies, 0);
         policy_set_done(&set); /* once more does nothing */
+}
+
+static void test_count_written(void **state) {
+        Policy policies[] = { { .built_in = true }, { .name = NULL }, { .built_in = true } };
+        const PolicySet set = { .policies = policies, .n_policies = 3 };
+        const PolicySet none = { 0 };
+
+        (void)state;
+        assert_int_equal(policy_set_count_written(&set), 1);
+        assert_int_equal(policy_set_count_written(&none), 0);
 }
 
 static void test_mode_names(void **state) {
@@ -55,6 +77,7 @@ static void test_mode_names(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),
                                             cmocka_unit_test(test_done),
+                                            cmocka_unit_test(test_count_written),
                                             cmocka_unit_test(test_mode_names) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,130 @@
+/* Sizing advice: which settings of which instance should follow its placement, and why. Plain data;
+ * what leads to it is plan's business, its text and JSON publish's. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/policy.h"
+
+/* What an instance is, by the base name of its executable. */
+typedef enum AdviceProduct {
+        PRODUCT_OTHER,
+        PRODUCT_TIDB,    /* tidb-server */
+        PRODUCT_TIKV,    /* tikv-server */
+        PRODUCT_PD,      /* pd-server */
+        PRODUCT_HAPROXY, /* haproxy */
+        PRODUCT_JAVA,    /* java */
+        N_PRODUCTS,
+} AdviceProduct;
+
+const char *advice_product_to_string(AdviceProduct product); /* "tidb-server"; "other" */
+
+/* TiDB and TiKV: those that take all CPUs and all memory that they see, and among which those of
+ * their nodes are divided. */
+bool advice_product_is_heavy(AdviceProduct product);
+
+/* The rules of placement.md, "Sizing on a shared host". */
+typedef enum AdviceRule {
+        ADVICE_MAX_PROCS,    /* A1 */
+        ADVICE_MEMORY_LIMIT, /* A2 */
+        ADVICE_GOGC,         /* A3 */
+        ADVICE_READPOOL,     /* A4 */
+        ADVICE_GRPC,         /* A5 */
+        ADVICE_SCHEDULER,    /* A6 */
+        ADVICE_COMPACTION,   /* A7 */
+        ADVICE_DISK_RATE,    /* A8 */
+        ADVICE_BLOCK_CACHE,  /* A9 */
+        ADVICE_HAPROXY,      /* A10 */
+        N_ADVICE_RULES,
+} AdviceRule;
+
+const char *advice_rule_to_id(AdviceRule rule); /* "A1" */
+
+typedef enum AdviceUnit {
+        ADVICE_INTEGER,
+        ADVICE_BYTES,
+        ADVICE_BYTES_PER_SEC,
+        ADVICE_PERCENT,
+} AdviceUnit;
+
+const char *advice_unit_to_string(AdviceUnit unit); /* "bytes-per-second" */
+
+/* Where the setting is made. */
+typedef enum AdviceWhere {
+        IN_CONFIG,      /* the configuration file of the server: what TiUP calls `config` */
+        IN_SQL,         /* a system variable of the whole cluster, by SET GLOBAL */
+        IN_ENVIRONMENT, /* an environment variable of the process */
+        IN_HAPROXY,     /* the section `global` of haproxy.cfg */
+} AdviceWhere;
+
+const char *advice_where_to_string(AdviceWhere where); /* "config" */
+
+/* What makes a changed value hold in a process that runs. */
+typedef enum AdviceEffect {
+        HOLDS_ALREADY, /* it has that value now */
+        HOLDS_ONLINE,  /* it can be set while the server runs */
+        HOLDS_RELOAD,
+        HOLDS_RESTART, /* nothing but a restart */
+} AdviceEffect;
+
+const char *advice_effect_to_string(AdviceEffect effect); /* "restart" */
+
+/* One setting. */
+typedef struct Advice {
+        AdviceRule rule;
+        size_t subject;      /* whose: index in the report's subjects; ascending */
+        const char *setting; /* "performance.max-procs"; a constant */
+        AdviceWhere where;
+        AdviceUnit unit;
+        uint64_t value; /* bytes are whole MiB, rates whole KiB */
+        AdviceEffect effect;
+        /* Sentences with placeholders, which publish/advice-text.h expands; constants. `note` is ""
+         * where there is nothing to add for the process that runs now. */
+        const char *reason;
+        const char *note;
+        uint64_t base_bytes; /* A3: the resident size that the cost is reckoned from; 0 else */
+        uint64_t cost_bytes; /* A3, A10: memory that it will take; 0 else */
+} Advice;
+
+/* An instance, and what was weighed for it. */
+typedef struct AdviceSubject {
+        const char *name; /* borrowed */
+        AdviceProduct product;
+        const uint16_t *ports; /* borrowed; may be NULL */
+        size_t n_ports;
+        const char *unplaced; /* a sentence: why it has no nodes, and so no advice; "" else */
+        NodeSet nodes;
+        CpuSet cpus;
+        bool whole_nodes; /* `cpus` are all online CPUs of `nodes` */
+        MemoryMode memory;
+        uint32_t n_cpus;             /* of `cpus` */
+        uint32_t cpu_share;          /* N: what is left of them for each heavy instance there */
+        uint64_t memory_bytes;       /* M: of `nodes`, together */
+        uint64_t memory_share_bytes; /* likewise divided */
+        size_t *sharers;             /* indexes of the other heavy instances on its nodes; owned */
+        size_t n_sharers;
+        const char *device;     /* under its data directory; borrowed; NULL: not known */
+        size_t *device_sharers; /* indexes of the others on `device`; owned */
+        size_t n_device_sharers;
+        uint64_t resident_bytes; /* 0: not known */
+        bool running;            /* false: imagined, or not started yet */
+        uint32_t gomaxprocs;     /* 0: not known */
+} AdviceSubject;
+
+typedef struct AdviceReport {
+        AdviceSubject *subjects; /* in the order of the input; owned */
+        size_t n_subjects;
+        Advice *items; /* by subject, then by rule; owned */
+        size_t n_items;
+        size_t allocated; /* of `items` */
+} AdviceReport;
+
+void advice_report_done(AdviceReport *report);
+#define _cleanup_advice_report_ _cleanup_(advice_report_done)
+
+/* 0 or -ENOMEM. */
+int advice_report_add(AdviceReport *report, const Advice *advice);

@@ -1,0 +1,60 @@
+/* A plan as it is told to people and programs: what it was made from, and what came of it. Plain
+ * data; strings and arrays are borrowed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/model/device.h"
+#include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/topology.h"
+
+typedef struct PlanReportInstance {
+        const char *name;
+        const char *unit; /* NULL: none */
+        const Policy *policy;
+        const char *storage; /* "/data: ext4 on nvme0n1", or the name of a disk; NULL: not known */
+        NodeSet device_nodes;
+        uint64_t need_bytes; /* 0: not known */
+
+        const Placement *placement;
+        PlacementBasis basis;
+        PlacementRefusal refusal;
+        const PolicyInstance *entry; /* of `instances`, that names its nodes; NULL: none */
+        uint32_t warnings;           /* PlacementWarning */
+        NodeSet reserved;            /* of its nodes, those that are reserved */
+        size_t n_open;
+        const PlacementAlternative *alternatives; /* the best first */
+        size_t n_alternatives;
+
+        /* Of one that runs. */
+        int32_t pid;      /* 0: it is imagined */
+        NodeSet in_force; /* empty: it is not bound */
+        bool cost_known;
+        uint64_t cost_bytes; /* anonymous memory that lies outside of its planned nodes */
+        const char *state;   /* as the daemon tells; NULL: it does not */
+        const char *state_reason;
+} PlanReportInstance;
+
+typedef struct PlanReport {
+        const char *source; /* "this host", "the topology of host7.xml" */
+        const Topology *topology;
+        const DeviceList *devices;
+        const uint64_t *free_bytes; /* by index of the nodes; NULL: not known */
+        NodeSet reserved;
+        NodeSet nic_nodes;
+        const PlanReportInstance *instances;
+        size_t n_instances;
+        PlacementScore score;
+        const char *const *notes; /* how the input came about: whole sentences */
+        size_t n_notes;
+} PlanReport;
+
+/* An instance whose place differs between two plans, or between what is in force and the plan. */
+typedef struct PlanChange {
+        const char *name;
+        const PlanReportInstance *before, *after; /* NULL: no policy takes it there */
+        NodeSet from, to;                         /* empty: not bound */
+} PlanChange;

@@ -1,0 +1,83 @@
+/* The words of sizing advice, and its list. */
+#include <stdlib.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/model/advice.h"
+
+const char *advice_product_to_string(AdviceProduct product) {
+        static const char *const names[N_PRODUCTS] = {
+                [PRODUCT_OTHER] = "other",      [PRODUCT_TIDB] = "tidb-server",
+                [PRODUCT_TIKV] = "tikv-server", [PRODUCT_PD] = "pd-server",
+                [PRODUCT_HAPROXY] = "haproxy",  [PRODUCT_JAVA] = "java",
+        };
+
+        return names[product];
+}
+
+bool advice_product_is_heavy(AdviceProduct product) {
+        return product == PRODUCT_TIDB || product == PRODUCT_TIKV;
+}
+
+const char *advice_rule_to_id(AdviceRule rule) {
+        static const char *const ids[N_ADVICE_RULES] = {
+                [ADVICE_MAX_PROCS] = "A1",   [ADVICE_MEMORY_LIMIT] = "A2",
+                [ADVICE_GOGC] = "A3",        [ADVICE_READPOOL] = "A4",
+                [ADVICE_GRPC] = "A5",        [ADVICE_SCHEDULER] = "A6",
+                [ADVICE_COMPACTION] = "A7",  [ADVICE_DISK_RATE] = "A8",
+                [ADVICE_BLOCK_CACHE] = "A9", [ADVICE_HAPROXY] = "A10",
+        };
+
+        return ids[rule];
+}
+
+const char *advice_unit_to_string(AdviceUnit unit) {
+        static const char *const names[] = {
+                [ADVICE_INTEGER] = "integer",
+                [ADVICE_BYTES] = "bytes",
+                [ADVICE_BYTES_PER_SEC] = "bytes-per-second",
+                [ADVICE_PERCENT] = "percent",
+        };
+
+        return names[unit];
+}
+
+const char *advice_where_to_string(AdviceWhere where) {
+        static const char *const names[] = {
+                [IN_CONFIG] = "config",
+                [IN_SQL] = "sql",
+                [IN_ENVIRONMENT] = "environment",
+                [IN_HAPROXY] = "haproxy-global",
+        };
+
+        return names[where];
+}
+
+const char *advice_effect_to_string(AdviceEffect effect) {
+        static const char *const names[] = {
+                [HOLDS_ALREADY] = "already",
+                [HOLDS_ONLINE] = "online",
+                [HOLDS_RELOAD] = "reload",
+                [HOLDS_RESTART] = "restart",
+        };
+
+        return names[effect];
+}
+
+void advice_report_done(AdviceReport *report) {
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                free(report->subjects[i].sharers);
+                free(report->subjects[i].device_sharers);
+        }
+        free(report->subjects);
+        free(report->items);
+        *report = (AdviceReport){ 0 };
+}
+
+int advice_report_add(AdviceReport *report, const Advice *advice) {
+        int r = ARRAY_RESERVE(report->items, report->allocated, report->n_items + 1);
+
+        if (r < 0)
+                return r;
+        report->items[report->n_items++] = *advice;
+        return 0;
+}

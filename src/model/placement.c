@@ -1,0 +1,131 @@
+/* The words of placements: refusals, criteria, warnings. */
+#include "tidbnumad/model/placement.h"
+
+int placement_score_compare(const PlacementScore *a, const PlacementScore *b) {
+        for (unsigned i = 0; i < N_CRITERIA; i++)
+                if (a->by[i] != b->by[i])
+                        return a->by[i] < b->by[i] ? -1 : 1;
+        return 0;
+}
+
+const char *placement_refusal_to_id(PlacementRefusal refusal) {
+        static const char *const ids[N_REFUSALS] = {
+                [REFUSAL_NONE] = "",
+                [REFUSAL_WATCH_ONLY] = "watch-only",
+                [REFUSAL_NO_PORT_YET] = "no-port-yet",
+                [REFUSAL_NODE_ABSENT] = "node-absent",
+                [REFUSAL_NO_CPU] = "no-cpu",
+                [REFUSAL_NO_MEMORY] = "no-memory",
+                [REFUSAL_CPUS_ABSENT] = "cpus-absent",
+                [REFUSAL_NO_NODE_LEFT] = "no-node-left",
+                [REFUSAL_TOO_FEW_NODES] = "too-few-nodes",
+                [REFUSAL_NO_PACKAGE] = "no-package",
+                [REFUSAL_CGROUP_NODES] = "cgroup-nodes",
+                [REFUSAL_CGROUP_CPUS] = "cgroup-cpus",
+                [REFUSAL_RESERVED] = "reserved",
+        };
+
+        return ids[refusal];
+}
+
+const char *placement_refusal_to_string(PlacementRefusal refusal) {
+        static const char *const sentences[N_REFUSALS] = {
+                [REFUSAL_NONE] = "",
+                [REFUSAL_WATCH_ONLY] = "no policy is there: watched and reported only",
+                [REFUSAL_NO_PORT_YET] =
+                        "its policy places it by its port, and it listens on none yet",
+                [REFUSAL_NODE_ABSENT] =
+                        "its policy names a node that this machine does not have now",
+                [REFUSAL_NO_CPU] = "its nodes have no CPU that is online; name a node with CPUs",
+                [REFUSAL_NO_MEMORY] = "its nodes have no memory; name a node with memory",
+                [REFUSAL_CPUS_ABSENT] =
+                        "its policy names CPUs that are not online CPUs of its nodes",
+                [REFUSAL_NO_NODE_LEFT] =
+                        "place.nodes and place.avoid leave no node with CPUs and memory; widen "
+                        "place.nodes or shorten place.avoid",
+                [REFUSAL_TOO_FEW_NODES] =
+                        "fewer nodes are open to it than place.count asks for; lower place.count "
+                        "or widen place.nodes",
+                [REFUSAL_NO_PACKAGE] =
+                        "no socket has as many nodes open to it as place.count asks for; lower "
+                        "place.count or set place.same_package to false",
+                [REFUSAL_CGROUP_NODES] =
+                        "its parent cgroup does not allow enough of the nodes that its policy "
+                        "leaves; widen the slice's AllowedMemoryNodes= or place.nodes",
+                [REFUSAL_CGROUP_CPUS] =
+                        "its parent cgroup does not allow the CPUs of the nodes that its policy "
+                        "leaves; widen the slice's AllowedCPUs= or place.nodes",
+                [REFUSAL_RESERVED] =
+                        "only reserved nodes are open to it, and host.reserve.strict is true; "
+                        "widen place.nodes or set host.reserve.strict to false",
+        };
+
+        return sentences[refusal];
+}
+
+const char *placement_criterion_to_string(PlacementCriterion criterion) {
+        static const char *const names[N_CRITERIA] = {
+                [WEIGH_STABILITY] = "stability", [WEIGH_DEVICE] = "device",
+                [WEIGH_EXCLUSIVE] = "exclusive", [WEIGH_POLICY] = "policy",
+                [WEIGH_RESERVED] = "reserved",   [WEIGH_SPREAD] = "spread",
+                [WEIGH_MEMORY] = "memory",       [WEIGH_DISTANCE] = "distance",
+                [WEIGH_LOAD] = "load",           [WEIGH_NUMBER] = "number",
+        };
+
+        return names[criterion];
+}
+
+const char *placement_criterion_to_rule(PlacementCriterion criterion) {
+        static const char *const rules[N_CRITERIA] = {
+                [WEIGH_STABILITY] = "", [WEIGH_DEVICE] = "R4",    [WEIGH_EXCLUSIVE] = "R3",
+                [WEIGH_POLICY] = "R3",  [WEIGH_RESERVED] = "R2",  [WEIGH_SPREAD] = "",
+                [WEIGH_MEMORY] = "R10", [WEIGH_DISTANCE] = "R13", [WEIGH_LOAD] = "",
+                [WEIGH_NUMBER] = "",
+        };
+
+        return rules[criterion];
+}
+
+const char *placement_basis_to_string(PlacementBasis basis) {
+        switch (basis) {
+        case BASIS_EXPLICIT:
+                return "explicit";
+        case BASIS_KEPT:
+                return "kept";
+        case BASIS_CHOSEN:
+                return "chosen";
+        case BASIS_REFUSED:
+                break;
+        }
+        return "refused";
+}
+
+typedef struct WarningText {
+        const char *rule, *sentence;
+} WarningText;
+
+static const WarningText *warning_text(PlacementWarning warning) {
+        static const WarningText texts[N_PLACEMENT_WARNINGS] = {
+                { "R2", "it uses a reserved node: nothing else was left" },
+                { "R3", "it is exclusive and shares a node with another exclusive instance: there "
+                        "are too few nodes, or their devices want the same one" },
+                { "R4", "it is not on the node of its device" },
+                { "R4", "its policy wants it near a device, and that device or its node is not "
+                        "known" },
+                { "R10", "it holds more than its nodes have room for, so that a strict binding "
+                         "would not fit; memory: preferred would" },
+                { "R5", "its nodes belong to several sockets" },
+                { "R3", "a tidb-server on more than one node; several on one node each do better" },
+                { "", "the nodes that it was bound to are not open to it any more: it moves" },
+        };
+
+        return &texts[__builtin_ctz(warning)];
+}
+
+const char *placement_warning_to_string(PlacementWarning warning) {
+        return warning_text(warning)->sentence;
+}
+
+const char *placement_warning_to_rule(PlacementWarning warning) {
+        return warning_text(warning)->rule;
+}
