@@ -6,11 +6,13 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/config/policy-merge.h"
-#include "tidbnumad/config/policy-table.h"
-#include "tidbnumad/config/policy-value.h"
+
+#define NAME "policies[].name"
 
 void policy_draft_done(PolicyDraft *draft) {
         policy_done(&draft->policy);
+        free(draft->entries);
+        *draft = (PolicyDraft){ 0 };
 }
 
 void policy_merge_done(PolicyMerge *merge) {
@@ -20,22 +22,29 @@ void policy_merge_done(PolicyMerge *merge) {
         *merge = (PolicyMerge){ 0 };
 }
 
-int policy_draft_set_defaults(PolicyDraft *draft) {
-        const PolicyKey *keys;
-        size_t n = policy_keys(&keys);
+bool policy_draft_gives(const PolicyDraft *draft, const char *path) {
+        return draft->places[policy_key_index(policy_key_at(path))].file;
+}
 
-        for (size_t i = 0; i < n; i++) {
-                const char *reason;
-                int r;
+SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path) {
+        return policy_draft_gives(draft, path)
+                       ? draft->places[policy_key_index(policy_key_at(path))].at
+                       : draft->at;
+}
 
-                if (!keys[i].default_text || !policy_key_is_below(&keys[i], "policies[]"))
-                        continue;
-                r = policy_value_parse(&keys[i], keys[i].default_text,
-                                       (char *)&draft->policy + keys[i].offset, &reason);
-                if (r < 0)
-                        return r;
+size_t policy_draft_n_explicit(const PolicyDraft *draft) {
+        const Place *place = &draft->policy.place;
+
+        return draft->policy.n_instances + (!place->count_given && !id_set_is_empty(&place->nodes));
+}
+
+const NodeSet *policy_draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at) {
+        if (i < draft->policy.n_instances) {
+                *ret_at = draft->entries[i];
+                return &draft->policy.instances[i].nodes;
         }
-        return 0;
+        *ret_at = policy_draft_span(draft, "policies[].place.nodes");
+        return &draft->policy.place.nodes;
 }
 
 static PolicyDraft *find_name(const PolicyMerge *merge, const char *name) {
@@ -58,21 +67,20 @@ int policy_merge_add(PolicyMerge *merge, PolicyDraft *draft, Diagnostics *errors
         PolicyDraft *earlier = find_name(merge, policy->name);
 
         if (earlier && earlier->file_index == draft->file_index) {
-                diagnostics_addf(errors,
-                                 "%s:%u:%u: a second policy `%s`, expected each name once in a "
-                                 "file; the first is in line %u",
-                                 policy->file, draft->name_line, draft->name_column, policy->name,
-                                 earlier->name_line);
+                diagnostics_add_at(errors, draft->file, policy_draft_span(draft, NAME),
+                                   "a second policy `%s`, expected each name once in a file; the "
+                                   "first is in line %u",
+                                   policy->name, policy_draft_span(earlier, NAME).line);
                 return 0;
         }
         if (earlier)
                 drop(merge, earlier);
         if (merge->n_drafts == POLICIES_MAX) {
                 if (!merge->full)
-                        diagnostics_addf(errors,
-                                         "%s:%u:%u: one policy too many, expected at most %u in "
-                                         "all files together",
-                                         policy->file, policy->line, draft->column, POLICIES_MAX);
+                        diagnostics_add_at(errors, draft->file, draft->at,
+                                           "one policy too many, expected at most %u in all files "
+                                           "together",
+                                           POLICIES_MAX);
                 merge->full = true;
                 return 0;
         }
@@ -81,29 +89,6 @@ int policy_merge_add(PolicyMerge *merge, PolicyDraft *draft, Diagnostics *errors
         merge->drafts[merge->n_drafts++] = *draft;
         *draft = (PolicyDraft){ 0 };
         return 0;
-}
-
-static bool has_nodes(const Policy *policy) {
-        return !id_set_is_empty(&policy->nodes) || policy->n_instances > 0;
-}
-
-void policy_merge_warn(const PolicyMerge *merge, Diagnostics *warnings) {
-        for (size_t i = 0; i < merge->n_drafts; i++) {
-                const PolicyDraft *draft = &merge->drafts[i];
-                const Policy *policy = &draft->policy;
-
-                if (!policy->match.unit && !policy->match.user)
-                        diagnostics_addf(warnings,
-                                         "%s:%u:%u: policy `%s` matches by `exe` alone, so any "
-                                         "user's process of that name; add `unit` or `user`",
-                                         policy->file, policy->line, draft->column, policy->name);
-                if (!has_nodes(policy))
-                        diagnostics_addf(warnings,
-                                         "%s:%u:%u: policy `%s` has no nodes, so its processes are "
-                                         "only watched and reported; give `place.nodes` or "
-                                         "`instances` to bind them",
-                                         policy->file, policy->line, draft->column, policy->name);
-        }
 }
 
 int policy_merge_finish(PolicyMerge *merge, PolicySet *set) {

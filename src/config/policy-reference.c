@@ -3,6 +3,7 @@
 
 #include "tidbnumad/config/policy-reference.h"
 #include "tidbnumad/config/policy-table.h"
+#include "tidbnumad/config/policy-words.h"
 
 /* Text that troff shows as it is: a minus that can be copied, and no escapes. */
 static void append_plain(Text *text, const char *plain) {
@@ -24,7 +25,25 @@ static void append_line(Text *text, const char *before, const char *plain, const
         text_appendf(text, "%s\n", after);
 }
 
+static void render_later(Text *text, const PolicyKey *key) {
+        if (!key->later)
+                return;
+        if (strcmp(key->later[0], "*") == 0) {
+                text_append(text, "It is checked, and not carried out by this version yet.\n");
+                return;
+        }
+        for (size_t i = 0; key->later[i]; i++) {
+                text_append(text, i == 0 ? "\\fB" : key->later[i + 1] ? ", \\fB" : " and \\fB");
+                append_plain(text, key->later[i]);
+                text_append(text, "\\fR");
+        }
+        text_appendf(text, " %s checked, and not carried out by this version yet.\n",
+                     key->later[1] ? "are" : "is");
+}
+
 static void render_key(Text *text, const PolicyKey *key) {
+        const char *reload = policy_reload_to_string(key->reload);
+        const char *units = policy_key_units(key);
         char allowed[POLICY_KEY_ALLOWED_MAX];
 
         text_append(text, ".TP\n");
@@ -32,35 +51,26 @@ static void render_key(Text *text, const PolicyKey *key) {
         append_line(text, "", key->help, "");
         text_append(text, ".br\n");
         append_line(text, "Value: ", policy_key_allowed(key, allowed), ".");
-        if (key->unit)
-                append_line(text, "Units: ", key->unit, ".");
+        if (units)
+                append_line(text, "Units: ", units, ".");
         if (key->default_text)
                 append_line(text, "Default: \\fB", key->default_text, "\\fR.");
         if (key->need == POLICY_KEY_REQUIRED)
                 text_append(text, "Required.\n");
-}
-
-static void render_later(Text *text, const PolicyKey *key) {
-        text_append(text, ".TP\n");
-        append_line(text, ".B ", key->path, "");
-        append_line(text, "", key->help, "");
-        if (key->accepted)
-                append_line(text, "\\fB", key->accepted,
-                            "\\fR is taken, because it is what happens anyway.");
+        render_later(text, key);
+        if (reload) {
+                text_append(text, ".br\n");
+                append_line(text, "A change counts ", reload, ".");
+        }
 }
 
 void policy_reference_render(Text *text) {
         const PolicyKey *keys;
         size_t n = policy_keys(&keys);
 
-        text_append(text, ".SS Keys that are carried out\n");
-        for (size_t i = 0; i < n; i++)
-                if (keys[i].supported)
-                        render_key(text, &keys[i]);
-        text_append(text, ".SS Keys that are known, but not carried out by this version\n"
-                          "A file that uses one of these is refused, except with the value that is "
-                          "named here.\n");
-        for (size_t i = 0; i < n; i++)
-                if (!keys[i].supported)
-                        render_later(text, &keys[i]);
+        for (size_t i = 0; i < n; i++) {
+                if (policy_key_is_below(&keys[i], ""))
+                        append_line(text, ".SS ", keys[i].path, "");
+                render_key(text, &keys[i]);
+        }
 }

@@ -1,6 +1,6 @@
-/* The keys of the policy language. Changing a row changes what is loaded, what a message expects
- * and what the manual says (test-policy-reference tells when the page has to follow). */
-#include <stdio.h>
+/* The keys of the policy language. Changing a row changes what is loaded, what a message expects,
+ * the schema, and what the manual says (test-policy-reference tells when the page has to follow).
+ */
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
@@ -9,258 +9,205 @@
 #include "tidbnumad/model/policy.h"
 
 #define SECOND UINT64_C(1000000) /* in microseconds */
+#define PERCENT UINT64_C(10000)  /* in parts per million */
 
-static const char *const memory_modes[] = {
-        [MEMORY_BIND] = "bind",
-        [MEMORY_PREFERRED] = "preferred",
-        [MEMORY_NONE] = "none",
-        NULL,
-};
-static const char *const migrate_modes[] = {
-        [MIGRATE_GENTLE] = "gentle",
-        [MIGRATE_NONE] = "none",
-        NULL,
-};
-static const char *const container_modes[] = {
-        [CONTAINERS_EXCLUDED] = "false",
-        [CONTAINERS_INCLUDED] = "true",
-        NULL,
-};
-static const char *const enforcement_modes[] = {
-        [ENFORCEMENT_ENFORCE] = "enforce",
-        [ENFORCEMENT_OBSERVE] = "observe",
-        NULL,
-};
+/* The words of an enum, by its values; or any words. */
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-static const char *const backends[] = {
-        [BACKEND_AUTO] = "auto",
-        [BACKEND_SYSTEMD] = "systemd",
-        [BACKEND_CGROUP1] = "cgroup1",
-        [BACKEND_AFFINITY] = "affinity",
-        NULL,
-};
+#define KEY(path_, type_, reload_, help_, ...)                                                     \
+        {                                                                                          \
+                .path = path_, .type = POLICY_KEY_##type_, .reload = RELOAD_##reload_,             \
+                .help = help_, ##__VA_ARGS__                                                       \
+        }
 
-#define NAME_ALLOWED "1 to 64 of the characters A-Z a-z 0-9 . _ -"
-#define EXE_ALLOWED "a base name such as tidb-server, or an absolute path, which may hold globs"
-#define UNIT_ALLOWED                                                                               \
-        "a service or scope such as tidb-4000.service, or a glob such as tidb-*.service"
-#define NODES_ALLOWED "node numbers such as 1, 2-3 or 0,4"
-#define CPUS_ALLOWED "all, or CPU numbers such as 8-15 or 8,10"
-#define RATE_ALLOWED "a size above zero with its unit, per second, such as 256MiB/s"
-#define SIZE_UNITS                                                                                 \
-        "B/s, KiB/s, MiB/s, GiB/s, TiB/s (powers of 1024), kB/s, MB/s, GB/s, TB/s (of 1000)"
-
-/* A key that later versions carry out. `accepted` may name the value that changes nothing. */
-#define LATER(path_, accepted_, help_)                                                             \
-        { .path = path_, .type = POLICY_KEY_TEXT, .accepted = accepted_, .help = help_ }
+#define IN_SET(field) .offset = offsetof(PolicySet, field)
+#define IN_POLICY(field) .offset = offsetof(Policy, field)
+#define IN_INSTANCE(field) .offset = offsetof(PolicyInstance, field)
+#define IN_IRQ(field) .offset = offsetof(IrqPolicy, field)
 
 static const PolicyKey keys[] = {
-        { .path = "version",
-          .type = POLICY_KEY_VERSION,
-          .need = POLICY_KEY_REQUIRED,
-          .supported = true,
-          .allowed = "1",
-          .help = "The version of the policy language. Every file that is not empty needs it." },
-        { .path = "policies",
-          .type = POLICY_KEY_LIST,
-          .supported = true,
-          .allowed = "a list of mappings",
-          .help = "The policies. A process belongs to the first one that matches it." },
-        { .path = "policies[].name",
-          .type = POLICY_KEY_NAME,
-          .need = POLICY_KEY_REQUIRED,
-          .supported = true,
-          .allowed = NAME_ALLOWED,
-          .offset = offsetof(Policy, name),
-          .help = "The name in messages and metrics. A policy of the same name in a later file "
-                  "replaces the earlier one as a whole." },
-        { .path = "policies[].match",
-          .type = POLICY_KEY_SECTION,
-          .need = POLICY_KEY_REQUIRED,
-          .supported = true,
-          .allowed = "a mapping",
-          .help = "Which processes the policy is for. Every key that is given must hold. At least "
-                  "exe or unit is required." },
-        { .path = "policies[].match.exe",
-          .type = POLICY_KEY_EXE,
-          .need = POLICY_KEY_ONE_OF,
-          .supported = true,
-          .allowed = EXE_ALLOWED,
-          .offset = offsetof(Policy, match.exe),
-          .help = "The program that the process runs, as /proc/PID/exe tells it." },
-        { .path = "policies[].match.unit",
-          .type = POLICY_KEY_UNIT,
-          .need = POLICY_KEY_ONE_OF,
-          .supported = true,
-          .allowed = UNIT_ALLOWED,
-          .offset = offsetof(Policy, match.unit),
-          .help = "The systemd unit that the process belongs to." },
-        { .path = "policies[].match.user",
-          .type = POLICY_KEY_USER,
-          .supported = true,
-          .allowed = "the name or the number of a user",
-          .offset = offsetof(Policy, match.user),
-          .help = "The owner of the process." },
-        { .path = "policies[].match.containers",
-          .type = POLICY_KEY_CHOICE,
-          .supported = true,
-          .default_text = "false",
-          .choices = container_modes,
-          .offset = offsetof(Policy, match.containers),
-          .help = "true: processes in another PID, mount or user namespace, such as containers, "
-                  "match as well." },
-        { .path = "policies[].place",
-          .type = POLICY_KEY_SECTION,
-          .supported = true,
-          .allowed = "a mapping",
-          .help = "Where the processes belong." },
-        { .path = "policies[].place.nodes",
-          .type = POLICY_KEY_NODES,
-          .supported = true,
-          .allowed = NODES_ALLOWED,
-          .offset = offsetof(Policy, nodes),
-          .help = "Each instance gets all of these nodes. A policy without any nodes, here or in "
-                  "instances, changes nothing: its processes are watched and reported." },
-        { .path = "policies[].cpus",
-          .type = POLICY_KEY_CPUS,
-          .supported = true,
-          .default_text = "all",
-          .allowed = CPUS_ALLOWED,
-          .offset = offsetof(Policy, cpus),
-          .help = "Which CPUs of the nodes are used. An instance whose nodes lack one of the "
-                  "numbers is left alone." },
-        { .path = "policies[].memory",
-          .type = POLICY_KEY_CHOICE,
-          .supported = true,
-          .default_text = "bind",
-          .choices = memory_modes,
-          .offset = offsetof(Policy, memory),
-          .help = "bind: memory comes from the nodes only. preferred: it comes from the nodes "
-                  "while "
-                  "they have room. none: only the CPUs are bound." },
-        { .path = "policies[].migrate",
-          .type = POLICY_KEY_CHOICE,
-          .supported = true,
-          .default_text = "gentle",
-          .choices = migrate_modes,
-          .offset = offsetof(Policy, migrate),
-          .help = "gentle: memory that lies on other nodes is moved, in small batches. none: it "
-                  "stays where it is." },
-        { .path = "policies[].rate",
-          .type = POLICY_KEY_RATE,
-          .supported = true,
-          .default_text = "256MiB/s",
-          .allowed = RATE_ALLOWED,
-          .unit = SIZE_UNITS,
-          .offset = offsetof(Policy, rate_bytes_per_sec),
-          .help = "At most this much memory is moved, for each instance." },
-        { .path = "policies[].instances",
-          .type = POLICY_KEY_LIST,
-          .supported = true,
-          .allowed = "a list of mappings",
-          .help = "Instances that have nodes of their own. They go before place.nodes." },
-        { .path = "policies[].instances[].match",
-          .type = POLICY_KEY_SECTION,
-          .need = POLICY_KEY_REQUIRED,
-          .supported = true,
-          .allowed = "a mapping",
-          .help = "Which of the processes of the policy the entry is for." },
-        { .path = "policies[].instances[].match.unit",
-          .type = POLICY_KEY_UNIT,
-          .need = POLICY_KEY_ONE_OF,
-          .supported = true,
-          .allowed = UNIT_ALLOWED,
-          .offset = offsetof(PolicyInstance, match.unit),
-          .help = "The systemd unit of the instance." },
-        { .path = "policies[].instances[].match.port",
-          .type = POLICY_KEY_PORT,
-          .need = POLICY_KEY_ONE_OF,
-          .supported = true,
-          .allowed = "a TCP port from 1 to 65535",
-          .offset = offsetof(PolicyInstance, match.port),
-          .help = "A TCP port on which the instance listens itself." },
-        { .path = "policies[].instances[].nodes",
-          .type = POLICY_KEY_NODES,
-          .need = POLICY_KEY_REQUIRED,
-          .supported = true,
-          .allowed = NODES_ALLOWED,
-          .offset = offsetof(PolicyInstance, nodes),
-          .help = "The nodes of the instance." },
-        { .path = "sampling",
-          .type = POLICY_KEY_SECTION,
-          .supported = true,
-          .allowed = "a mapping",
-          .help = "How the daemon looks at what runs." },
-        { .path = "sampling.interval",
-          .type = POLICY_KEY_DURATION,
-          .supported = true,
-          .default_text = "10s",
-          .allowed = "a time from 1s to 1h with its unit, such as 10s",
-          .unit = "us, ms, s, min, h",
-          .min = SECOND,
-          .max = 3600 * SECOND,
-          .offset = offsetof(PolicySet, sampling_interval_usec),
-          .help = "How often it looks where the memory of the processes lies." },
-        { .path = "enforcement",
-          .type = POLICY_KEY_SECTION,
-          .supported = true,
-          .allowed = "a mapping",
-          .help = "What the daemon may change." },
-        { .path = "enforcement.mode",
-          .type = POLICY_KEY_CHOICE,
-          .supported = true,
-          .default_text = "enforce",
-          .choices = enforcement_modes,
-          .offset = offsetof(PolicySet, mode),
-          .help = "enforce: the policies are carried out. observe: the daemon plans and reports, "
-                  "and changes nothing." },
-        { .path = "enforcement.backend",
-          .type = POLICY_KEY_CHOICE,
-          .supported = true,
-          .default_text = "auto",
-          .choices = backends,
-          .offset = offsetof(PolicySet, backend),
-          .help = "By which means processes are bound. systemd: properties of their units. "
-                  "cgroup1: directories of cgroup v1's cpuset hierarchy. affinity: the CPUs of "
-                  "each "
-                  "thread, and no strictness for memory. auto: the first of them that the host "
-                  "has." },
+        KEY("version", VERSION, NONE,
+            "The version of the policy language. Every file that is not empty needs it.",
+            .need = POLICY_KEY_REQUIRED),
 
-        /* Walked into although all their keys are for later, so that a key is told by its name. */
-        { .path = "host",
-          .type = POLICY_KEY_SECTION,
-          .supported = true,
-          .allowed = "a mapping",
-          .help = "Settings of the whole host. This version carries out none." },
-        { .path = "host.reserve",
-          .type = POLICY_KEY_SECTION,
-          .supported = true,
-          .allowed = "a mapping",
-          .help = "Nodes kept for network cards. This version keeps none." },
-        LATER("host.numa_balancing", "leave", "Automatic NUMA balancing of the kernel."),
-        LATER("host.reserve.nodes", "none", "Which nodes are kept for network cards."),
-        LATER("host.reserve.devices", NULL, "Which network cards decide that."),
-        LATER("host.reserve.strict", NULL, "Whether kept nodes may be used in need."),
-        LATER("policies[].match.args", NULL, "A glob over the command line."),
-        LATER("policies[].place.count", NULL, "How many nodes each instance gets."),
-        LATER("policies[].place.near", "none", "Nodes near the storage or the network card."),
-        LATER("policies[].place.same_package", NULL, "Instances within one socket."),
-        LATER("policies[].place.share", NULL, "Whether instances share nodes."),
-        LATER("policies[].place.avoid", "[]", "Nodes that are not used."),
-        LATER("policies[].on_full", "keep", "What happens when a bound node is full."),
-        /* One refusal at irq speaks for these: the loader does not walk into it. */
-        LATER("irq", "[]", "Steering of interrupts."),
-        LATER("irq[].match", NULL, "Which devices an entry is for."),
-        LATER("irq[].match.net", NULL, "Network interfaces."),
-        LATER("irq[].match.nvme", NULL, "NVMe controllers."),
-        LATER("irq[].match.pci", NULL, "PCI addresses."),
-        LATER("irq[].steer", NULL, "Where interrupts go."),
-        LATER("irq[].irqbalance", NULL, "How to live with irqbalance."),
-        LATER("irq[].xps", NULL, "Transmit queue masks."),
-        LATER("irq[].rps", NULL, "Receive packet steering."),
-        LATER("sampling.access", "off", "Hardware counters of memory access."),
-        LATER("sampling.budget", NULL, "What sampling may cost."),
-        LATER("enforcement.on_stop", "keep", "What happens when the daemon stops."),
+        KEY("host", SECTION, NONE, "What concerns the whole host."),
+        KEY("host.numa_balancing", CHOICE, HOST,
+            "The kernel's automatic NUMA balancing, kernel.numa_balancing. off and on set it, and "
+            "what was there before comes back when the daemon lets go of the host. leave: it is "
+            "not touched.",
+            IN_SET(host.numa_balancing), .default_text = "leave",
+            .choices = WORDS([NUMA_BALANCING_LEAVE] = "leave", [NUMA_BALANCING_OFF] = "off",
+                             [NUMA_BALANCING_ON] = "on"),
+            .later = WORDS("off", "on")),
+        KEY("host.reserve", SECTION, NONE, "Nodes that are kept free of instances."),
+        KEY("host.reserve.nodes", RESERVE, PLACE,
+            "Which nodes are kept free. nic: the node of the network card that carries the default "
+            "route, or of those in devices.",
+            IN_SET(host.reserve), .default_text = "none"),
+        KEY("host.reserve.devices", INTERFACES, PLACE,
+            "Which network cards decide what nic means. None: that of the default route.",
+            IN_SET(host.reserve.devices), .empty_ok = true),
+        KEY("host.reserve.strict", BOOL, PLACE,
+            "true: the nodes are kept free even where an instance then has no place. false: they "
+            "are used when nothing else is left, with a warning.",
+            IN_SET(host.reserve.strict), .default_text = "false"),
+
+        KEY("policies", LIST, NONE,
+            "The policies. A process belongs to the first one that matches it."),
+        KEY("policies[].name", NAME, JUDGE,
+            "The name in messages and metrics. A policy of the same name in a later file replaces "
+            "the earlier one as a whole.",
+            IN_POLICY(name), .need = POLICY_KEY_REQUIRED),
+        KEY("policies[].match", SECTION, JUDGE,
+            "Which processes the policy is for. Every key that is given must hold. At least exe or "
+            "unit is required.",
+            .need = POLICY_KEY_REQUIRED),
+        KEY("policies[].match.exe", EXE, JUDGE,
+            "The program that the process runs, as /proc/PID/exe tells it.", IN_POLICY(match.exe),
+            .need = POLICY_KEY_ONE_OF),
+        KEY("policies[].match.unit", UNIT, JUDGE, "The systemd unit that the process belongs to.",
+            IN_POLICY(match.unit), .need = POLICY_KEY_ONE_OF),
+        KEY("policies[].match.user", USER, JUDGE, "The owner of the process.",
+            IN_POLICY(match.user)),
+        KEY("policies[].match.args", ARGS, JUDGE,
+            "The whole command line, its words joined by single spaces.", IN_POLICY(match.args)),
+        KEY("policies[].match.containers", BOOL, JUDGE,
+            "true: processes in another PID, mount or user namespace, such as containers, match as "
+            "well.",
+            IN_POLICY(match.containers), .default_text = "false",
+            .choices = WORDS([CONTAINERS_EXCLUDED] = "false", [CONTAINERS_INCLUDED] = "true")),
+        KEY("policies[].place", SECTION, NONE, "Where the processes belong."),
+        KEY("policies[].place.count", COUNT, PLACE,
+            "How many nodes each instance gets. auto: as many as suit it.", IN_POLICY(place.count),
+            .given_offset = offsetof(Policy, place.count_given), .default_text = "1"),
+        KEY("policies[].place.nodes", NODES, PLACE,
+            "With count: the nodes are chosen among these. Without count: each instance gets all "
+            "of these. Not given: all nodes of the machine are open.",
+            IN_POLICY(place.nodes)),
+        KEY("policies[].place.near", CHOICE, PLACE,
+            "storage: near the disk that the instance's data directory is on. nic: near the "
+            "network card.",
+            IN_POLICY(place.near), .default_text = "none",
+            .choices = WORDS([NEAR_NONE] = "none", [NEAR_STORAGE] = "storage", [NEAR_NIC] = "nic")),
+        KEY("policies[].place.same_package", BOOL, PLACE,
+            "true: an instance of several nodes stays within one socket.",
+            IN_POLICY(place.same_package), .default_text = "true",
+            .given_offset = offsetof(Policy, place.same_package_given)),
+        KEY("policies[].place.share", CHOICE, PLACE,
+            "exclusive: no other exclusive instance comes to its nodes while there are free ones. "
+            "shared: it fills gaps.",
+            IN_POLICY(place.share), .default_text = "exclusive",
+            .choices = WORDS([SHARE_EXCLUSIVE] = "exclusive", [SHARE_SHARED] = "shared"),
+            .given_offset = offsetof(Policy, place.share_given)),
+        KEY("policies[].place.avoid", NODES, PLACE, "Nodes that are never chosen.",
+            IN_POLICY(place.avoid), .default_text = "[]", .empty_ok = true),
+        KEY("policies[].cpus", CPUS, BIND,
+            "Which CPUs of the nodes are used. one-per-core: the first thread of each core. An "
+            "instance whose nodes lack one of the listed numbers is left alone.",
+            IN_POLICY(cpus), .default_text = "all"),
+        KEY("policies[].memory", CHOICE, BIND,
+            "bind: memory comes from the nodes only. preferred: it comes from the nodes while they "
+            "have room. none: only the CPUs are bound.",
+            IN_POLICY(memory), .default_text = "bind",
+            .choices = WORDS([MEMORY_BIND] = "bind", [MEMORY_PREFERRED] = "preferred",
+                             [MEMORY_NONE] = "none")),
+        KEY("policies[].on_full", CHOICE, BIND,
+            "With memory: bind, what happens before a node runs full. widen: the instance may use "
+            "memory of more nodes. keep: nothing, and the kernel may kill it.",
+            IN_POLICY(on_full), .default_text = "widen",
+            .choices = WORDS([ON_FULL_WIDEN] = "widen", [ON_FULL_KEEP] = "keep"),
+            .later = WORDS("widen")),
+        KEY("policies[].migrate", CHOICE, MOVE,
+            "gentle: memory that lies on other nodes is moved, in small batches. kernel: the "
+            "kernel moves it, all at once. none: it stays where it is.",
+            IN_POLICY(migrate), .default_text = "gentle",
+            .choices = WORDS([MIGRATE_GENTLE] = "gentle", [MIGRATE_KERNEL] = "kernel",
+                             [MIGRATE_NONE] = "none"),
+            .later = WORDS("kernel")),
+        KEY("policies[].rate", RATE, MOVE,
+            "With migrate: gentle, at most this much memory is moved, for each instance.",
+            IN_POLICY(rate_bytes_per_sec), .default_text = "256MiB/s"),
+        KEY("policies[].instances", LIST, NONE,
+            "Instances that have nodes of their own. They go before place."),
+        KEY("policies[].instances[].match", SECTION, PLACE,
+            "Which of the processes of the policy the entry is for. At least unit or port is "
+            "required.",
+            .need = POLICY_KEY_REQUIRED),
+        KEY("policies[].instances[].match.unit", UNIT, PLACE, "The systemd unit of the instance.",
+            IN_INSTANCE(match.unit), .need = POLICY_KEY_ONE_OF),
+        KEY("policies[].instances[].match.port", PORT, PLACE,
+            "A TCP port on which the instance listens itself.", IN_INSTANCE(match.port),
+            .need = POLICY_KEY_ONE_OF),
+        KEY("policies[].instances[].nodes", NODES, PLACE, "The nodes of the instance.",
+            IN_INSTANCE(nodes), .need = POLICY_KEY_REQUIRED),
+
+        KEY("irq", LIST, HOST,
+            "Where interrupts go. The first entry that matches a device counts for it. Entries of "
+            "several files add up.",
+            .later = WORDS("*")),
+        KEY("irq[].match", SECTION, NONE,
+            "Which devices the entry is for: those that any of its keys names. At least one key is "
+            "required.",
+            .need = POLICY_KEY_REQUIRED),
+        KEY("irq[].match.net", NET_GLOBS, HOST, "Network interfaces.", IN_IRQ(net),
+            .need = POLICY_KEY_ONE_OF),
+        KEY("irq[].match.nvme", NVME_GLOBS, HOST, "NVMe controllers.", IN_IRQ(nvme),
+            .need = POLICY_KEY_ONE_OF),
+        KEY("irq[].match.pci", PCI_ADDRESSES, HOST, "PCI devices, by their addresses.", IN_IRQ(pci),
+            .need = POLICY_KEY_ONE_OF),
+        KEY("irq[].steer", STEER, HOST,
+            "reserved: to the CPUs of the reserved nodes. local: to those of the device's own "
+            "node. away: to those that no instance uses. leave: they are not touched. auto: what "
+            "suits the device. CPU numbers: there.",
+            .offset = 0, .default_text = "auto"),
+        KEY("irq[].irqbalance", CHOICE, HOST,
+            "What irqbalance is told. cooperate: which CPUs it is to leave alone. ban: also which "
+            "interrupts. ignore: nothing.",
+            IN_IRQ(irqbalance), .default_text = "cooperate",
+            .choices = WORDS([IRQBALANCE_COOPERATE] = "cooperate", [IRQBALANCE_BAN] = "ban",
+                             [IRQBALANCE_IGNORE] = "ignore")),
+        KEY("irq[].xps", BOOL, HOST, "true: transmit queues follow the steering.", IN_IRQ(xps),
+            .default_text = "true"),
+        KEY("irq[].rps", CHOICE, HOST,
+            "Receive packet steering. auto: where a card has fewer queues than there are CPUs to "
+            "serve.",
+            IN_IRQ(rps), .default_text = "auto",
+            .choices = WORDS([RPS_AUTO] = "auto", [RPS_ON] = "on", [RPS_OFF] = "off")),
+
+        KEY("sampling", SECTION, NONE, "How the daemon looks at what runs."),
+        KEY("sampling.interval", DURATION, TIMER,
+            "How often it looks where the memory of the processes lies.",
+            IN_SET(sampling_interval_usec), .default_text = "10s", .min = SECOND,
+            .max = 3600 * SECOND),
+        KEY("sampling.access", SWITCH, TIMER,
+            "on: hardware counters tell how much of the memory traffic is local and how much goes "
+            "to other nodes.",
+            IN_SET(sampling_access), .default_text = "off", .later = WORDS("on")),
+        KEY("sampling.budget", PERCENT, TIMER,
+            "What all sampling together may cost, of one CPU. It samples less often to stay within "
+            "it.",
+            IN_SET(sampling_budget_ppm), .default_text = "1%", .min = PERCENT / 100,
+            .max = 100 * PERCENT, .later = WORDS("*")),
+
+        KEY("enforcement", SECTION, NONE, "What the daemon may change."),
+        KEY("enforcement.mode", CHOICE, BIND,
+            "enforce: the policies are carried out. observe: the daemon plans and reports, and "
+            "changes nothing.",
+            IN_SET(mode), .default_text = "enforce",
+            .choices = WORDS([ENFORCEMENT_ENFORCE] = "enforce", [ENFORCEMENT_OBSERVE] = "observe")),
+        KEY("enforcement.backend", CHOICE, BIND,
+            "By which means processes are bound. systemd: properties of their units. cgroup1: "
+            "directories of cgroup v1's cpuset hierarchy. affinity: the CPUs of each thread, and "
+            "no strictness for memory. auto: the first of them that the host has.",
+            IN_SET(backend), .default_text = "auto",
+            .choices = WORDS([BACKEND_AUTO] = "auto", [BACKEND_SYSTEMD] = "systemd",
+                             [BACKEND_CGROUP1] = "cgroup1", [BACKEND_AFFINITY] = "affinity")),
+        KEY("enforcement.on_stop", CHOICE, STOP,
+            "keep: what is bound stays bound when the daemon stops, so that its restart or upgrade "
+            "moves nothing. restore: everything is taken back.",
+            IN_SET(on_stop), .default_text = "keep",
+            .choices = WORDS([ON_STOP_KEEP] = "keep", [ON_STOP_RESTORE] = "restore"),
+            .later = WORDS("restore")),
 };
 
 _Static_assert(ELEMENTSOF(keys) <= POLICY_KEYS_MAX, "POLICY_KEYS_MAX is too small");
@@ -268,6 +215,17 @@ _Static_assert(ELEMENTSOF(keys) <= POLICY_KEYS_MAX, "POLICY_KEYS_MAX is too smal
 size_t policy_keys(const PolicyKey **ret) {
         *ret = keys;
         return ELEMENTSOF(keys);
+}
+
+const PolicyKey *policy_key_at(const char *path) {
+        for (size_t i = 0; i < ELEMENTSOF(keys); i++)
+                if (strcmp(keys[i].path, path) == 0)
+                        return &keys[i];
+        return NULL;
+}
+
+size_t policy_key_index(const PolicyKey *key) {
+        return (size_t)(key - keys);
 }
 
 const char *policy_key_leaf(const PolicyKey *key) {
@@ -283,6 +241,13 @@ bool policy_key_is_below(const PolicyKey *key, const char *parent) {
                 return !strchr(key->path, '.');
         return strncmp(key->path, parent, length) == 0 && key->path[length] == '.' &&
                policy_key_leaf(key) == key->path + length + 1;
+}
+
+bool policy_key_is_part(const PolicyKey *key, const char *parent) {
+        size_t length = strlen(parent);
+
+        return strncmp(key->path, parent, length) == 0 && !strstr(key->path + length, "[]") &&
+               (length == 0 || key->path[length] == '.');
 }
 
 const PolicyKey *policy_key_find(const char *parent, const char *name) {
@@ -308,20 +273,9 @@ const PolicyKey *policy_key_nearest(const char *parent, const char *name) {
         return nearest < 0 ? NULL : rows[nearest];
 }
 
-const char *policy_key_allowed(const PolicyKey *key, char buffer[static POLICY_KEY_ALLOWED_MAX]) {
-        size_t length = 0;
-
-        if (!key->choices) {
-                (void)snprintf(buffer, POLICY_KEY_ALLOWED_MAX, "%s",
-                               key->allowed ? key->allowed : "");
-                return buffer;
-        }
-        buffer[0] = '\0';
-        for (size_t i = 0; key->choices[i] && length < POLICY_KEY_ALLOWED_MAX; i++) {
-                const char *separator = i == 0 ? "" : key->choices[i + 1] ? ", " : " or ";
-
-                length += (size_t)snprintf(buffer + length, POLICY_KEY_ALLOWED_MAX - length, "%s%s",
-                                           separator, key->choices[i]);
-        }
-        return buffer;
+const char *policy_key_later(const PolicyKey *key, const char *value) {
+        for (size_t i = 0; key->later && key->later[i]; i++)
+                if (strcmp(key->later[i], "*") == 0 || strcmp(key->later[i], value) == 0)
+                        return key->later[i];
+        return NULL;
 }

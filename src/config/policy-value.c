@@ -1,140 +1,31 @@
 /* Single values of the policy language. Whether a node is there is not asked here. */
-#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/id-set.h"
 #include "tidbnumad/base/parse.h"
+#include "tidbnumad/config/policy-list.h"
+#include "tidbnumad/config/policy-text.h"
 #include "tidbnumad/config/policy-value.h"
 #include "tidbnumad/model/policy.h"
 
-#define POLICY_NAME_MAX 64u
-#define UNIT_NAME_MAX 255u  /* systemd.unit(5) */
-#define USER_NAME_MAX 255u  /* LOGIN_NAME_MAX less its NUL */
-#define RATE_LENGTH_MAX 64u /* the longest number with a unit that can be meant */
+#define POLICY_COUNT_MAX 1024u /* CONFIG_NODES_SHIFT=10 */
+#define RATE_LENGTH_MAX 64u    /* the longest number with a unit that can be meant */
 
-static bool has_suffix(const char *text, const char *suffix) {
-        size_t length = strlen(text), n = strlen(suffix);
-
-        return length > n && strcmp(text + length - n, suffix) == 0;
-}
-
-static bool has_control(const char *text) {
-        for (; *text; text++)
-                if (iscntrl((unsigned char)*text))
-                        return true;
-        return false;
-}
-
-/* The end of the bracket expression that begins at `p`, or NULL when it is not closed. A "]" that
- * stands first belongs to the set, see glob(7). */
-static const char *bracket_end(const char *p) {
-        p++;
-        if (*p == '!' || *p == '^')
-                p++;
-        return *p ? strchr(p + 1, ']') : NULL;
-}
-
-/* What fnmatch(3) would quietly never match. */
-static const char *glob_fault(const char *glob) {
-        for (const char *p = glob; *p; p++) {
-                if (*p == '\\' && *++p == '\0')
-                        return "it ends with a backslash";
-                if (*p == '[') {
-                        p = bracket_end(p);
-                        if (!p)
-                                return "a [ is not closed";
-                }
-        }
-        return NULL;
-}
-
-static const char *exe_fault(const char *exe) {
-        if (*exe == '\0')
-                return "it is empty";
-        if (has_control(exe))
-                return "it holds a control character";
-        if (strlen(exe) >= PATH_MAX)
-                return "it is too long";
-        if (*exe != '/') {
-                if (strchr(exe, '/'))
-                        return "a relative path";
-                return strpbrk(exe, "*?[\\") ? "a glob has to be an absolute path" : NULL;
-        }
-        if (has_suffix(exe, "/") || strcmp(exe, "/") == 0)
-                return "it names a folder";
-        if (strstr(exe, "//") || strstr(exe, "/./") || strstr(exe, "/../"))
-                return "the kernel tells paths without //, /./ and /../";
-        return glob_fault(exe);
-}
-
-static const char *unit_fault(const char *unit) {
-        if (*unit == '\0')
-                return "it is empty";
-        if (has_control(unit) || strpbrk(unit, " /"))
-                return "a unit name holds no spaces, slashes or control characters";
-        if (strlen(unit) > UNIT_NAME_MAX)
-                return "it is too long";
-        if (!has_suffix(unit, ".service") && !has_suffix(unit, ".scope") &&
-            !strchr("*?]", unit[strlen(unit) - 1]))
-                return "it does not end with .service or .scope";
-        return glob_fault(unit);
-}
-
-static const char *user_fault(const char *user) {
-        if (*user == '\0')
-                return "it is empty";
-        if (has_control(user) || strpbrk(user, " :/*?[") || *user == '-')
-                return "not the name of a user";
-        return strlen(user) > USER_NAME_MAX ? "it is too long" : NULL;
-}
-
-static const char *name_fault(const char *name) {
-        static const char allowed[] =
-                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                "._-";
-
-        if (*name == '\0')
-                return "it is empty";
-        if (strlen(name) > POLICY_NAME_MAX)
-                return "it is too long";
-        return name[strspn(name, allowed)] ? "a character that is not allowed" : NULL;
-}
-
-static int store_string(const char *text, const char *fault, void *target,
+static int store_string(const PolicyKey *key, const char *text, char **target,
                         const char **ret_reason) {
         char *copy;
 
-        if (fault) {
-                *ret_reason = fault;
+        *ret_reason = policy_text_fault(key->type, text);
+        if (*ret_reason)
                 return -EINVAL;
-        }
         copy = strdup(text);
         if (!copy)
                 return -ENOMEM;
-        free(*(char **)target);
-        *(char **)target = copy;
-        return 0;
-}
-
-static int parse_ids(const char *text, const char *too_high, IdSet *target,
-                     const char **ret_reason) {
-        IdSet set;
-        int r;
-
-        r = id_set_parse_list(text, &set);
-        if (r == -ERANGE)
-                *ret_reason = too_high;
-        if (r < 0)
-                return -EINVAL;
-        if (id_set_is_empty(&set)) {
-                *ret_reason = "it is empty";
-                return -EINVAL;
-        }
-        *target = set;
+        free(*target);
+        *target = copy;
         return 0;
 }
 
@@ -147,40 +38,79 @@ static int parse_port(const char *text, uint16_t *target) {
         return 0;
 }
 
-static int parse_cpus(const char *text, CpuSet *target, const char **ret_reason) {
-        if (strcmp(text, "all") == 0) {
-                *target = (CpuSet){ 0 };
+static int parse_count(const char *text, uint32_t *target, const char **ret_reason) {
+        uint64_t count;
+        int r;
+
+        if (strcmp(text, "auto") == 0) {
+                *target = PLACE_COUNT_AUTO;
                 return 0;
         }
-        if (strcmp(text, "one-per-core") == 0) {
-                *ret_reason = "known but not carried out by this version";
+        r = parse_u64(text, &count);
+        if (r == -ERANGE || (r == 0 && count > POLICY_COUNT_MAX))
+                *ret_reason = "no machine has so many nodes";
+        if (r < 0 || count == 0 || count > POLICY_COUNT_MAX)
                 return -EINVAL;
-        }
-        return parse_ids(text, "no machine has a CPU of that number", target, ret_reason);
+        *target = (uint32_t)count;
+        return 0;
 }
 
 static int parse_choice(const PolicyKey *key, const char *text, void *target) {
         /* An enum without negative values is an unsigned int to both compilers. */
-        for (unsigned i = 0; key->choices[i]; i++)
-                if (strcmp(text, key->choices[i]) == 0) {
-                        memcpy(target, &i, sizeof(i));
-                        return 0;
-                }
-        return -EINVAL;
+        int i = policy_word_find(key->choices, text);
+
+        if (i < 0)
+                return -EINVAL;
+        memcpy(target, &i, sizeof(i));
+        return 0;
 }
 
-_Static_assert(sizeof(MemoryMode) == sizeof(unsigned) && sizeof(MigrateMode) == sizeof(unsigned) &&
-                       sizeof(EnforcementMode) == sizeof(unsigned) &&
-                       sizeof(ContainerMode) == sizeof(unsigned) &&
-                       sizeof(BackendKind) == sizeof(unsigned),
-               "parse_choice() stores an unsigned int");
+_Static_assert(sizeof(MemoryMode) == sizeof(int) && sizeof(MigrateMode) == sizeof(int) &&
+                       sizeof(OnFull) == sizeof(int) && sizeof(EnforcementMode) == sizeof(int) &&
+                       sizeof(OnStop) == sizeof(int) && sizeof(ContainerMode) == sizeof(int) &&
+                       sizeof(BackendKind) == sizeof(int) && sizeof(PlaceNear) == sizeof(int) &&
+                       sizeof(PlaceShare) == sizeof(int) && sizeof(NumaBalancing) == sizeof(int) &&
+                       sizeof(IrqbalanceMode) == sizeof(int) && sizeof(RpsMode) == sizeof(int),
+               "parse_choice() stores an int");
+
+/* YAML 1.1 took these for booleans, and people still write them. */
+static const char *bool_reason(const char *text) {
+        static const char *const trues[] = { "yes", "on", "y", "1", "true", NULL };
+        static const char *const falses[] = { "no", "off", "n", "0", "false", NULL };
+
+        for (size_t i = 0; trues[i]; i++)
+                if (strcasecmp(text, trues[i]) == 0)
+                        return "write it as true";
+        for (size_t i = 0; falses[i]; i++)
+                if (strcasecmp(text, falses[i]) == 0)
+                        return "write it as false";
+        return NULL;
+}
+
+static int parse_bool(const PolicyKey *key, const char *text, void *target,
+                      const char **ret_reason) {
+        static const char *const bools[] = { "false", "true", NULL };
+        static const char *const switches[] = { "off", "on", NULL };
+        bool is_switch = key->type == POLICY_KEY_SWITCH;
+        int i = policy_word_find(is_switch ? switches : bools, text);
+
+        if (i < 0) {
+                *ret_reason = is_switch ? NULL : bool_reason(text);
+                return -EINVAL;
+        }
+        if (key->choices)
+                memcpy(target, &i, sizeof(i));
+        else
+                *(bool *)target = i == 1;
+        return 0;
+}
 
 static int parse_rate(const char *text, uint64_t *target, const char **ret_reason) {
         char size[RATE_LENGTH_MAX] = "";
         uint64_t bytes;
         int r;
 
-        if (!has_suffix(text, "/s")) {
+        if (strlen(text) < 3 || strcmp(text + strlen(text) - 2, "/s") != 0) {
                 *ret_reason = "without /s";
                 return -EINVAL;
         }
@@ -198,56 +128,78 @@ static int parse_rate(const char *text, uint64_t *target, const char **ret_reaso
         return 0;
 }
 
-static int parse_interval(const PolicyKey *key, const char *text, uint64_t *target,
-                          const char **ret_reason) {
-        uint64_t usec;
+/* A number with a unit, from `min` to `max`. */
+static int parse_bounded(const PolicyKey *key, const char *text,
+                         const char *const reasons[static 2], uint64_t *ret,
+                         const char **ret_reason) {
+        uint64_t value = 0;
         int r;
 
-        r = parse_duration(text, &usec);
-        if (r == -ERANGE || (r == 0 && usec > key->max))
-                *ret_reason = "it is too long";
-        else if (r == 0 && usec < key->min)
-                *ret_reason = "it is too short";
+        r = key->type == POLICY_KEY_PERCENT ? parse_percent(text, &value)
+                                            : parse_duration(text, &value);
+        if (r == -ERANGE || (r == 0 && value > key->max))
+                *ret_reason = reasons[1];
+        else if (r == 0 && value < key->min)
+                *ret_reason = reasons[0];
         else if (*text == '\0')
                 *ret_reason = "it is empty";
         else if (r < 0 && text[strspn(text, "0123456789.")] == '\0')
                 *ret_reason = "without a unit";
-        if (r < 0 || usec < key->min || usec > key->max)
+        if (r < 0 || value < key->min || value > key->max)
                 return -EINVAL;
-        *target = usec;
+        *ret = value;
         return 0;
+}
+
+static int parse_interval(const PolicyKey *key, const char *text, uint64_t *target,
+                          const char **ret_reason) {
+        static const char *const reasons[] = { "it is too short", "it is too long" };
+
+        return parse_bounded(key, text, reasons, target, ret_reason);
+}
+
+static int parse_share(const PolicyKey *key, const char *text, uint32_t *target,
+                       const char **ret_reason) {
+        static const char *const reasons[] = { "it is too little", "it is too much" };
+        uint64_t ppm;
+        int r;
+
+        r = parse_bounded(key, text, reasons, &ppm, ret_reason);
+        if (r == 0)
+                *target = (uint32_t)ppm;
+        return r;
 }
 
 int policy_value_parse(const PolicyKey *key, const char *text, void *target,
                        const char **ret_reason) {
         *ret_reason = NULL;
+        if (policy_list_is(key))
+                return policy_list_parse(key, text, target, ret_reason);
         switch (key->type) {
         case POLICY_KEY_VERSION:
                 return strcmp(text, "1") == 0 ? 0 : -EINVAL;
         case POLICY_KEY_NAME:
-                return store_string(text, name_fault(text), target, ret_reason);
         case POLICY_KEY_EXE:
-                return store_string(text, exe_fault(text), target, ret_reason);
         case POLICY_KEY_UNIT:
-                return store_string(text, unit_fault(text), target, ret_reason);
         case POLICY_KEY_USER:
-                return store_string(text, user_fault(text), target, ret_reason);
-        case POLICY_KEY_NODES:
-                return parse_ids(text, "no machine has a node of that number", target, ret_reason);
-        case POLICY_KEY_CPUS:
-                return parse_cpus(text, target, ret_reason);
+        case POLICY_KEY_ARGS:
+                return store_string(key, text, target, ret_reason);
         case POLICY_KEY_PORT:
                 return parse_port(text, target);
+        case POLICY_KEY_COUNT:
+                return parse_count(text, target, ret_reason);
         case POLICY_KEY_CHOICE:
                 return parse_choice(key, text, target);
+        case POLICY_KEY_SWITCH:
+        case POLICY_KEY_BOOL:
+                return parse_bool(key, text, target, ret_reason);
         case POLICY_KEY_RATE:
                 return parse_rate(text, target, ret_reason);
         case POLICY_KEY_DURATION:
                 return parse_interval(key, text, target, ret_reason);
-        case POLICY_KEY_SECTION:
-        case POLICY_KEY_LIST:
-        case POLICY_KEY_TEXT:
-                break;
+        case POLICY_KEY_PERCENT:
+                return parse_share(key, text, target, ret_reason);
+        default:
+                return -EINVAL;
         }
-        return -EINVAL;
 }

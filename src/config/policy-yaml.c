@@ -19,20 +19,27 @@ typedef struct Builder {
         bool refused; /* something was reported, although parsing went on */
 } Builder;
 
-#define REFUSE(b, line, column, format, ...)                                                       \
-        ((b)->refused = true,                                                                      \
-         diagnostics_addf((b)->errors, "%s:%u:%u: " format, (b)->file->path, (unsigned)(line),     \
-                          (unsigned)(column), ##__VA_ARGS__))
+#define REFUSE(b, span, ...)                                                                       \
+        ((b)->refused = true, diagnostics_add_at((b)->errors, (b)->file, (span), __VA_ARGS__))
 
-#define REFUSE_EVENT(b, event, format, ...)                                                        \
-        REFUSE((b), (event)->start_mark.line + 1, (event)->start_mark.column + 1, format,          \
-               ##__VA_ARGS__)
+#define REFUSE_EVENT(b, event, ...) REFUSE((b), span_of(event), __VA_ARGS__)
+
+/* What begins on one line and ends on another is marked to the end of the first. */
+static SourceSpan span_of(const yaml_event_t *event) {
+        const yaml_mark_t *start = &event->start_mark, *end = &event->end_mark;
+        size_t length = end->line > start->line ? UINT32_MAX : end->column - start->column;
+
+        return (SourceSpan){ .line = (uint32_t)start->line + 1,
+                             .column = (uint32_t)start->column + 1,
+                             .length = (uint32_t)length };
+}
 
 void yaml_node_done(YamlNode *node) {
         for (size_t i = 0; i < node->n_children; i++)
                 yaml_node_done(&node->children[i]);
         free(node->children);
         free(node->text);
+        free(node->anchor);
         *node = (YamlNode){ 0 };
 }
 
@@ -53,8 +60,7 @@ const char *yaml_show(const char *text, char buffer[static YAML_SHOWN_MAX]) {
 }
 
 /* Line and column of a byte; columns count characters, as libyaml's marks do. */
-static void locate(const SourceFile *file, size_t offset, uint32_t *ret_line,
-                   uint32_t *ret_column) {
+static SourceSpan locate(const SourceFile *file, size_t offset) {
         uint32_t line = 1, column = 1;
 
         for (size_t i = 0; i < offset && i < file->size; i++)
@@ -63,8 +69,7 @@ static void locate(const SourceFile *file, size_t offset, uint32_t *ret_line,
                         column = 1;
                 } else if (((unsigned char)file->text[i] & 0xc0) != 0x80)
                         column++;
-        *ret_line = line;
-        *ret_column = column;
+        return (SourceSpan){ line, column, 1 };
 }
 
 /* The byte at a 0-based mark, or NUL behind the end. */
@@ -95,17 +100,17 @@ static const char *syntax_hint(const SourceFile *file, const yaml_parser_t *pars
 
 static int refuse_syntax(Builder *b) {
         const yaml_parser_t *parser = &b->parser;
-        uint32_t line, column;
+        SourceSpan at = { (uint32_t)parser->problem_mark.line + 1,
+                          (uint32_t)parser->problem_mark.column + 1, 1 };
 
         if (parser->error == YAML_MEMORY_ERROR)
                 return -ENOMEM;
         if (parser->error == YAML_READER_ERROR) {
-                locate(b->file, parser->problem_offset, &line, &column);
-                REFUSE(b, line, column, "not valid YAML: %s, expected UTF-8 text", parser->problem);
+                REFUSE(b, locate(b->file, parser->problem_offset),
+                       "not valid YAML: %s, expected UTF-8 text", parser->problem);
                 return -EINVAL;
         }
-        REFUSE(b, parser->problem_mark.line + 1, parser->problem_mark.column + 1,
-               "not valid YAML: %s%s%s%s", parser->problem, parser->context ? " " : "",
+        REFUSE(b, at, "not valid YAML: %s%s%s%s", parser->problem, parser->context ? " " : "",
                parser->context ? parser->context : "", syntax_hint(b->file, parser));
         return -EINVAL;
 }
@@ -137,31 +142,42 @@ static int build_scalar(Builder *b, const yaml_event_t *event, YamlNode *node) {
         return node->text ? 0 : -ENOMEM;
 }
 
-static void refuse_tricks(Builder *b, const yaml_event_t *event) {
-        const yaml_char_t *anchor = NULL, *tag = NULL;
-
-        if (event->type == YAML_SCALAR_EVENT) {
-                anchor = event->data.scalar.anchor;
-                tag = event->data.scalar.tag;
-        } else if (event->type == YAML_SEQUENCE_START_EVENT) {
-                anchor = event->data.sequence_start.anchor;
-                tag = event->data.sequence_start.tag;
-        } else if (event->type == YAML_MAPPING_START_EVENT) {
-                anchor = event->data.mapping_start.anchor;
-                tag = event->data.mapping_start.tag;
-        } else if (event->type == YAML_ALIAS_EVENT)
-                REFUSE_EVENT(b, event,
-                             "an alias (`*`), expected the value itself; put a glob that begins "
-                             "with * in quotes");
-        if (anchor)
-                REFUSE_EVENT(b, event,
-                             "an anchor (`&`), expected the value alone; write it out wherever it "
-                             "is needed");
-        if (tag)
+static void refuse_tag(Builder *b, const yaml_event_t *event) {
+        if ((event->type == YAML_SCALAR_EVENT && event->data.scalar.tag) ||
+            (event->type == YAML_SEQUENCE_START_EVENT && event->data.sequence_start.tag) ||
+            (event->type == YAML_MAPPING_START_EVENT && event->data.mapping_start.tag))
                 REFUSE_EVENT(b, event, "a tag (`!`), expected the value alone");
 }
 
+static const yaml_char_t *anchor_of(const yaml_event_t *event) {
+        switch (event->type) {
+        case YAML_SCALAR_EVENT:
+                return event->data.scalar.anchor;
+        case YAML_SEQUENCE_START_EVENT:
+                return event->data.sequence_start.anchor;
+        case YAML_MAPPING_START_EVENT:
+                return event->data.mapping_start.anchor;
+        default:
+                return NULL;
+        }
+}
+
+static int build_alias(const yaml_event_t *event, YamlNode *node) {
+        node->kind = YAML_KIND_ALIAS;
+        node->text = strdup((const char *)event->data.alias.anchor);
+        return node->text ? 0 : -ENOMEM;
+}
+
 static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node);
+
+/* A list or a mapping in brackets that stands on one line is marked whole, others where they
+ * begin. */
+static void close_span(const yaml_event_t *end, YamlNode *node) {
+        bool bracket = end->end_mark.index > end->start_mark.index;
+
+        if (bracket && end->start_mark.line + 1 == node->at.line)
+                node->at.length = (uint32_t)end->end_mark.column + 1 - node->at.column;
+}
 
 static int build_children(Builder *b, yaml_event_type_t end, unsigned depth, YamlNode *node) {
         for (;;) {
@@ -169,6 +185,8 @@ static int build_children(Builder *b, yaml_event_type_t end, unsigned depth, Yam
                 int r;
 
                 r = next_event(b, &event);
+                if (r == 0 && event.type == end)
+                        close_span(&event, node);
                 if (r < 0 || event.type == end)
                         return r;
                 if (ARRAY_RESERVE(node->children, node->allocated, node->n_children + 1) < 0)
@@ -181,8 +199,14 @@ static int build_children(Builder *b, yaml_event_type_t end, unsigned depth, Yam
 
 /* Recursion is bounded by YAML_DEPTH_MAX. */
 static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node) {
-        node->line = (uint32_t)event->start_mark.line + 1;
-        node->column = (uint32_t)event->start_mark.column + 1;
+        const yaml_char_t *anchor = anchor_of(event);
+
+        node->at = span_of(event);
+        if (anchor) {
+                node->anchor = strdup((const char *)anchor);
+                if (!node->anchor)
+                        return -ENOMEM;
+        }
         if (depth > YAML_DEPTH_MAX) {
                 REFUSE_EVENT(b, event, "nested too deep, expected at most %u levels",
                              YAML_DEPTH_MAX);
@@ -193,7 +217,7 @@ static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, Yam
                              YAML_NODES_MAX);
                 return -EINVAL;
         }
-        refuse_tricks(b, event);
+        refuse_tag(b, event);
         switch (event->type) {
         case YAML_SCALAR_EVENT:
                 return build_scalar(b, event, node);
@@ -204,7 +228,7 @@ static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, Yam
                 node->kind = YAML_KIND_MAPPING;
                 return build_children(b, YAML_MAPPING_END_EVENT, depth + 1, node);
         default:
-                return 0; /* an alias, which was refused above */
+                return build_alias(event, node);
         }
 }
 
@@ -236,7 +260,7 @@ static int build_document(Builder *b, YamlNode *root) {
 }
 
 int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors) {
-        _cleanup_yaml_node_ YamlNode root = { .line = 1, .column = 1 };
+        _cleanup_yaml_node_ YamlNode root = { .at = { 1, 1, 0 } };
         Builder b = { .file = file, .errors = errors };
         int r;
 
@@ -246,6 +270,8 @@ int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors
         yaml_parser_set_input_string(&b.parser, (const unsigned char *)file->text, file->size);
         r = build_document(&b, &root);
         yaml_parser_delete(&b.parser);
+        if (r == 0)
+                r = policy_yaml_expand(file, &root, errors);
         if (r == 0 && b.refused)
                 r = -EINVAL;
         if (r < 0)

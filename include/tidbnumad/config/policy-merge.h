@@ -6,14 +6,25 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/diagnostics.h"
+#include "tidbnumad/config/policy-table.h"
 #include "tidbnumad/model/policy.h"
 
-/* A policy and where its parts stand, for messages. Its line is in the policy itself. */
+/* Where the value of a key stands, for messages. */
+typedef struct PolicyPlace {
+        const SourceFile *file; /* NULL: it is not given; borrowed */
+        SourceSpan at;
+        const char *later; /* see policy_key_later() */
+} PolicyPlace;
+
+/* A policy and where its parts stand. */
 typedef struct PolicyDraft {
         Policy policy;
+        const SourceFile *file; /* borrowed */
         size_t file_index;
-        uint32_t column;
-        uint32_t name_line, name_column;
+        SourceSpan at;
+        PolicyPlace places[POLICY_KEYS_MAX]; /* beside the table */
+        SourceSpan *entries; /* the nodes of each of the policy's `instances`; owned */
+        bool faulty;         /* something in it was refused */
 } PolicyDraft;
 
 typedef struct PolicyMerge {
@@ -26,15 +37,17 @@ typedef struct PolicyMerge {
 void policy_draft_done(PolicyDraft *draft);
 void policy_merge_done(PolicyMerge *merge);
 
-/* The defaults of the table. Returns 0 or -ENOMEM. */
-int policy_draft_set_defaults(PolicyDraft *draft);
+/* The place of a key that is given, or else that of the policy. */
+SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path);
+bool policy_draft_gives(const PolicyDraft *draft, const char *path);
+
+/* Nodes that leave no choice: those of each of `instances`, then place.nodes without a count. */
+size_t policy_draft_n_explicit(const PolicyDraft *draft);
+const NodeSet *policy_draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at);
 
 /* Takes over `draft`, which is then empty, and drops an earlier file's policy of the same name.
  * What cannot be added is reported and stays with the caller. Returns 0 or -ENOMEM. */
 int policy_merge_add(PolicyMerge *merge, PolicyDraft *draft, Diagnostics *errors);
-
-/* What is allowed but probably not what is wanted. */
-void policy_merge_warn(const PolicyMerge *merge, Diagnostics *warnings);
 
 /* Moves the policies into `set`, which has none so far. Returns 0 or -ENOMEM. */
 int policy_merge_finish(PolicyMerge *merge, PolicySet *set);

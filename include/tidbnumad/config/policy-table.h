@@ -1,5 +1,5 @@
 /* Every key of the policy language, in one table: the loader walks it, and the reference in
- * tidbnumad.d(5) is rendered from it. */
+ * tidbnumad.d(5) and the JSON Schema are rendered from it. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,13 +14,23 @@ typedef enum PolicyKeyType {
         POLICY_KEY_EXE,
         POLICY_KEY_UNIT,
         POLICY_KEY_USER,
-        POLICY_KEY_NODES,    /* NodeSet, never empty */
+        POLICY_KEY_ARGS,
+        POLICY_KEY_NODES,      /* NodeSet */
+        POLICY_KEY_CPUS,       /* PolicyCpus */
+        POLICY_KEY_RESERVE,    /* the fields `kind` and `nodes` of Reserve */
+        POLICY_KEY_STEER,      /* the fields `steer` and `cpus` of IrqPolicy; the field is all */
+        POLICY_KEY_INTERFACES, /* WordList, as the three below */
+        POLICY_KEY_NET_GLOBS,
+        POLICY_KEY_NVME_GLOBS,
+        POLICY_KEY_PCI_ADDRESSES,
         POLICY_KEY_PORT,     /* uint16_t, above zero */
-        POLICY_KEY_CPUS,     /* CpuSet, empty for "all" */
+        POLICY_KEY_COUNT,    /* uint32_t, PLACE_COUNT_AUTO for "auto" */
         POLICY_KEY_CHOICE,   /* an enum whose values are the indices of `choices` */
+        POLICY_KEY_SWITCH,   /* bool, written off and on */
+        POLICY_KEY_BOOL,     /* bool, written false and true; with `choices` an enum of these two */
         POLICY_KEY_RATE,     /* uint64_t, bytes per second, above zero */
         POLICY_KEY_DURATION, /* uint64_t, microseconds, from `min` to `max` */
-        POLICY_KEY_TEXT,     /* what only keys use that are not carried out yet */
+        POLICY_KEY_PERCENT,  /* uint32_t, parts per million, from `min` to `max` */
 } PolicyKeyType;
 
 typedef enum PolicyKeyNeed {
@@ -29,20 +39,35 @@ typedef enum PolicyKeyNeed {
         POLICY_KEY_ONE_OF, /* at least one of the siblings that are marked so */
 } PolicyKeyNeed;
 
+/* When a change of the key counts, once the files are loaded again. */
+typedef enum PolicyReload {
+        RELOAD_NONE,  /* it holds other keys, or changes nothing by itself */
+        RELOAD_JUDGE, /* who belongs to which policy */
+        RELOAD_BIND,  /* what is set on an instance */
+        RELOAD_PLACE, /* which nodes are open: an instance that still fits stays */
+        RELOAD_MOVE,  /* how memory is moved */
+        RELOAD_HOST,  /* what is set on the host */
+        RELOAD_TIMER, /* how often something is done */
+        RELOAD_STOP,  /* what happens at the end */
+        N_RELOADS,
+} PolicyReload;
+
 typedef struct PolicyKey {
         const char *path; /* "policies[].place.nodes"; "[]" stands for an entry of a list */
         PolicyKeyType type;
         PolicyKeyNeed need;
-        bool supported;
+        PolicyReload reload;
         const char *default_text;   /* as one would write it; NULL: none */
         const char *const *choices; /* of a CHOICE, ends with NULL */
-        const char *allowed;        /* what is allowed, in words; NULL for a CHOICE */
-        const char *unit;           /* the units a number may or must have; NULL: none */
-        const char *accepted;       /* not supported, but this one value is what happens anyway */
-        uint64_t min, max;          /* of a DURATION */
-        size_t offset;    /* of the field: in Policy under policies[], in PolicyInstance under
-                           * policies[].instances[], in PolicySet elsewhere */
-        const char *help; /* one line, whole sentences */
+        const char *const *later;   /* values that are checked, and not carried out by this version,
+                                     * ends with NULL; "*": any that is given. NULL: none is */
+        uint64_t min, max;          /* of a DURATION and a PERCENT */
+        bool empty_ok;              /* a list may be empty */
+        size_t offset;       /* of the field: in Policy under policies[], in PolicyInstance under
+                              * policies[].instances[], in IrqPolicy under irq[], in PolicySet
+                              * elsewhere */
+        size_t given_offset; /* of a bool there that tells it was written; 0: none */
+        const char *help;    /* one line, whole sentences */
 } PolicyKey;
 
 #define POLICY_KEY_PATH_MAX 128u
@@ -51,17 +76,23 @@ typedef struct PolicyKey {
 
 size_t policy_keys(const PolicyKey **ret);
 
+/* The row of that path, which has one; its index, for arrays beside the table. */
+const PolicyKey *policy_key_at(const char *path);
+size_t policy_key_index(const PolicyKey *key);
+
 /* The row of `name` below `parent` ("" at the top), or NULL. A name with a dot or a bracket is
  * never a key, even where it spells a path. */
 const PolicyKey *policy_key_find(const char *parent, const char *name);
 
-/* The last part of the path; whether the key stands directly below `parent`. */
+/* The last part of the path; whether the key stands directly below `parent`; whether it belongs to
+ * the same thing as the keys of `parent`: below it, and in no list below it. */
 const char *policy_key_leaf(const PolicyKey *key);
 bool policy_key_is_below(const PolicyKey *key, const char *parent);
+bool policy_key_is_part(const PolicyKey *key, const char *parent);
 
 /* The nearest known key below `parent` for a misspelled one, or NULL. */
 const PolicyKey *policy_key_nearest(const char *parent, const char *name);
 
-/* "bind, preferred or none"; other types: `allowed`. Returns `buffer`. */
-#define POLICY_KEY_ALLOWED_MAX 160u
-const char *policy_key_allowed(const PolicyKey *key, char buffer[static POLICY_KEY_ALLOWED_MAX]);
+/* Of a value that is checked and not carried out by this version: the row's own text for it, "*"
+ * where any value is. NULL: it is carried out. */
+const char *policy_key_later(const PolicyKey *key, const char *value);

@@ -1,7 +1,7 @@
 /* One YAML file as a tree that knows where each value stands.
  *
- * A small part of YAML: one document of mappings, lists and scalars. Anchors, aliases and tags are
- * refused, so that a file means what it shows and cannot expand to more than it holds.
+ * A small part of YAML: one document of mappings, lists and scalars. An alias becomes a copy of
+ * what its anchor names, within a bound. Tags are refused, so that a file means what it shows.
  */
 #pragma once
 
@@ -15,6 +15,9 @@
 
 /* The policy language needs 7 levels. */
 #define YAML_DEPTH_MAX 16u
+/* Values that the aliases of a file may expand to, all together. */
+#define YAML_EXPANDED_MAX 10000u
+#define YAML_ANCHORS_MAX 1000u
 /* Enough for 1,024 policies with every key; keeps a hostile 1 MiB at a few MiB of memory. */
 #define YAML_NODES_MAX 50000u
 
@@ -23,13 +26,16 @@ typedef enum YamlKind {
         YAML_KIND_SCALAR,
         YAML_KIND_LIST,
         YAML_KIND_MAPPING,
+        YAML_KIND_ALIAS, /* only until it is expanded; `text` is the anchor's name */
 } YamlKind;
 
 typedef struct YamlNode {
         YamlKind kind;
-        uint32_t line, column; /* of its first character, counted from 1, columns in characters */
-        bool quoted;           /* a scalar in quotes or a block scalar */
-        char *text;            /* of a scalar and of an empty node; holds no NUL; owned */
+        SourceSpan at; /* what an alias expanded to stands where the alias does, and what is inside
+                        * of that where it was written */
+        bool quoted;   /* a scalar in quotes or a block scalar */
+        char *text;    /* of a scalar and of an empty node; holds no NUL; owned */
+        char *anchor;  /* its name, or NULL; owned */
         struct YamlNode *children; /* a mapping: key, value, key, value …; owned */
         size_t n_children;
         size_t allocated;
@@ -37,6 +43,11 @@ typedef struct YamlNode {
 
 void yaml_node_done(YamlNode *node);
 #define _cleanup_yaml_node_ _cleanup_(yaml_node_done)
+
+/* Replaces the aliases below `root`. Returns 0; -EINVAL with messages: an alias without an anchor
+ * before it, one inside of what it names, too many anchors, too much expanded, nested too deep;
+ * -ENOMEM. policy_yaml_parse() calls it. */
+int policy_yaml_expand(const SourceFile *file, YamlNode *root, Diagnostics *errors);
 
 /* Parses a whole file. A file without content gives YAML_KIND_EMPTY. Returns 0; -EINVAL with
  * messages `path:line:column: …` added to `errors`; -ENOMEM. */

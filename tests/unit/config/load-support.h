@@ -32,12 +32,22 @@ static inline void load_done(Load *load) {
 }
 #define _cleanup_load_ _cleanup_(load_done)
 
+/* Two sockets of four nodes; node n has the CPUs 4n to 4n+3. */
 static inline const Topology *eight_nodes(void) {
         static Node nodes[8];
-        static const Topology topology = { .nodes = nodes, .n_nodes = 8 };
+        static Topology topology = { .nodes = nodes, .n_nodes = 8 };
 
-        for (uint32_t i = 0; i < 8; i++)
-                nodes[i].id = i;
+        for (uint32_t i = 0; i < 8; i++) {
+                nodes[i] = (Node){ .id = i, .package = i / 4, .memory_bytes = 1 << 30 };
+                for (uint32_t cpu = 0; cpu < 4; cpu++)
+                        id_set_add(&nodes[i].cpus, 4 * i + cpu);
+        }
+        /* Of node 7 one CPU is offline, so that no node is known to have it. */
+        nodes[7].cpus = (CpuSet){ 0 };
+        for (uint32_t cpu = 28; cpu < 31; cpu++)
+                id_set_add(&nodes[7].cpus, cpu);
+        topology.offline_cpus = (CpuSet){ 0 };
+        id_set_add(&topology.offline_cpus, 31);
         return &topology;
 }
 
@@ -51,6 +61,9 @@ static inline void load_run(Load *load) {
                                         &load->warnings);
         assert_true(load->result == 0 || load->result == -EINVAL);
         assert_int_equal(load->result == 0, load->errors.n_messages == 0);
+        for (size_t i = 0; i < load->errors.n_messages && i < DIAGNOSTICS_EXCERPTS_MAX; i++)
+                if (load->errors.details[i].path && !load->errors.details[i].excerpt)
+                        fail_msg("no excerpt: %s", load->errors.messages[i]);
         if (load->result < 0)
                 assert_memory_equal(&load->set, &untouched, sizeof(untouched));
 }

@@ -49,9 +49,9 @@ static void test_example(void **state) {
         assert_string_equal(load.set.policies[3].match.unit, "haproxy.service");
         assert_null(load.set.policies[3].match.user);
         assert_int_equal(load.set.policies[3].memory, MEMORY_PREFERRED);
-        assert_int_equal(id_set_next(&load.set.policies[3].nodes, 0), 5);
+        assert_int_equal(id_set_next(&load.set.policies[3].place.nodes, 0), 5);
         for (size_t i = 0; i < load.set.n_policies; i++) /* node 1 is the network card's */
-                assert_false(id_set_has(&load.set.policies[i].nodes, 1));
+                assert_false(id_set_has(&load.set.policies[i].place.nodes, 1));
 }
 
 int main(int argc, char **argv) {

@@ -16,7 +16,7 @@ static void test_no_file(void **state) {
         (void)state;
         load_run(&load);
         assert_int_equal(load.result, 0);
-        assert_int_equal(load.set.n_policies, 0);
+        assert_int_equal(policy_set_count_written(&load.set), 0);
         assert_int_equal(load.set.mode, ENFORCEMENT_ENFORCE);
         assert_int_equal(load.set.sampling_interval_usec, 10000000);
         load_done(&load);
@@ -30,7 +30,7 @@ static void test_empty_files(void **state) {
                 _cleanup_load_ Load load = load_text(texts[i]);
 
                 assert_int_equal(load.result, 0);
-                assert_int_equal(load.set.n_policies, 0);
+                assert_int_equal(policy_set_count_written(&load.set), 0);
         }
 }
 
@@ -64,7 +64,7 @@ static void test_everything(void **state) {
         assert_string_equal(policy->match.exe, "/opt/tidb/*/tikv-server");
         assert_string_equal(policy->match.unit, "tikv-*.service");
         assert_string_equal(policy->match.user, "1000");
-        assert_nodes(&policy->nodes, "0,2-3");
+        assert_nodes(&policy->place.nodes, "0,2-3");
         assert_int_equal(policy->memory, MEMORY_PREFERRED);
         assert_int_equal(policy->migrate, MIGRATE_NONE);
         assert_int_equal(policy->rate_bytes_per_sec, UINT64_C(3) << 29);
@@ -86,14 +86,12 @@ static void test_defaults(void **state) {
         assert_int_equal(policy->memory, MEMORY_BIND);
         assert_int_equal(policy->migrate, MIGRATE_GENTLE);
         assert_int_equal(policy->rate_bytes_per_sec, 256 << 20);
-        assert_true(id_set_is_empty(&policy->nodes));
+        assert_true(id_set_is_empty(&policy->place.nodes));
         assert_int_equal(policy->n_instances, 0);
         assert_null(policy->match.exe);
         assert_null(policy->match.user);
         /* A unit alone is no reason to warn. */
-        assert_warnings(load,
-                        "a.yaml:3:3: policy `a` has no nodes, so its processes are only watched "
-                        "and reported; give `place.nodes` or `instances` to bind them");
+        assert_warnings(load, NULL);
 }
 
 /* The words of an enum in the order of its values, and nothing swapped. */
@@ -128,7 +126,7 @@ static void test_cpus_and_backends(void **state) {
                 _cleanup_load_ Load load = load_text(text);
                 assert_int_equal(load.result, 0);
                 assert_int_equal(load.set.backend, i);
-                assert_nodes(&load.set.policies[0].cpus, i % 2 == 0 ? "" : "2-3,8");
+                assert_nodes(&load.set.policies[0].cpus.list, i % 2 == 0 ? "" : "2-3,8");
         }
         _cleanup_load_ Load load = load_text(V);
         assert_int_equal(load.set.backend, BACKEND_AUTO);
@@ -147,6 +145,7 @@ static void test_accepted(void **state) {
 
         (void)state;
         assert_messages(&load.errors, (const char *const[]){ NULL });
+        assert_warnings(load, NULL);
         assert_int_equal(load.result, 0);
 }
 
@@ -167,9 +166,10 @@ static void test_later_file_replaces_whole_policy(void **state) {
         assert_string_equal(load.set.policies[2].name, "a");
         assert_null(load.set.policies[2].match.unit);
         assert_int_equal(load.set.policies[2].memory, MEMORY_BIND);
-        assert_nodes(&load.set.policies[2].nodes, "4");
+        assert_nodes(&load.set.policies[2].place.nodes, "4");
         assert_string_equal(load.set.policies[2].file, "etc/b.yaml");
         assert_int_equal(load.set.policies[2].line, 4);
+        assert_int_equal(load.set.policies[2].column, 3);
 }
 
 static void test_settings_override_key_by_key(void **state) {
@@ -193,7 +193,7 @@ static void test_no_topology(void **state) {
         (void)state;
         assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
         assert_int_equal(policy_set_parse(&files, NULL, &set, &errors, &warnings), 0);
-        assert_nodes(&set.policies[0].nodes, "63");
+        assert_nodes(&set.policies[0].place.nodes, "63");
 }
 
 static void test_warnings(void **state) {
@@ -209,9 +209,7 @@ static void test_warnings(void **state) {
         assert_int_equal(load.result, 0);
         assert_warnings(load,
                         "etc/b.yaml:3:3: policy `a` matches by `exe` alone, so any user's process "
-                        "of that name; add `unit` or `user`",
-                        "etc/b.yaml:6:3: policy `b` has no nodes, so its processes are only "
-                        "watched and reported; give `place.nodes` or `instances` to bind them");
+                        "of that name; add `unit` or `user`");
 }
 
 static void test_limit_of_policies(void **state) {

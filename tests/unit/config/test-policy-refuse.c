@@ -13,8 +13,8 @@
         "expected a base name such as tidb-server, or an absolute path, which may hold globs"
 #define RATE_EXPECTED "expected a size above zero with its unit, per second, such as 256MiB/s"
 #define TIME_EXPECTED "expected a time from 1s to 1h with its unit, such as 10s"
-#define NODES_EXPECTED "expected node numbers such as 1, 2-3 or 0,4"
-#define LATER "is known but not carried out by this version; remove it"
+#define NODES_EXPECTED "expected node numbers such as 1, 2-3 or 0,4, or a list such as [0, 4]"
+#define CPUS_EXPECTED "expected all, one-per-core, or CPU numbers such as 8-15 or 8,10"
 
 static void test_syntax(void **state) {
         (void)state;
@@ -36,19 +36,17 @@ static void test_syntax(void **state) {
 
 static void test_tricks(void **state) {
         (void)state;
-        assert_errors(V "policies: &p []\nirq: *p\n",
-                      "a.yaml:2:11: an anchor (`&`), expected the value alone; write it out "
-                      "wherever it is needed",
-                      "a.yaml:3:6: an alias (`*`), expected the value itself; put a glob that "
-                      "begins with * in quotes");
         assert_errors("version: !!int 1\n", "a.yaml:1:10: a tag (`!`), expected the value alone");
         assert_errors(V "policies: !x {}\n", "a.yaml:2:11: a tag (`!`), expected the value alone");
         assert_errors(V "sampling: !x []\n", "a.yaml:2:11: a tag (`!`), expected the value alone");
         assert_errors(V "a: \"x\\0y\"\n",
                       "a.yaml:2:4: a NUL character inside a value, expected text");
-        assert_errors(V "<<: {policies: []}\n",
+        assert_errors("<<: {version: 1}\n",
+                      "a.yaml:1:1: a merge key (`<<`) is not part of the language, expected the "
+                      "keys themselves; an alias (`*`) can stand for a whole value");
+        assert_errors(V "'<<': {version: 1}\n",
                       "a.yaml:2:1: unknown key `<<` at the top, expected one of `version`, "
-                      "`policies`, `sampling`, `enforcement`, `host`");
+                      "`host`, `policies`, `irq`, `sampling`, `enforcement`");
 }
 
 static void test_bounds(void **state) {
@@ -81,8 +79,19 @@ static void test_shape(void **state) {
                       "a.yaml:2:19: an entry of `policies` is empty, expected a mapping");
         assert_errors(P "  place: 3\n",
                       "a.yaml:5:10: `policies[].place` is `3`, expected a mapping");
-        assert_errors(P "  place: {nodes: [0]}\n",
-                      "a.yaml:5:18: `policies[].place.nodes` is a list, " NODES_EXPECTED);
+        assert_errors(
+                P "  place: {nodes: []}\n",
+                "a.yaml:5:18: `policies[].place.nodes` is a list (it is empty), " NODES_EXPECTED);
+        assert_errors(P "  place: {nodes: [0, [1], {}, ~, x, 1]}\n",
+                      "a.yaml:5:22: `policies[].place.nodes` is a list, " NODES_EXPECTED,
+                      "a.yaml:5:27: `policies[].place.nodes` is a mapping, " NODES_EXPECTED,
+                      "a.yaml:5:31: `policies[].place.nodes` is empty, " NODES_EXPECTED,
+                      "a.yaml:5:34: `policies[].place.nodes` is `x`, " NODES_EXPECTED);
+        assert_errors(P "  memory: [bind]\n",
+                      "a.yaml:5:11: `policies[].memory` is a list, expected bind, preferred or "
+                      "none");
+        assert_errors(P "  cpus: {all: 1}\n",
+                      "a.yaml:5:9: `policies[].cpus` is a mapping, " CPUS_EXPECTED);
         assert_errors(P "  instances: [7]\n",
                       "a.yaml:5:15: an entry of `policies[].instances` is `7`, expected a mapping");
         assert_errors(V "? [a]\n: b\n",
@@ -107,19 +116,32 @@ static void test_unknown_keys(void **state) {
                                         "it as `policies[].place.nodes`");
         assert_errors(P "  place: {zzzzzz: 1}\n",
                       "a.yaml:5:11: unknown key `zzzzzz` in `policies[].place`, expected one of "
-                      "`nodes`");
+                      "`count`, `nodes`, `near`, `same_package`, `share`, `avoid`");
         /* A misspelled key is told as that, and not as missing too. */
         assert_errors("vresion: 1\n",
                       "a.yaml:1:1: unknown key `vresion` at the top, did you mean `version`?");
         assert_errors(V "policies: [{name: a, match: {ext: x}}]\n",
                       "a.yaml:2:30: unknown key `ext` in `policies[].match`, did you mean `exe`?");
+        assert_errors(P "  instances: [{match: {port: 1}, nodes: 0,4-5}]\n",
+                      "a.yaml:5:43: unknown key `4-5` in `policies[].instances[]`, expected a list "
+                      "with commas in quotes inside of braces");
         /* A path is not a key, and what is shown is harmless. */
         assert_errors(P "  place.nodes: 1\n",
                       "a.yaml:5:3: unknown key `place.nodes` in `policies[]`, expected one of "
-                      "`name`, `match`, `place`, `cpus`, `memory`, `migrate`, `rate`, `instances`");
+                      "`name`, `match`, `place`, `cpus`, `memory`, `on_full`, `migrate`, `rate`, "
+                      "`instances`");
+        assert_errors(P "  count: 2\n  strict: true\n",
+                      "a.yaml:5:3: unknown key `count` in `policies[]`, expected it as "
+                      "`policies[].place.count`",
+                      "a.yaml:6:3: unknown key `strict` in `policies[]`, expected it as "
+                      "`host.reserve.strict`");
+        assert_errors(V "irq: [{match: {net: e}, nodes: 1}]\nhost: {reserve: {node: 0}}\n",
+                      "a.yaml:2:25: unknown key `nodes` in `irq[]`, expected it as "
+                      "`host.reserve.nodes`",
+                      "a.yaml:3:18: unknown key `node` in `host.reserve`, did you mean `nodes`?");
         assert_errors(V "\"\\e[2Jé\": 1\n",
                       "a.yaml:2:1: unknown key `?[2J??` at the top, expected one of `version`, "
-                      "`policies`, `sampling`, `enforcement`, `host`");
+                      "`host`, `policies`, `irq`, `sampling`, `enforcement`");
 }
 
 static void test_twice(void **state) {
@@ -141,7 +163,7 @@ static void test_missing(void **state) {
                       "characters A-Z a-z 0-9 . _ -",
                       "a.yaml:2:12: `policies[].match` is missing, expected a mapping");
         assert_errors(V "policies: [{name: a, match: {}}]\n",
-                      "a.yaml:2:29: `policies[].match` is too wide, expected at least `exe` or "
+                      "a.yaml:2:29: `policies[].match` is empty, expected at least `exe` or "
                       "`unit`");
         assert_errors(V "policies: [{name: a, match: {user: tidb}}]\n",
                       "a.yaml:2:29: `policies[].match` is too wide, expected at least `exe` or "
@@ -150,8 +172,12 @@ static void test_missing(void **state) {
                       "a.yaml:5:15: `policies[].instances[].match` is missing, expected a mapping",
                       "a.yaml:5:15: `policies[].instances[].nodes` is missing, " NODES_EXPECTED);
         assert_errors(P "  instances: [{match: {}, nodes: 1}]\n",
-                      "a.yaml:5:23: `policies[].instances[].match` is too wide, expected at least "
+                      "a.yaml:5:23: `policies[].instances[].match` is empty, expected at least "
                       "`unit` or `port`");
+        assert_errors(V "irq: [{match: {}}, {steer: auto}]\n",
+                      "a.yaml:2:15: `irq[].match` is empty, expected at least `net` or `nvme` or "
+                      "`pci`",
+                      "a.yaml:2:20: `irq[].match` is missing, expected a mapping");
         assert_errors(P "  instances: [{match: {port: 70000}, nodes: 1}]\n",
                       "a.yaml:5:30: `policies[].instances[].match.port` is `70000`, expected a TCP "
                       "port from 1 to 65535");
@@ -164,10 +190,9 @@ static void test_values(void **state) {
         (void)state;
         assert_errors(P "  memory: bin\n", "a.yaml:5:11: `policies[].memory` is `bin`, expected "
                                            "bind, preferred or none");
-        assert_errors(P "  migrate: kernel\n",
-                      "a.yaml:5:12: `policies[].migrate` is `kernel`, expected gentle or none");
         assert_errors(P "  migrate: Gentle\n",
-                      "a.yaml:5:12: `policies[].migrate` is `Gentle`, expected gentle or none");
+                      "a.yaml:5:12: `policies[].migrate` is `Gentle`, expected gentle, kernel "
+                      "or none");
         assert_errors(V "enforcement: {mode: ~}\n",
                       "a.yaml:2:21: `enforcement.mode` is empty, expected enforce or observe");
         assert_errors(P "  rate: 256\n",
@@ -196,47 +221,159 @@ static void test_nodes(void **state) {
                       "a.yaml:5:18: `policies[].place.nodes` is `-1`, " NODES_EXPECTED);
 }
 
-static void test_not_carried_out(void **state) {
-        static const char *const plain[][3] = {
-                { "count: 1", "count", "" },
-                { "near: nic", "near", " or set it to `none`" },
-                { "same_package: true", "same_package", "" },
-                { "share: shared", "share", "" },
-                { "avoid: [1]", "avoid", " or set it to `[]`" },
+/* The values of the keys that are not of an older version. */
+static void test_more_values(void **state) {
+        (void)state;
+        assert_errors(P "  place: {count: 0}\n",
+                      "a.yaml:5:18: `policies[].place.count` is `0`, expected a number of nodes "
+                      "above zero, or auto");
+        assert_errors(P "  place: {count: 1025}\n",
+                      "a.yaml:5:18: `policies[].place.count` is `1025` (no machine has so many "
+                      "nodes), expected a number of nodes above zero, or auto");
+        assert_errors(P "  place: {near: disk}\n",
+                      "a.yaml:5:17: `policies[].place.near` is `disk`, expected none, storage or "
+                      "nic");
+        assert_errors(P "  place: {share: alone}\n",
+                      "a.yaml:5:18: `policies[].place.share` is `alone`, expected exclusive or "
+                      "shared");
+        assert_errors(P "  cpus: some\n",
+                      "a.yaml:5:9: `policies[].cpus` is `some`, " CPUS_EXPECTED);
+        assert_errors(P "  cpus: [all]\n",
+                      "a.yaml:5:10: `policies[].cpus` is `all`, " CPUS_EXPECTED);
+        assert_errors(P "  on_full: kill\n",
+                      "a.yaml:5:12: `policies[].on_full` is `kill`, expected widen or keep");
+        assert_errors(
+                V "policies: [{name: a, match: {unit: a.scope, args: '[x'}}]\n",
+                "a.yaml:2:51: `policies[].match.args` is `[x` (a [ is not closed), expected a "
+                "glob such as \"*--store=tikv*\"");
+        assert_errors(V "host: {numa_balancing: false, reserve: {nodes: all, devices: 'e*'}}\n",
+                      "a.yaml:2:24: `host.numa_balancing` is `false`, expected leave, off or on",
+                      "a.yaml:2:48: `host.reserve.nodes` is `all`, expected none, nic, or node "
+                      "numbers such as 0 or [0, 4]",
+                      "a.yaml:2:62: `host.reserve.devices` is `e*` (a glob, and names are expected "
+                      "here), expected network interfaces such as eth0 or [eth0, eth1]");
+        assert_errors(
+                V "irq: [{match: {pci: [3b:00.0, 0000-3b]}, steer: here, irqbalance: kill, rps: "
+                  "x}]\n",
+                "a.yaml:2:31: `irq[].match.pci` is `0000-3b` (not an address), expected PCI "
+                "addresses in quotes, such as \"0000:3b:00.0\" or \"3b:00.0\"",
+                "a.yaml:2:49: `irq[].steer` is `here`, expected auto, reserved, local, away, "
+                "leave, or CPU numbers such as 0-3 or 0,2",
+                "a.yaml:2:67: `irq[].irqbalance` is `kill`, expected cooperate, ban or ignore",
+                "a.yaml:2:78: `irq[].rps` is `x`, expected auto, on or off");
+        assert_errors(V "sampling: {access: true, budget: 1}\n",
+                      "a.yaml:2:20: `sampling.access` is `true`, expected off or on",
+                      "a.yaml:2:34: `sampling.budget` is `1` (without a unit), expected a "
+                      "percentage from 0.01% to 100%, such as 1% or 0.5%");
+        assert_errors(V "sampling: {budget: 0.001%}\n",
+                      "a.yaml:2:20: `sampling.budget` is `0.001%` (it is too little), expected a "
+                      "percentage from 0.01% to 100%, such as 1% or 0.5%");
+        assert_errors(V "enforcement: {backend: cgroup2, on_stop: leave}\n",
+                      "a.yaml:2:24: `enforcement.backend` is `cgroup2`, expected auto, systemd, "
+                      "cgroup1 or affinity",
+                      "a.yaml:2:42: `enforcement.on_stop` is `leave`, expected keep or restore");
+}
+
+static void test_booleans(void **state) {
+        static const char *const cases[][2] = {
+                { "yes", " (write it as true)" },  { "On", " (write it as true)" },
+                { "TRUE", " (write it as true)" }, { "1", " (write it as true)" },
+                { "no", " (write it as false)" },  { "off", " (write it as false)" },
+                { "0", " (write it as false)" },   { "maybe", "" },
         };
 
         (void)state;
-        for (size_t i = 0; i < ELEMENTSOF(plain); i++) {
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_free_ char *text = NULL, *message = NULL;
 
-                assert_true(asprintf(&text, P "  place: {%s}\n", plain[i][0]) > 0);
-                assert_true(asprintf(&message, "a.yaml:5:11: `policies[].place.%s` " LATER "%s",
-                                     plain[i][1], plain[i][2]) > 0);
+                assert_true(asprintf(&text, P "  place: {same_package: %s}\n", cases[i][0]) > 0);
+                assert_true(asprintf(&message,
+                                     "a.yaml:5:25: `policies[].place.same_package` is `%s`%s, "
+                                     "expected true or false",
+                                     cases[i][0], cases[i][1]) > 0);
                 assert_errors(text, message);
         }
-        assert_errors(P "  cpus: one-per-core\n  on_full: widen\n",
-                      "a.yaml:5:9: `policies[].cpus` is `one-per-core` (known but not carried out "
-                      "by this version), expected all, or CPU numbers such as 8-15 or 8,10",
-                      "a.yaml:6:3: `policies[].on_full` " LATER " or set it to `keep`");
-        assert_errors(V "policies: [{name: a, match: {unit: a.scope, args: x}}]\n",
-                      "a.yaml:2:45: `policies[].match.args` " LATER);
+        assert_errors(V "host: {reserve: {strict: 'true'}}\n",
+                      "a.yaml:2:26: `host.reserve.strict` is `true` (a text in quotes), expected "
+                      "true or false");
+        assert_errors(V "policies: [{name: a, match: {unit: a.scope, containers: yes}}]\n",
+                      "a.yaml:2:57: `policies[].match.containers` is `yes` (write it as true), "
+                      "expected true or false");
+}
+
+/* What the machine has not, wherever numbers stand. */
+static void test_absent(void **state) {
+        (void)state;
+        assert_errors(P "  cpus: 30-32,99\n",
+                      "a.yaml:5:9: `policies[].cpus` names CPU 32,99, which this machine does not "
+                      "have, expected some of 0-31");
+        assert_errors(P "  cpus: [4, 40]\n",
+                      "a.yaml:5:13: `policies[].cpus` names CPU 40, which this machine does not "
+                      "have, expected some of 0-31");
+        assert_errors(V "irq: [{match: {net: eth0}, steer: 64}]\n",
+                      "a.yaml:2:35: `irq[].steer` names CPU 64, which this machine does not have, "
+                      "expected some of 0-31");
+        assert_errors(V "host: {reserve: {nodes: [0, 8-9]}}\n",
+                      "a.yaml:2:29: `host.reserve.nodes` names node 8-9, which this machine does "
+                      "not have, expected some of 0-7");
         assert_errors(
-                V "policies: [{name: a, match: {unit: a.scope, containers: yes}}]\n",
-                "a.yaml:2:57: `policies[].match.containers` is `yes`, expected false or true");
-        assert_errors(
-                V "host: {numa_balancing: off, reserve: {nodes: nic, devices: [], strict: 1}}\n",
-                "a.yaml:2:8: `host.numa_balancing` " LATER " or set it to `leave`",
-                "a.yaml:2:39: `host.reserve.nodes` " LATER " or set it to `none`",
-                "a.yaml:2:51: `host.reserve.devices` " LATER,
-                "a.yaml:2:64: `host.reserve.strict` " LATER);
-        assert_errors(V "irq: [{match: {net: '*'}}]\nsampling: {access: on, budget: 1%}\n",
-                      "a.yaml:2:1: `irq` " LATER " or set it to `[]`",
-                      "a.yaml:3:12: `sampling.access` " LATER " or set it to `off`",
-                      "a.yaml:3:24: `sampling.budget` " LATER);
-        assert_errors(V "enforcement: {backend: cgroup2, on_stop: restore}\n",
-                      "a.yaml:2:24: `enforcement.backend` is `cgroup2`, expected auto, systemd, "
-                      "cgroup1 or affinity",
-                      "a.yaml:2:33: `enforcement.on_stop` " LATER " or set it to `keep`");
+                P "  place: {nodes: 9999999999}\n",
+                "a.yaml:5:18: `policies[].place.nodes` is `9999999999` (no machine has a node "
+                "of that number), " NODES_EXPECTED);
+        assert_errors(P "  cpus: [8192]\n",
+                      "a.yaml:5:10: `policies[].cpus` is `8192` (no machine has a CPU of that "
+                      "number), " CPUS_EXPECTED);
+}
+
+/* What a terminal shows below the message. */
+static void test_excerpts(void **state) {
+        _cleanup_load_ Load load = load_text(P "  memroy: bind\n"
+                                               "  place: {nodes: [0, 12]}  # far\n"
+                                               "\tx: y\n");
+        _cleanup_load_ Load more = load_text(P "  memroy: bind\n"
+                                               "  place: {nodes: [0, 12]}  # far\n"
+                                               "  instances: [{nodes: 1}]\n"
+                                               "  memory: [bind,\n    none]\n"
+                                               "  cpus:\n    all: 1\n");
+        _cleanup_text_ Text text = { 0 };
+
+        (void)state;
+        for (size_t i = 0; i < load.errors.n_messages; i++)
+                diagnostics_render(&load.errors, i, &text);
+        for (size_t i = 0; i < more.errors.n_messages; i++)
+                diagnostics_render(&more.errors, i, &text);
+        assert_string_equal(
+                text.data,
+                "a.yaml:7:1: not valid YAML: found character that cannot start any token while "
+                "scanning for the next token; indent with spaces, not with tabs\n"
+                "    \tx: y\n"
+                "    ^\n"
+                "a.yaml:5:3: unknown key `memroy` in `policies[]`, did you mean `memory`?\n"
+                "      memroy: bind\n"
+                "      ^~~~~~\n"
+                "a.yaml:6:22: `policies[].place.nodes` names node 12, which this machine does not "
+                "have, expected some of 0-7\n"
+                "      place: {nodes: [0, 12]}  # far\n"
+                "                         ^~\n"
+                "a.yaml:7:15: `policies[].instances[].match` is missing, expected a mapping\n"
+                "      instances: [{nodes: 1}]\n"
+                "                  ^~~~~~~~~~\n"
+                "a.yaml:8:11: `policies[].memory` is a list, expected bind, preferred or none\n"
+                "      memory: [bind,\n"
+                "              ^\n"
+                "a.yaml:11:5: `policies[].cpus` is a mapping, " CPUS_EXPECTED "\n"
+                "        all: 1\n"
+                "        ^\n");
+}
+
+/* How far a mark goes where something ends on another line, or with the file. */
+static void test_marks(void **state) {
+        _cleanup_load_ Load text = load_text(P "  memory: \"bi\n                      nd\"\n");
+        _cleanup_load_ Load end = load_text("policies: []");
+
+        (void)state;
+        assert_string_equal(text.errors.details[0].excerpt, "  memory: \"bi\n          ^~~");
+        assert_string_equal(end.errors.details[0].excerpt, "policies: []\n^");
 }
 
 /* One broken file does not hide what is wrong with the next. */
@@ -250,24 +387,20 @@ static void test_all_errors_of_all_files(void **state) {
                                 "content while parsing a flow node",
                                 "etc/b.yaml:1:10: `version` is `3`, expected 1",
                                 "etc/b.yaml:2:1: unknown key `zzzzzz` at the top, expected one of "
-                                "`version`, `policies`, `sampling`, `enforcement`, `host`",
+                                "`version`, `host`, `policies`, `irq`, `sampling`, `enforcement`",
                                 NULL });
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_syntax),
-                cmocka_unit_test(test_tricks),
-                cmocka_unit_test(test_bounds),
-                cmocka_unit_test(test_shape),
-                cmocka_unit_test(test_version),
-                cmocka_unit_test(test_unknown_keys),
-                cmocka_unit_test(test_twice),
-                cmocka_unit_test(test_missing),
-                cmocka_unit_test(test_values),
-                cmocka_unit_test(test_nodes),
-                cmocka_unit_test(test_not_carried_out),
-                cmocka_unit_test(test_all_errors_of_all_files),
+                cmocka_unit_test(test_syntax),      cmocka_unit_test(test_tricks),
+                cmocka_unit_test(test_bounds),      cmocka_unit_test(test_shape),
+                cmocka_unit_test(test_version),     cmocka_unit_test(test_unknown_keys),
+                cmocka_unit_test(test_twice),       cmocka_unit_test(test_missing),
+                cmocka_unit_test(test_values),      cmocka_unit_test(test_nodes),
+                cmocka_unit_test(test_more_values), cmocka_unit_test(test_booleans),
+                cmocka_unit_test(test_absent),      cmocka_unit_test(test_excerpts),
+                cmocka_unit_test(test_marks),       cmocka_unit_test(test_all_errors_of_all_files),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

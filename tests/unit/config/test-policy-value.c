@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/config/policy-text.h"
 #include "tidbnumad/config/policy-value.h"
 
 typedef struct Case {
@@ -172,13 +173,126 @@ static void test_cpus(void **state) {
         static const Case cases[] = {
                 { "8192", "no machine has a CPU of that number" },
                 { "", "it is empty" },
-                { "one-per-core", "known but not carried out by this version" },
                 { "ALL", NULL },
                 { "all,1", NULL },
         };
         const PolicyKey key = { .type = POLICY_KEY_CPUS };
 
         (void)state;
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
+static void test_args(void **state) {
+        static const Case cases[] = {
+                { "", "it is empty" },
+                { "a\tb", "it holds a control character" },
+                { "a[b", "a [ is not closed" },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_ARGS };
+
+        (void)state;
+        assert_string_taken(POLICY_KEY_ARGS, "*--store=tikv *");
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
+static void test_devices(void **state) {
+        static const Case names[] = {
+                { "", "it is empty" },
+                { "eth*", "a glob, and names are expected here" },
+                { "a/b",
+                  "no device has a name with spaces, slashes, colons or control characters" },
+                { "eth0:1",
+                  "no device has a name with spaces, slashes, colons or control characters" },
+                { "..", "no device has that name" },
+                { "a234567890123456", "it is too long" },
+        };
+        static const Case globs[] = {
+                { "", "it is empty" },
+                { "eth[0", "a [ is not closed" },
+                { "a b",
+                  "no device has a name with spaces, slashes, colons or control characters" },
+                { "a234567890123456", "it is too long" },
+        };
+        static const Case addresses[] = {
+                { "", "not an address" },
+                { "3b:00", "not an address" },
+                { "3b:00.8", "not an address" },
+                { "0000-3b:00.0", "not an address" },
+                { "000g:3b:00.0", "not an address" },
+                { "0000:3g:00.0", "not an address" },
+                { "0000:3b:0x.0", "not an address" },
+                { "3b-00.0", "not an address" },
+                { "3b:00:0", "not an address" },
+        };
+        const PolicyKey name = { .type = POLICY_KEY_INTERFACES };
+        const PolicyKey glob = { .type = POLICY_KEY_NET_GLOBS };
+        const PolicyKey address = { .type = POLICY_KEY_PCI_ADDRESSES };
+
+        (void)state;
+        assert_refused(&name, names, ELEMENTSOF(names));
+        assert_refused(&glob, globs, ELEMENTSOF(globs));
+        assert_refused(&address, addresses, ELEMENTSOF(addresses));
+        assert_null(policy_text_fault(POLICY_KEY_INTERFACES, "a23456789012345"));
+        assert_null(policy_text_fault(POLICY_KEY_NET_GLOBS, "a2345678901234567*"));
+        assert_null(policy_text_fault(POLICY_KEY_NVME_GLOBS, "nvme[0-3]"));
+        assert_null(policy_text_fault(POLICY_KEY_PCI_ADDRESSES, "FFFF:ff:1f.7"));
+}
+
+static void test_count(void **state) {
+        static const Case cases[] = {
+                { "0", NULL },
+                { "-1", NULL },
+                { "1.5", NULL },
+                { "all", NULL },
+                { "1025", "no machine has so many nodes" },
+                { "99999999999999999999", "no machine has so many nodes" },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_COUNT };
+        uint32_t count = 7;
+        const char *reason;
+
+        (void)state;
+        assert_int_equal(policy_value_parse(&key, "1024", &count, &reason), 0);
+        assert_int_equal(count, 1024);
+        assert_int_equal(policy_value_parse(&key, "auto", &count, &reason), 0);
+        assert_int_equal(count, 0);
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
+static void test_percent(void **state) {
+        static const Case cases[] = {
+                { "1", "without a unit" },
+                { "0%", "it is too little" },
+                { "0.0099%", "it is too little" },
+                { "100.1%", "it is too much" },
+                { "99999999999999999999%", "it is too much" },
+                { "1 %", NULL },
+                { "%", NULL },
+                { "", "it is empty" },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_PERCENT, .min = 100, .max = 1000000 };
+        uint32_t ppm = 7;
+        const char *reason;
+
+        (void)state;
+        assert_int_equal(policy_value_parse(&key, "0.01%", &ppm, &reason), 0);
+        assert_int_equal(ppm, 100);
+        assert_int_equal(policy_value_parse(&key, "100%", &ppm, &reason), 0);
+        assert_int_equal(ppm, 1000000);
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
+static void test_switch(void **state) {
+        static const Case cases[] = { { "true", NULL }, { "ON", NULL }, { "", NULL } };
+        const PolicyKey key = { .type = POLICY_KEY_SWITCH };
+        const char *reason;
+        bool on = false;
+
+        (void)state;
+        assert_int_equal(policy_value_parse(&key, "on", &on, &reason), 0);
+        assert_true(on);
+        assert_int_equal(policy_value_parse(&key, "off", &on, &reason), 0);
+        assert_false(on);
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
@@ -191,6 +305,11 @@ int main(void) {
                 cmocka_unit_test(test_interval),
                 cmocka_unit_test(test_nodes_beyond_any_machine),
                 cmocka_unit_test(test_cpus),
+                cmocka_unit_test(test_args),
+                cmocka_unit_test(test_devices),
+                cmocka_unit_test(test_count),
+                cmocka_unit_test(test_percent),
+                cmocka_unit_test(test_switch),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

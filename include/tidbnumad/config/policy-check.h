@@ -1,0 +1,31 @@
+/* What each key allows for itself, and what still cannot be meant. */
+#pragma once
+
+#include "tidbnumad/base/diagnostics.h"
+#include "tidbnumad/config/policy-merge.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/topology.h"
+
+#define POLICY_LATER "is checked, and not carried out by this version yet"
+
+/* Warns of values that this version does not carry out. `places` stands beside the table. */
+void policy_check_later(const PolicyPlace places[static POLICY_KEYS_MAX], Diagnostics *warnings);
+
+/* Warns of network cards that decide nothing. */
+void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
+                          Diagnostics *warnings);
+
+/* Contradictions inside of each policy and between two of them, and what is allowed but probably
+ * not what is wanted. Policies with an error are left out. With `topology` NULL nothing is asked
+ * of the machine. */
+void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Diagnostics *errors,
+                         Diagnostics *warnings);
+
+/* Contradictions inside of one; part of the above. */
+void policy_check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
+                        Diagnostics *warnings);
+
+/* Warns of policies that match nothing on this host. `matched` stands beside the set's policies.
+ * `files`, those that were loaded, give the excerpts; NULL: no excerpts. */
+void policy_check_matched(const PolicySet *set, const bool *matched, const SourceFileList *files,
+                          Diagnostics *warnings);

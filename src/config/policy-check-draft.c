@@ -1,0 +1,184 @@
+/* Contradictions inside of one policy. */
+#include <string.h>
+
+#include "tidbnumad/config/policy-check.h"
+
+#define NODES "policies[].place.nodes"
+#define AVOID "policies[].place.avoid"
+#define COUNT "policies[].place.count"
+#define SAME_PACKAGE "policies[].place.same_package"
+#define CPUS "policies[].cpus"
+
+typedef struct Check {
+        const PolicyDraft *draft;
+        const Policy *policy;
+        const Topology *topology;
+        Diagnostics *errors, *warnings;
+} Check;
+
+#define TELL(diagnostics, c, at, ...)                                                              \
+        diagnostics_add_at((diagnostics), (c)->draft->file, (at), __VA_ARGS__)
+#define REFUSE(c, at, ...) TELL((c)->errors, (c), (at), __VA_ARGS__)
+#define WARN(c, at, ...) TELL((c)->warnings, (c), (at), __VA_ARGS__)
+
+static const char *render(const IdSet *ids, char buffer[static ID_SET_LIST_MAX]) {
+        if (id_set_render_list(ids, buffer, ID_SET_LIST_MAX) < 0)
+                strcpy(buffer, "numbers"); /* thousands of single ones */
+        return buffer;
+}
+
+static void check_match(const Check *c) {
+        if (!c->policy->match.unit && !c->policy->match.user)
+                WARN(c, c->draft->at,
+                     "policy `%s` matches by `exe` alone, so any user's process of that name; add "
+                     "`unit` or `user`",
+                     c->policy->name);
+}
+
+/* The most of these nodes that one socket has. */
+static uint32_t most_of_a_package(const Topology *topology, const NodeSet *nodes) {
+        uint32_t most = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                uint32_t n = 0;
+
+                for (size_t j = 0; j < topology->n_nodes; j++)
+                        n += topology->nodes[j].package == topology->nodes[i].package &&
+                             id_set_has(nodes, topology->nodes[j].id);
+                if (n > most)
+                        most = n;
+        }
+        return most;
+}
+
+/* Where the nodes to choose from are the machine's, another machine may have more of them. */
+static void check_count(const Check *c, const NodeSet *open) {
+        const Place *place = &c->policy->place;
+        bool listed = !id_set_is_empty(&place->nodes);
+        Diagnostics *told = listed ? c->errors : c->warnings;
+        const char *less = id_set_is_empty(&place->avoid) ? "" : " less `place.avoid`";
+        const char *from = listed ? "`place.nodes`" : "this machine";
+        SourceSpan at = policy_draft_span(c->draft, COUNT);
+        uint32_t n = id_set_count(open);
+
+        if (!place->count_given || place->count == PLACE_COUNT_AUTO)
+                return;
+        if (place->count > n) {
+                TELL(told, c, at, "`" COUNT "` is %u, and %s%s has %u, expected at most that",
+                     place->count, from, less, n);
+                return;
+        }
+        if (!c->topology || !place->same_package_given || !place->same_package)
+                return;
+        n = most_of_a_package(c->topology, open);
+        if (place->count > n)
+                TELL(told, c, at,
+                     "`" COUNT "` is %u, and no socket of %s%s has more than %u, expected at most "
+                     "that, or `same_package: false`",
+                     place->count, from, less, n);
+}
+
+static void check_choice(const Check *c) {
+        const Place *place = &c->policy->place;
+        bool listed = !id_set_is_empty(&place->nodes);
+        NodeSet open = place->nodes;
+
+        if (!listed && !c->topology)
+                return;
+        if (!listed)
+                open = topology_nodes(c->topology);
+        id_set_remove_all(&open, &place->avoid);
+        if (id_set_is_empty(&open))
+                REFUSE(c, policy_draft_span(c->draft, AVOID),
+                       "`" AVOID "` takes away %s, expected that a node is left",
+                       listed ? "all of `place.nodes`" : "all nodes of this machine");
+        else
+                check_count(c, &open);
+}
+
+static void check_avoid(const Check *c) {
+        NodeSet absent = c->policy->place.avoid, all;
+        char list[ID_SET_LIST_MAX];
+
+        if (!c->topology)
+                return;
+        all = topology_nodes(c->topology);
+        id_set_add_all(&all, &c->topology->hidden_nodes);
+        id_set_remove_all(&absent, &all);
+        if (!id_set_is_empty(&absent))
+                WARN(c, policy_draft_span(c->draft, AVOID),
+                     "`" AVOID "` names node %s, which this machine does not have anyway",
+                     render(&absent, list));
+}
+
+static void check_package(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        char list[ID_SET_LIST_MAX];
+
+        if (!c->topology || !c->policy->place.same_package_given ||
+            !c->policy->place.same_package ||
+            most_of_a_package(c->topology, nodes) == id_set_count(nodes))
+                return;
+        REFUSE(c, at,
+               "nodes %s belong to several sockets, and `same_package: true` is in line %u, "
+               "expected nodes of one socket",
+               render(nodes, list), policy_draft_span(c->draft, SAME_PACKAGE).line);
+}
+
+/* A CPU that is offline has no node that could be told. */
+static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        char outside[ID_SET_LIST_MAX], list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
+        CpuSet theirs, lacking = c->policy->cpus.list;
+
+        if (!c->topology || c->policy->cpus.choice != CPUS_LIST)
+                return;
+        theirs = topology_cpus_of(c->topology, nodes);
+        id_set_remove_all(&lacking, &theirs);
+        id_set_remove_all(&lacking, &c->topology->offline_cpus);
+        if (!id_set_is_empty(&lacking))
+                REFUSE(c, policy_draft_span(c->draft, CPUS),
+                       "`" CPUS "` names CPU %s, which node %s in line %u does not have, expected "
+                       "some of %s",
+                       render(&lacking, outside), render(nodes, list), at.line,
+                       render(&theirs, inside));
+}
+
+static void check_explicit(const Check *c) {
+        const Place *place = &c->policy->place;
+        char list[ID_SET_LIST_MAX];
+        NodeSet seen = { 0 };
+
+        for (size_t i = 0; i < policy_draft_n_explicit(c->draft); i++) {
+                SourceSpan at;
+                const NodeSet *nodes = policy_draft_explicit(c->draft, i, &at);
+                NodeSet avoided = place->avoid, again = seen;
+
+                check_package(c, nodes, at);
+                check_cpus(c, nodes, at);
+                if (i >= c->policy->n_instances)
+                        continue;
+                id_set_keep_only(&avoided, nodes);
+                if (!id_set_is_empty(&avoided))
+                        WARN(c, at,
+                             "node %s is in `place.avoid` of line %u, and used here all the same",
+                             render(&avoided, list), policy_draft_span(c->draft, AVOID).line);
+                id_set_keep_only(&again, nodes);
+                if (!id_set_is_empty(&again) && place->share_given &&
+                    place->share == SHARE_EXCLUSIVE)
+                        WARN(c, at,
+                             "node %s is that of another entry of `instances` too, and the policy "
+                             "says `share: exclusive`",
+                             render(&again, list));
+                id_set_add_all(&seen, nodes);
+        }
+}
+
+void policy_check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
+                        Diagnostics *warnings) {
+        const Check c = { draft, &draft->policy, topology, errors, warnings };
+
+        check_match(&c);
+        policy_check_later(draft->places, warnings);
+        check_choice(&c);
+        check_avoid(&c);
+        check_explicit(&c);
+}

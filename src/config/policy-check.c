@@ -1,0 +1,113 @@
+/* Checks across policies and files. What one policy may not say is policy-check-draft's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/config/policy-check.h"
+
+void policy_check_later(const PolicyPlace places[static POLICY_KEYS_MAX], Diagnostics *warnings) {
+        const PolicyKey *keys;
+        size_t n = policy_keys(&keys);
+
+        for (size_t i = 0; i < n; i++) {
+                const PolicyPlace *place = &places[i];
+                bool any = place->later && strcmp(place->later, "*") == 0;
+
+                if (place->later)
+                        diagnostics_add_at(warnings, place->file, place->at,
+                                           "`%s%s%s` " POLICY_LATER, keys[i].path, any ? "" : ": ",
+                                           any ? "" : place->later);
+        }
+}
+
+void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
+                          Diagnostics *warnings) {
+        const PolicyPlace *place = &places[policy_key_index(policy_key_at("host.reserve.devices"))];
+
+        if (place->file && reserve->devices.n_words > 0 && reserve->kind != RESERVE_NIC)
+                diagnostics_add_at(warnings, place->file, place->at,
+                                   "`host.reserve.devices` decides nothing, because "
+                                   "`host.reserve.nodes` is not `nic`");
+}
+
+/* --- two policies --- */
+
+/* All nodes that a policy names for its instances, leaving no choice. */
+static NodeSet explicit_nodes(const PolicyDraft *draft) {
+        NodeSet nodes = { 0 };
+
+        for (size_t i = 0; i < policy_draft_n_explicit(draft); i++) {
+                SourceSpan at;
+
+                id_set_add_all(&nodes, policy_draft_explicit(draft, i, &at));
+        }
+        return nodes;
+}
+
+static void tell_conflict(const PolicyDraft *earlier, const PolicyDraft *later,
+                          const NodeSet *nodes, Diagnostics *errors, Diagnostics *warnings) {
+        const Policy *a = &earlier->policy, *b = &later->policy;
+        bool meant = a->place.share_given && b->place.share_given;
+        char list[ID_SET_LIST_MAX];
+        SourceSpan at = later->at;
+
+        for (size_t i = 0; i < policy_draft_n_explicit(later); i++)
+                if (id_set_intersects(policy_draft_explicit(later, i, &at), nodes))
+                        break;
+        if (id_set_render_list(nodes, list, sizeof(list)) < 0)
+                strcpy(list, "numbers");
+        diagnostics_add_at(meant ? errors : warnings, later->file, at,
+                           "policy `%s` names node %s, and so does policy `%s` (%s:%u); both are "
+                           "exclusive%s, expected nodes of their own, or `share: shared`",
+                           b->name, list, a->name, a->file, a->line,
+                           meant ? "" : ", as they are by default");
+}
+
+static void check_pairs(const PolicyMerge *merge, Diagnostics *errors, Diagnostics *warnings) {
+        _cleanup_free_ NodeSet *nodes = calloc(merge->n_drafts + 1, sizeof(*nodes));
+
+        if (!nodes) {
+                errors->error = -ENOMEM;
+                return;
+        }
+        for (size_t j = 0; j < merge->n_drafts; j++) {
+                const PolicyDraft *draft = &merge->drafts[j];
+
+                if (draft->faulty || draft->policy.place.share != SHARE_EXCLUSIVE)
+                        continue;
+                nodes[j] = explicit_nodes(draft);
+                for (size_t i = 0; i < j; i++) {
+                        NodeSet both = nodes[i];
+
+                        if (!id_set_intersects(&both, &nodes[j]))
+                                continue;
+                        id_set_keep_only(&both, &nodes[j]);
+                        tell_conflict(&merge->drafts[i], draft, &both, errors, warnings);
+                }
+        }
+}
+
+void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Diagnostics *errors,
+                         Diagnostics *warnings) {
+        for (size_t i = 0; i < merge->n_drafts; i++)
+                if (!merge->drafts[i].faulty)
+                        policy_check_draft(&merge->drafts[i], topology, errors, warnings);
+        check_pairs(merge, errors, warnings);
+}
+
+/* --- once the processes are known --- */
+
+void policy_check_matched(const PolicySet *set, const bool *matched, const SourceFileList *files,
+                          Diagnostics *warnings) {
+        for (size_t i = 0; i < set->n_policies; i++) {
+                const Policy *policy = &set->policies[i];
+                const SourceFile nothing = { .path = policy->file, .text = (char *)"" };
+                const SourceFile *file = files ? source_file_find(files, policy->file) : NULL;
+
+                if (!matched[i] && !policy->built_in)
+                        diagnostics_add_at(warnings, file ? file : &nothing,
+                                           (SourceSpan){ policy->line, policy->column, 0 },
+                                           "policy `%s` matches nothing on this host now",
+                                           policy->name);
+        }
+}

@@ -1,0 +1,152 @@
+/* A key's value: into its field, and are its nodes and CPUs there? */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/config/policy-list.h"
+#include "tidbnumad/config/policy-loader.h"
+#include "tidbnumad/config/policy-value.h"
+#include "tidbnumad/config/policy-words.h"
+
+const char *policy_describe(const YamlNode *node, char buffer[static POLICY_DESCRIBED_MAX]) {
+        char shown[YAML_SHOWN_MAX];
+
+        switch (node->kind) {
+        case YAML_KIND_LIST:
+                return "a list";
+        case YAML_KIND_MAPPING:
+                return "a mapping";
+        case YAML_KIND_EMPTY:
+        case YAML_KIND_ALIAS:
+                return "empty";
+        case YAML_KIND_SCALAR:
+                break;
+        }
+        (void)snprintf(buffer, POLICY_DESCRIBED_MAX, "`%s`", yaml_show(node->text, shown));
+        return buffer;
+}
+
+void policy_refuse_value(PolicyLoader *l, const PolicyKey *key, const YamlNode *node,
+                         const char *reason) {
+        char allowed[POLICY_KEY_ALLOWED_MAX], shown[POLICY_DESCRIBED_MAX];
+
+        POLICY_REFUSE(l, node, "`%s` is %s%s%s%s, expected %s", key->path,
+                      policy_describe(node, shown), reason ? " (" : "", reason ? reason : "",
+                      reason ? ")" : "", policy_key_allowed(key, allowed));
+}
+
+/* All that the machine has, also what is switched off or hidden from us. */
+static IdSet present(const Topology *topology, bool cpus) {
+        IdSet all = cpus ? topology_cpus(topology) : topology_nodes(topology);
+
+        id_set_add_all(&all, cpus ? &topology->hidden_cpus : &topology->hidden_nodes);
+        if (cpus)
+                id_set_add_all(&all, &topology->offline_cpus);
+        return all;
+}
+
+/* A node that is absent is as good as avoided: policy-check warns of that one. */
+static void check_present(PolicyLoader *l, const PolicyKey *key, const YamlNode *node,
+                          const IdSet *ids, bool cpus) {
+        char missing[ID_SET_LIST_MAX], there[ID_SET_LIST_MAX];
+        IdSet all, lacking = *ids;
+
+        if (!l->topology || strcmp(key->path, "policies[].place.avoid") == 0)
+                return;
+        all = present(l->topology, cpus);
+        id_set_remove_all(&lacking, &all);
+        if (id_set_is_empty(&lacking))
+                return;
+        if (id_set_render_list(&lacking, missing, sizeof(missing)) < 0)
+                strcpy(missing, "numbers"); /* thousands of single ones */
+        (void)id_set_render_list(&all, there, sizeof(there));
+        POLICY_REFUSE(l, node,
+                      "`%s` names %s %s, which this machine does not have, expected some of %s",
+                      key->path, cpus ? "CPU" : "node", missing, there);
+}
+
+static int load_items(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *field) {
+        bool cpus;
+
+        if (node->n_children == 0 && !key->empty_ok) {
+                policy_refuse_value(l, key, node, "it is empty");
+                return 0;
+        }
+        policy_list_clear(key, field);
+        for (size_t i = 0; i < node->n_children; i++) {
+                const YamlNode *item = &node->children[i];
+                const IdSet *ids = policy_list_ids(key, field, &cpus);
+                IdSet before = ids ? *ids : (IdSet){ 0 }, added;
+                const char *reason = NULL;
+                int r = -EINVAL;
+
+                if (item->kind == YAML_KIND_SCALAR)
+                        r = policy_list_add(key, item->text, field, &reason);
+                if (r == -ENOMEM)
+                        return r;
+                if (r < 0)
+                        policy_refuse_value(l, key, item, reason);
+                if (r < 0 || !ids)
+                        continue;
+                added = *ids;
+                id_set_remove_all(&added, &before);
+                check_present(l, key, item, &added, cpus);
+        }
+        return 0;
+}
+
+static int load_scalar(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *field) {
+        const char *reason = NULL;
+        const IdSet *ids;
+        bool cpus;
+        int r = -EINVAL;
+
+        if (node->quoted && (key->type == POLICY_KEY_VERSION || key->type == POLICY_KEY_BOOL))
+                reason = "a text in quotes";
+        else if (node->kind == YAML_KIND_SCALAR)
+                r = policy_value_parse(key, node->text, field, &reason);
+        if (r == -EINVAL) {
+                policy_refuse_value(l, key, node, reason);
+                return 0;
+        }
+        ids = r == 0 ? policy_list_ids(key, field, &cpus) : NULL;
+        if (ids)
+                check_present(l, key, node, ids, cpus);
+        return r;
+}
+
+int policy_field_load(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *target) {
+        PolicyPlace place = { .file = l->file, .at = node->at };
+        void *field = (char *)target + key->offset;
+        size_t before = l->errors->n_told;
+        int r;
+
+        if (key->given_offset > 0)
+                *(bool *)((char *)target + key->given_offset) = true;
+        r = node->kind == YAML_KIND_LIST && policy_list_is(key) ? load_items(l, key, node, field)
+                                                                : load_scalar(l, key, node, field);
+        if (l->errors->n_told == before)
+                place.later = policy_key_later(key, node->text ? node->text : "");
+        if (l->places)
+                l->places[policy_key_index(key)] = place;
+        return r;
+}
+
+int policy_field_set_defaults(const char *path, void *target) {
+        const PolicyKey *keys;
+        size_t n = policy_keys(&keys);
+
+        for (size_t i = 0; i < n; i++) {
+                const char *reason;
+                int r;
+
+                if (!keys[i].default_text || !policy_key_is_part(&keys[i], path) ||
+                    strcmp(keys[i].default_text, "[]") == 0)
+                        continue;
+                r = policy_value_parse(&keys[i], keys[i].default_text,
+                                       (char *)target + keys[i].offset, &reason);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}

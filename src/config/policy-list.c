@@ -1,0 +1,156 @@
+/* Values of which there may be several: numbers of nodes and CPUs, names of devices. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/config/policy-list.h"
+#include "tidbnumad/config/policy-text.h"
+#include "tidbnumad/model/policy.h"
+
+static const char no_node[] = "no machine has a node of that number";
+static const char no_cpu[] = "no machine has a CPU of that number";
+
+static int add_ids(const char *text, const char *too_high, IdSet *target, const char **ret_reason) {
+        IdSet set;
+        int r;
+
+        r = id_set_parse_list(text, &set);
+        if (r == -ERANGE)
+                *ret_reason = too_high;
+        else if (r == 0 && id_set_is_empty(&set))
+                *ret_reason = "it is empty";
+        if (r < 0 || id_set_is_empty(&set))
+                return -EINVAL;
+        id_set_add_all(target, &set);
+        return 0;
+}
+
+/* The kernel's form: with the domain, in small letters. */
+static int add_pci(const char *text, WordList *target) {
+        char address[POLICY_PCI_ADDRESS_LENGTH + 1];
+
+        (void)snprintf(address, sizeof(address), "%s%s",
+                       strlen(text) < POLICY_PCI_ADDRESS_LENGTH ? "0000:" : "", text);
+        for (char *p = address; *p; p++)
+                *p = (char)tolower((unsigned char)*p);
+        return word_list_add(target, address);
+}
+
+static int add_word(const PolicyKey *key, const char *text, WordList *target,
+                    const char **ret_reason) {
+        *ret_reason = policy_text_fault(key->type, text);
+        if (*ret_reason)
+                return -EINVAL;
+        return key->type == POLICY_KEY_PCI_ADDRESSES ? add_pci(text, target)
+                                                     : word_list_add(target, text);
+}
+
+bool policy_list_is(const PolicyKey *key) {
+        return key->type >= POLICY_KEY_NODES && key->type <= POLICY_KEY_PCI_ADDRESSES;
+}
+
+void policy_list_clear(const PolicyKey *key, void *target) {
+        switch (key->type) {
+        case POLICY_KEY_NODES:
+                *(NodeSet *)target = (NodeSet){ 0 };
+                break;
+        case POLICY_KEY_CPUS:
+                *(PolicyCpus *)target = (PolicyCpus){ .choice = CPUS_LIST };
+                break;
+        case POLICY_KEY_RESERVE:
+                ((Reserve *)target)->kind = RESERVE_LIST;
+                ((Reserve *)target)->nodes = (NodeSet){ 0 };
+                break;
+        case POLICY_KEY_STEER:
+                ((IrqPolicy *)target)->steer = STEER_CPUS;
+                ((IrqPolicy *)target)->cpus = (CpuSet){ 0 };
+                break;
+        default:
+                word_list_done(target);
+        }
+}
+
+int policy_list_add(const PolicyKey *key, const char *text, void *target, const char **ret_reason) {
+        *ret_reason = NULL;
+        switch (key->type) {
+        case POLICY_KEY_NODES:
+                return add_ids(text, no_node, target, ret_reason);
+        case POLICY_KEY_CPUS:
+                return add_ids(text, no_cpu, &((PolicyCpus *)target)->list, ret_reason);
+        case POLICY_KEY_RESERVE:
+                return add_ids(text, no_node, &((Reserve *)target)->nodes, ret_reason);
+        case POLICY_KEY_STEER:
+                return add_ids(text, no_cpu, &((IrqPolicy *)target)->cpus, ret_reason);
+        default:
+                return add_word(key, text, target, ret_reason);
+        }
+}
+
+const IdSet *policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus) {
+        *ret_cpus = key->type == POLICY_KEY_CPUS || key->type == POLICY_KEY_STEER;
+        switch (key->type) {
+        case POLICY_KEY_NODES:
+                return target;
+        case POLICY_KEY_CPUS:
+                return &((const PolicyCpus *)target)->list;
+        case POLICY_KEY_RESERVE:
+                return &((const Reserve *)target)->nodes;
+        case POLICY_KEY_STEER:
+                return &((const IrqPolicy *)target)->cpus;
+        default:
+                return NULL;
+        }
+}
+
+/* The word of a list's type that stands for itself, or none of them. */
+static bool parse_keyword(const PolicyKey *key, const char *text, void *target) {
+        static const char *const cpus[] = {
+                [CPUS_ALL] = "all", [CPUS_ONE_PER_CORE] = "one-per-core", NULL
+        };
+        static const char *const reserve[] = {
+                [RESERVE_NONE] = "none", [RESERVE_NIC] = "nic", NULL
+        };
+        static const char *const steer[] = {
+                [STEER_AUTO] = "auto", [STEER_RESERVED] = "reserved", [STEER_LOCAL] = "local",
+                [STEER_AWAY] = "away", [STEER_LEAVE] = "leave",       NULL
+        };
+        const char *const *words = key->type == POLICY_KEY_CPUS      ? cpus
+                                   : key->type == POLICY_KEY_RESERVE ? reserve
+                                   : key->type == POLICY_KEY_STEER   ? steer
+                                                                     : NULL;
+        int i = words ? policy_word_find(words, text) : -EINVAL;
+
+        if (i < 0)
+                return false;
+        policy_list_clear(key, target);
+        if (key->type == POLICY_KEY_CPUS)
+                ((PolicyCpus *)target)->choice = (CpuChoice)i;
+        else if (key->type == POLICY_KEY_RESERVE)
+                ((Reserve *)target)->kind = (ReserveKind)i;
+        else
+                ((IrqPolicy *)target)->steer = (IrqSteer)i;
+        return true;
+}
+
+/* One value where a list may stand. A fault must leave `target` as it was. */
+int policy_list_parse(const PolicyKey *key, const char *text, void *target,
+                      const char **ret_reason) {
+        IdSet ids = { 0 };
+        bool cpus;
+        int r;
+
+        if (parse_keyword(key, text, target))
+                return 0;
+        if (policy_list_ids(key, target, &cpus)) {
+                r = add_ids(text, cpus ? no_cpu : no_node, &ids, ret_reason);
+                if (r < 0)
+                        return r;
+        } else {
+                *ret_reason = policy_text_fault(key->type, text);
+                if (*ret_reason)
+                        return -EINVAL;
+        }
+        policy_list_clear(key, target);
+        return policy_list_add(key, text, target, ret_reason);
+}

@@ -1,0 +1,186 @@
+/* What is wrong with a name, a path, a glob. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "tidbnumad/config/policy-text.h"
+
+#define POLICY_NAME_MAX 64u
+#define UNIT_NAME_MAX 255u      /* systemd.unit(5) */
+#define USER_NAME_MAX 255u      /* LOGIN_NAME_MAX less its NUL */
+#define ARGS_MAX 4096u          /* as much of a command line as is looked at */
+#define INTERFACE_NAME_MAX 15u  /* IFNAMSIZ less its NUL */
+#define CONTROLLER_NAME_MAX 32u /* "nvme" and a number are far below */
+
+static bool has_suffix(const char *text, const char *suffix) {
+        size_t length = strlen(text), n = strlen(suffix);
+
+        return length > n && strcmp(text + length - n, suffix) == 0;
+}
+
+static bool has_control(const char *text) {
+        for (; *text; text++)
+                if (iscntrl((unsigned char)*text))
+                        return true;
+        return false;
+}
+
+/* The end of the bracket expression that begins at `p`, or NULL when it is not closed. A "]" that
+ * stands first belongs to the set, see glob(7). */
+static const char *bracket_end(const char *p) {
+        p++;
+        if (*p == '!' || *p == '^')
+                p++;
+        return *p ? strchr(p + 1, ']') : NULL;
+}
+
+/* What fnmatch(3) would quietly never match. */
+static const char *glob_fault(const char *glob) {
+        for (const char *p = glob; *p; p++) {
+                if (*p == '\\' && *++p == '\0')
+                        return "it ends with a backslash";
+                if (*p == '[') {
+                        p = bracket_end(p);
+                        if (!p)
+                                return "a [ is not closed";
+                }
+        }
+        return NULL;
+}
+
+static const char *exe_fault(const char *exe) {
+        if (*exe == '\0')
+                return "it is empty";
+        if (has_control(exe))
+                return "it holds a control character";
+        if (strlen(exe) >= PATH_MAX)
+                return "it is too long";
+        if (*exe != '/') {
+                if (strchr(exe, '/'))
+                        return "a relative path";
+                return strpbrk(exe, "*?[\\") ? "a glob has to be an absolute path" : NULL;
+        }
+        if (has_suffix(exe, "/") || strcmp(exe, "/") == 0)
+                return "it names a folder";
+        if (strstr(exe, "//") || strstr(exe, "/./") || strstr(exe, "/../"))
+                return "the kernel tells paths without //, /./ and /../";
+        return glob_fault(exe);
+}
+
+static const char *unit_fault(const char *unit) {
+        if (*unit == '\0')
+                return "it is empty";
+        if (has_control(unit) || strpbrk(unit, " /"))
+                return "a unit name holds no spaces, slashes or control characters";
+        if (strlen(unit) > UNIT_NAME_MAX)
+                return "it is too long";
+        if (!has_suffix(unit, ".service") && !has_suffix(unit, ".scope") &&
+            !strchr("*?]", unit[strlen(unit) - 1]))
+                return "it does not end with .service or .scope";
+        return glob_fault(unit);
+}
+
+static const char *user_fault(const char *user) {
+        if (*user == '\0')
+                return "it is empty";
+        if (has_control(user) || strpbrk(user, " :/*?[") || *user == '-')
+                return "not the name of a user";
+        return strlen(user) > USER_NAME_MAX ? "it is too long" : NULL;
+}
+
+static const char *name_fault(const char *name) {
+        static const char allowed[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                "._-";
+
+        if (*name == '\0')
+                return "it is empty";
+        if (strlen(name) > POLICY_NAME_MAX)
+                return "it is too long";
+        return name[strspn(name, allowed)] ? "a character that is not allowed" : NULL;
+}
+
+/* A blank at an end would match nothing that the kernel tells. */
+static const char *args_fault(const char *args) {
+        if (*args == '\0')
+                return "it is empty";
+        if (has_control(args))
+                return "it holds a control character";
+        if (strlen(args) > ARGS_MAX)
+                return "it is too long";
+        return glob_fault(args);
+}
+
+/* The kernel's rules for names of interfaces, and of devices in general. */
+static const char *device_fault(const char *name, size_t max, bool glob) {
+        if (*name == '\0')
+                return "it is empty";
+        if (has_control(name) || strpbrk(name, " /:"))
+                return "no device has a name with spaces, slashes, colons or control characters";
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+                return "no device has that name";
+        if (!glob && strpbrk(name, "*?[\\"))
+                return "a glob, and names are expected here";
+        if (strlen(name) > max && !(glob && strpbrk(name, "*?[\\")))
+                return "it is too long";
+        if (strlen(name) > PATH_MAX)
+                return "it is too long";
+        return glob ? glob_fault(name) : NULL;
+}
+
+static bool is_hex(const char *text, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (!isxdigit((unsigned char)text[i]))
+                        return false;
+        return true;
+}
+
+/* [domain:]bus:device.function, as lspci(8) shows it. */
+static const char *pci_fault(const char *address) {
+        const char *p = address;
+
+        if (strlen(p) == POLICY_PCI_ADDRESS_LENGTH) {
+                if (!is_hex(p, 4) || p[4] != ':')
+                        return "not an address";
+                p += 5;
+        }
+        if (strlen(p) != strlen("00:00.0") || !is_hex(p, 2) || p[2] != ':' || !is_hex(p + 3, 2) ||
+            p[5] != '.' || p[6] < '0' || p[6] > '7')
+                return "not an address";
+        return NULL;
+}
+
+const char *policy_text_fault(PolicyKeyType type, const char *text) {
+        switch (type) {
+        case POLICY_KEY_NAME:
+                return name_fault(text);
+        case POLICY_KEY_EXE:
+                return exe_fault(text);
+        case POLICY_KEY_UNIT:
+                return unit_fault(text);
+        case POLICY_KEY_USER:
+                return user_fault(text);
+        case POLICY_KEY_ARGS:
+                return args_fault(text);
+        case POLICY_KEY_INTERFACES:
+                return device_fault(text, INTERFACE_NAME_MAX, false);
+        case POLICY_KEY_NET_GLOBS:
+                return device_fault(text, INTERFACE_NAME_MAX, true);
+        case POLICY_KEY_NVME_GLOBS:
+                return device_fault(text, CONTROLLER_NAME_MAX, true);
+        case POLICY_KEY_PCI_ADDRESSES:
+                return pci_fault(text);
+        default:
+                return NULL;
+        }
+}
+
+int policy_word_find(const char *const *words, const char *text) {
+        for (unsigned i = 0; words[i]; i++)
+                if (strcmp(text, words[i]) == 0)
+                        return (int)i;
+        return -EINVAL;
+}

@@ -1,0 +1,238 @@
+/* What each key allows for itself, and what still cannot be meant; and what is only warned of. The
+ * refusals have samples of their own, in samples/contradictory. */
+#include "load-support.h"
+
+#include "tidbnumad/config/policy-check.h"
+
+#define P V "policies:\n- name: a\n  match: {unit: a.scope}\n"
+#define LATER " is checked, and not carried out by this version yet"
+
+#define assert_warned(text, ...)                                                                   \
+        do {                                                                                       \
+                _cleanup_load_ Load _load = load_text(text);                                       \
+                assert_messages(&_load.errors, (const char *const[]){ NULL });                     \
+                assert_warnings(_load, __VA_ARGS__);                                               \
+        } while (0)
+
+static void test_later(void **state) {
+        (void)state;
+        assert_warned(P "  on_full: widen\n  migrate: kernel\n",
+                      "a.yaml:5:12: `policies[].on_full: widen`" LATER,
+                      "a.yaml:6:12: `policies[].migrate: kernel`" LATER);
+        assert_warned(V "host: {numa_balancing: off}\n"
+                        "irq: [{match: {net: '*'}}]\n"
+                        "sampling: {access: on, budget: 2%}\n"
+                        "enforcement: {on_stop: restore}\n",
+                      "a.yaml:3:6: `irq`" LATER, "a.yaml:2:24: `host.numa_balancing: off`" LATER,
+                      "a.yaml:4:20: `sampling.access: on`" LATER,
+                      "a.yaml:4:32: `sampling.budget`" LATER,
+                      "a.yaml:5:24: `enforcement.on_stop: restore`" LATER);
+        assert_warned(V "host: {numa_balancing: on}\n",
+                      "a.yaml:2:24: `host.numa_balancing: on`" LATER);
+        /* What happens anyway may be said. */
+        assert_warned(P "  on_full: keep\n  migrate: none\n  place: {count: 2, near: nic}\n", NULL);
+}
+
+/* What is refused is not warned of as well. */
+static void test_later_or_refused(void **state) {
+        _cleanup_load_ Load load = load_text(V "sampling: {budget: 200%, access: maybe}\n");
+
+        (void)state;
+        assert_int_equal(load.errors.n_messages, 2);
+        assert_warnings(load, NULL);
+}
+
+/* Only of what counts in the end. */
+static void test_later_is_overridden(void **state) {
+        _cleanup_load_ Load load = load_two(V "enforcement: {on_stop: restore}\n"
+                                              "irq: [{match: {net: a}}]\n"
+                                              "policies: [{name: a, match: {unit: a.scope}, "
+                                              "migrate: kernel}]\n",
+                                            V "enforcement: {on_stop: keep}\n"
+                                              "irq: [{match: {net: b}}]\n"
+                                              "policies: [{name: a, match: {unit: a.scope}}]\n");
+
+        (void)state;
+        assert_warnings(load, "etc/a.yaml:3:6: `irq`" LATER, "etc/b.yaml:3:6: `irq`" LATER);
+}
+
+static void test_count(void **state) {
+        (void)state;
+        assert_warned(
+                P "  place: {count: 9}\n",
+                "a.yaml:5:18: `policies[].place.count` is 9, and this machine has 8, expected "
+                "at most that");
+        assert_warned(P "  place: {count: 8, avoid: 3}\n",
+                      "a.yaml:5:18: `policies[].place.count` is 8, and this machine less "
+                      "`place.avoid` has 7, expected at most that");
+        assert_warned(P "  place: {count: 5, same_package: true}\n",
+                      "a.yaml:5:18: `policies[].place.count` is 5, and no socket of this machine "
+                      "has more than 4, expected at most that, or `same_package: false`");
+        /* As many as there are; not written; not asked for. */
+        assert_warned(P "  place: {count: 8}\n", NULL);
+        assert_warned(P "  place: {count: 4, same_package: true}\n", NULL);
+        assert_warned(P "  place: {count: 5, same_package: false}\n", NULL);
+        assert_warned(P "  place: {count: auto, nodes: 0-5, same_package: true}\n", NULL);
+        assert_warned(P "  place: {count: 2, nodes: 3-4}\n", NULL);
+        assert_warned(P "  place: {nodes: 3-4}\n", NULL);
+        assert_warned(P "  place: {nodes: 3-4, same_package: false}\n", NULL);
+        assert_warned(P "  place: {nodes: 4-7, same_package: true}\n", NULL);
+}
+
+static void test_avoid(void **state) {
+        (void)state;
+        assert_warned(P "  place: {avoid: [1, 9-10]}\n",
+                      "a.yaml:5:18: `policies[].place.avoid` names node 9-10, which this machine "
+                      "does not have anyway");
+        assert_warned(P "  place: {avoid: 1-2}\n"
+                        "  instances:\n"
+                        "  - {match: {port: 1}, nodes: 2-3}\n"
+                        "  - {match: {port: 2}, nodes: 4}\n",
+                      "a.yaml:7:31: node 2 is in `place.avoid` of line 5, and used here all the "
+                      "same");
+        assert_warned(P "  place: {nodes: 0-3, avoid: 3}\n", NULL);
+}
+
+static void test_entries(void **state) {
+        static const char *const entries = "  instances:\n"
+                                           "  - {match: {port: 1}, nodes: 2-3}\n"
+                                           "  - {match: {port: 2}, nodes: 4}\n"
+                                           "  - {match: {port: 3}, nodes: [3, 4, 5]}\n";
+        _cleanup_free_ char *text = NULL, *silent = NULL;
+
+        (void)state;
+        assert_true(asprintf(&text, P "  place: {share: exclusive}\n%s", entries) > 0);
+        assert_warned(text,
+                      "a.yaml:9:31: node 3-4 is that of another entry of `instances` too, and the "
+                      "policy says `share: exclusive`");
+        assert_true(asprintf(&silent, P "%s", entries) > 0);
+        assert_warned(silent, NULL);
+}
+
+/* A CPU that is offline may be of any node. */
+static void test_cpus(void **state) {
+        (void)state;
+        assert_warned(P "  place: {nodes: 6-7}\n  cpus: 27-31\n", NULL);
+        assert_warned(P "  cpus: 0,31\n", NULL);
+        assert_warned(P "  place: {count: 1, nodes: 0-3}\n  cpus: 30\n", NULL);
+        assert_errors(P "  place: {nodes: 1}\n  cpus: [3-4, 31]\n",
+                      "a.yaml:6:9: `policies[].cpus` names CPU 3, which node 1 in line 5 does not "
+                      "have, expected some of 4-7");
+}
+
+#define A "- {name: a, match: {unit: a.scope}, "
+#define B "- {name: b, match: {unit: b.scope}, "
+
+static void test_pairs(void **state) {
+        (void)state;
+        assert_warned(V "policies:\n" A "place: {nodes: 0-1}}\n" B "place: {nodes: [1]}}\n",
+                      "a.yaml:4:52: policy `b` names node 1, and so does policy `a` (a.yaml:3); "
+                      "both are exclusive, as they are by default, expected nodes of their own, or "
+                      "`share: shared`");
+        assert_warned(V
+                      "policies:\n" A "place: {nodes: 0-1, share: exclusive}}\n" B
+                      "instances: [{match: {port: 1}, nodes: 3}, {match: {port: 2}, nodes: 1}]}\n",
+                      "a.yaml:4:105: policy `b` names node 1, and so does policy `a` (a.yaml:3); "
+                      "both are exclusive, as they are by default, expected nodes of their own, or "
+                      "`share: shared`");
+        assert_warned(V "policies:\n" A "place: {nodes: 0}}\n" B
+                        "place: {nodes: 0, share: shared}}\n",
+                      NULL);
+        assert_warned(V "policies:\n" A "place: {nodes: 0}}\n" B "place: {nodes: 1}}\n", NULL);
+        /* Nodes to choose from are not explicit. */
+        assert_warned(V "policies:\n" A "place: {nodes: 0-3, count: 2, share: exclusive}}\n" B
+                        "place: {nodes: 0-3, share: exclusive}}\n",
+                      NULL);
+}
+
+/* A policy that is replaced contradicts nobody. */
+static void test_pairs_in_force(void **state) {
+        _cleanup_load_ Load load =
+                load_two(V "policies:\n" A "place: {nodes: 0, share: exclusive}}\n" B
+                           "place: {nodes: 1, share: exclusive}}\n",
+                         V "policies:\n" A "place: {nodes: 1, share: exclusive}}\n" B
+                           "place: {nodes: 0, share: exclusive}}\n");
+
+        (void)state;
+        assert_int_equal(load.result, 0);
+        assert_warnings(load, NULL);
+}
+
+/* One error does not call forth another. */
+static void test_faulty_is_left_out(void **state) {
+        (void)state;
+        assert_errors(V "policies:\n" A "place: {nodes: 0, share: exclusive}, memroy: bind}\n" B
+                        "place: {nodes: 0, share: exclusive}}\n",
+                      "a.yaml:3:74: unknown key `memroy` in `policies[]`, did you mean `memory`?");
+        assert_errors(
+                P "  place: {count: 4, nodes: [0, 99]}\n",
+                "a.yaml:5:32: `policies[].place.nodes` names node 99, which this machine does "
+                "not have, expected some of 0-7");
+}
+
+static void test_reserve(void **state) {
+        _cleanup_load_ Load load = load_two(V "host: {reserve: {nodes: nic, devices: eth0}}\n",
+                                            V "host: {reserve: {nodes: 0}}\n");
+
+        (void)state;
+        assert_warnings(load, "etc/a.yaml:2:39: `host.reserve.devices` decides nothing, because "
+                              "`host.reserve.nodes` is not `nic`");
+        assert_warned(V "host: {reserve: {nodes: nic, devices: eth0}}\n", NULL);
+        assert_warned(V "host: {reserve: {devices: []}}\n", NULL);
+}
+
+static void test_matched(void **state) {
+        _cleanup_load_ Load load = load_two(V "policies: [{name: a, match: {unit: a.scope}}, "
+                                              "{name: b, match: {unit: b.scope}}]\n",
+                                            V "policies:\n- name: c\n  match: {unit: c.scope}\n");
+        static const bool matched[] = { false, true, false }, none[4] = { false };
+        _cleanup_diagnostics_ Diagnostics warnings = { 0 }, bare = { 0 };
+        _cleanup_load_ Load empty = load_text("");
+
+        (void)state;
+        policy_check_matched(&load.set, matched, &load.files, &warnings);
+        assert_messages(&warnings, (const char *const[]){ "etc/a.yaml:2:12: policy `a` matches "
+                                                          "nothing on this host now",
+                                                          "etc/b.yaml:3:3: policy `c` matches "
+                                                          "nothing on this host now",
+                                                          NULL });
+        assert_string_equal(warnings.details[1].excerpt, "- name: c\n  ^");
+        policy_check_matched(&load.set, matched, NULL, &bare);
+        assert_int_equal(bare.n_messages, 2);
+        assert_null(bare.details[0].excerpt);
+        policy_check_matched(&empty.set, none, &empty.files, &bare);
+        assert_int_equal(bare.n_messages, 2);
+}
+
+/* Without a machine nothing is asked of it. */
+static void test_no_topology(void **state) {
+        static const char text[] = P "  place: {count: 900, avoid: 0-1000}\n  cpus: 8000\n";
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        _cleanup_policy_set_ PolicySet set = { 0 };
+
+        (void)state;
+        assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
+        assert_int_equal(policy_set_parse(&files, NULL, &set, &errors, &warnings), 0);
+        assert_int_equal(warnings.n_messages, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_later),
+                cmocka_unit_test(test_later_or_refused),
+                cmocka_unit_test(test_later_is_overridden),
+                cmocka_unit_test(test_count),
+                cmocka_unit_test(test_avoid),
+                cmocka_unit_test(test_entries),
+                cmocka_unit_test(test_cpus),
+                cmocka_unit_test(test_pairs),
+                cmocka_unit_test(test_pairs_in_force),
+                cmocka_unit_test(test_faulty_is_left_out),
+                cmocka_unit_test(test_reserve),
+                cmocka_unit_test(test_matched),
+                cmocka_unit_test(test_no_topology),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
