@@ -136,11 +136,28 @@ static int load_cpuset(Load *load, const BindingGroups *groups) {
         return 0;
 }
 
-static int load_neighbours(Load *load, int group_fd) {
-        int r;
+static bool is_still_there(const Load *load, const BindingGroups *groups) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_free_ char *path = NULL;
+        size_t length;
+
+        if (groups->suspect <= 0 || !groups->group_path ||
+            proc_open(load->sysroot, groups->suspect, &handle) < 0 ||
+            cgroup1_path_read(&handle, "memory", &path) < 0)
+                return false;
+        length = strlen(groups->group_path);
+        return strncmp(path, groups->group_path, length) == 0 &&
+               (path[length] == '\0' || path[length] == '/');
+}
+
+static int load_neighbours(Load *load, const BindingGroups *groups) {
+        int r = 0;
 
         load->binding.alone = true;
-        r = group_fd < 0 ? 0 : cgroup_foreach_pid(group_fd, check_neighbour, load);
+        if (is_still_there(load, groups))
+                (void)check_neighbour(groups->suspect, load);
+        if (load->binding.alone && groups->group_fd >= 0)
+                r = cgroup_foreach_pid(groups->group_fd, check_neighbour, load);
         return load->binding.alone ? r : 0;
 }
 
@@ -155,7 +172,7 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, const ProcHan
 
         r = load_cpuset(&load, groups);
         if (r == 0)
-                r = load_neighbours(&load, groups->group_fd);
+                r = load_neighbours(&load, groups);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n_members; i++) {

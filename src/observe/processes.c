@@ -6,6 +6,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/observe/processes.h"
+#include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/proc-namespace.h"
 
 static int read_cgroup(const ProcHandle *handle, Process *process) {
@@ -152,5 +153,21 @@ int pid_list_read(const Sysroot *sysroot, PidList *list) {
                 return r;
         if (list->n_pids > 1)
                 qsort(list->pids, list->n_pids, sizeof(pid_t), compare_pids);
+        return 0;
+}
+
+int process_read_args(const ProcHandle *handle, Process *process) {
+        _cleanup_free_ char *bytes = NULL;
+        char *args;
+        size_t size;
+        int r;
+
+        r = cmdline_read(handle, &bytes, &size);
+        if (r >= 0)
+                r = cmdline_join(bytes, size, &args);
+        if (r < 0)
+                return r;
+        free(process->args);
+        process->args = args;
         return 0;
 }

@@ -50,18 +50,18 @@ static void scan_done(Scan *scan) {
 /* Whether root or the caller alone can change it. A POSIX ACL shows in the group bits. */
 static bool check_owner(Scan *scan, const char *path, const struct stat *st) {
         if (st->st_uid != 0 && st->st_uid != geteuid()) {
-                diagnostics_addf(
-                        scan->errors,
-                        "%s: belongs to user %u, expected root; mend it with `chown root %s`", path,
-                        (unsigned)st->st_uid, path);
+                diagnostics_add_path(scan->errors, path,
+                                     "belongs to user %u, expected root; mend it with `chown root "
+                                     "%s`",
+                                     (unsigned)st->st_uid, path);
                 return false;
         }
         if (st->st_mode & (S_IWGRP | S_IWOTH)) {
-                diagnostics_addf(scan->errors,
-                                 "%s: others than its owner can write it (mode %04o), expected "
-                                 "mode %s; mend it with `chmod go-w %s`",
-                                 path, (unsigned)(st->st_mode & 07777),
-                                 S_ISDIR(st->st_mode) ? "0755" : "0644", path);
+                diagnostics_add_path(scan->errors, path,
+                                     "others than its owner can write it (mode %04o), expected "
+                                     "mode %s; mend it with `chmod go-w %s`",
+                                     (unsigned)(st->st_mode & 07777),
+                                     S_ISDIR(st->st_mode) ? "0755" : "0644", path);
                 return false;
         }
         return true;
@@ -75,15 +75,14 @@ static void open_folder(Scan *scan, Folder *folder) {
         if (fd < 0 && errno == ENOENT)
                 return;
         if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
-                diagnostics_addf(scan->errors,
-                                 "%s: not a folder, expected a folder of policy files and not a "
-                                 "link; put a folder in its place",
-                                 folder->path);
+                diagnostics_add_path(scan->errors, folder->path,
+                                     "not a folder, expected a folder of policy files and not a "
+                                     "link; put a folder in its place");
                 return;
         }
         if (fd < 0 || fstat(fd, &st) < 0) {
-                diagnostics_addf(scan->errors, "%s: cannot be opened: %m, expected a folder",
-                                 folder->path);
+                diagnostics_add_path(scan->errors, folder->path,
+                                     "cannot be opened: %m, expected a folder");
                 return;
         }
         if (check_owner(scan, folder->path, &st))
@@ -127,9 +126,8 @@ static int list_folder(Scan *scan, size_t folder) {
                 errno = dir ? 0 : errno;
                 entry = dir ? readdir(dir) : NULL;
                 if (!entry && errno != 0)
-                        diagnostics_addf(scan->errors,
-                                         "%s: cannot be listed: %m, expected a folder",
-                                         scan->folders[folder].path);
+                        diagnostics_add_path(scan->errors, scan->folders[folder].path,
+                                             "cannot be listed: %m, expected a folder");
                 if (!entry)
                         return 0;
                 if (!is_policy_name(entry->d_name))
@@ -155,10 +153,10 @@ static int find_folder(const Scan *scan, const char *target, size_t length) {
 }
 
 static int refuse_link(Scan *scan, const char *path, const char *target) {
-        diagnostics_addf(scan->errors,
-                         "%s: a link to %s, expected a file, or a link to a file in a policy "
-                         "folder or to /dev/null; put a copy in its place",
-                         path, target);
+        diagnostics_add_path(scan->errors, path,
+                             "a link to %s, expected a file, or a link to a file in a policy "
+                             "folder or to /dev/null; put a copy in its place",
+                             target);
         return -EBADMSG;
 }
 
@@ -202,10 +200,10 @@ static int open_file(Scan *scan, const Folder *folder, const char *name, const c
 }
 
 static int refuse_size(Scan *scan, const char *path) {
-        diagnostics_addf(scan->errors,
-                         "%s: larger than %zu bytes, expected at most that; split it into several "
-                         "files",
-                         path, SOURCE_FILE_MAX_BYTES);
+        diagnostics_add_path(scan->errors, path,
+                             "larger than %zu bytes, expected at most that; split it into several "
+                             "files",
+                             SOURCE_FILE_MAX_BYTES);
         return -EBADMSG;
 }
 
@@ -236,10 +234,9 @@ static int read_regular(Scan *scan, int fd, const char *path, SourceFileList *li
         if (fstat(fd, &st) < 0)
                 return -errno;
         if (!S_ISREG(st.st_mode)) {
-                diagnostics_addf(scan->errors,
-                                 "%s: not a regular file, expected one; remove it or rename it so "
-                                 "that it does not end with " SUFFIX,
-                                 path);
+                diagnostics_add_path(scan->errors, path,
+                                     "not a regular file, expected one; remove it or rename it so "
+                                     "that it does not end with " SUFFIX);
                 return -EBADMSG;
         }
         if (!check_owner(scan, path, &st))
@@ -267,7 +264,7 @@ static int read_entry(Scan *scan, const Entry *entry, SourceFileList *list) {
         if (r == 0 || r == -ENOMEM || r == -EBADMSG)
                 return r == -ENOMEM ? r : 0;
         errno = -r;
-        diagnostics_addf(scan->errors, "%s: cannot be read: %m, expected a regular file", path);
+        diagnostics_add_path(scan->errors, path, "cannot be read: %m, expected a regular file");
         return 0;
 }
 
@@ -298,7 +295,7 @@ int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
                     Diagnostics *errors) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
         _cleanup_(scan_done) Scan scan = { .errors = errors };
-        size_t before = errors->n_messages;
+        size_t before = errors->n_told;
         int r;
 
         r = scan_folders(&scan, dirs, n_dirs);
@@ -306,7 +303,7 @@ int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
                 r = read_entry(&scan, &scan.entries[i], &list);
         if (r == 0 && errors->error < 0)
                 r = -ENOMEM;
-        if (r == 0 && errors->n_messages > before)
+        if (r == 0 && errors->n_told > before)
                 r = -EINVAL;
         if (r < 0)
                 return r;

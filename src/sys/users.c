@@ -6,11 +6,21 @@
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/users.h"
 
+static bool parse_number(const char *user, uint64_t *ret) {
+        return parse_u64(user, ret) == 0 && *ret < UINT32_MAX;
+}
+
+bool user_is_number(const char *user) {
+        uint64_t number;
+
+        return parse_number(user, &number);
+}
+
 int user_to_uid(const char *user, uid_t *ret) {
         const struct passwd *pw;
         uint64_t number;
 
-        if (parse_u64(user, &number) == 0 && number < UINT32_MAX) {
+        if (parse_number(user, &number)) {
                 *ret = (uid_t)number;
                 return 0;
         }

@@ -11,6 +11,11 @@ typedef struct BindingGroups {
         int cpuset_fd;           /* whose cpuset holds the instance; -EBADF: none */
         const char *cpuset_path; /* the path that each member has in v1's cpuset hierarchy when that
                                   * is so; NULL: it goes without saying */
+        const char *group_path;  /* on v1 the path of `group_fd` in the memory hierarchy; NULL on
+                                  * v2 */
+        int32_t suspect;         /* the intruder of the last look, 0: none. v1 sorts a list of the
+                                  * whole group for whoever reads it, some 10 ms of a session's:
+                                  * while this one is still there, it is not read */
 } BindingGroups;
 
 /* `members` are the instance's processes, `cpus` what every thread is to have. Reads each thread's

@@ -15,6 +15,9 @@ typedef bool (*ExeFilter)(const char *exe, void *userdata);
 int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
                      ProcHandle *ret_handle, Process *ret);
 
+/* Reads its command line into `process->args`. -ESRCH: gone. */
+int process_read_args(const ProcHandle *handle, Process *process);
+
 /* Is its executable wanted? Its link is all that is read: what a scan asks first of every process.
  */
 bool process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata);

@@ -1,12 +1,44 @@
 /* Reads the machine's topology through hwloc. */
 #pragma once
 
+#include "tidbnumad/model/device.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
 
 /* Nodes with their online CPUs and memory, packages and distances, of this machine or of the dump
  * below a sysroot. What our own cgroup may not use is there too: the daemon places others. Nodes
- * without CPUs keep an empty set
- * (/sys/devices/system/node/has_cpu decides, for hwloc gives such a node the CPUs that are near
- * it). -ENODATA: the machine shows no node at all. */
+ * without CPUs keep an empty set (/sys/devices/system/node/has_cpu decides, for hwloc gives such a
+ * node the CPUs that are near it). `hidden_…` is of the live machine only. -ENODATA: the machine
+ * shows no node at all. */
 int topology_load(const Sysroot *sysroot, Topology *ret);
+
+/* Machines that are not here: hwloc's XML, or its synthetic description such as
+ * "package:2 numa:4 core:8 pu:2". Devices are those that the XML holds, with what
+ * topology_export() noted about them. -EINVAL: hwloc does not take it; *ret_message, where it is
+ * not NULL, becomes a sentence on why, which the caller frees. */
+int topology_load_xml(const char *path, Topology *ret, DeviceList *ret_devices, char **ret_message);
+int topology_load_synthetic(const char *description, Topology *ret, char **ret_message);
+
+/* An instance to hang under its nodes. */
+typedef struct TopologyMark {
+        const char *name; /* "tidb-4000" */
+        const char *type; /* "tidbnumad:tidb" */
+        NodeSet nodes;
+} TopologyMark;
+
+/* Where the machine comes from: one of the three. */
+typedef struct TopologySource {
+        const Sysroot *sysroot;
+        const char *xml;
+        const char *synthetic;
+} TopologySource;
+
+/* The whole machine, with caches and devices, as hwloc XML at `path` (replaced as a whole): each
+ * mark a Misc object below its node, or below the smallest object that holds all of its nodes,
+ * named "name (node N)". lstopo draws it; where it would fold the nodes of a wide machine into
+ * "…", the mark hangs above them. topology_load_xml() reads from it the same machine and devices.
+ * While hwloc works, this and the two above take the process's standard error and its HWLOC_
+ * variables from it: for programs of one thread. */
+int topology_export(const TopologySource *source, const DeviceList *devices,
+                    const TopologyMark *marks, size_t n_marks, const char *path,
+                    char **ret_message);

@@ -23,6 +23,8 @@ typedef struct Host {
         int cgroup_fd;
         int own_cpuset_fd; /* 0: the unit's counts */
         const char *cpuset_path;
+        const char *group_path;
+        int32_t suspect;
 } Host;
 
 /* Node 0 with the CPUs 0-3, node 2 with 4-7; the unit of a server, pid 50, under pid 1. */
@@ -53,7 +55,9 @@ static int load_for(const Host *h, const CpuSet *cpus, Binding *ret) {
         const BindingGroups groups = { .group_fd = h->cgroup_fd,
                                        .cpuset_fd = h->own_cpuset_fd > 0 ? h->own_cpuset_fd
                                                                          : h->cgroup_fd,
-                                       .cpuset_path = h->cpuset_path };
+                                       .cpuset_path = h->cpuset_path,
+                                       .group_path = h->group_path,
+                                       .suspect = h->suspect };
 
         return binding_load(&h->topology, &h->tree.sysroot, h->members, h->n_members, &groups, cpus,
                             ret);
@@ -287,6 +291,38 @@ static void test_neighbour_that_has_ended(void **state) {
         assert_true(load_good(&h).alone);
 }
 
+/* The list of the group is empty here: that it was not read is seen by who is told. */
+static bool is_suspected(const char *cgroup, int parent, const char *group_path) {
+        _cleanup_host_ Host h;
+        Binding b;
+
+        host_init(&h);
+        fake_process(&h.tree, 70, parent, "/bin/other", CGROUP, "4-7");
+        fake_write(&h.tree, "proc/70/cgroup", cgroup);
+        h.group_path = group_path;
+        h.suspect = 70;
+        b = load_good(&h);
+        assert_int_equal(b.intruder, b.alone ? 0 : 70);
+        return !b.alone;
+}
+
+static void test_the_intruder_of_the_last_look(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        assert_true(is_suspected("4:memory:/g\n", 1, "/g"));
+        assert_true(is_suspected("4:memory:/g/sub\n", 1, "/g"));
+        assert_false(is_suspected("4:memory:/gg\n", 1, "/g"));
+        assert_false(is_suspected("4:memory:/\n", 1, "/g"));
+        assert_false(is_suspected("4:memory:/g\n", 50, "/g")); /* a helper by now */
+        assert_false(is_suspected("4:memory:/g\n", 1, NULL));
+        host_init(&h);
+        h.group_path = "/g";
+        h.suspect = 71; /* ended */
+        assert_true(load_good(&h).alone);
+        assert_true(intrudes(&h, 72, 1)); /* somebody else: the list is read */
+}
+
 /* Pids that were given anew meanwhile can look like a circle of parents. */
 static void test_circle_of_parents(void **state) {
         _cleanup_host_ Host h;
@@ -311,6 +347,7 @@ int main(void) {
                 cmocka_unit_test(test_wrappers),
                 cmocka_unit_test(test_neighbour_below),
                 cmocka_unit_test(test_neighbour_that_has_ended),
+                cmocka_unit_test(test_the_intruder_of_the_last_look),
                 cmocka_unit_test(test_circle_of_parents),
         };
 

@@ -1,0 +1,41 @@
+/* Network cards and disks of the machine, from /sys and /proc/net. */
+#pragma once
+
+#include "tidbnumad/model/device.h"
+#include "tidbnumad/sys/sysroot.h"
+
+/* Real cards, bonds and teams, no loopback, bridge or veth; whole disks, no partition, loop, ram or
+ * device-mapper device. A bond has the node of its members where they agree, and so has an NVMe
+ * namespace of several controllers. The default route is followed through bridges, VLANs and bonds.
+ * Cards of another network namespace are not there. A dump that lacks a file leaves its field
+ * unknown. */
+int devices_load(const Sysroot *sysroot, DeviceList *ret);
+
+/* What lies under a directory of a process or of the host. */
+typedef struct StorageDevices {
+        DeviceList disks; /* whole disks; through partitions, device mapper (LVM, crypt) and md */
+        NodeSet nodes;    /* their known nodes */
+        char *chain;      /* "/data: ext4 on dm-3 (lvm) on nvme0n1p2 on nvme0n1"; owned */
+} StorageDevices;
+
+void storage_devices_done(StorageDevices *storage);
+#define _cleanup_storage_devices_ _cleanup_(storage_devices_done)
+
+/* `mountinfo` is the text of a /proc/PID/mountinfo, `dir` absolute and without symbolic links or
+ * "..": the deepest mount that holds it, its device, and what that stands on. A btrfs or other
+ * file system of several devices: all that it tells. -ENODEV: not on a block device (tmpfs, NFS,
+ * overlay); -ENOENT: no mount holds it; -EBADMSG: not a mountinfo. 0 without disks: it is on a
+ * block device that is no disk (a RAM disk), or of which /sys tells nothing. A loop device stands
+ * on what its file lies on. */
+int storage_find(const Sysroot *sysroot, const char *mountinfo, const char *dir,
+                 StorageDevices *ret);
+
+/* The same for the host's own mounts (<proc>/self/mountinfo, of a dump <proc>/1/mountinfo), with
+ * `dir` resolved first where the machine is live. Of a directory that is not there yet, the nearest
+ * one above counts. -EINVAL: not absolute, or in a dump with "..". */
+int storage_find_host(const Sysroot *sysroot, const char *dir, StorageDevices *ret);
+
+/* The same for a process that names the directory: by its own mountinfo and root. -ESRCH: gone;
+ * -EACCES: not ours to look into. */
+int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *dir,
+                         StorageDevices *ret);

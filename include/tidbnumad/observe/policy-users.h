@@ -1,0 +1,14 @@
+/* Who the users are that policies name: config is pure, only the system knows. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "tidbnumad/base/diagnostics.h"
+#include "tidbnumad/base/source-file.h"
+#include "tidbnumad/model/policy.h"
+
+/* Looks up each `match.user`. One that does not exist is a warning: such a policy matches nothing.
+ * `files` are those that the set was made from. Not `live`, for the dump of another machine:
+ * numbers alone count, for its names are not this host's. */
+void policy_users_look_up(PolicySet *set, const SourceFileList *files, bool live,
+                          Diagnostics *warnings);

@@ -1,0 +1,39 @@
+/* hwloc's tree of objects, wherever it came from, into the model. */
+#pragma once
+
+#include <hwloc.h>
+
+#include "tidbnumad/model/topology.h"
+
+static inline void hwloc_topology_destroyp(hwloc_topology_t *t) {
+        if (*t)
+                hwloc_topology_destroy(*t);
+}
+#define _cleanup_hwloc_ _cleanup_(hwloc_topology_destroyp)
+
+/* What topology_export() notes on hwloc's objects, for what hwloc does not know. On the machine: */
+#define TOPOLOGY_INFO_VERSION "TidbnumadExport" /* "1" */
+#define TOPOLOGY_INFO_OFFLINE "TidbnumadOfflineCPUs"
+#define TOPOLOGY_INFO_ISOLATED "TidbnumadIsolatedCPUs"
+#define TOPOLOGY_INFO_NOHZ_FULL "TidbnumadNohzFullCPUs"
+#define TOPOLOGY_INFO_HIDDEN_CPUS "TidbnumadHiddenCPUs"
+#define TOPOLOGY_INFO_HIDDEN_NODES "TidbnumadHiddenNodes"
+#define TOPOLOGY_INFO_HAS_CPU "TidbnumadHasCPU"  /* nodes */
+#define TOPOLOGY_INFO_DEVICES "TidbnumadDevices" /* those that hwloc has no object for */
+/* On a device: */
+#define TOPOLOGY_INFO_DEVICE "TidbnumadDevice"
+
+/* The value of the last info of that name: an export of an export has two. NULL: none. */
+const char *topology_fill_info(hwloc_obj_t object, const char *name);
+
+/* Nodes beyond this are no machine (MAX_NUMNODES with CONFIG_NODES_SHIFT=10). */
+#define TOPOLOGY_NODES_MAX 1024u
+
+/* The members of one of hwloc's sets that have a place in ours. */
+IdSet topology_fill_set(hwloc_const_bitmap_t bitmap);
+
+/* Nodes, packages, memory, distances, first threads, and as offline the CPUs that hwloc knows and
+ * does not show. Each CPU is in one node only, as with the kernel, though hwloc gives a memory-only
+ * node the CPUs that are near it: `has_cpu` are the nodes that have some; NULL: it is not known,
+ * and told from the sizes of the sets. -ENODATA: no node at all; -E2BIG: too many. */
+int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret);

@@ -1,0 +1,40 @@
+/* The mounts that a process sees: /proc/PID/mountinfo (proc(5)). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
+
+typedef struct Mount {
+        uint64_t id;
+        uint64_t parent; /* the mount that it is mounted on */
+        uint32_t major;  /* of the file system; 0: none of a block device, as of tmpfs and btrfs */
+        uint32_t minor;
+        const char *point; /* as the process names it */
+        const char *type;  /* "ext4" */
+        const char *source;
+} Mount;
+
+/* What the mounts point into is theirs. Paths hold any bytes. */
+typedef struct MountTable {
+        char *text;    /* owned */
+        Mount *mounts; /* owned */
+        size_t n_mounts;
+        size_t allocated;
+} MountTable;
+
+void mount_table_done(MountTable *table);
+#define _cleanup_mount_table_ _cleanup_(mount_table_done)
+
+/* -EBADMSG: a line is none of mountinfo. */
+int mountinfo_parse(const char *text, MountTable *ret);
+
+/* The mount that an absolute path without links and ".." lies on; NULL: none. One that was mounted
+ * over another hides what was below that. */
+const Mount *mount_table_find(const MountTable *table, const char *path);
+
+const Mount *mount_table_find_id(const MountTable *table, uint64_t id);
+
+/* "\040" becomes a blank, and so on, in place. No other backslash changes. */
+void mountinfo_unescape(char *text);

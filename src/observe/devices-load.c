@@ -1,0 +1,28 @@
+/* All devices of the machine. What is under a directory is storage.c's. */
+#include <errno.h>
+
+#include "tidbnumad/observe/devices-load.h"
+#include "tidbnumad/observe/disk.h"
+#include "tidbnumad/observe/network-card.h"
+#include "tidbnumad/sys/default-route.h"
+
+int devices_load(const Sysroot *sysroot, DeviceList *ret) {
+        _cleanup_device_list_ DeviceList list = { 0 };
+        char interface[IF_NAMESIZE];
+        int r;
+
+        r = network_cards_load(sysroot, &list);
+        if (r < 0)
+                return r;
+        /* Without a default route, or where /proc is not ours to read, no card is said to have it.
+         */
+        if (default_route_read(sysroot, interface) >= 0)
+                r = network_cards_mark_route(sysroot, interface, &list);
+        if (r >= 0)
+                r = disks_load(sysroot, &list);
+        if (r < 0)
+                return r;
+        *ret = list;
+        list = (DeviceList){ 0 };
+        return 0;
+}

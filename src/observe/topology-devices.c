@@ -1,0 +1,174 @@
+/* Devices in hwloc's tree, as others' XML holds them and as our own does. */
+#include <errno.h>
+#include <string.h>
+
+#include "tidbnumad/observe/device-note.h"
+#include "tidbnumad/observe/disk.h"
+#include "tidbnumad/observe/topology-devices.h"
+
+static hwloc_obj_osdev_type_t type_of(DeviceKind kind) {
+        return kind == DEVICE_NET ? HWLOC_OBJ_OSDEV_NETWORK : HWLOC_OBJ_OSDEV_BLOCK;
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+static hwloc_obj_t find_object(hwloc_topology_t t, const Device *device) {
+        hwloc_obj_t object = NULL;
+
+        while ((object = hwloc_get_next_osdev(t, object)))
+                if (object->attr->osdev.type == type_of(device->kind) && object->name &&
+                    strcmp(object->name, device->name) == 0)
+                        return object;
+        return NULL;
+}
+
+static int add_info(hwloc_obj_t object, const char *name, const Text *value) {
+        if (value->error < 0)
+                return value->error;
+        return hwloc_obj_add_info(object, name, value->data) < 0 ? -ENOMEM : 0;
+}
+
+int topology_devices_note(hwloc_topology_t t, const DeviceList *devices) {
+        _cleanup_text_ Text others = { 0 }, note = { 0 };
+
+        for (size_t i = 0; i < devices->n_devices; i++) {
+                hwloc_obj_t object = find_object(t, &devices->devices[i]);
+                int r = 0;
+
+                if (object) {
+                        text_reset(&note);
+                        device_note_render(&devices->devices[i], &note);
+                        r = add_info(object, TOPOLOGY_INFO_DEVICE, &note);
+                } else {
+                        text_append(&others, others.length > 0 ? "; " : "");
+                        device_note_render(&devices->devices[i], &others);
+                }
+                if (r < 0)
+                        return r;
+        }
+        text_append(&others, "");
+        return add_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_DEVICES, &others);
+}
+
+/* --- reading our own ------------------------------------------------------------------------ */
+
+static int add_note(const char *note, DeviceList *list) {
+        _cleanup_(device_done) Device device = { 0 };
+        int r = device_note_parse(note, &device);
+
+        /* Of two the first: hwloc may see a device twice. */
+        if (r < 0 || device_list_find(list, device.kind, device.name))
+                return r;
+        return device_list_add(list, &device);
+}
+
+static int add_notes(const char *notes, DeviceList *list) {
+        _cleanup_free_ char *copy = strdup(notes);
+        char *rest = copy, *note;
+        int r = 0;
+
+        if (!copy)
+                return -ENOMEM;
+        while (r >= 0 && (note = strsep(&rest, ";"))) {
+                note += strspn(note, " ");
+                r = add_note(note, list);
+        }
+        return r;
+}
+
+static int load_noted(hwloc_topology_t t, DeviceList *list) {
+        const char *others = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_DEVICES);
+        hwloc_obj_t object = NULL;
+
+        while ((object = hwloc_get_next_osdev(t, object))) {
+                const char *note = topology_fill_info(object, TOPOLOGY_INFO_DEVICE);
+                int r = note ? add_note(note, list) : 0;
+
+                if (r < 0)
+                        return r;
+        }
+        return others && *others ? add_notes(others, list) : 0;
+}
+
+/* --- reading others' ------------------------------------------------------------------------ */
+
+/* Memory-only nodes are near whole packages: they say nothing of where the device is. */
+static int32_t find_node(hwloc_topology_t t, const Topology *topology, hwloc_obj_t object) {
+        hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(t, object);
+        NodeSet nodes = topology_fill_set(near ? near->nodeset : NULL);
+        int32_t found = DEVICE_NODE_UNKNOWN;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                if (!id_set_has(&nodes, topology->nodes[i].id) ||
+                    id_set_is_empty(&topology->nodes[i].cpus))
+                        continue;
+                if (found != DEVICE_NODE_UNKNOWN)
+                        return DEVICE_NODE_UNKNOWN;
+                found = (int32_t)topology->nodes[i].id;
+        }
+        return found;
+}
+
+static hwloc_obj_t find_pci(hwloc_obj_t object) {
+        while (object && object->type != HWLOC_OBJ_PCI_DEVICE)
+                object = object->parent;
+        return object;
+}
+
+static bool is_wanted(hwloc_obj_t object) {
+        if (!object->name || !*object->name || !object->attr)
+                return false;
+        if (object->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK)
+                return true;
+        return object->attr->osdev.type == HWLOC_OBJ_OSDEV_BLOCK &&
+               disk_name_counts(object->name) && (find_pci(object) || !object->subtype);
+}
+
+static int add_object(hwloc_topology_t t, const Topology *topology, hwloc_obj_t object,
+                      DeviceList *list) {
+        _cleanup_(device_done) Device device = {
+                .kind = object->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ? DEVICE_NET
+                                                                            : DEVICE_DISK,
+                .name = strdup(object->name),
+                .node = find_node(t, topology, object),
+        };
+        hwloc_obj_t pci = find_pci(object);
+
+        if (!device.name)
+                return -ENOMEM;
+        device.nvme = device.kind == DEVICE_DISK && strncmp(device.name, "nvme", 4) == 0;
+        if (pci &&
+            asprintf(&device.pci, "%04x:%02x:%02x.%x", pci->attr->pcidev.domain,
+                     pci->attr->pcidev.bus, pci->attr->pcidev.dev, pci->attr->pcidev.func) < 0) {
+                device.pci = NULL;
+                return -ENOMEM;
+        }
+        if (device_list_find(list, device.kind, device.name))
+                return 0;
+        return device_list_add(list, &device);
+}
+
+static int load_found(hwloc_topology_t t, const Topology *topology, DeviceList *list) {
+        hwloc_obj_t object = NULL;
+
+        while ((object = hwloc_get_next_osdev(t, object))) {
+                int r = is_wanted(object) ? add_object(t, topology, object, list) : 0;
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceList *ret) {
+        _cleanup_device_list_ DeviceList list = { 0 };
+        int r = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_VERSION)
+                        ? load_noted(t, &list)
+                        : load_found(t, topology, &list);
+
+        if (r < 0)
+                return r;
+        *ret = list;
+        list = (DeviceList){ 0 };
+        return 0;
+}

@@ -1,0 +1,137 @@
+/* hwloc takes another machine's root, and which of its back ends to trust, from the environment
+ * alone; and why it refuses something it tells on standard error alone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/observe/topology-env.h"
+
+static bool is_hwlocs(const char *variable) {
+        return strncmp(variable, "HWLOC_", strlen("HWLOC_")) == 0;
+}
+
+static void unset(const char *variable) {
+        _cleanup_free_ char *name = strndup(variable, strcspn(variable, "="));
+
+        if (name)
+                (void)unsetenv(name);
+}
+
+static void drop_saved(TopologyEnv *env) {
+        for (size_t i = 0; i < env->n_saved; i++)
+                free(env->saved[i]);
+        free(env->saved);
+        env->saved = NULL;
+        env->n_saved = env->allocated = 0;
+}
+
+static int save(TopologyEnv *env) {
+        for (char **v = environ; v && *v; v++) {
+                if (!is_hwlocs(*v))
+                        continue;
+                if (ARRAY_RESERVE(env->saved, env->allocated, env->n_saved + 1) < 0 ||
+                    !(env->saved[env->n_saved] = strdup(*v))) {
+                        drop_saved(env);
+                        return -ENOMEM;
+                }
+                env->n_saved++;
+        }
+        return 0;
+}
+
+/* Those that are set now, not those that were. */
+static void unset_all(void) {
+        for (char **v = environ; v && *v;) {
+                if (is_hwlocs(*v)) {
+                        unset(*v);
+                        v = environ;
+                } else
+                        v++;
+        }
+}
+
+static void restore(TopologyEnv *env) {
+        for (size_t i = 0; i < env->n_saved; i++) {
+                char *equals = strchr(env->saved[i], '=');
+
+                if (!equals)
+                        continue;
+                *equals = '\0';
+                (void)setenv(env->saved[i], equals + 1, 1);
+        }
+        drop_saved(env);
+}
+
+static int point_at(const Sysroot *sysroot) {
+        if (!sysroot || sysroot->live)
+                return 0;
+        if (setenv("HWLOC_FSROOT", sysroot->path, 1) < 0 ||
+            setenv("HWLOC_THISSYSTEM", "0", 1) < 0 ||
+            setenv("HWLOC_COMPONENTS", "linux,stop", 1) < 0)
+                return -errno;
+        return 0;
+}
+
+/* Where that cannot be, hwloc's words go to standard error as ever. */
+static void capture_stderr(TopologyEnv *env) {
+        int said = memfd_create("said", MFD_CLOEXEC);
+        int real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+        (void)setenv("HWLOC_XML_VERBOSE", "1", 1);
+        (void)setenv("HWLOC_SYNTHETIC_VERBOSE", "1", 1);
+        if (said >= 0 && real >= 0 && dup2(said, STDERR_FILENO) >= 0) {
+                env->said_fd = said;
+                env->stderr_fd = real;
+                return;
+        }
+        closep(&said);
+        closep(&real);
+}
+
+int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture) {
+        int r;
+
+        *env = (TopologyEnv){ .stderr_fd = -EBADF, .said_fd = -EBADF };
+        r = save(env);
+        if (r < 0)
+                return r;
+        unset_all();
+        r = point_at(sysroot);
+        if (r < 0) {
+                topology_env_leave(env, NULL);
+                return r;
+        }
+        if (capture)
+                capture_stderr(env);
+        return 0;
+}
+
+/* "hwloc/synthetic: Description with …" becomes "Description with …". */
+static char *render_said(int fd) {
+        static const char own_name[] = "hwloc/";
+        char text[512];
+        const char *line = text;
+        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+        if (n <= 0)
+                return NULL;
+        text[n] = '\0';
+        text[strcspn(text, "\n")] = '\0';
+        if (strncmp(line, own_name, strlen(own_name)) == 0 && strstr(line, ": "))
+                line = strstr(line, ": ") + 2;
+        return *line ? strdup(line) : NULL;
+}
+
+void topology_env_leave(TopologyEnv *env, char **ret_said) {
+        if (env->stderr_fd >= 0)
+                (void)dup2(env->stderr_fd, STDERR_FILENO);
+        if (ret_said)
+                *ret_said = env->said_fd >= 0 ? render_said(env->said_fd) : NULL;
+        closep(&env->stderr_fd);
+        closep(&env->said_fd);
+        unset_all();
+        restore(env);
+}

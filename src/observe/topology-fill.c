@@ -1,0 +1,191 @@
+/* hwloc's objects into nodes: whose CPUs and memory, in which package, at which distance. */
+#include <errno.h>
+#include <string.h>
+
+#include "tidbnumad/observe/topology-fill.h"
+
+IdSet topology_fill_set(hwloc_const_bitmap_t bitmap) {
+        IdSet set = { 0 };
+
+        if (!bitmap)
+                return set;
+        /* A set of hwloc's may be infinite. */
+        for (int id = hwloc_bitmap_next(bitmap, -1); id >= 0 && id < (int)ID_SET_MAX;
+             id = hwloc_bitmap_next(bitmap, id))
+                id_set_add(&set, (uint32_t)id);
+        return set;
+}
+
+const char *topology_fill_info(hwloc_obj_t object, const char *name) {
+        for (unsigned i = object->infos_count; i > 0; i--)
+                if (strcmp(object->infos[i - 1].name, name) == 0)
+                        return object->infos[i - 1].value;
+        return NULL;
+}
+
+/* Arm firmware numbers packages by an offset in its tables: they may be in the thousands. */
+static uint32_t number_of(hwloc_obj_t package) {
+        return package && package->os_index != HWLOC_UNKNOWN_INDEX ? package->os_index : 0;
+}
+
+/* A node in no package may hold several, as where the firmware hides nodes: then the first. */
+static uint32_t find_package(hwloc_topology_t t, hwloc_obj_t node) {
+        hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_PACKAGE, node);
+        hwloc_obj_t other = NULL;
+
+        if (package)
+                return number_of(package);
+        while ((other = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PACKAGE, other)))
+                if (hwloc_bitmap_intersects(other->cpuset, node->cpuset) &&
+                    (!package || number_of(other) < number_of(package)))
+                        package = other;
+        return number_of(package);
+}
+
+static int compare_nodes(const void *a, const void *b) {
+        const Node *x = a, *y = b;
+
+        return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int fill_nodes(hwloc_topology_t t, Topology *topology) {
+        int n = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
+        hwloc_obj_t object = NULL;
+
+        if (n <= 0)
+                return -ENODATA;
+        if (n > (int)TOPOLOGY_NODES_MAX)
+                return -E2BIG;
+        topology->nodes = calloc((size_t)n, sizeof(Node));
+        if (!topology->nodes)
+                return -ENOMEM;
+        while ((object = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, object)))
+                if (object->os_index < ID_SET_MAX)
+                        topology->nodes[topology->n_nodes++] = (Node){
+                                .id = object->os_index,
+                                .package = find_package(t, object),
+                                .memory_bytes = object->attr->numanode.local_memory,
+                        };
+        qsort(topology->nodes, topology->n_nodes, sizeof(Node), compare_nodes);
+        return topology->n_nodes > 0 ? 0 : -ENODATA;
+}
+
+static Node *find_node(Topology *topology, uint32_t id) {
+        return (Node *)topology_find(topology, id);
+}
+
+/* Memory of another kind than the plain one: "NVM", "HBM", "CXL". */
+static bool is_special(hwloc_obj_t node) {
+        return node->subtype && strcmp(node->subtype, "DRAM") != 0;
+}
+
+/* Is a CPU of both nodes `a`'s? Of two the smaller set is the node's own; of the same, plain memory
+ * comes before special one, and the kernel numbers nodes with CPUs before those without. */
+static bool owns(hwloc_obj_t a, hwloc_obj_t b) {
+        int x = hwloc_bitmap_weight(a->cpuset), y = hwloc_bitmap_weight(b->cpuset);
+
+        if (x != y)
+                return x < y;
+        if (is_special(a) != is_special(b))
+                return is_special(b);
+        return a->os_index < b->os_index;
+}
+
+/* Whose it is, of all nodes that hwloc shows it near. */
+static hwloc_obj_t find_owner(hwloc_topology_t t, const NodeSet *has_cpu, unsigned cpu) {
+        hwloc_obj_t node = NULL, owner = NULL;
+
+        while ((node = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, node)))
+                if (hwloc_bitmap_isset(node->cpuset, cpu) &&
+                    (!has_cpu || id_set_has(has_cpu, node->os_index)) &&
+                    (!owner || owns(node, owner)))
+                        owner = node;
+        return owner;
+}
+
+static void fill_cpus(hwloc_topology_t t, const NodeSet *has_cpu, Topology *topology) {
+        CpuSet online = topology_fill_set(hwloc_topology_get_topology_cpuset(t));
+
+        topology->offline_cpus = topology_fill_set(hwloc_topology_get_complete_cpuset(t));
+        id_set_remove_all(&topology->offline_cpus, &online);
+        ID_SET_FOREACH(cpu, &online) {
+                hwloc_obj_t owner = find_owner(t, has_cpu, (unsigned)cpu);
+                Node *node = owner ? find_node(topology, owner->os_index) : NULL;
+
+                if (node)
+                        id_set_add(&node->cpus, (uint32_t)cpu);
+        }
+}
+
+/* Of each core the lowest; a CPU of no core that hwloc knows is one by itself. */
+static void fill_first_threads(hwloc_topology_t t, Topology *topology) {
+        hwloc_obj_t core = NULL;
+        CpuSet others = { 0 };
+
+        while ((core = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, core))) {
+                CpuSet threads = topology_fill_set(core->cpuset);
+                int first = id_set_next(&threads, 0);
+
+                ID_SET_FOREACH(cpu, &threads)
+                if (cpu != first)
+                        id_set_add(&others, (uint32_t)cpu);
+        }
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                topology->nodes[i].first_threads = topology->nodes[i].cpus;
+                id_set_remove_all(&topology->nodes[i].first_threads, &others);
+        }
+}
+
+static ssize_t index_of(const Topology *topology, uint32_t id) {
+        const Node *node = topology_find(topology, id);
+
+        return node ? node - topology->nodes : -1;
+}
+
+/* A machine that tells no distances keeps none; topology_distance() then answers by the ACPI
+ * defaults. */
+static int fill_distances(hwloc_topology_t t, Topology *topology) {
+        struct hwloc_distances_s *d = NULL;
+        unsigned n_matrices = 1;
+        size_t n = topology->n_nodes;
+        int r = 0;
+
+        if (hwloc_distances_get_by_type(
+                    t, HWLOC_OBJ_NUMANODE, &n_matrices, &d,
+                    HWLOC_DISTANCES_KIND_FROM_OS | HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) < 0 ||
+            n_matrices == 0 || !d)
+                return 0;
+        topology->distances = calloc(n * n, sizeof(uint16_t));
+        if (!topology->distances)
+                r = -ENOMEM;
+        for (size_t i = 0; r == 0 && i < n * n; i++)
+                topology->distances[i] = i % (n + 1) == 0 ? 10 : 20;
+        for (unsigned i = 0; r == 0 && i < d->nbobjs; i++)
+                for (unsigned j = 0; j < d->nbobjs; j++) {
+                        ssize_t a = index_of(topology, d->objs[i]->os_index);
+                        ssize_t b = index_of(topology, d->objs[j]->os_index);
+                        uint64_t value = d->values[i * d->nbobjs + j];
+
+                        if (a >= 0 && b >= 0)
+                                topology->distances[(size_t)a * n + (size_t)b] =
+                                        value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
+                }
+        hwloc_distances_release(t, d);
+        return r;
+}
+
+int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
+        _cleanup_topology_ Topology topology = { 0 };
+        int r = fill_nodes(t, &topology);
+
+        if (r < 0)
+                return r;
+        fill_cpus(t, has_cpu, &topology);
+        fill_first_threads(t, &topology);
+        r = fill_distances(t, &topology);
+        if (r < 0)
+                return r;
+        *ret = topology;
+        topology = (Topology){ 0 };
+        return 0;
+}

@@ -1,0 +1,162 @@
+/* The mounts that a process sees, and which one holds a path. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/sys/mountinfo.h"
+
+void mount_table_done(MountTable *table) {
+        free(table->text);
+        free(table->mounts);
+        *table = (MountTable){ 0 };
+}
+
+static bool is_octal(char c) {
+        return c >= '0' && c <= '7';
+}
+
+void mountinfo_unescape(char *text) {
+        char *to = text;
+
+        for (const char *p = text; *p; to++) {
+                if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && is_octal(p[2]) &&
+                    is_octal(p[3]) && memcmp(p + 1, "000", 3) != 0) {
+                        *to = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+                        p += 4;
+                } else
+                        *to = *p++;
+        }
+        *to = '\0';
+}
+
+static int parse_device(char *text, Mount *mount) {
+        const char *major = strsep(&text, ":");
+        uint64_t a, b;
+
+        if (!text || parse_u64(major, &a) < 0 || parse_u64(text, &b) < 0 || a > UINT32_MAX ||
+            b > UINT32_MAX)
+                return -EBADMSG;
+        mount->major = (uint32_t)a;
+        mount->minor = (uint32_t)b;
+        return 0;
+}
+
+/* "36 35 98:0 /root /point rw,noatime master:1 shared:2 - ext3 /dev/root rw". The source may be
+ * empty: fields are what stands between single blanks. */
+static int parse_line(char *line, Mount *ret) {
+        enum { ID, PARENT, DEVICE, ROOT, POINT, N_FIELDS };
+        char *fields[N_FIELDS], *field, *type, *source;
+        Mount mount = { 0 };
+
+        for (size_t i = 0; i < N_FIELDS; i++) {
+                fields[i] = strsep(&line, " ");
+                if (!fields[i])
+                        return -EBADMSG;
+        }
+        do
+                field = strsep(&line, " ");
+        while (field && strcmp(field, "-") != 0);
+        type = strsep(&line, " ");
+        source = strsep(&line, " ");
+        if (!source || !line || fields[POINT][0] != '/' || parse_u64(fields[ID], &mount.id) < 0 ||
+            parse_u64(fields[PARENT], &mount.parent) < 0 ||
+            parse_device(fields[DEVICE], &mount) < 0)
+                return -EBADMSG;
+        mountinfo_unescape(fields[POINT]);
+        mountinfo_unescape(type);
+        mountinfo_unescape(source);
+        mount.point = fields[POINT];
+        mount.type = type;
+        mount.source = source;
+        *ret = mount;
+        return 0;
+}
+
+int mountinfo_parse(const char *text, MountTable *ret) {
+        _cleanup_mount_table_ MountTable table = { .text = strdup(text) };
+        char *rest = table.text;
+
+        if (!table.text)
+                return -ENOMEM;
+        while (rest && *rest) {
+                char *line = strsep(&rest, "\n");
+                int r;
+
+                if (ARRAY_RESERVE(table.mounts, table.allocated, table.n_mounts + 1) < 0)
+                        return -ENOMEM;
+                r = parse_line(line, &table.mounts[table.n_mounts]);
+                if (r < 0)
+                        return r;
+                table.n_mounts++;
+        }
+        *ret = table;
+        table = (MountTable){ 0 };
+        return 0;
+}
+
+const Mount *mount_table_find_id(const MountTable *table, uint64_t id) {
+        for (size_t i = 0; i < table->n_mounts; i++)
+                if (table->mounts[i].id == id)
+                        return &table->mounts[i];
+        return NULL;
+}
+
+static bool holds(const Mount *mount, const char *path) {
+        size_t length = strlen(mount->point);
+
+        if (strcmp(mount->point, "/") == 0)
+                return path[0] == '/';
+        return strncmp(mount->point, path, length) == 0 &&
+               (path[length] == '/' || path[length] == '\0');
+}
+
+/* Where the way to the path begins: on a mount that stands on none of the way. In a whole table
+ * that is the one at "/"; of several, as in a part of one, the deepest. */
+static const Mount *find_first(const MountTable *table, const char *path) {
+        const Mount *first = NULL;
+
+        for (size_t i = 0; i < table->n_mounts; i++) {
+                const Mount *mount = &table->mounts[i], *below;
+
+                if (!holds(mount, path))
+                        continue;
+                below = mount_table_find_id(table, mount->parent);
+                if (below && below != mount && holds(below, path))
+                        continue;
+                if (!first || strlen(mount->point) >= strlen(first->point))
+                        first = mount;
+        }
+        return first;
+}
+
+/* What the way to the path meets first on that mount. */
+static const Mount *find_next(const MountTable *table, const Mount *on, const char *path) {
+        const Mount *next = NULL;
+
+        for (size_t i = 0; i < table->n_mounts; i++) {
+                const Mount *mount = &table->mounts[i];
+
+                if (mount != on && mount->parent == on->id && holds(mount, path) &&
+                    (!next || strlen(mount->point) <= strlen(next->point)))
+                        next = mount;
+        }
+        return next;
+}
+
+/* As the kernel walks: not the deepest mount point counts, for a later mount above it hides it. */
+const Mount *mount_table_find(const MountTable *table, const char *path) {
+        const Mount *mount = find_first(table, path);
+
+        for (size_t n = 0; mount && n < table->n_mounts; n++) {
+                const Mount *next = find_next(table, mount, path);
+
+                if (!next)
+                        break;
+                mount = next;
+        }
+        return mount;
+}

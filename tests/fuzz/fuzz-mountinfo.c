@@ -1,0 +1,65 @@
+/* Mounts as a process in its own namespace may make them, or a dump may hold them. The first line
+ * is the directory that is looked for. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/observe/devices-load.h"
+#include "tidbnumad/sys/mountinfo.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int condition) {
+        if (!condition)
+                abort();
+}
+
+static void check_table(const char *text, const char *dir) {
+        _cleanup_mount_table_ MountTable table = { 0 };
+        const Mount *mount;
+
+        if (mountinfo_parse(text, &table) < 0) {
+                check(!table.text && !table.mounts);
+                return;
+        }
+        mount = mount_table_find(&table, dir);
+        if (mount)
+                check(strncmp(mount->point, dir, strlen(mount->point)) == 0);
+        for (size_t i = 0; i < table.n_mounts; i++)
+                check(table.mounts[i].point[0] == '/' &&
+                      mount_table_find_id(&table, table.mounts[i].id));
+}
+
+/* The devices of whoever runs it: only that it answers. */
+static void check_storage(const char *text, const char *dir) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_storage_devices_ StorageDevices storage = { 0 };
+        int r;
+
+        if (sysroot_open(NULL, &sysroot) < 0)
+                return;
+        r = storage_find(&sysroot, text, dir, &storage);
+        check(r == 0 ? storage.chain != NULL : r < 0 && !storage.chain);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        char *text = malloc(size + 1), *newline;
+
+        if (!text)
+                return 0;
+        if (size > 0)
+                memcpy(text, data, size);
+        text[size] = '\0';
+        newline = strchr(text, '\n');
+        if (newline) {
+                *newline = '\0';
+                check_table(newline + 1, text);
+                check_storage(newline + 1, text);
+        }
+        mountinfo_unescape(text);
+        check(strlen(text) <= size);
+        free(text);
+        return 0;
+}

@@ -1,0 +1,55 @@
+/* A machine of a few files. To be included after fake-tree.h. */
+#pragma once
+
+#define NODES "sys/devices/system/node/"
+#define CPUS "sys/devices/system/cpu/"
+
+static inline void fake_node(const FakeTree *tree, unsigned id, const char *cpumap,
+                             const char *distance, unsigned kib) {
+        char name[128], text[256];
+
+        (void)snprintf(name, sizeof(name), NODES "node%u/cpumap", id);
+        fake_write(tree, name, cpumap);
+        (void)snprintf(name, sizeof(name), NODES "node%u/distance", id);
+        fake_write(tree, name, distance);
+        (void)snprintf(name, sizeof(name), NODES "node%u/meminfo", id);
+        (void)snprintf(text, sizeof(text), "Node %u MemTotal: %u kB\nNode %u MemFree: 0 kB\n", id,
+                       kib, id);
+        fake_write(tree, name, text);
+}
+
+static inline void fake_cpu(const FakeTree *tree, unsigned cpu, unsigned package) {
+        char name[128], text[32];
+
+        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/physical_package_id", cpu);
+        (void)snprintf(text, sizeof(text), "%u\n", package);
+        fake_write(tree, name, text);
+        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/core_id", cpu);
+        (void)snprintf(text, sizeof(text), "%u\n", cpu);
+        fake_write(tree, name, text);
+        (void)snprintf(text, sizeof(text), "%x\n", 1u << cpu);
+        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/thread_siblings", cpu);
+        fake_write(tree, name, text);
+        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/core_cpus", cpu);
+        fake_write(tree, name, text);
+        (void)snprintf(text, sizeof(text), "%x\n", package == 0 ? 0x3 : 0xc);
+        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/core_siblings", cpu);
+        fake_write(tree, name, text);
+        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/package_cpus", cpu);
+        fake_write(tree, name, text);
+}
+
+/* Nodes 0 and 2 with two CPUs each, node 5 with memory alone. */
+static inline void fake_machine(FakeTree *tree) {
+        fake_init(tree);
+        for (unsigned cpu = 0; cpu < 4; cpu++)
+                fake_cpu(tree, cpu, cpu / 2);
+        fake_write(tree, CPUS "online", "0-3\n");
+        fake_write(tree, CPUS "possible", "0-3\n");
+        fake_write(tree, CPUS "present", "0-3\n");
+        fake_write(tree, NODES "online", "0,2,5\n");
+        fake_node(tree, 0, "3\n", "10 21 17\n", 1000);
+        fake_node(tree, 2, "c\n", "21 10 28\n", 2000);
+        fake_node(tree, 5, "0\n", "17 28 10\n", 4000);
+        fake_write(tree, NODES "has_cpu", "0,2\n");
+}

@@ -1,0 +1,352 @@
+/* Exported machines: what is read back, and what lstopo draws of them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "fake-machine.h"
+#include "machine-text.h"
+#include "tidbnumad/observe/topology-load.h"
+
+typedef struct Files {
+        FakeTree tree;
+        char xml[64];
+        char drawing[64];
+} Files;
+
+static void files_init(Files *files, const char *drawing) {
+        fake_init(&files->tree);
+        (void)snprintf(files->xml, sizeof(files->xml), "%s/out.xml", files->tree.path);
+        (void)snprintf(files->drawing, sizeof(files->drawing), "%s/%s", files->tree.path, drawing);
+}
+
+static void files_done(Files *files) {
+        fake_done(&files->tree);
+}
+#define _cleanup_files_ _cleanup_(files_done)
+
+static void export(const char *synthetic, const TopologyMark *marks, size_t n, const char *path) {
+        char *message = NULL;
+
+        assert_int_equal(topology_export(&(TopologySource){ .synthetic = synthetic }, NULL, marks,
+                                         n, path, &message),
+                         0);
+        assert_null(message);
+}
+
+/* --- read back ------------------------------------------------------------------------------ */
+
+static void add_device(DeviceList *list, DeviceKind kind, const char *name, int32_t node) {
+        Device device = { .kind = kind, .name = strdup(name), .node = node };
+
+        device.nvme = kind == DEVICE_DISK;
+        device.driver = strdup("a \"b\";\n\\c\x01<");
+        assert_int_equal(device_list_add(list, &device), 0);
+}
+
+static void test_devices_that_hwloc_does_not_know(void **state) {
+        _cleanup_topology_ Topology t = { 0 }, again = { 0 };
+        _cleanup_device_list_ DeviceList devices = { 0 }, read = { 0 };
+        _cleanup_files_ Files files;
+
+        (void)state;
+        files_init(&files, "");
+        assert_int_equal(topology_load_synthetic("package:2 numa:2 core:2 pu:2", &t, NULL), 0);
+        add_device(&devices, DEVICE_NET, "bond0", 3);
+        add_device(&devices, DEVICE_DISK, "nvme0n1", DEVICE_NODE_UNKNOWN);
+        assert_int_equal(
+                topology_export(&(TopologySource){ .synthetic = "package:2 numa:2 core:2 pu:2" },
+                                &devices, NULL, 0, files.xml, NULL),
+                0);
+        assert_int_equal(topology_load_xml(files.xml, &again, &read, NULL), 0);
+        assert_same_machine(&t, &devices, &again, &read);
+}
+
+/* What hwloc does not know: empty sockets, isolation, whose the CPUs near a memory-only node are.
+ */
+static void test_what_only_sys_tells(void **state) {
+        _cleanup_topology_ Topology t = { 0 }, again = { 0 };
+        _cleanup_device_list_ DeviceList none = { 0 }, read = { 0 };
+        _cleanup_free_ char *text = NULL;
+        _cleanup_files_ Files files;
+
+        (void)state;
+        fake_machine(&files.tree);
+        (void)snprintf(files.xml, sizeof(files.xml), "%s/out.xml", files.tree.path);
+        fake_write(&files.tree, CPUS "possible", "0-63\n");
+        fake_write(&files.tree, CPUS "present", "0-7\n");
+        fake_write(&files.tree, CPUS "isolated", "1\n");
+        fake_write(&files.tree, CPUS "nohz_full", "2\n");
+        assert_int_equal(topology_load(&files.tree.sysroot, &t), 0);
+        assert_topology(&t, "0: package 0, 0 MiB, cpus 0-1\n"
+                            "2: package 1, 1 MiB, cpus 2-3\n"
+                            "5: package 0, 3 MiB,\n"
+                            " offline 4-7 isolated 1 nohz_full 2");
+        assert_int_equal(topology_export(&(TopologySource){ .sysroot = &files.tree.sysroot }, &none,
+                                         NULL, 0, files.xml, NULL),
+                         0);
+        assert_int_equal(topology_load_xml(files.xml, &again, &read, NULL), 0);
+        assert_same_machine(&t, &none, &again, &read);
+        read_whole(files.xml, &text);
+        assert_non_null(strstr(text, "name=\"TidbnumadHasCPU\" value=\"0,2\""));
+}
+
+static size_t count(const char *text, const char *part) {
+        size_t n = 0;
+
+        for (; (text = strstr(text, part)); text++)
+                n++;
+        return n;
+}
+
+/* Of an XML with instances and devices: those of now, not those of then. */
+static void test_an_export_of_an_export(void **state) {
+        const TopologyMark before = { "tidb-4000", "tidbnumad:tidb", ids("1") };
+        const TopologyMark after = { "tikv-20160", "tidbnumad:tikv", ids("0") };
+        _cleanup_device_list_ DeviceList devices = { 0 }, fewer = { 0 }, read = { 0 };
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_free_ char *text = NULL;
+        _cleanup_files_ Files files;
+        TopologySource source = { .synthetic = "numa:2 pu:2" };
+
+        (void)state;
+        files_init(&files, "");
+        add_device(&devices, DEVICE_NET, "bond0", 1);
+        add_device(&fewer, DEVICE_NET, "bond1", 0);
+        assert_int_equal(topology_export(&source, &devices, &before, 1, files.xml, NULL), 0);
+        source = (TopologySource){ .xml = files.xml };
+        assert_int_equal(topology_export(&source, &fewer, &after, 1, files.xml, NULL), 0);
+        read_whole(files.xml, &text);
+        assert_int_equal(count(text, "tidb-4000"), 0);
+        assert_int_equal(count(text, "tikv-20160 (node 0)"), 1);
+        assert_int_equal(topology_load_xml(files.xml, &t, &read, NULL), 0);
+        assert_int_equal(read.n_devices, 1);
+        assert_string_equal(read.devices[0].name, "bond1");
+        assert_int_equal(topology_export(&source, &(DeviceList){ 0 }, NULL, 0, files.xml, NULL), 0);
+        device_list_done(&read);
+        topology_done(&t);
+        assert_int_equal(topology_load_xml(files.xml, &t, &read, NULL), 0);
+        assert_int_equal(read.n_devices, 0);
+        assert_int_equal(t.n_nodes, 2);
+}
+
+/* Somebody edited the file. */
+static void test_notes_that_are_damaged(void **state) {
+        _cleanup_device_list_ DeviceList devices = { 0 }, read = { 0 };
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_free_ char *text = NULL;
+        _cleanup_files_ Files files;
+        char *message = NULL;
+
+        (void)state;
+        files_init(&files, "");
+        add_device(&devices, DEVICE_NET, "bond0", 1);
+        assert_int_equal(topology_export(&(TopologySource){ .synthetic = "pu:2" }, &devices, NULL,
+                                         0, files.xml, NULL),
+                         0);
+        read_whole(files.xml, &text);
+        memcpy(strstr(text, "node=1"), "node=x", 6);
+        fake_write(&files.tree, "out.xml", text);
+        assert_int_equal(topology_load_xml(files.xml, &t, &read, &message), -EINVAL);
+        assert_non_null(strstr(message, "notes on its devices that are damaged"));
+        free(message);
+        assert_int_equal(topology_load_xml(files.xml, &t, NULL, NULL), 0);
+}
+
+/* --- marks ---------------------------------------------------------------------------------- */
+
+static size_t indent_of(const char *line) {
+        return strspn(line, " ");
+}
+
+/* The type of the object that the mark hangs below: by hwloc's indentation, the last line before it
+ * that stands further left. */
+static void assert_below(const char *xml, const char *name, const char *type) {
+        _cleanup_free_ char *text = NULL;
+        char *mark, *above, expected[64];
+
+        read_whole(xml, &text);
+        mark = strstr(text, name);
+        assert_non_null(mark);
+        while (mark[-1] != '\n')
+                mark--;
+        for (above = mark; above > text && (above == mark || indent_of(above) >= indent_of(mark));)
+                for (above--; above > text && above[-1] != '\n';)
+                        above--;
+        (void)snprintf(expected, sizeof(expected), "<object type=\"%s\"", type);
+        assert_memory_equal(above + indent_of(above), expected, strlen(expected));
+}
+
+static void test_where_marks_hang(void **state) {
+        const TopologyMark marks[] = {
+                { "tidb-4000", "tidbnumad:tidb", ids("1") },
+                { "tikv-20160", "tidbnumad:tikv", ids("0-1") },
+                { "java", "tidbnumad:other", ids("1-2") },
+                { "gone", "tidbnumad:other", ids("1,99") },
+                { "nowhere", "tidbnumad:other", ids("") },
+        };
+        _cleanup_files_ Files files;
+
+        (void)state;
+        files_init(&files, "");
+        export("package:2 numa:2 core:8 pu:2", marks, ELEMENTSOF(marks), files.xml);
+        assert_below(files.xml, "tidb-4000 (node 1)", "NUMANode");
+        assert_below(files.xml, "tikv-20160 (nodes 0-1)", "Package");
+        assert_below(files.xml, "java (nodes 1-2)", "Machine");
+        assert_below(files.xml, "gone (nodes 1,99)", "Machine");
+        assert_below(files.xml, "nowhere (nodes )", "Machine");
+        /* What lstopo would fold away. */
+        export("package:2 numa:8 core:8 pu:2", marks, 1, files.xml);
+        assert_below(files.xml, "tidb-4000 (node 1)", "Package");
+        export("package:8 numa:2 core:8 pu:2", marks, 1, files.xml);
+        assert_below(files.xml, "tidb-4000 (node 1)", "Machine");
+}
+
+/* --- drawing -------------------------------------------------------------------------------- */
+
+static void skip_without(const char *program) {
+        if (have_program(program))
+                return;
+        print_message("%s is not installed (Debian package hwloc)\n", program);
+        skip();
+}
+
+static void assert_drawn(const char *synthetic, unsigned n_nodes) {
+        TopologyMark marks[64];
+        char names[64][32];
+        _cleanup_free_ char *svg = NULL;
+        _cleanup_files_ Files files;
+
+        files_init(&files, "out.svg");
+        for (unsigned i = 0; i < n_nodes; i++) {
+                (void)snprintf(names[i], sizeof(names[i]), "tikv-%u", 20160 + i);
+                marks[i] = (TopologyMark){ .name = names[i], .type = "tidbnumad:tikv" };
+                id_set_add(&marks[i].nodes, i);
+        }
+        export(synthetic, marks, n_nodes, files.xml);
+        run_lstopo("lstopo-no-graphics", files.xml, files.drawing);
+        read_whole(files.drawing, &svg);
+        for (unsigned i = 0; i < n_nodes; i++) {
+                char label[64];
+
+                (void)snprintf(label, sizeof(label), "%s (node %u)", names[i], i);
+                assert_int_equal(count(svg, label), 1);
+        }
+}
+
+static void test_svg_shows_every_instance(void **state) {
+        (void)state;
+        skip_without("lstopo-no-graphics");
+        assert_drawn("core:4 pu:2", 1);
+        assert_drawn("package:2 core:4 pu:2", 1);
+        assert_drawn("package:2 numa:4 core:8 pu:2", 8);
+        assert_drawn("package:2 numa:8 core:8 pu:1", 16);
+        assert_drawn("numa:64 core:4 pu:2", 64);
+        assert_drawn("package:16 numa:4 core:2 pu:2", 64);
+}
+
+/* Several on one node, a name that XML would take for its own, and a PNG. */
+static void test_png(void **state) {
+        static const unsigned char signature[] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
+        const TopologyMark marks[] = {
+                { "pd-2379", "tidbnumad:pd", ids("0") },
+                { "<tidb> & \"4000\"", "tidbnumad:tidb", ids("0") },
+                { "tikv-20160", "tidbnumad:tikv", ids("2-3") },
+        };
+        _cleanup_free_ char *svg = NULL, *png = NULL;
+        _cleanup_files_ Files files;
+        char path[64];
+
+        (void)state;
+        skip_without("lstopo-no-graphics");
+        skip_without("lstopo");
+        files_init(&files, "out.png");
+        export("package:2 numa:2 core:2 pu:2", marks, ELEMENTSOF(marks), files.xml);
+        run_lstopo("lstopo", files.xml, files.drawing);
+        read_whole(files.drawing, &png);
+        assert_memory_equal(png, signature, sizeof(signature));
+        (void)snprintf(path, sizeof(path), "%s/out.svg", files.tree.path);
+        run_lstopo("lstopo-no-graphics", files.xml, path);
+        read_whole(path, &svg);
+        assert_int_equal(count(svg, "pd-2379 (node 0)"), 1);
+        assert_int_equal(count(svg, "tikv-20160 (nodes 2-3)"), 1);
+        assert_int_equal(count(svg, "4000"), 1);
+}
+
+/* --- the file ------------------------------------------------------------------------------- */
+
+static void assert_not_written(const TopologySource *source, const char *path, int error,
+                               const char *part) {
+        char *message = NULL;
+
+        assert_int_equal(topology_export(source, NULL, NULL, 0, path, &message), error);
+        assert_non_null(message);
+        if (!strstr(message, part))
+                fail_msg("\"%s\" lacks \"%s\"", message, part);
+        free(message);
+}
+
+static void test_where_it_cannot_write(void **state) {
+        const TopologySource machine = { .synthetic = "pu:2" }, none = { .synthetic = "x" };
+        _cleanup_files_ Files files;
+        struct stat st;
+        char path[128];
+
+        (void)state;
+        files_init(&files, "");
+        (void)snprintf(path, sizeof(path), "%s/no/out.xml", files.tree.path);
+        assert_not_written(&machine, path, -ENOENT, "cannot write");
+        assert_not_written(&machine, path, -ENOENT, path);
+        assert_not_written(&machine, files.tree.path, -EISDIR, "Is a directory");
+        (void)snprintf(path, sizeof(path), "%s/fifo", files.tree.path);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        assert_not_written(&machine, path, -ENOTSUP, "cannot write");
+        assert_int_equal(stat(path, &st), 0);
+        assert_true(S_ISFIFO(st.st_mode));
+        assert_not_written(&none, files.xml, -EINVAL, "hwloc does not take the machine");
+        assert_int_equal(access(files.xml, F_OK), -1);
+}
+
+/* As a whole, through a link, and with nothing left behind. */
+static void test_replaces_a_file(void **state) {
+        _cleanup_free_ char *text = NULL;
+        _cleanup_files_ Files files;
+        struct stat before, after;
+        char path[64];
+
+        (void)state;
+        files_init(&files, "");
+        fake_write(&files.tree, "out.xml", "old");
+        fake_link(&files.tree, "link.xml", "out.xml");
+        assert_int_equal(stat(files.xml, &before), 0);
+        (void)snprintf(path, sizeof(path), "%s/link.xml", files.tree.path);
+        export("pu:2", NULL, 0, path);
+        assert_int_equal(lstat(path, &after), 0);
+        assert_true(S_ISLNK(after.st_mode));
+        assert_int_equal(stat(files.xml, &after), 0);
+        assert_int_not_equal(before.st_ino, after.st_ino);
+        assert_int_equal(after.st_mode & 07777, 0644);
+        read_whole(files.xml, &text);
+        assert_non_null(strstr(text, "</topology>"));
+        assert_int_equal(faccessat(files.tree.fd, ".out.xml.new", F_OK, 0), -1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_devices_that_hwloc_does_not_know),
+                cmocka_unit_test(test_what_only_sys_tells),
+                cmocka_unit_test(test_an_export_of_an_export),
+                cmocka_unit_test(test_notes_that_are_damaged),
+                cmocka_unit_test(test_where_marks_hang),
+                cmocka_unit_test(test_svg_shows_every_instance),
+                cmocka_unit_test(test_png),
+                cmocka_unit_test(test_where_it_cannot_write),
+                cmocka_unit_test(test_replaces_a_file),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

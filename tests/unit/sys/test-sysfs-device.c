@@ -1,0 +1,163 @@
+/* Devices in a small /sys: what they are called, and what those above them tell. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/sysfs-device.h"
+
+#define ETH0 "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/net/eth0"
+
+static void test_resolve(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        char path[PATH_MAX] = "untouched";
+
+        (void)state;
+        fake_init(&tree);
+        fake_mkdir(&tree, "sys/" ETH0);
+        fake_mkdir(&tree, "elsewhere");
+        fake_link(&tree, "sys/class/net/eth0", "../../" ETH0);
+        fake_link(&tree, "sys/class/net/out", "../../../elsewhere");
+        fake_mkdir(&tree, "sys-too/x");
+        fake_link(&tree, "sys/class/net/near", "../../../sys-too/x");
+        fake_write(&tree, "sys/class/net/bonding_masters", "\n");
+        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/out", path), -EXDEV);
+        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/near", path), -EXDEV);
+        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/none", path), -ENOENT);
+        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/bonding_masters", path), -ENOENT);
+        assert_string_equal(path, "untouched");
+        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/eth0", path), 0);
+        assert_string_equal(path, ETH0);
+        assert_string_equal(sysfs_name(path), "eth0");
+        assert_true(sysfs_to_parent(path));
+        assert_string_equal(path, "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/net");
+        (void)strcpy(path, "devices");
+        assert_false(sysfs_to_parent(path));
+        assert_string_equal(path, "devices");
+}
+
+static void test_node_of_the_nearest_that_tells(void **state) {
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        fake_init(&tree);
+        fake_mkdir(&tree, "sys/" ETH0);
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/numa_node", "7\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 7);
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/numa_node", "-1\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 7);
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/numa_node", "99999\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 7);
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/numa_node", "3\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 3);
+}
+
+/* "Near all CPUs" is no news; "near some of one node" is. */
+static void test_node_by_near_cpus(void **state) {
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        fake_init(&tree);
+        fake_mkdir(&tree, "sys/" ETH0);
+        fake_write(&tree, "sys/devices/system/cpu/online", "0-15\n");
+        fake_write(&tree, "sys/devices/system/node/online", "0,4\n");
+        fake_write(&tree, "sys/devices/system/node/node0/cpulist", "0-7\n");
+        fake_write(&tree, "sys/devices/system/node/node4/cpulist", "8-15\n");
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "0-15\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "7-8\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "64-71\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "8-11,90\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 4);
+        /* On a machine of one node it is no news either. */
+        fake_write(&tree, "sys/devices/system/node/node4/cpulist", "0-15\n");
+        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "0-15\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
+        /* A number that is told comes first. */
+        fake_write(&tree, "sys/devices/pci0000:3a/numa_node", "0\n");
+        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 0);
+}
+
+static void test_driver(void **state) {
+        _cleanup_free_ char *own = NULL, *above = NULL;
+        _cleanup_fake_ FakeTree tree;
+        char *none = NULL;
+
+        (void)state;
+        fake_init(&tree);
+        fake_mkdir(&tree, "sys/" ETH0);
+        assert_int_equal(sysfs_driver(&tree.sysroot, ETH0, &none), -ENOENT);
+        fake_link(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/driver", "../../bus/pci/pcieport");
+        assert_int_equal(sysfs_driver(&tree.sysroot, ETH0, &above), 0);
+        assert_string_equal(above, "pcieport");
+        fake_link(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/driver",
+                  "../../../bus/pci/drivers/mlx5_core");
+        assert_int_equal(sysfs_driver(&tree.sysroot, ETH0, &own), 0);
+        assert_string_equal(own, "mlx5_core");
+        fake_write(&tree, "sys/" ETH0 "/file", "x");
+        assert_int_equal(sysfs_read_link_name(&tree.sysroot, ETH0, "file", &none), -ENOENT);
+        assert_null(none);
+}
+
+static void test_pci(void **state) {
+        char pci[SYSFS_PCI_MAX] = "untouched";
+
+        (void)state;
+        assert_int_equal(sysfs_pci("devices/virtual/net/bond0", pci), -ENOENT);
+        assert_int_equal(sysfs_pci("devices/pci0000:00", pci), -ENOENT);
+        assert_int_equal(sysfs_pci("devices/0000:00:03.0.1/x", pci), -ENOENT);
+        assert_int_equal(sysfs_pci("devices/000:00:03.0", pci), -ENOENT);
+        assert_int_equal(sysfs_pci("devices/4:0:0:0", pci), -ENOENT);
+        assert_string_equal(pci, "untouched");
+        assert_int_equal(sysfs_pci(ETH0, pci), 0);
+        assert_string_equal(pci, "0000:3b:00.1");
+        assert_int_equal(sysfs_pci("devices/pci0000:00/0000:00:1f.2/ata1/host4/4:0:0:0", pci), 0);
+        assert_string_equal(pci, "0000:00:1f.2");
+        assert_int_equal(sysfs_pci("devices/pci10000:00/10000:01:00.0/nvme/nvme0", pci), 0);
+        assert_string_equal(pci, "10000:01:00.0");
+}
+
+static int count(const char *name, void *userdata) {
+        size_t *n = userdata;
+
+        assert_int_not_equal(name[0], '.');
+        return ++*n == 3 ? -ECANCELED : 0;
+}
+
+static void test_foreach(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        size_t n = 0;
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(sysfs_foreach(&tree.sysroot, "class/net", count, &n), -ENOENT);
+        fake_mkdir(&tree, "sys/class/net/a");
+        fake_mkdir(&tree, "sys/class/net/b");
+        assert_int_equal(sysfs_foreach(&tree.sysroot, "class/net", count, &n), 0);
+        assert_int_equal(n, 2);
+        assert_int_equal(sysfs_foreach(&tree.sysroot, "class/net", count, &n), -ECANCELED);
+        assert_true(sysfs_has(&tree.sysroot, "class/net", "a"));
+        assert_false(sysfs_has(&tree.sysroot, "class/net", "c"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_resolve),
+                cmocka_unit_test(test_node_of_the_nearest_that_tells),
+                cmocka_unit_test(test_node_by_near_cpus),
+                cmocka_unit_test(test_driver),
+                cmocka_unit_test(test_pci),
+                cmocka_unit_test(test_foreach),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
