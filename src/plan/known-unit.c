@@ -153,11 +153,18 @@ static const NodeSet *nodes_of(const Policy *policy, const char *unit) {
                 if (!policy->instances[i].match.unit ||
                     matches(policy->instances[i].match.unit, unit))
                         return &policy->instances[i].nodes;
-        return &policy->nodes;
+        return &policy->place.nodes;
+}
+
+/* Nodes that are not weighed against anything. */
+static bool has_explicit_nodes(const Policy *policy, const char *unit) {
+        return nodes_of(policy, unit) != &policy->place.nodes ||
+               (!policy->place.count_given && !id_set_is_empty(&policy->place.nodes));
 }
 
 static bool agree(const Policy *a, const Policy *b, const char *unit) {
-        return a->memory == b->memory && id_set_equal(nodes_of(a, unit), nodes_of(b, unit));
+        return a->memory == b->memory && has_explicit_nodes(a, unit) &&
+               has_explicit_nodes(b, unit) && id_set_equal(nodes_of(a, unit), nodes_of(b, unit));
 }
 
 static const char *base_name(const char *path) {
@@ -178,8 +185,9 @@ static bool overlap(const char *a, const char *b) {
 
 /* Every process that `other` could take, `first` takes before it. */
 static bool covers(const Policy *first, const Policy *other) {
-        return !first->match.exe ||
-               (other->match.exe && strcmp(first->match.exe, other->match.exe) == 0);
+        return !first->match.args &&
+               (!first->match.exe ||
+                (other->match.exe && strcmp(first->match.exe, other->match.exe) == 0));
 }
 
 static const char *find_doubt(const PolicySet *policies, const Policy *chosen, const char *unit,
@@ -213,7 +221,9 @@ const Policy *known_unit_policy(const PolicySet *policies, const char *unit, boo
                         *ret_reason = "its User= is not the user of the policy";
                         continue;
                 }
-                doubt = find_doubt(policies, p, unit, uid_known, uid);
+                doubt = p->match.args
+                                ? "its policy asks for a command line, which is known when it runs"
+                                : find_doubt(policies, p, unit, uid_known, uid);
                 *ret_reason = doubt ? doubt : "";
                 return doubt ? NULL : p;
         }

@@ -33,14 +33,43 @@ bool match_wants_exe(const PolicySet *policies, const char *exe) {
         return false;
 }
 
-static MatchVerdict judge(const PolicyMatch *match, const Process *process) {
-        if (!exe_matches(match->exe, process->exe) || !unit_matches(match->unit, process->unit))
-                return MATCH_NONE;
+bool match_wants_args(const PolicySet *policies, const char *exe) {
+        for (size_t i = 0; i < policies->n_policies; i++)
+                if (policies->policies[i].match.args &&
+                    exe_matches(policies->policies[i].match.exe, exe))
+                        return true;
+        return false;
+}
+
+static bool args_match(const char *pattern, const char *args) {
+        return !pattern || (args && fnmatch(pattern, args, 0) == 0);
+}
+
+MatchKey match_failing_key(const PolicyMatch *match, const Process *process) {
+        if (!exe_matches(match->exe, process->exe))
+                return MATCH_KEY_EXE;
+        if (!unit_matches(match->unit, process->unit))
+                return MATCH_KEY_UNIT;
+        if (!args_match(match->args, process->args))
+                return MATCH_KEY_ARGS;
         if (!user_matches(match, process->uid))
-                return MATCH_OTHER_USER;
+                return MATCH_KEY_USER;
         if (process->foreign != FOREIGN_NONE && match->containers == CONTAINERS_EXCLUDED)
+                return MATCH_KEY_CONTAINERS;
+        return MATCH_KEY_NONE;
+}
+
+static MatchVerdict judge(const PolicyMatch *match, const Process *process) {
+        switch (match_failing_key(match, process)) {
+        case MATCH_KEY_NONE:
+                return MATCH_POLICY;
+        case MATCH_KEY_USER:
+                return MATCH_OTHER_USER;
+        case MATCH_KEY_CONTAINERS:
                 return MATCH_FOREIGN;
-        return MATCH_POLICY;
+        default:
+                return MATCH_NONE;
+        }
 }
 
 MatchVerdict match_judge(const PolicySet *policies, const Process *process, const Policy **ret) {

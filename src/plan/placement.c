@@ -1,61 +1,93 @@
-/* Where an instance is to be. */
-#include "tidbnumad/plan/placement.h"
+/* Where each instance belongs: the rules, the search, and what it all comes to. */
 #include "tidbnumad/plan/match.h"
+#include "tidbnumad/plan/placement-exact.h"
+#include "tidbnumad/plan/placement-explain.h"
 
-/* Every node of the set is there, and one of them at least has CPUs and memory each. */
-static const char *check_nodes(const Topology *topology, const NodeSet *nodes) {
-        bool has_memory = false;
-        CpuSet cpus;
-
-        ID_SET_FOREACH(id, nodes) {
-                const Node *node = topology_find(topology, (uint32_t)id);
-
-                if (!node)
-                        return "its policy names a node that this machine does not have now";
-                has_memory |= node->memory_bytes > 0;
-        }
-        cpus = topology_cpus_of(topology, nodes);
-        if (id_set_is_empty(&cpus))
-                return "its nodes have no CPU that is online; name a node with CPUs";
-        if (!has_memory)
-                return "its nodes have no memory; name a node with memory";
-        return "";
+bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_t *ports,
+                           size_t n_ports) {
+        return match_instance(policy, unit, ports, n_ports) ||
+               (!policy->place.count_given && !id_set_is_empty(&policy->place.nodes));
 }
 
-/* A list of CPUs is meant to the letter: an instance on fewer than it names would be a quiet
- * surprise. */
-static const char *choose_cpus(const Topology *topology, const NodeSet *nodes, const CpuSet *wanted,
-                               CpuSet *ret) {
-        const CpuSet all = topology_cpus_of(topology, nodes);
-
-        if (!id_set_is_subset(wanted, &all))
-                return "its policy names CPUs that are not online CPUs of its nodes";
-        *ret = id_set_is_empty(wanted) ? all : *wanted;
-        return "";
+bool placement_weighs_anew(const Policy *before, const Policy *after, const NodeSet *place,
+                           const NodeSet *newly_reserved) {
+        if (!before || !after)
+                return false;
+        return before->place.near != after->place.near ||
+               before->place.share != after->place.share ||
+               id_set_intersects(place, newly_reserved);
 }
 
-Placement placement_build(const Topology *topology, const Policy *policy, const char *unit,
-                          const uint16_t *ports, size_t n_ports) {
-        const PolicyInstance *instance = match_instance(policy, unit, ports, n_ports);
-        const NodeSet *nodes = instance ? &instance->nodes : &policy->nodes;
-        Placement p = {
-                .memory = policy->memory,
-                .migrate = policy->migrate,
-                .rate_bytes_per_sec = policy->rate_bytes_per_sec,
-                .reason = "its policy names no nodes for it: watched and reported only",
-        };
+void placement_plan_done(PlacementPlan *plan) {
+        for (size_t i = 0; i < plan->n_choices; i++)
+                free(plan->choices[i].alternatives);
+        free(plan->choices);
+        *plan = (PlacementPlan){ 0 };
+}
 
-        if (!instance && n_ports == 0 && match_needs_port(policy, unit)) {
-                p.reason = "its policy places it by its port, and it listens on none yet";
-                return p;
+static void fill_placement(const PlanProblem *problem, const PlanItem *item) {
+        PlacementChoice *choice = item->choice;
+        Placement *p = &choice->placement;
+        NodeBits bits = { 0 };
+
+        p->memory = item->policy->memory;
+        p->migrate = item->policy->migrate;
+        p->rate_bytes_per_sec = item->policy->rate_bytes_per_sec;
+        p->reason = placement_refusal_to_string(choice->refusal);
+        if (!item->placed && !item->movable)
+                return;
+        for (size_t i = 0; i < item->n_nodes; i++) {
+                node_bits_add(&bits, item->nodes[i]);
+                id_set_add(&p->nodes, problem->nodes[item->nodes[i]].node->id);
+                if (problem->nodes[item->nodes[i]].reserved)
+                        id_set_add(&choice->reserved, problem->nodes[item->nodes[i]].node->id);
         }
-        if (id_set_is_empty(nodes))
-                return p;
-        p.reason = check_nodes(topology, nodes);
-        if (p.reason[0] != '\0')
-                return p;
-        p.reason = choose_cpus(topology, nodes, &policy->cpus, &p.cpus);
-        if (p.reason[0] == '\0')
-                p.nodes = *nodes;
-        return p;
+        p->cpus = placement_open_cpus(problem, item, &bits);
+}
+
+static int tell(PlanSearch *search, const PlanCost *total) {
+        PlanProblem *problem = search->problem;
+
+        for (size_t i = 0; i < problem->n_items; i++) {
+                PlanItem *item = &problem->items[i];
+
+                fill_placement(problem, item);
+                if (item->placed || item->movable)
+                        placement_explain_warnings(search, item);
+                if (item->movable && problem->input->explain &&
+                    placement_explain_alternatives(search, item, total) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int solve(PlanProblem *problem, PlacementPlan *plan) {
+        _cleanup_placement_search_ PlanSearch search = { 0 };
+        PlanCost total;
+
+        if (placement_search_run(&search, problem) < 0 || placement_exact_run(&search) < 0)
+                return -ENOMEM;
+        placement_search_tidy(&search);
+        if (placement_counts_total(problem, &total) < 0)
+                return -ENOMEM;
+        for (unsigned i = 0; i < N_CRITERIA; i++)
+                plan->score.by[i] = (uint64_t)total.by[i];
+        return tell(&search, &total);
+}
+
+int placement_plan_build(const PlacementInput *input, PlacementPlan *ret) {
+        _cleanup_placement_plan_ PlacementPlan plan = { .n_choices = input->n_instances };
+        _cleanup_placement_problem_ PlanProblem problem = { 0 };
+
+        plan.choices = calloc(plan.n_choices + 1, sizeof(plan.choices[0]));
+        if (!plan.choices) {
+                plan.n_choices = 0;
+                return -ENOMEM;
+        }
+        plan.reserved = placement_reserved(input);
+        if (placement_problem_build(input, &plan, &problem) < 0 || solve(&problem, &plan) < 0)
+                return -ENOMEM;
+        *ret = plan;
+        plan = (PlacementPlan){ 0 };
+        return 0;
 }

@@ -10,6 +10,9 @@
  */
 bool match_wants_exe(const PolicySet *policies, const char *exe);
 
+/* Does any policy for this executable ask for the command line? */
+bool match_wants_args(const PolicySet *policies, const char *exe);
+
 typedef enum MatchVerdict {
         MATCH_NONE,       /* no policy names it */
         MATCH_POLICY,     /* it belongs to the policy */
@@ -21,6 +24,20 @@ typedef enum MatchVerdict {
  * process by executable and unit: that one, and what spoke against it. `*ret` is untouched for
  * MATCH_NONE. A policy with a `user` that does not exist on this host matches nobody. */
 MatchVerdict match_judge(const PolicySet *policies, const Process *process, const Policy **ret);
+
+/* The keys of a match, in the order in which they are looked at. */
+typedef enum MatchKey {
+        MATCH_KEY_NONE, /* all hold */
+        MATCH_KEY_EXE,
+        MATCH_KEY_UNIT,
+        MATCH_KEY_ARGS,
+        MATCH_KEY_USER,
+        MATCH_KEY_CONTAINERS,
+} MatchKey;
+
+/* The first key that does not hold: why match_judge() passes over a policy, or leaves the process
+ * alone. */
+MatchKey match_failing_key(const PolicyMatch *match, const Process *process);
 
 /* The policy that it belongs to, or NULL. */
 const Policy *match_process(const PolicySet *policies, const Process *process);

@@ -1,12 +1,92 @@
-/* Where an instance is to be. This version knows explicit nodes only. */
+/* The planner: topology, instances, policies and what is in force, to where each instance belongs
+ * and why.
+ *
+ * Pure and deterministic: the same answer for the same input, in whatever order the instances come.
+ * Stable: an instance that is bound and still fits stays, so that one instance more moves nobody.
+ */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/model/placement.h"
-#include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 
-/* The placement of an instance of `policy` that runs as `unit` (may be NULL) and listens on these
- * TCP ports. Always gives an answer: where the policy names no nodes, nodes that cannot be an
- * instance's home, or CPUs that are not theirs, `nodes` is empty and `reason` says why. */
-Placement placement_build(const Topology *topology, const Policy *policy, const char *unit,
-                          const uint16_t *ports, size_t n_ports);
+/* Nodes are counted up to the kernel's MAX_NUMNODES (CONFIG_NODES_SHIFT=10). */
+#define PLACEMENT_NODES_MAX 1024u
+
+/* What the planner has to know of an instance. Borrowed. */
+typedef struct PlacementInstance {
+        const char *name; /* unique */
+        const Policy *policy;
+        const char *unit; /* NULL: none */
+        const uint16_t *ports;
+        size_t n_ports;
+        NodeSet in_force;      /* the nodes it is bound to; empty: none, or not by us */
+        NodeSet allowed_nodes; /* what its parent cgroup allows; empty: everything */
+        CpuSet allowed_cpus;
+        NodeSet device_nodes; /* near: storage: the nodes of the disks under its data directory;
+                               * empty: not known */
+        uint64_t need_bytes;  /* resident now, or the limit of its cgroup; 0: not known */
+} PlacementInstance;
+
+typedef struct PlacementInput {
+        const Topology *topology;
+        const HostPolicy *host;
+        NodeSet nic_nodes;          /* of the cards that `host` names; empty: none known */
+        const uint64_t *free_bytes; /* by index of the topology's nodes: what each has left beside
+                                     * what the instances here hold; NULL: not known, then all of
+                                     * its memory */
+        const PlacementInstance *instances;
+        size_t n_instances;
+        bool explain; /* collect alternatives */
+} PlacementInput;
+
+/* Of one instance, beside its place in the input. */
+typedef struct PlacementChoice {
+        Placement placement;
+        PlacementBasis basis;
+        PlacementRefusal refusal;
+        const PolicyInstance *entry; /* of `instances`, by which its nodes are explicit; borrowed */
+        uint32_t warnings;           /* PlacementWarning */
+        NodeSet reserved;            /* of its nodes, those that are reserved */
+        size_t n_open;               /* sets of nodes that were open to it; 1 for an explicit one */
+        PlacementAlternative *alternatives; /* the best first, at most
+                                             * PLACEMENT_ALTERNATIVES_MAX; owned */
+        size_t n_alternatives;
+} PlacementChoice;
+
+/* As many as an operator reads: one of each single node of the widest machines. */
+#define PLACEMENT_ALTERNATIVES_MAX 64u
+
+typedef struct PlacementPlan {
+        PlacementChoice *choices; /* beside the input's instances; owned */
+        size_t n_choices;
+        NodeSet reserved; /* what `host.reserve` comes to */
+        PlacementScore score;
+} PlacementPlan;
+
+void placement_plan_done(PlacementPlan *plan);
+#define _cleanup_placement_plan_ _cleanup_(placement_plan_done)
+
+/* 0 or -ENOMEM: what cannot be placed is refused in its choice, and is no error. */
+int placement_plan_build(const PlacementInput *input, PlacementPlan *ret);
+
+/* What `host.reserve` comes to. Looks at `topology`, `host` and `nic_nodes` only. */
+NodeSet placement_reserved(const PlacementInput *input);
+
+/* Does the policy itself name the instance's nodes, so that nobody else has a say in its place? */
+bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_t *ports,
+                           size_t n_ports);
+
+/* The policies have changed. Is an instance that still fits where it is to be placed anew all the
+ * same, because that may be the wrong place now? So it is with another `near` or `share`, and on a
+ * node that is reserved from now on. Either policy may be NULL: then it is not. */
+bool placement_weighs_anew(const Policy *before, const Policy *after, const NodeSet *place,
+                           const NodeSet *newly_reserved);
+
+/* The score of any assignment of node sets to the input's instances (an empty set: not placed), by
+ * the same rules: what a test compares with. */
+PlacementScore placement_score(const PlacementInput *input, const NodeSet *nodes);

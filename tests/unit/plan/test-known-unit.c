@@ -117,14 +117,16 @@ static void test_user(void **state) {
 }
 
 static void test_two_that_name_it(void **state) {
-        Policy p[2] = { { .match = { .exe = S("a"), .unit = S("tidb-*") }, .nodes = ids("1") },
-                        { .match = { .exe = S("b"), .unit = S("tidb-*") }, .nodes = ids("2") } };
+        Policy p[2] = {
+                { .match = { .exe = S("a"), .unit = S("tidb-*") }, .place.nodes = ids("1") },
+                { .match = { .exe = S("b"), .unit = S("tidb-*") }, .place.nodes = ids("2") }
+        };
         const char *reason;
 
         (void)state;
         assert_null(policy_of(p, 2, "tidb-1.service", 0, &reason));
         assert_non_null(strstr(reason, "two policies"));
-        p[1].nodes = ids("1"); /* the same for both programs */
+        p[1].place.nodes = ids("1"); /* the same for both programs */
         assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[0]);
         p[1].memory = MEMORY_PREFERRED;
         assert_null(policy_of(p, 2, "tidb-1.service", 0, NULL));
@@ -135,9 +137,9 @@ static void test_two_that_name_it(void **state) {
 }
 
 static void test_earlier_one_without_the_name(void **state) {
-        Policy p[2] = { { .match = { .exe = S("haproxy") }, .nodes = ids("1") },
+        Policy p[2] = { { .match = { .exe = S("haproxy") }, .place.nodes = ids("1") },
                         { .match = { .exe = S("tidb-server"), .unit = S("tidb-*") },
-                          .nodes = ids("2") } };
+                          .place.nodes = ids("2") } };
         const char *reason;
 
         (void)state;

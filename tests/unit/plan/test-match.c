@@ -211,6 +211,25 @@ static void test_instances_by_port(void **state) {
         assert_false(match_needs_port(&policy, "c.service"));
 }
 
+/* The first key that does not hold, in the order of exe, unit, user and containers. */
+static void test_failing_key(void **state) {
+        const PolicyMatch match = {
+                .exe = S("a"), .unit = S("u-*"), .user = S("1"), .uid_known = true, .uid = 1
+        };
+        Process process = { .exe = S("/b"), .unit = S("v"), .uid = 2, .foreign = FOREIGN_PID };
+
+        (void)state;
+        assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_EXE);
+        process.exe = S("/a");
+        assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_UNIT);
+        process.unit = S("u-1");
+        assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_USER);
+        process.uid = 1;
+        assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_CONTAINERS);
+        process.foreign = FOREIGN_NONE;
+        assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_NONE);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_exe_by_base_name),
@@ -224,6 +243,7 @@ int main(void) {
                 cmocka_unit_test(test_verdicts),
                 cmocka_unit_test(test_instances),
                 cmocka_unit_test(test_instances_by_port),
+                cmocka_unit_test(test_failing_key),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

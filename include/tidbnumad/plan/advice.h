@@ -1,0 +1,66 @@
+/* Sizing advice for instances where they are placed: the rules A1 to A10 of placement.md. Pure. It
+ * suggests and never applies anything.
+ *
+ * N and M are what is an instance's own. Where TiDB and TiKV instances share CPUs or nodes, each
+ * has an equal part of them: 16 CPUs and 32 GiB with a TiDB and a TiKV on them are 8 CPUs and 16
+ * GiB for each, which gives the figures of the field's three-node host. PD, HAProxy and JVMs take
+ * no part in that; what they hold now only lessens what A3 may spend.
+ *
+ *   A1   tidb   performance.max-procs                N, at least 1
+ *   A2   tidb   tidb_server_memory_limit             80 % of M, at least the 512 MiB TiDB takes
+ *   A3   tidb   GOGC                                 200, 500, 1000: an item for each step that
+ * fits into A2's 80 %, by the field's 2 GB -> 16 GB A4   tikv   readpool.unified.max-thread-count
+ * 80 % of N, at least 1 A5   tikv   server.grpc-concurrency              2 for N <= 16, else 4 A6
+ * tikv   storage.scheduler-worker-pool-size   2 for N <= 8, 4 for N < 16, else 8 A7   tikv
+ * rocksdb.max-background-jobs          3 for N <= 8; nothing beyond: TiKV's own default
+ *               rocksdb.max-sub-compactions          1 likewise
+ *   A8   tikv   rocksdb.rate-bytes-per-sec           200 MiB/s where another instance's data is on
+ *               gc.max-write-bytes-per-sec           300 KiB/s the same device; nothing else
+ *   A9   tikv   storage.block-cache.capacity         45 % of M, at least 1 MiB
+ *   A10  haproxy nbthread                            the CPUs bound, at most 64
+ *               maxconn                              20000, less where they would take more than a
+ *                                                    tenth of its nodes' memory
+ *
+ * What depends on M is left out where M is 0 (a machine description without memory). PD, JVMs and
+ * what is not known get no advice, and so does what has no nodes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/model/advice.h"
+#include "tidbnumad/model/topology.h"
+#include "tidbnumad/plan/placement.h"
+
+/* An instance, running or imagined. Borrowed; `name`, `ports` and `device` must live as long as the
+ * report. */
+typedef struct AdviceInstance {
+        const char *name;
+        const Policy
+                *policy; /* whose match.exe tells what it is where `exe` does not; may be NULL */
+        const char *exe; /* path or base name; NULL: not known, as of an imagined one */
+        const uint16_t *ports;
+        size_t n_ports;
+        const char *device;      /* under its data directory, "nvme0n1"; NULL: not known */
+        uint64_t resident_bytes; /* 0: not known */
+        bool running;
+        uint32_t gomaxprocs; /* of a Go process that runs; 0: not known */
+} AdviceInstance;
+
+typedef struct AdviceInput {
+        const Topology *topology;
+        const AdviceInstance *instances;
+        size_t n_instances;
+        const PlacementPlan *plan; /* its choices stand beside the instances */
+} AdviceInput;
+
+/* What an executable is, by its path or base name; PRODUCT_OTHER for NULL. */
+AdviceProduct advice_product_of(const char *exe);
+
+/* What the `match.exe` of a policy stands for: the one product that its last component fits;
+ * PRODUCT_OTHER where it fits none or several, and for NULL. */
+AdviceProduct advice_product_of_pattern(const char *pattern);
+
+/* 0, -EINVAL (the plan is not one of these instances) or -ENOMEM. */
+int advice_build(const AdviceInput *input, AdviceReport *ret);

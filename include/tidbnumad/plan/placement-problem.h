@@ -1,0 +1,107 @@
+/* The planner's own view of its input: nodes, sockets and policies by index, sets of nodes as short
+ * bit sets, the instances by name. Of plan only; what others ask is in placement.h. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/plan/placement.h"
+
+#define NODE_BITS_WORDS (PLACEMENT_NODES_MAX / 64u)
+
+/* Of indices into the topology's nodes. An IdSet is eight times as long. */
+typedef struct NodeBits {
+        uint64_t words[NODE_BITS_WORDS];
+} NodeBits;
+
+static inline bool node_bits_has(const NodeBits *bits, size_t i) {
+        return bits->words[i / 64] >> (i % 64) & 1;
+}
+
+static inline void node_bits_add(NodeBits *bits, size_t i) {
+        bits->words[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+size_t node_bits_count(const NodeBits *bits);
+bool node_bits_is_subset(const NodeBits *inner, const NodeBits *outer);
+bool node_bits_intersects(const NodeBits *a, const NodeBits *b);
+bool node_bits_equal(const NodeBits *a, const NodeBits *b);
+NodeBits node_bits_and(const NodeBits *a, const NodeBits *b);
+NodeBits node_bits_minus(const NodeBits *a, const NodeBits *b);
+
+/* The lowest member that is at least `from`, or -1. */
+int node_bits_next(const NodeBits *bits, size_t from);
+
+#define NODE_BITS_FOREACH(i, bits)                                                                 \
+        for (int i = node_bits_next((bits), 0); i >= 0; i = node_bits_next((bits), (size_t)i + 1))
+
+typedef struct PlanNode {
+        const Node *node;
+        uint32_t package; /* index of the socket */
+        bool home, reserved;
+        uint64_t load_weight; /* thousandths of a CPU share that one instance takes of another */
+        uint64_t free_mib;
+} PlanNode;
+
+/* An instance. Those that are neither placed nor movable are refused. */
+typedef struct PlanItem {
+        const PlacementInstance *in;
+        PlacementChoice *choice;
+        const Policy *policy;
+        uint32_t policy_index;
+        uint32_t kind; /* equal: interchangeable */
+        bool exclusive, same_package;
+        bool placed;  /* its nodes are fixed: explicit or kept */
+        bool movable; /* its nodes are to be chosen */
+        bool auto_count;
+        size_t count;    /* nodes to choose */
+        NodeBits open;   /* it may have these … */
+        NodeBits must;   /* … and has to have these */
+        NodeBits former; /* those of in_force that are there */
+        uint32_t n_former;
+        uint32_t *device; /* by node, the distance to the nearest device; NULL: none; owned */
+        uint64_t share_mib;
+        uint16_t *nodes; /* where it is, ascending; owned */
+        size_t n_nodes;
+} PlanItem;
+
+typedef struct PlanProblem {
+        const PlacementInput *input;
+        PlanNode *nodes;
+        size_t n_nodes;
+        size_t n_packages, n_policies;
+        NodeBits homes, reserved;
+        PlanItem *items; /* by name */
+        size_t n_items;
+} PlanProblem;
+
+/* Beside PlacementPlan's choices, which take what the rules say. 0 or -ENOMEM. */
+int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, PlanProblem *ret);
+void placement_problem_done(PlanProblem *problem);
+#define _cleanup_placement_problem_ _cleanup_(placement_problem_done)
+
+NodeBits placement_problem_bits(const PlanProblem *problem, const NodeSet *nodes);
+uint32_t placement_problem_distance(const PlanProblem *problem, size_t from, size_t to);
+
+/* Room for `n` nodes of an item. -ENOMEM. */
+int placement_problem_reserve(PlanItem *item, size_t n);
+void placement_problem_set_nodes(PlanItem *item, const NodeBits *bits);
+
+/* The nodes that count as an instance's device, and are there. */
+NodeSet placement_devices(const PlacementInput *input, const PlacementInstance *in);
+
+/* MiB of each of `n` nodes that the need is split over; what a node has left. */
+uint64_t placement_share_mib(uint64_t need_bytes, size_t n);
+uint64_t placement_free_mib(const PlacementInput *input, size_t node);
+
+/* The hard rules: whether and where each item may be. Says what is refused, explicit and kept, and
+ * the nodes that are open to the others. */
+int placement_open(PlanProblem *problem);
+
+/* The CPUs of these nodes that the policy chooses and the parent cgroup allows. */
+CpuSet placement_open_cpus(const PlanProblem *problem, const PlanItem *item, const NodeBits *nodes);
+
+/* `count: auto`: how many nodes the movable items get that leave it open. */
+void placement_open_counts(PlanProblem *problem);

@@ -1,0 +1,308 @@
+/* The rules A1 to A10 for one instance. Their table is in plan/advice.h; the sentences have
+ * placeholders that publish/advice-text.h lists. */
+#include <errno.h>
+
+#include "tidbnumad/plan/advice-rules.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (UINT64_C(1024) * 1024)
+
+typedef struct Rules {
+        AdviceReport *report;
+        size_t index;
+        const AdviceSubject *subject;
+        int error; /* the first one */
+} Rules;
+
+static void add(Rules *rules, Advice advice) {
+        advice.subject = rules->index;
+        if (!advice.note)
+                advice.note = "";
+        if (rules->error == 0)
+                rules->error = advice_report_add(rules->report, &advice);
+}
+
+/* No overflow for any value. */
+static uint64_t percent_of(uint64_t value, uint64_t percent) {
+        return value / 100 * percent + value % 100 * percent / 100;
+}
+
+static uint64_t max(uint64_t a, uint64_t b) {
+        return a > b ? a : b;
+}
+
+static uint64_t min(uint64_t a, uint64_t b) {
+        return a < b ? a : b;
+}
+
+static uint64_t whole_mib(uint64_t bytes) {
+        return bytes / MIB * MIB;
+}
+
+/* What the process does that runs now: it may have read the number of CPUs before it was bound. */
+static const char *gomaxprocs_note(const AdviceSubject *subject) {
+        if (!subject->running)
+                return "";
+        if (subject->gomaxprocs == 0)
+                return "How many the running process counts is not known: a Go program reads the "
+                       "number at its start, and keeps that of before its binding unless it was "
+                       "built with Go 1.25 or later and does not set it itself.";
+        if (subject->gomaxprocs == subject->cpu_share)
+                return "The running process has {gomaxprocs} already; the setting keeps it so.";
+        return "The running process has {gomaxprocs}: a Go program reads the number at its start. "
+               "Only built with Go 1.25 or later does it follow a change, and not where it sets "
+               "the number itself.";
+}
+
+static void max_procs(Rules *rules) {
+        const AdviceSubject *subject = rules->subject;
+        const bool has_it = subject->running && subject->gomaxprocs == subject->cpu_share;
+
+        add(rules,
+            (Advice){
+                    .rule = ADVICE_MAX_PROCS,
+                    .setting = "performance.max-procs",
+                    .where = IN_CONFIG,
+                    .unit = ADVICE_INTEGER,
+                    .value = subject->cpu_share,
+                    .effect = has_it ? HOLDS_ALREADY : HOLDS_RESTART,
+                    .reason =
+                            "It has {cpu_part}. Without the setting it runs as many threads as it "
+                            "sees CPUs at its start.",
+                    .note = gomaxprocs_note(subject),
+            });
+}
+
+static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
+        return whole_mib(percent_of(subject->memory_share_bytes, 80));
+}
+
+static void memory_limit(Rules *rules) {
+        uint64_t bytes = memory_limit_bytes(rules->subject);
+        bool small = bytes < ADVICE_MEMORY_LIMIT_MIN;
+
+        if (rules->subject->memory_share_bytes == 0)
+                return;
+        add(rules,
+            (Advice){
+                    .rule = ADVICE_MEMORY_LIMIT,
+                    .setting = "tidb_server_memory_limit",
+                    .where = IN_SQL,
+                    .unit = ADVICE_BYTES,
+                    .value = max(bytes, ADVICE_MEMORY_LIMIT_MIN),
+                    .effect = HOLDS_ONLINE,
+                    .reason =
+                            small ? "The least that TiDB takes: 80 % of {memory_part} is less, and "
+                                    "too little for a TiDB server."
+                                  : "80 % of {memory_part}. By itself TiDB goes by the memory of "
+                                    "the host, not of the nodes. The variable is one for the whole "
+                                    "cluster: of several values set the smallest.",
+            });
+}
+
+/* By the field's figures memory grows from 1 to 8 times as GOGC goes from 100 to 1000; between them
+ * by a straight line. UINT64_MAX: more than any machine has. */
+static uint64_t gogc_need(uint64_t base, uint64_t gogc) {
+        uint64_t slope = (ADVICE_GOGC_GROWTH - 1) * (gogc - 100);
+
+        if (base > UINT64_MAX / (ADVICE_GOGC_GROWTH + 1))
+                return UINT64_MAX;
+        return base + base / 900 * slope + base % 900 * slope / 900;
+}
+
+static const char *gogc_reason(const AdviceSubject *subject, bool first) {
+        if (!first)
+                return "The next step, where the one before did well: it will cost about {cost} "
+                       "beside {base}.";
+        if (subject->resident_bytes >= ADVICE_GOGC_BASE_BYTES)
+                return "There is memory to spare, and to collect garbage less often took a field "
+                       "case from 4365 to 7205 TPS, from 100 to 1000 at 2 to 16 GB. This step will "
+                       "cost about {cost} beside the {base} that it holds now.";
+        return "There is memory to spare, and to collect garbage less often took a field case from "
+               "4365 to 7205 TPS, from 100 to 1000 at 2 to 16 GB. This step will cost about {cost} "
+               "beside {base}, which is taken for its size under load.";
+}
+
+static void gogc_step(Rules *rules, uint64_t gogc, bool first, uint64_t base, uint64_t need) {
+        add(rules, (Advice){
+                           .rule = ADVICE_GOGC,
+                           .setting = "GOGC",
+                           .where = IN_ENVIRONMENT,
+                           .unit = ADVICE_PERCENT,
+                           .value = gogc,
+                           .effect = HOLDS_RESTART,
+                           .reason = gogc_reason(rules->subject, first),
+                           .note = first ? "TiDB 6.4 and later set it themselves, up to 500 "
+                                           "(tidb_gogc_tuner_max_value from 7.5 on), while "
+                                           "tidb_enable_gogc_tuner is ON, as it is by default."
+                                         : "",
+                           .base_bytes = base,
+                           .cost_bytes = need - base,
+                   });
+}
+
+static void gogc(Rules *rules, uint64_t light_bytes) {
+        static const uint64_t steps[] = { 200, 500, 1000 };
+        const uint64_t limit = memory_limit_bytes(rules->subject);
+        const uint64_t room = limit - min(limit, light_bytes);
+        const uint64_t base = max(rules->subject->resident_bytes, ADVICE_GOGC_BASE_BYTES);
+
+        for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
+                uint64_t need = gogc_need(base, steps[i]);
+
+                if (need <= room)
+                        gogc_step(rules, steps[i], i == 0, base, need);
+        }
+}
+
+static void tikv_integer(Rules *rules, AdviceRule rule, const char *setting, uint64_t value,
+                         AdviceEffect effect, const char *reason) {
+        add(rules, (Advice){ .rule = rule,
+                             .setting = setting,
+                             .where = IN_CONFIG,
+                             .unit = ADVICE_INTEGER,
+                             .value = value,
+                             .effect = effect,
+                             .reason = reason });
+}
+
+static void threads(Rules *rules) {
+        const uint32_t n = rules->subject->cpu_share;
+
+        tikv_integer(rules, ADVICE_READPOOL, "readpool.unified.max-thread-count",
+                     max(percent_of(n, 80), 1), HOLDS_ONLINE,
+                     "80 % of its CPUs: it has {cpu_part}. Right is 60 to 90 % busy.");
+        tikv_integer(rules, ADVICE_GRPC, "server.grpc-concurrency", n <= 16 ? 2 : 4, HOLDS_RESTART,
+                     "2 up to 16 CPUs, else 4: it has {cpu_part}. Raise it when these threads are "
+                     "more than 80 % busy.");
+        tikv_integer(
+                rules, ADVICE_SCHEDULER, "storage.scheduler-worker-pool-size",
+                n <= 8   ? 2
+                : n < 16 ? 4
+                         : 8,
+                HOLDS_ONLINE,
+                "2 up to 8 CPUs, 8 from 16 on, 4 between: it has {cpu_part}. Right is 50 to 75 "
+                "% busy.");
+}
+
+/* Beyond 8 CPUs TiKV's own defaults suit: they are few, and do not grow with a larger host. */
+static void compaction(Rules *rules) {
+        if (rules->subject->cpu_share > 8)
+                return;
+        tikv_integer(rules, ADVICE_COMPACTION, "rocksdb.max-background-jobs", 3, HOLDS_ONLINE,
+                     "3 up to 8 CPUs: it has {cpu_part}. Upon write stalls raise this first.");
+        tikv_integer(rules, ADVICE_COMPACTION, "rocksdb.max-sub-compactions", 1, HOLDS_RESTART,
+                     "1 up to 8 CPUs: it has {cpu_part}. Raise it to 2 or 3 where more "
+                     "rocksdb.max-background-jobs do not end the write stalls.");
+}
+
+static void disk_rate(Rules *rules) {
+        Advice advice = {
+                .rule = ADVICE_DISK_RATE,
+                .setting = "rocksdb.rate-bytes-per-sec",
+                .where = IN_CONFIG,
+                .unit = ADVICE_BYTES_PER_SEC,
+                .value = 200 * MIB,
+                .effect = HOLDS_ONLINE,
+                .reason = "Its device {device} serves {device_sharers} too: a bound on compaction "
+                          "leaves room for others. 200MB was right on a host of 16 CPUs; raise it "
+                          "upon write stalls, and with a faster device.",
+        };
+
+        if (rules->subject->n_device_sharers == 0)
+                return;
+        add(rules, advice);
+        advice.setting = "gc.max-write-bytes-per-sec";
+        advice.value = 300 * KIB;
+        advice.reason =
+                "Its device {device} serves {device_sharers} too: a bound on the removal of "
+                "old versions evens it out. 300KB was right on a host of 16 CPUs; raise it "
+                "where old versions pile up.";
+        add(rules, advice);
+}
+
+static void block_cache(Rules *rules) {
+        const uint64_t bytes = rules->subject->memory_share_bytes;
+
+        if (bytes == 0)
+                return;
+        add(rules, (Advice){
+                           .rule = ADVICE_BLOCK_CACHE,
+                           .setting = "storage.block-cache.capacity",
+                           .where = IN_CONFIG,
+                           .unit = ADVICE_BYTES,
+                           .value = max(whole_mib(percent_of(bytes, 45)), MIB),
+                           .effect = HOLDS_ONLINE,
+                           .reason = "45 % of {memory_part}. By itself TiKV goes by the memory of "
+                                     "the host, not of the nodes.",
+                   });
+}
+
+static void haproxy_threads(Rules *rules) {
+        const uint32_t n = rules->subject->n_cpus;
+
+        add(rules,
+            (Advice){
+                    .rule = ADVICE_HAPROXY,
+                    .setting = "nbthread",
+                    .where = IN_HAPROXY,
+                    .unit = ADVICE_INTEGER,
+                    .value = min(n, ADVICE_HAPROXY_THREADS_MAX),
+                    .effect = HOLDS_RELOAD,
+                    .reason =
+                            n > ADVICE_HAPROXY_THREADS_MAX
+                                    ? "64 threads are the most of a thread group; it is bound to "
+                                      "{cpus}. By itself HAProxy counts the CPUs that it sees at "
+                                      "its start."
+                                    : "One thread a CPU: it is bound to {cpus}. By itself HAProxy "
+                                      "counts those that it sees at its start.",
+            });
+}
+
+static void haproxy_connections(Rules *rules) {
+        const uint64_t fits = rules->subject->memory_bytes / 10 / ADVICE_HAPROXY_CONNECTION_BYTES;
+        const uint64_t value = min(fits, ADVICE_HAPROXY_MAXCONN);
+
+        if (value <= ADVICE_HAPROXY_MAXCONN_DEFAULT)
+                return;
+        add(rules, (Advice){
+                           .rule = ADVICE_HAPROXY,
+                           .setting = "maxconn",
+                           .where = IN_HAPROXY,
+                           .unit = ADVICE_INTEGER,
+                           .value = value,
+                           .effect = HOLDS_RELOAD,
+                           .reason = "2000, a common default, capped a field case until it was "
+                                     "raised. So many connections take up to {cost} of memory. The "
+                                     "limits of frontends and servers count beside it.",
+                           .cost_bytes = value * ADVICE_HAPROXY_CONNECTION_BYTES,
+                   });
+}
+
+int advice_rules_apply(AdviceReport *report, size_t subject, uint64_t light_bytes) {
+        Rules rules = { .report = report, .index = subject, .subject = &report->subjects[subject] };
+
+        switch (rules.subject->product) {
+        case PRODUCT_TIDB:
+                max_procs(&rules);
+                memory_limit(&rules);
+                gogc(&rules, light_bytes);
+                break;
+        case PRODUCT_TIKV:
+                threads(&rules);
+                compaction(&rules);
+                disk_rate(&rules);
+                block_cache(&rules);
+                break;
+        case PRODUCT_HAPROXY:
+                haproxy_threads(&rules);
+                haproxy_connections(&rules);
+                break;
+        case PRODUCT_PD:
+        case PRODUCT_JAVA:
+        case PRODUCT_OTHER:
+        case N_PRODUCTS:
+                break;
+        }
+        return rules.error;
+}

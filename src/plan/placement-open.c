@@ -1,0 +1,270 @@
+/* The planner's hard rules: where an instance may be at all, or what it is refused for. */
+#include "tidbnumad/plan/match.h"
+#include "tidbnumad/plan/placement-problem.h"
+
+static PlacementRefusal refuse(PlanItem *item, PlacementRefusal refusal) {
+        item->choice->refusal = refusal;
+        return refusal;
+}
+
+static bool allows_nodes(const PlacementInstance *in, const NodeSet *nodes) {
+        return id_set_is_empty(&in->allowed_nodes) || id_set_is_subset(nodes, &in->allowed_nodes);
+}
+
+/* What of these CPUs the policy chooses and the parent cgroup allows. */
+static CpuSet usable_cpus(const PlanItem *item, const Node *node) {
+        CpuSet cpus =
+                item->policy->cpus.choice == CPUS_ONE_PER_CORE ? node->first_threads : node->cpus;
+
+        if (item->policy->cpus.choice == CPUS_LIST)
+                id_set_keep_only(&cpus, &item->policy->cpus.list);
+        if (!id_set_is_empty(&item->in->allowed_cpus))
+                id_set_keep_only(&cpus, &item->in->allowed_cpus);
+        return cpus;
+}
+
+CpuSet placement_open_cpus(const PlanProblem *problem, const PlanItem *item,
+                           const NodeBits *nodes) {
+        CpuSet all = { 0 };
+
+        NODE_BITS_FOREACH(i, nodes) {
+                CpuSet cpus = usable_cpus(item, problem->nodes[i].node);
+
+                id_set_add_all(&all, &cpus);
+        }
+        return all;
+}
+
+static CpuSet online_cpus_of(const PlanProblem *problem, const NodeBits *nodes) {
+        CpuSet all = { 0 };
+
+        NODE_BITS_FOREACH(i, nodes)
+        id_set_add_all(&all, &problem->nodes[i].node->cpus);
+        return all;
+}
+
+static bool allows_list(const PlanItem *item) {
+        return id_set_is_empty(&item->in->allowed_cpus) ||
+               id_set_is_subset(&item->policy->cpus.list, &item->in->allowed_cpus);
+}
+
+/* --- explicit nodes --- */
+
+static const NodeSet *explicit_nodes(const PlanItem *item) {
+        const Place *place = &item->policy->place;
+
+        if (item->choice->entry)
+                return &item->choice->entry->nodes;
+        return place->count_given || id_set_is_empty(&place->nodes) ? NULL : &place->nodes;
+}
+
+static PlacementRefusal check_explicit(const PlanProblem *problem, const PlanItem *item,
+                                       const NodeSet *nodes) {
+        NodeBits bits = placement_problem_bits(problem, nodes);
+        CpuSet cpus = online_cpus_of(problem, &bits), usable;
+        bool list = item->policy->cpus.choice == CPUS_LIST, has_memory = false;
+
+        if (node_bits_count(&bits) != id_set_count(nodes))
+                return REFUSAL_NODE_ABSENT;
+        NODE_BITS_FOREACH(i, &bits)
+        has_memory |= problem->nodes[i].node->memory_bytes > 0;
+        if (id_set_is_empty(&cpus))
+                return REFUSAL_NO_CPU;
+        if (!has_memory)
+                return REFUSAL_NO_MEMORY;
+        if (list && !id_set_is_subset(&item->policy->cpus.list, &cpus))
+                return REFUSAL_CPUS_ABSENT;
+        if (!allows_nodes(item->in, nodes))
+                return REFUSAL_CGROUP_NODES;
+        usable = placement_open_cpus(problem, item, &bits);
+        return id_set_is_empty(&usable) || (list && !allows_list(item)) ? REFUSAL_CGROUP_CPUS
+                                                                        : REFUSAL_NONE;
+}
+
+/* The need of explicit nodes is split over those that have memory. */
+static size_t count_with_memory(const PlanProblem *problem, const NodeBits *bits) {
+        size_t n = 0;
+
+        NODE_BITS_FOREACH(i, bits)
+        n += problem->nodes[i].node->memory_bytes > 0;
+        return n;
+}
+
+static int fix(PlanProblem *problem, PlanItem *item, const NodeBits *bits, PlacementBasis basis) {
+        if (placement_problem_reserve(item, node_bits_count(bits)) < 0)
+                return -ENOMEM;
+        placement_problem_set_nodes(item, bits);
+        item->open = *bits;
+        item->count = item->n_nodes;
+        item->share_mib =
+                placement_share_mib(item->in->need_bytes, count_with_memory(problem, bits));
+        item->placed = true;
+        item->choice->basis = basis;
+        item->choice->n_open = 1;
+        return 0;
+}
+
+/* --- chosen nodes: each rule takes some away --- */
+
+/* Has one socket so many of these, and all that the item must have? */
+static bool fits_package(const PlanProblem *problem, const NodeBits *must, size_t need,
+                         const NodeBits *open) {
+        int first = node_bits_next(must, 0);
+        uint16_t n[PLACEMENT_NODES_MAX] = { 0 };
+        bool fits = false;
+
+        NODE_BITS_FOREACH(i, must)
+        if (problem->nodes[i].package != problem->nodes[first].package)
+                return false;
+        NODE_BITS_FOREACH(i, open) {
+                uint32_t package = problem->nodes[i].package;
+
+                n[package]++;
+                fits |= n[package] >= need &&
+                        (first < 0 || package == problem->nodes[first].package);
+        }
+        return fits;
+}
+
+/* Do these nodes suffice, and if not, why? */
+static PlacementRefusal check_open(const PlanProblem *problem, const PlanItem *item,
+                                   const NodeBits *open) {
+        size_t n = node_bits_count(open), n_must = node_bits_count(&item->must);
+        size_t need = item->auto_count ? (n_must ? n_must : 1) : item->count;
+
+        if (n == 0)
+                return REFUSAL_NO_NODE_LEFT;
+        if (n < need)
+                return REFUSAL_TOO_FEW_NODES;
+        if (item->same_package && !fits_package(problem, &(NodeBits){ 0 }, need, open))
+                return REFUSAL_NO_PACKAGE;
+        if (n_must > need || !node_bits_is_subset(&item->must, open) ||
+            (item->same_package && !fits_package(problem, &item->must, need, open)))
+                return REFUSAL_CPUS_ABSENT;
+        return REFUSAL_NONE;
+}
+
+/* Takes the others away; refuses when too few stay. */
+static bool narrow(const PlanProblem *problem, PlanItem *item, const NodeBits *keep,
+                   PlacementRefusal refusal) {
+        item->open = node_bits_and(&item->open, keep);
+        if (check_open(problem, item, &item->open) == REFUSAL_NONE)
+                return true;
+        (void)refuse(item, refusal);
+        return false;
+}
+
+static bool open_by_policy(const PlanProblem *problem, PlanItem *item) {
+        const Place *place = &item->policy->place;
+        NodeBits wanted = placement_problem_bits(problem, &place->nodes);
+        NodeBits avoid = placement_problem_bits(problem, &place->avoid);
+
+        item->open = node_bits_minus(&problem->homes, &avoid);
+        if (!id_set_is_empty(&place->nodes))
+                item->open = node_bits_and(&item->open, &wanted);
+        return refuse(item, check_open(problem, item, &item->open)) == REFUSAL_NONE;
+}
+
+/* A list of CPUs is meant to the letter, so that each set of nodes has to own all of them. */
+static bool open_by_cpus(const PlanProblem *problem, PlanItem *item) {
+        const CpuSet *list = &item->policy->cpus.list;
+        CpuSet all = online_cpus_of(problem, &item->open);
+
+        if (item->policy->cpus.choice != CPUS_LIST)
+                return true;
+        if (!id_set_is_subset(list, &all))
+                return refuse(item, REFUSAL_CPUS_ABSENT) == REFUSAL_NONE;
+        NODE_BITS_FOREACH(i, &item->open)
+        if (id_set_intersects(&problem->nodes[i].node->cpus, list))
+                node_bits_add(&item->must, (size_t)i);
+        return refuse(item, check_open(problem, item, &item->open)) == REFUSAL_NONE;
+}
+
+static bool open_by_cgroup(const PlanProblem *problem, PlanItem *item) {
+        NodeBits allowed = placement_problem_bits(problem, &item->in->allowed_nodes);
+        NodeBits with_cpus = { 0 };
+
+        if (!id_set_is_empty(&item->in->allowed_nodes) &&
+            !narrow(problem, item, &allowed, REFUSAL_CGROUP_NODES))
+                return false;
+        if (item->policy->cpus.choice == CPUS_LIST)
+                return allows_list(item) || refuse(item, REFUSAL_CGROUP_CPUS) == REFUSAL_NONE;
+        if (id_set_is_empty(&item->in->allowed_cpus))
+                return true; /* homes have CPUs, and each core a first thread */
+        NODE_BITS_FOREACH(i, &item->open) {
+                CpuSet cpus = usable_cpus(item, problem->nodes[i].node);
+
+                if (!id_set_is_empty(&cpus))
+                        node_bits_add(&with_cpus, (size_t)i);
+        }
+        return narrow(problem, item, &with_cpus, REFUSAL_CGROUP_CPUS);
+}
+
+static bool open_by_reserve(const PlanProblem *problem, PlanItem *item) {
+        NodeBits free_nodes = node_bits_minus(&item->open, &problem->reserved);
+
+        return !problem->input->host->reserve.strict ||
+               narrow(problem, item, &free_nodes, REFUSAL_RESERVED);
+}
+
+/* Near the network card is beside its node, not on it, where that node is left to the card. */
+static void keep_off_the_nic(const PlanProblem *problem, PlanItem *item) {
+        NodeBits free_nodes = node_bits_minus(&item->open, &problem->reserved);
+
+        if (item->policy->place.near == NEAR_NIC &&
+            check_open(problem, item, &free_nodes) == REFUSAL_NONE)
+                item->open = free_nodes;
+}
+
+/* --- what is in force --- */
+
+/* Is what it is bound to one of its possible sets? */
+static bool still_fits(const PlanProblem *problem, const PlanItem *item) {
+        PlanItem as_is = *item;
+
+        if (item->n_former == 0 || !node_bits_is_subset(&item->former, &item->open))
+                return false;
+        if (!item->auto_count && item->n_former != item->count)
+                return false;
+        as_is.auto_count = false;
+        as_is.count = item->n_former;
+        return check_open(problem, &as_is, &item->former) == REFUSAL_NONE;
+}
+
+static int open_chosen(PlanProblem *problem, PlanItem *item) {
+        if (!open_by_policy(problem, item) || !open_by_cpus(problem, item) ||
+            !open_by_cgroup(problem, item) || !open_by_reserve(problem, item))
+                return 0;
+        if (still_fits(problem, item))
+                return fix(problem, item, &item->former, BASIS_KEPT);
+        keep_off_the_nic(problem, item);
+        item->movable = true;
+        item->choice->basis = BASIS_CHOSEN;
+        return 0;
+}
+
+static int open_item(PlanProblem *problem, PlanItem *item) {
+        const PlacementInstance *in = item->in;
+        const NodeSet *nodes;
+        NodeBits bits;
+
+        if (item->policy->built_in)
+                return (void)refuse(item, REFUSAL_WATCH_ONLY), 0;
+        if (in->n_ports == 0 && match_needs_port(item->policy, in->unit))
+                return (void)refuse(item, REFUSAL_NO_PORT_YET), 0;
+        item->choice->entry = match_instance(item->policy, in->unit, in->ports, in->n_ports);
+        nodes = explicit_nodes(item);
+        if (!nodes)
+                return open_chosen(problem, item);
+        if (refuse(item, check_explicit(problem, item, nodes)) != REFUSAL_NONE)
+                return 0;
+        bits = placement_problem_bits(problem, nodes);
+        return fix(problem, item, &bits, BASIS_EXPLICIT);
+}
+
+int placement_open(PlanProblem *problem) {
+        for (size_t i = 0; i < problem->n_items; i++)
+                if (open_item(problem, &problem->items[i]) < 0)
+                        return -ENOMEM;
+        return 0;
+}

@@ -1,0 +1,311 @@
+/* Builds the planner's own view of its input, and gives it back. */
+#include <string.h>
+
+#include "tidbnumad/model/device.h"
+#include "tidbnumad/plan/placement-problem.h"
+
+/* Of one instance on one node. It keeps the sums of any number of them from running over. */
+#define SHARE_MIB_MAX (UINT64_C(1) << 40)
+
+size_t node_bits_count(const NodeBits *bits) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
+                n += (size_t)__builtin_popcountll(bits->words[i]);
+        return n;
+}
+
+bool node_bits_is_subset(const NodeBits *inner, const NodeBits *outer) {
+        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
+                if (inner->words[i] & ~outer->words[i])
+                        return false;
+        return true;
+}
+
+bool node_bits_intersects(const NodeBits *a, const NodeBits *b) {
+        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
+                if (a->words[i] & b->words[i])
+                        return true;
+        return false;
+}
+
+bool node_bits_equal(const NodeBits *a, const NodeBits *b) {
+        return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+NodeBits node_bits_and(const NodeBits *a, const NodeBits *b) {
+        NodeBits bits;
+
+        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
+                bits.words[i] = a->words[i] & b->words[i];
+        return bits;
+}
+
+NodeBits node_bits_minus(const NodeBits *a, const NodeBits *b) {
+        NodeBits bits;
+
+        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
+                bits.words[i] = a->words[i] & ~b->words[i];
+        return bits;
+}
+
+int node_bits_next(const NodeBits *bits, size_t from) {
+        for (size_t i = from / 64; i < NODE_BITS_WORDS; i++) {
+                uint64_t word = bits->words[i];
+
+                if (i == from / 64)
+                        word &= ~UINT64_C(0) << (from % 64);
+                if (word)
+                        return (int)(i * 64 + (size_t)__builtin_ctzll(word));
+        }
+        return -1;
+}
+
+NodeBits placement_problem_bits(const PlanProblem *problem, const NodeSet *nodes) {
+        NodeBits bits = { 0 };
+
+        for (size_t i = 0; i < problem->n_nodes; i++)
+                if (id_set_has(nodes, problem->nodes[i].node->id))
+                        node_bits_add(&bits, i);
+        return bits;
+}
+
+uint32_t placement_problem_distance(const PlanProblem *problem, size_t from, size_t to) {
+        const Topology *topology = problem->input->topology;
+
+        if (!topology->distances)
+                return from == to ? 10 : 20;
+        return topology->distances[from * topology->n_nodes + to];
+}
+
+NodeSet placement_reserved(const PlacementInput *input) {
+        const Reserve *reserve = &input->host->reserve;
+        NodeSet nodes = { 0 }, all = topology_nodes(input->topology);
+
+        if (reserve->kind == RESERVE_NIC)
+                nodes = input->nic_nodes;
+        else if (reserve->kind == RESERVE_LIST)
+                nodes = reserve->nodes;
+        id_set_keep_only(&nodes, &all);
+        return nodes;
+}
+
+NodeSet placement_devices(const PlacementInput *input, const PlacementInstance *in) {
+        NodeSet nodes = { 0 }, all = topology_nodes(input->topology);
+
+        if (in->policy->place.near == NEAR_STORAGE)
+                nodes = in->device_nodes;
+        else if (in->policy->place.near == NEAR_NIC)
+                nodes = input->nic_nodes;
+        id_set_keep_only(&nodes, &all);
+        return nodes;
+}
+
+uint64_t placement_share_mib(uint64_t need_bytes, size_t n) {
+        uint64_t part = n ? need_bytes / n + (need_bytes % n != 0) : 0;
+        uint64_t mib = (part >> 20) + ((part & 0xfffff) != 0);
+
+        return mib < SHARE_MIB_MAX ? mib : SHARE_MIB_MAX;
+}
+
+uint64_t placement_free_mib(const PlacementInput *input, size_t node) {
+        return (input->free_bytes ? input->free_bytes[node]
+                                  : input->topology->nodes[node].memory_bytes) >>
+               20;
+}
+
+/* --- nodes --- */
+
+static uint32_t find_package(const PlanProblem *problem, size_t n, uint32_t package) {
+        for (size_t i = 0; i < n; i++)
+                if (problem->nodes[i].node->package == package)
+                        return problem->nodes[i].package;
+        return (uint32_t)problem->n_packages;
+}
+
+static void add_node(PlanProblem *problem, size_t i, const NodeSet *reserved) {
+        const Node *node = &problem->input->topology->nodes[i];
+        uint32_t n_cpus = id_set_count(&node->cpus);
+        PlanNode *n = &problem->nodes[i];
+
+        n->node = node;
+        n->package = find_package(problem, i, node->package);
+        if (n->package == problem->n_packages)
+                problem->n_packages++;
+        n->home = topology_is_home(node);
+        n->reserved = id_set_has(reserved, node->id);
+        n->load_weight = n_cpus ? (1000 + n_cpus - 1) / n_cpus : 0;
+        n->free_mib = placement_free_mib(problem->input, i);
+        if (n->home)
+                node_bits_add(&problem->homes, i);
+        if (n->reserved)
+                node_bits_add(&problem->reserved, i);
+}
+
+static int build_nodes(PlanProblem *problem, const NodeSet *reserved) {
+        const Topology *topology = problem->input->topology;
+        size_t n =
+                topology->n_nodes < PLACEMENT_NODES_MAX ? topology->n_nodes : PLACEMENT_NODES_MAX;
+
+        problem->nodes = calloc(n + 1, sizeof(problem->nodes[0]));
+        if (!problem->nodes)
+                return -ENOMEM;
+        problem->n_nodes = n;
+        for (size_t i = 0; i < n; i++)
+                add_node(problem, i, reserved);
+        return 0;
+}
+
+/* --- instances --- */
+
+static int compare_items(const void *a, const void *b) {
+        const PlanItem *x = a, *y = b;
+        int order = device_name_compare(x->in->name, y->in->name);
+
+        if (order != 0)
+                return order;
+        return x->choice < y->choice ? -1 : x->choice > y->choice;
+}
+
+static uint32_t find_policy(const PlanProblem *problem, size_t n, const Policy *policy) {
+        for (size_t i = 0; i < n; i++)
+                if (problem->items[i].policy == policy)
+                        return problem->items[i].policy_index;
+        return (uint32_t)problem->n_policies;
+}
+
+static int measure_devices(const PlanProblem *problem, PlanItem *item) {
+        NodeBits devices;
+        NodeSet nodes;
+
+        if (item->policy->place.near == NEAR_NONE)
+                return 0;
+        nodes = placement_devices(problem->input, item->in);
+        devices = placement_problem_bits(problem, &nodes);
+        if (node_bits_next(&devices, 0) < 0)
+                return 0;
+        item->device = malloc(problem->n_nodes * sizeof(item->device[0]));
+        if (!item->device)
+                return -ENOMEM;
+        for (size_t i = 0; i < problem->n_nodes; i++) {
+                item->device[i] = UINT32_MAX;
+                NODE_BITS_FOREACH(d, &devices) {
+                        uint32_t distance = placement_problem_distance(problem, i, (size_t)d);
+
+                        if (distance < item->device[i])
+                                item->device[i] = distance;
+                }
+        }
+        return 0;
+}
+
+static int describe_item(PlanProblem *problem, size_t i) {
+        PlanItem *item = &problem->items[i];
+        const Place *place = &item->policy->place;
+
+        item->policy_index = find_policy(problem, i, item->policy);
+        if (item->policy_index == problem->n_policies)
+                problem->n_policies++;
+        item->exclusive = place->share == SHARE_EXCLUSIVE;
+        item->same_package = place->same_package;
+        item->count = place->count_given ? place->count : 1;
+        item->auto_count = place->count_given && place->count == PLACE_COUNT_AUTO;
+        item->former = placement_problem_bits(problem, &item->in->in_force);
+        item->n_former = id_set_count(&item->in->in_force);
+        return measure_devices(problem, item);
+}
+
+static int build_items(PlanProblem *problem, PlacementPlan *plan) {
+        const PlacementInput *input = problem->input;
+
+        problem->items = calloc(input->n_instances + 1, sizeof(problem->items[0]));
+        if (!problem->items)
+                return -ENOMEM;
+        problem->n_items = input->n_instances;
+        for (size_t i = 0; i < problem->n_items; i++)
+                problem->items[i] = (PlanItem){ .in = &input->instances[i],
+                                                .policy = input->instances[i].policy,
+                                                .choice = &plan->choices[i] };
+        if (problem->n_items > 1)
+                qsort(problem->items, problem->n_items, sizeof(problem->items[0]), compare_items);
+        for (size_t i = 0; i < problem->n_items; i++)
+                if (describe_item(problem, i) < 0)
+                        return -ENOMEM;
+        return 0;
+}
+
+int placement_problem_reserve(PlanItem *item, size_t n) {
+        free(item->nodes);
+        item->nodes = malloc((n + 1) * sizeof(item->nodes[0]));
+        return item->nodes ? 0 : -ENOMEM;
+}
+
+void placement_problem_set_nodes(PlanItem *item, const NodeBits *bits) {
+        item->n_nodes = 0;
+        NODE_BITS_FOREACH(i, bits)
+        item->nodes[item->n_nodes++] = (uint16_t)i;
+}
+
+/* --- which are interchangeable --- */
+
+static bool is_interchangeable(const PlanProblem *problem, const PlanItem *a, const PlanItem *b) {
+        if (a->policy_index != b->policy_index || a->count != b->count ||
+            a->share_mib != b->share_mib || a->n_former != b->n_former ||
+            (a->device == NULL) != (b->device == NULL))
+                return false;
+        if (a->device && memcmp(a->device, b->device, problem->n_nodes * sizeof(a->device[0])) != 0)
+                return false;
+        return node_bits_equal(&a->open, &b->open) && node_bits_equal(&a->must, &b->must) &&
+               node_bits_equal(&a->former, &b->former);
+}
+
+static void find_kind(PlanProblem *problem, size_t i) {
+        PlanItem *item = &problem->items[i];
+
+        item->kind = (uint32_t)i;
+        for (size_t k = 0; item->movable && k < i; k++)
+                if (problem->items[k].movable && problem->items[k].kind == k &&
+                    is_interchangeable(problem, &problem->items[k], item)) {
+                        item->kind = (uint32_t)k;
+                        return;
+                }
+}
+
+static int finish_items(PlanProblem *problem) {
+        for (size_t i = 0; i < problem->n_items; i++) {
+                PlanItem *item = &problem->items[i];
+
+                if (!item->movable)
+                        continue;
+                if (placement_problem_reserve(item, item->count) < 0)
+                        return -ENOMEM;
+                item->share_mib = placement_share_mib(item->in->need_bytes, item->count);
+        }
+        for (size_t i = 0; i < problem->n_items; i++)
+                find_kind(problem, i);
+        return 0;
+}
+
+int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, PlanProblem *ret) {
+        _cleanup_placement_problem_ PlanProblem problem = { .input = input };
+
+        if (build_nodes(&problem, &plan->reserved) < 0 || build_items(&problem, plan) < 0 ||
+            placement_open(&problem) < 0)
+                return -ENOMEM;
+        placement_open_counts(&problem);
+        if (finish_items(&problem) < 0)
+                return -ENOMEM;
+        *ret = problem;
+        problem = (PlanProblem){ 0 };
+        return 0;
+}
+
+void placement_problem_done(PlanProblem *problem) {
+        for (size_t i = 0; i < problem->n_items; i++) {
+                free(problem->items[i].device);
+                free(problem->items[i].nodes);
+        }
+        free(problem->items);
+        free(problem->nodes);
+        *problem = (PlanProblem){ 0 };
+}

@@ -1,0 +1,165 @@
+/* Moves that make a plan better: of one item, of two that change places, of one and of another that
+ * gives way to it. */
+#include <string.h>
+
+#include "tidbnumad/plan/placement-search.h"
+
+/* To where it is cheapest. */
+static bool move(PlanSearch *search, PlanItem *item) {
+        PlanCost now, best;
+        bool better;
+
+        placement_search_take(search, item);
+        now = placement_counts_price(&search->counts, item, item->nodes, item->n_nodes);
+        best = placement_search_best(search, item);
+        better = placement_cost_compare(&best, &now) < 0;
+        placement_search_put(search, item, better ? search->best : item->nodes);
+        return better;
+}
+
+/* --- swaps --- */
+
+static bool may_have(const PlanProblem *problem, const PlanItem *item, const PlanItem *other) {
+        NodeBits bits = { 0 };
+
+        if (item->count != other->n_nodes)
+                return false;
+        for (size_t i = 0; i < other->n_nodes; i++)
+                if (!node_bits_has(&item->open, other->nodes[i]) ||
+                    (item->same_package && problem->nodes[other->nodes[i]].package !=
+                                                   problem->nodes[other->nodes[0]].package))
+                        return false;
+        for (size_t i = 0; i < other->n_nodes; i++)
+                node_bits_add(&bits, other->nodes[i]);
+        return node_bits_is_subset(&item->must, &bits);
+}
+
+/* Of two at their places, in this order. */
+static PlanCost price_both(PlanSearch *search, const PlanItem *a, const uint16_t *at_a,
+                           const PlanItem *b, const uint16_t *at_b) {
+        PlanCost cost = placement_counts_price(&search->counts, a, at_a, a->count), more;
+
+        placement_counts_add(&search->counts, a, at_a, a->count);
+        more = placement_counts_price(&search->counts, b, at_b, b->count);
+        placement_counts_remove(&search->counts, a, at_a, a->count);
+        placement_cost_add(&cost, &more);
+        placement_search_spend(search, 2 * (a->count + b->count));
+        return cost;
+}
+
+static void exchange_nodes(PlanItem *a, PlanItem *b) {
+        for (size_t i = 0; i < a->count; i++) {
+                uint16_t node = a->nodes[i];
+
+                a->nodes[i] = b->nodes[i];
+                b->nodes[i] = node;
+        }
+}
+
+static bool swap(PlanSearch *search, PlanItem *a, PlanItem *b) {
+        PlanCost now, then;
+        bool better;
+
+        placement_search_spend(search, 1);
+        if (a->kind == b->kind || !may_have(search->problem, a, b) ||
+            !may_have(search->problem, b, a) ||
+            memcmp(a->nodes, b->nodes, a->count * sizeof(a->nodes[0])) == 0)
+                return false;
+        placement_search_take(search, a);
+        placement_search_take(search, b);
+        now = price_both(search, a, a->nodes, b, b->nodes);
+        then = price_both(search, a, b->nodes, b, a->nodes);
+        better = placement_cost_compare(&then, &now) < 0;
+        if (better)
+                exchange_nodes(a, b);
+        placement_search_put(search, a, a->nodes);
+        placement_search_put(search, b, b->nodes);
+        return better;
+}
+
+static bool swap_all(PlanSearch *search) {
+        bool better = false;
+
+        for (size_t i = 0; i < search->n_movable; i++)
+                for (size_t k = 0; k < i && search->effort > 0; k++)
+                        better |= swap(search, search->movable[i], search->movable[k]);
+        return better;
+}
+
+/* --- chains --- */
+
+static bool shares_a_node(const PlanItem *item, const uint16_t *nodes, size_t n) {
+        for (size_t i = 0; i < item->n_nodes; i++)
+                for (size_t k = 0; k < n; k++)
+                        if (item->nodes[i] == nodes[k])
+                                return true;
+        return false;
+}
+
+/* Moves `other` away; keeps it there if that is worth more than `limit`, the cost that came before.
+ */
+static bool give_way(PlanSearch *search, PlanItem *other, const PlanCost *limit) {
+        PlanCost now, best;
+        bool better;
+
+        placement_search_take(search, other);
+        now = placement_counts_price(&search->counts, other, other->nodes, other->n_nodes);
+        best = placement_search_best(search, other);
+        placement_cost_add(&best, limit);
+        better = placement_cost_compare(&best, &now) < 0;
+        placement_search_put(search, other, better ? search->best : other->nodes);
+        return better;
+}
+
+/* Puts the uncounted item on these nodes, if somebody there can give way to it so that both are
+ * better off. `now`: what it costs where it was. */
+static bool push(PlanSearch *search, PlanItem *item, const uint16_t *nodes, const PlanCost *now) {
+        PlanCost extra = placement_counts_price(&search->counts, item, nodes, item->count);
+
+        if (extra.by[WEIGH_STABILITY] > now->by[WEIGH_STABILITY] ||
+            extra.by[WEIGH_DEVICE] > now->by[WEIGH_DEVICE])
+                return false;
+        placement_cost_subtract(&extra, now);
+        placement_counts_add(&search->counts, item, nodes, item->count);
+        for (size_t i = 0; i < search->n_movable && search->effort > 0; i++) {
+                PlanItem *other = search->movable[i];
+
+                if (other != item && shares_a_node(other, nodes, item->count) &&
+                    give_way(search, other, &extra))
+                        return true;
+        }
+        placement_counts_remove(&search->counts, item, nodes, item->count);
+        return false;
+}
+
+static bool chain(PlanSearch *search, PlanItem *item) {
+        PlanSets *sets = &search->sets[item - search->problem->items];
+        PlanCost now;
+
+        placement_search_take(search, item);
+        now = placement_counts_price(&search->counts, item, item->nodes, item->n_nodes);
+        placement_sets_rewind(sets);
+        while (search->effort > 0 && placement_sets_next(sets))
+                if (push(search, item, sets->nodes, &now)) {
+                        memcpy(item->nodes, sets->nodes, item->count * sizeof(sets->nodes[0]));
+                        return true;
+                }
+        placement_search_put(search, item, item->nodes);
+        return false;
+}
+
+void placement_search_repair(PlanSearch *search) {
+        bool better = true;
+
+        while (better && search->effort > 0) {
+                better = false;
+                for (size_t i = 0; i < search->n_movable && search->effort > 0; i++)
+                        better |= move(search, search->movable[i]);
+                if (better)
+                        continue;
+                better = swap_all(search);
+                for (size_t i = 0; !better && i < search->n_movable && search->effort > 0; i++)
+                        better = placement_search_displace(search, search->movable[i]) ||
+                                 chain(search, search->movable[i]);
+        }
+}

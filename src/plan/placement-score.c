@@ -1,0 +1,167 @@
+/* The score of a whole plan, counted from nothing and one criterion after the other: slow and plain
+ * beside the search, whose prices it is compared with. */
+#include "tidbnumad/plan/placement-problem.h"
+
+static uint64_t pairs(uint64_t n) {
+        return n * (n - 1) / 2;
+}
+
+static bool is_exclusive(const PlacementInstance *in) {
+        return in->policy->place.share == SHARE_EXCLUSIVE;
+}
+
+/* By index of the topology's nodes. */
+static bool has_node(const Topology *topology, const NodeSet *set, size_t node) {
+        return id_set_has(set, topology->nodes[node].id);
+}
+
+/* Has it any node in the socket of this one? */
+static bool has_package(const Topology *topology, const NodeSet *set, size_t node) {
+        for (size_t n = 0; n < topology->n_nodes; n++)
+                if (topology->nodes[n].package == topology->nodes[node].package &&
+                    has_node(topology, set, n))
+                        return true;
+        return false;
+}
+
+typedef bool (*Has)(const Topology *topology, const NodeSet *set, size_t node);
+
+static uint64_t pairs_of_exclusive(const PlacementInput *input, const NodeSet *nodes, Has has,
+                                   size_t node) {
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < input->n_instances; i++)
+                n += is_exclusive(&input->instances[i]) && has(input->topology, &nodes[i], node);
+        return pairs(n);
+}
+
+static uint64_t pairs_of_policy(const PlacementInput *input, const NodeSet *nodes, Has has,
+                                size_t node) {
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < input->n_instances; i++) {
+                if (!has(input->topology, &nodes[i], node))
+                        continue;
+                for (size_t k = 0; k < i; k++)
+                        n += input->instances[i].policy == input->instances[k].policy &&
+                             has(input->topology, &nodes[k], node);
+        }
+        return n;
+}
+
+static bool is_first_of_package(const Topology *topology, size_t node) {
+        for (size_t n = 0; n < node; n++)
+                if (topology->nodes[n].package == topology->nodes[node].package)
+                        return false;
+        return true;
+}
+
+/* --- of one instance --- */
+
+static uint64_t given_up(const PlacementInstance *in, const NodeSet *nodes) {
+        NodeSet gone = in->in_force;
+
+        id_set_remove_all(&gone, nodes);
+        return id_set_is_empty(nodes) ? 0 : id_set_count(&gone);
+}
+
+static uint64_t device_distance(const PlacementInput *input, const NodeSet *devices, uint32_t id) {
+        uint64_t best = UINT64_MAX;
+
+        ID_SET_FOREACH(device, devices) {
+                uint64_t distance = topology_distance(input->topology, id, (uint32_t)device);
+
+                best = distance < best ? distance : best;
+        }
+        return best;
+}
+
+static uint64_t device_distances(const PlacementInput *input, const PlacementInstance *in,
+                                 const NodeSet *nodes) {
+        NodeSet devices;
+        uint64_t sum = 0;
+
+        if (in->policy->place.near == NEAR_NONE)
+                return 0;
+        devices = placement_devices(input, in);
+        for (size_t n = 0; n < input->topology->n_nodes && !id_set_is_empty(&devices); n++)
+                if (has_node(input->topology, nodes, n))
+                        sum += device_distance(input, &devices, input->topology->nodes[n].id);
+        return sum;
+}
+
+static uint64_t inner_distances(const Topology *topology, const NodeSet *nodes) {
+        uint64_t sum = 0;
+
+        for (size_t a = 0; a < topology->n_nodes; a++)
+                for (size_t b = 0; has_node(topology, nodes, a) && b < topology->n_nodes; b++)
+                        if (a != b && has_node(topology, nodes, b))
+                                sum += topology_distance(topology, topology->nodes[a].id,
+                                                         topology->nodes[b].id);
+        return sum;
+}
+
+static void score_instance(const PlacementInput *input, size_t i, const NodeSet *nodes,
+                           PlacementScore *score) {
+        const PlacementInstance *in = &input->instances[i];
+
+        score->by[WEIGH_STABILITY] += given_up(in, nodes);
+        score->by[WEIGH_DEVICE] += device_distances(input, in, nodes);
+        score->by[WEIGH_DISTANCE] += inner_distances(input->topology, nodes);
+}
+
+/* --- of one node --- */
+
+static uint64_t share_on(const PlacementInput *input, size_t i, const NodeSet *nodes) {
+        const Topology *topology = input->topology;
+        size_t n = 0;
+
+        for (size_t k = 0; k < topology->n_nodes; k++)
+                n += topology->nodes[k].memory_bytes && has_node(topology, nodes, k);
+        return placement_share_mib(input->instances[i].need_bytes, n);
+}
+
+static uint64_t missing_mib(const PlacementInput *input, size_t node, const NodeSet *nodes) {
+        uint64_t used = 0, room = placement_free_mib(input, node);
+
+        for (size_t i = 0; input->topology->nodes[node].memory_bytes && i < input->n_instances; i++)
+                if (has_node(input->topology, &nodes[i], node))
+                        used += share_on(input, i, &nodes[i]);
+        return used > room ? used - room : 0;
+}
+
+static uint64_t count_on(const PlacementInput *input, size_t node, const NodeSet *nodes) {
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < input->n_instances; i++)
+                n += has_node(input->topology, &nodes[i], node);
+        return n;
+}
+
+static void score_node(const PlacementInput *input, size_t node, const NodeSet *nodes,
+                       const NodeSet *reserved, PlacementScore *score) {
+        const Topology *topology = input->topology;
+        uint64_t n_cpus = id_set_count(&topology->nodes[node].cpus);
+        uint64_t n = count_on(input, node, nodes);
+
+        score->by[WEIGH_EXCLUSIVE] += pairs_of_exclusive(input, nodes, has_node, node);
+        score->by[WEIGH_POLICY] += pairs_of_policy(input, nodes, has_node, node);
+        score->by[WEIGH_RESERVED] += has_node(topology, reserved, node) ? n : 0;
+        score->by[WEIGH_MEMORY] += missing_mib(input, node, nodes);
+        score->by[WEIGH_LOAD] += n_cpus ? 2 * pairs(n) * ((1000 + n_cpus - 1) / n_cpus) : 0;
+        score->by[WEIGH_NUMBER] += n * node;
+        if (is_first_of_package(topology, node))
+                score->by[WEIGH_SPREAD] += pairs_of_exclusive(input, nodes, has_package, node) +
+                                           pairs_of_policy(input, nodes, has_package, node);
+}
+
+PlacementScore placement_score(const PlacementInput *input, const NodeSet *nodes) {
+        NodeSet reserved = placement_reserved(input);
+        PlacementScore score = { 0 };
+
+        for (size_t i = 0; i < input->n_instances; i++)
+                score_instance(input, i, &nodes[i], &score);
+        for (size_t n = 0; n < input->topology->n_nodes; n++)
+                score_node(input, n, nodes, &reserved, &score);
+        return score;
+}

@@ -1,0 +1,156 @@
+/* `count: auto`: the nodes left for a policy, divided by its instances, within a socket. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "placement-support.h"
+
+static Policy *auto_policy(World *w, const char *name) {
+        Policy *policy = world_policy(w, name);
+
+        give_count(policy, PLACE_COUNT_AUTO);
+        return policy;
+}
+
+static void assert_divided(unsigned packages, unsigned nodes_each, unsigned n,
+                           const char *expected) {
+        _cleanup_world_ World *w = world_new(packages, nodes_each, 4);
+
+        (void)world_add_many(w, auto_policy(w, "tikv"), n);
+        assert_plan(w, expected);
+}
+
+static void test_alone(void **state) {
+        (void)state;
+        assert_divided(2, 4, 1, "0-3"); /* not more than a socket has */
+        assert_divided(2, 4, 2, "0-3 4-7");
+        assert_divided(2, 4, 3, "0-1 2-3 4-5");
+        assert_divided(2, 4, 8, "0 1 2 3 4 5 6 7");
+        assert_divided(1, 4, 5, "0 0 1 2 3"); /* at least one */
+        /* Six nodes by three are two, but of three a socket has one pair only. */
+        assert_divided(2, 3, 3, "0 1 3");
+        assert_divided(2, 3, 2, "0-2 3-5");
+}
+
+static void test_any_socket(void **state) {
+        _cleanup_world_ World *w = world_new(2, 3, 4);
+        Policy *tikv = auto_policy(w, "tikv");
+
+        (void)state;
+        tikv->place.same_package = false;
+        (void)world_add_many(w, tikv, 1);
+        assert_plan(w, "0-5");
+        (void)world_add(w, tikv, "tikv-2");
+        assert_plan(w, "0-2 3-5");
+}
+
+/* Reserved nodes, and those of others' exclusive instances, are not left for it. */
+static void test_what_is_left(void **state) {
+        _cleanup_world_ World *w = world_new(1, 8, 4);
+        Policy *tikv = auto_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
+        Policy *pd = world_policy(w, "pd");
+        PlacementInstance *in;
+
+        (void)state;
+        pd->place.share = SHARE_SHARED;
+        (void)world_add_many(w, tikv, 2);
+        w->host.reserve.kind = RESERVE_LIST;
+        w->host.reserve.nodes = ids("0-1");
+        assert_plan(w, "2-4 5-7");
+        in = world_add(w, pd, "pd-1"); /* a shared one takes nothing, nor does one that stays */
+        assert_plan(w, "2-4 5-7 2");
+        in->in_force = ids("2");
+        assert_plan(w, "2-4 5-7 2");
+        in->in_force = (NodeSet){ 0 };
+        in = world_add(w, tidb, "tidb-1");
+        assert_plan(w, "2-3 4-5 7 6");
+        in->in_force = ids("7");
+        assert_plan(w, "2-3 4-5 6 7");
+        in->in_force = ids("0"); /* which was not left anyway */
+        assert_plan(w, "2-4 5-7 2 0");
+        tidb->place.nodes = ids("0-1"); /* nor would it take what is */
+        in->in_force = (NodeSet){ 0 };
+        tidb->place.count_given = true;
+        assert_plan(w, "2-4 5-7 2 0");
+}
+
+/* Others that want more nodes than they may have take no more than those. */
+static void test_others_in_a_corner(void **state) {
+        _cleanup_world_ World *w = world_new(1, 8, 4);
+        Policy *tikv = auto_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
+
+        (void)state;
+        tidb->place.nodes = ids("0-1");
+        tidb->place.count_given = true;
+        (void)world_add_many(w, tikv, 2);
+        (void)world_add_many(w, tidb, 4);
+        assert_plan(w, "2-4 5-7 0 0 1 1");
+        tikv->place.avoid = ids("0"); /* of the two, one is open to it */
+        assert_plan(w, "2-4 5-7 0 0 1 1");
+}
+
+static void test_two_policies_divide(void **state) {
+        _cleanup_world_ World *w = world_new(2, 4, 4);
+        Policy *tikv = auto_policy(w, "tikv"), *tidb = auto_policy(w, "tidb");
+
+        (void)state;
+        (void)world_add_many(w, tikv, 2);
+        (void)world_add_many(w, tidb, 2);
+        assert_plan(w, "2-3 6-7 0-1 4-5");
+        tidb->place.share = SHARE_SHARED; /* it fills gaps */
+        assert_plan(w, "0-3 4-7 0-3 4-7");
+}
+
+/* One that came later gets what is left, and moves nobody. */
+static void test_one_more(void **state) {
+        _cleanup_world_ World *w = world_new(2, 2, 4);
+        Policy *tikv = auto_policy(w, "tikv");
+        PlacementInstance *in = world_add_many(w, tikv, 3);
+
+        (void)state;
+        in[0].in_force = ids("0-1");
+        in[1].in_force = ids("2");
+        assert_plan(w, "0-1 2 3");
+        in[1].in_force = ids("2-3");
+        assert_plan(w, "0-1 2-3 0");
+}
+
+static void test_cpu_list_is_more(void **state) {
+        _cleanup_world_ World *w = world_new(1, 4, 4);
+        Policy *tikv = auto_policy(w, "tikv");
+
+        (void)state;
+        tikv->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("1,9") };
+        (void)world_add_many(w, tikv, 4);
+        assert_plan(w, "0,2 0,2 0,2 0,2");
+}
+
+/* Instances of one policy in cgroups of their own divide what is open to each. */
+static void test_cgroups(void **state) {
+        _cleanup_world_ World *w = world_new(2, 4, 4);
+        PlacementInstance *in = world_add_many(w, auto_policy(w, "tikv"), 2);
+
+        (void)state;
+        in[0].allowed_nodes = ids("0");
+        assert_plan(w, "0 4-7");
+        in[1].allowed_nodes = ids("4-5");
+        assert_plan(w, "0 4");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_alone),
+                cmocka_unit_test(test_any_socket),
+                cmocka_unit_test(test_what_is_left),
+                cmocka_unit_test(test_others_in_a_corner),
+                cmocka_unit_test(test_two_policies_divide),
+                cmocka_unit_test(test_one_more),
+                cmocka_unit_test(test_cpu_list_is_more),
+                cmocka_unit_test(test_cgroups),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

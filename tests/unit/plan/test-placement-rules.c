@@ -1,0 +1,315 @@
+/* The planner's hard rules: what is refused for what, what is explicit, and which CPUs come
+ * with the nodes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "placement-one.h"
+
+static void test_watch_only(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
+        one.policy->built_in = true;
+        one.policy->place.nodes = ids("0");
+        assert_refused(&one, REFUSAL_WATCH_ONLY);
+}
+
+static void test_how_comes_from_the_policy(void **state) {
+        _cleanup_one_ One one = one_new(true);
+        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+
+        (void)state;
+        one.policy->memory = MEMORY_PREFERRED;
+        one.policy->migrate = MIGRATE_KERNEL;
+        one.policy->rate_bytes_per_sec = 77;
+        one.policy->place.avoid = ids("0-3"); /* also of a refused one */
+        plan = plan_of(one.world);
+        assert_int_equal(plan.choices[0].refusal, REFUSAL_NO_NODE_LEFT);
+        assert_int_equal(plan.choices[0].placement.memory, MEMORY_PREFERRED);
+        assert_int_equal(plan.choices[0].placement.migrate, MIGRATE_KERNEL);
+        assert_int_equal(plan.choices[0].placement.rate_bytes_per_sec, 77);
+}
+
+/* --- explicit nodes --- */
+
+static void test_explicit_entry(void **state) {
+        static const uint16_t ports[] = { 80, 4001 };
+        PolicyInstance entries[] = {
+                { .match = { .unit = (char *)"tidb-*.service", .port = 4001 }, .nodes = ids("1") },
+                { .match = { .unit = (char *)"tidb-1.service" }, .nodes = ids("2") },
+        };
+        _cleanup_one_ One one = one_new(true);
+        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+
+        (void)state;
+        one.policy->instances = entries;
+        one.policy->n_instances = 2;
+        assert_refused(&one, REFUSAL_NO_PORT_YET);
+        one.in->ports = ports;
+        one.in->n_ports = 1;
+        assert_placed(&one, BASIS_EXPLICIT, "2", "8-11", 0);
+        one.in->n_ports = 2;
+        assert_placed(&one, BASIS_EXPLICIT, "1", "4-7", 0);
+        plan = plan_of(one.world);
+        assert_ptr_equal(plan.choices[0].entry, &entries[0]);
+        /* Neither what the policy says of nodes, nor what is reserved, counts against it. */
+        one.policy->place.nodes = ids("0");
+        one.policy->place.avoid = ids("1");
+        one.world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
+        one.world->host.reserve.nodes = ids("1,7"); /* 7 is not there */
+        assert_placed(&one, BASIS_EXPLICIT, "1", "4-7", WARN_RESERVED);
+        one.in->unit = "other.service"; /* no entry speaks of it */
+        assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
+}
+
+static void test_explicit_nodes_of_the_policy(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        one.policy->place.nodes = ids("1-2");
+        assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0); /* with a count it chooses among them */
+        one.policy->place.count_given = false;
+        assert_placed(&one, BASIS_EXPLICIT, "1-2", "4-11", WARN_PACKAGES);
+        one.policy->place.nodes = ids("2-3");
+        assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", 0);
+        one.policy->place.nodes = (NodeSet){ 0 }; /* neither: one node of all */
+        one.policy->place.count = 0;
+        assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
+}
+
+static void assert_explicit(const char *nodes, PlacementRefusal refusal) {
+        _cleanup_one_ One one = one_new(false);
+
+        one.policy->place.count_given = false;
+        one.policy->place.nodes = ids(nodes);
+        assert_refused(&one, refusal);
+}
+
+static void test_explicit_nodes_that_lack_something(void **state) {
+        _cleanup_one_ One one = one_new(false);
+
+        (void)state;
+        assert_explicit("4", REFUSAL_NODE_ABSENT);
+        assert_explicit("0,4", REFUSAL_NODE_ABSENT);
+        assert_explicit("2", REFUSAL_NO_CPU);
+        assert_explicit("3", REFUSAL_NO_MEMORY);
+        /* One has the CPUs, the other the memory: a home together. */
+        one.policy->place.count_given = false;
+        one.policy->place.nodes = ids("2-3");
+        assert_placed(&one, BASIS_EXPLICIT, "2-3", "12-15", 0);
+        /* Nobody runs on node 2: one socket only. */
+        one.policy->place.nodes = ids("0,2");
+        assert_placed(&one, BASIS_EXPLICIT, "0,2", "0-3", 0);
+}
+
+static void test_explicit_nodes_in_a_cgroup(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        one.policy->place.count_given = false;
+        one.policy->place.nodes = ids("0-1");
+        one.in->allowed_nodes = ids("0,2");
+        assert_refused(&one, REFUSAL_CGROUP_NODES);
+        one.in->allowed_nodes = ids("0-2");
+        one.in->allowed_cpus = ids("8-11");
+        assert_refused(&one, REFUSAL_CGROUP_CPUS);
+        one.in->allowed_cpus = ids("3-4,9");
+        assert_placed(&one, BASIS_EXPLICIT, "0-1", "3-4", 0);
+        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("3,8") };
+        assert_refused(&one, REFUSAL_CPUS_ABSENT);
+        one.policy->cpus.list = ids("3,5");
+        assert_refused(&one, REFUSAL_CGROUP_CPUS);
+        one.policy->cpus.list = ids("3-4");
+        assert_placed(&one, BASIS_EXPLICIT, "0-1", "3-4", 0);
+}
+
+/* --- chosen nodes --- */
+
+static void test_no_node_left(void **state) {
+        _cleanup_one_ One one = one_new(false);
+
+        (void)state;
+        one.policy->place.nodes = ids("2-3"); /* no home among them */
+        assert_refused(&one, REFUSAL_NO_NODE_LEFT);
+        one.policy->place.nodes = ids("1-3");
+        assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0);
+        one.policy->place.avoid = ids("1");
+        assert_refused(&one, REFUSAL_NO_NODE_LEFT);
+        one.policy->place.nodes = ids("9");
+        assert_refused(&one, REFUSAL_NO_NODE_LEFT);
+}
+
+static void test_too_few_nodes(void **state) {
+        _cleanup_one_ One one = one_new(false);
+
+        (void)state;
+        give_count(one.policy, 3);
+        assert_refused(&one, REFUSAL_TOO_FEW_NODES);
+        give_count(one.policy, 2);
+        assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
+        one.policy->place.avoid = ids("0");
+        assert_refused(&one, REFUSAL_TOO_FEW_NODES);
+}
+
+static void test_no_package(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        give_count(one.policy, 2);
+        one.policy->place.nodes = ids("1-2");
+        assert_refused(&one, REFUSAL_NO_PACKAGE);
+        one.policy->place.same_package = false;
+        assert_placed(&one, BASIS_CHOSEN, "1-2", "4-11", 0);
+}
+
+static void test_cgroup_nodes(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        one.policy->place.nodes = ids("0-1");
+        one.in->allowed_nodes = ids("2-3");
+        assert_refused(&one, REFUSAL_CGROUP_NODES);
+        one.in->allowed_nodes = ids("1-3");
+        assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0);
+        give_count(one.policy, 2);
+        assert_refused(&one, REFUSAL_CGROUP_NODES);
+        one.policy->place.nodes = (NodeSet){ 0 };
+        assert_placed(&one, BASIS_CHOSEN, "2-3", "8-15", 0);
+}
+
+static void test_cgroup_cpus(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        one.policy->place.nodes = ids("0-1");
+        one.in->allowed_cpus = ids("8-15");
+        assert_refused(&one, REFUSAL_CGROUP_CPUS);
+        one.in->allowed_cpus = ids("6,8-15");
+        assert_placed(&one, BASIS_CHOSEN, "1", "6", 0);
+        give_count(one.policy, 2);
+        assert_refused(&one, REFUSAL_CGROUP_CPUS);
+}
+
+static void test_one_per_core(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        for (unsigned i = 0; i < 4; i++) {
+                id_set_remove_all(&one.world->nodes[i].first_threads, &one.world->nodes[i].cpus);
+                id_set_add(&one.world->nodes[i].first_threads, 4 * i);
+                id_set_add(&one.world->nodes[i].first_threads, 4 * i + 2);
+        }
+        one.policy->cpus.choice = CPUS_ONE_PER_CORE;
+        assert_placed(&one, BASIS_CHOSEN, "0", "0,2", 0);
+        one.in->allowed_cpus = ids("1-3,4-15");
+        assert_placed(&one, BASIS_CHOSEN, "0", "2", 0);
+        one.in->allowed_cpus = ids("1,3,5,14"); /* first threads of node 3 only */
+        assert_placed(&one, BASIS_CHOSEN, "3", "14", 0);
+        one.in->allowed_cpus = ids("1,3,5,7,9");
+        assert_refused(&one, REFUSAL_CGROUP_CPUS);
+        one.policy->place.count_given = false;
+        one.policy->place.nodes = ids("0");
+        assert_refused(&one, REFUSAL_CGROUP_CPUS);
+}
+
+/* A list of CPUs is meant to the letter, so that it decides the nodes. */
+static void test_cpu_list(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("9-10") };
+        assert_placed(&one, BASIS_CHOSEN, "2", "9-10", 0);
+        one.policy->cpus.list = ids("7-8"); /* of two nodes, and it may have one */
+        assert_refused(&one, REFUSAL_CPUS_ABSENT);
+        give_count(one.policy, 2); /* of two sockets */
+        assert_refused(&one, REFUSAL_CPUS_ABSENT);
+        one.policy->place.same_package = false;
+        assert_placed(&one, BASIS_CHOSEN, "1-2", "7-8", 0);
+        one.policy->cpus.list = ids("7");
+        one.policy->place.same_package = true;
+        assert_placed(&one, BASIS_CHOSEN, "0-1", "7", 0);
+        one.policy->cpus.list = ids("7,99");
+        assert_refused(&one, REFUSAL_CPUS_ABSENT);
+        one.policy->cpus.list = ids("3,7");
+        assert_placed(&one, BASIS_CHOSEN, "0-1", "3,7", 0);
+        one.policy->place.avoid = ids("0");
+        one.policy->cpus.list = ids("7"); /* its socket has one node left, the other two */
+        assert_refused(&one, REFUSAL_CPUS_ABSENT);
+        one.policy->cpus.list = ids("3,7");
+        one.policy->place.same_package = false;
+        assert_refused(&one, REFUSAL_CPUS_ABSENT);
+}
+
+/* Also where there are too many nodes for the proof to look after the quick search. */
+static void test_cpu_list_of_many_nodes(void **state) {
+        _cleanup_world_ World *w = world_new(4, 8, 4);
+        Policy *tidb = world_policy(w, "tidb");
+
+        (void)state;
+        tidb->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("13") };
+        (void)world_add_many(w, tidb, 3);
+        assert_plan(w, "3 3 3");
+}
+
+static void test_cpu_list_in_a_cgroup(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("4-5") };
+        one.in->allowed_cpus = ids("5-15");
+        assert_refused(&one, REFUSAL_CGROUP_CPUS);
+        one.in->allowed_cpus = ids("4-15");
+        one.in->allowed_nodes = ids("0,2-3");
+        assert_refused(&one, REFUSAL_CGROUP_NODES);
+        one.in->allowed_nodes = ids("1");
+        assert_placed(&one, BASIS_CHOSEN, "1", "4-5", 0);
+        one.world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
+        one.world->host.reserve.nodes = ids("1");
+        assert_refused(&one, REFUSAL_RESERVED);
+}
+
+static void test_reserved(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        one.policy->place.nodes = ids("0-1");
+        one.world->host.reserve.kind = RESERVE_LIST;
+        one.world->host.reserve.nodes = ids("0-1");
+        assert_placed(&one, BASIS_CHOSEN, "0", "0-3", WARN_RESERVED);
+        one.world->host.reserve.strict = true;
+        assert_refused(&one, REFUSAL_RESERVED);
+        one.world->host.reserve.nodes = ids("0");
+        assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0);
+        give_count(one.policy, 2);
+        assert_refused(&one, REFUSAL_RESERVED);
+        one.world->host.reserve.kind = RESERVE_NONE;
+        assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_watch_only),
+                cmocka_unit_test(test_how_comes_from_the_policy),
+                cmocka_unit_test(test_explicit_entry),
+                cmocka_unit_test(test_explicit_nodes_of_the_policy),
+                cmocka_unit_test(test_explicit_nodes_that_lack_something),
+                cmocka_unit_test(test_explicit_nodes_in_a_cgroup),
+                cmocka_unit_test(test_no_node_left),
+                cmocka_unit_test(test_too_few_nodes),
+                cmocka_unit_test(test_no_package),
+                cmocka_unit_test(test_cgroup_nodes),
+                cmocka_unit_test(test_cgroup_cpus),
+                cmocka_unit_test(test_one_per_core),
+                cmocka_unit_test(test_cpu_list),
+                cmocka_unit_test(test_cpu_list_of_many_nodes),
+                cmocka_unit_test(test_cpu_list_in_a_cgroup),
+                cmocka_unit_test(test_reserved),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

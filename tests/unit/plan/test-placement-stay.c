@@ -1,0 +1,122 @@
+/* What stays where it is bound, and what has to move. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "placement-one.h"
+
+static void test_kept(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        one.in->in_force = ids("2"); /* not the best, and good enough */
+        assert_placed(&one, BASIS_KEPT, "2", "8-11", 0);
+        one.world->host.reserve.kind = RESERVE_LIST;
+        one.world->host.reserve.nodes = ids("2");
+        assert_placed(&one, BASIS_KEPT, "2", "8-11", WARN_RESERVED);
+        one.policy->place.near = NEAR_NIC;
+        one.world->input.nic_nodes = ids("2");
+        assert_placed(&one, BASIS_KEPT, "2", "8-11", WARN_RESERVED);
+}
+
+static void assert_moved(void (*change)(One *one), const char *nodes, const char *cpus) {
+        _cleanup_one_ One one = one_new(true);
+
+        one.in->in_force = ids("1-2");
+        give_count(one.policy, 2);
+        one.policy->place.same_package = false;
+        assert_placed(&one, BASIS_KEPT, "1-2", "4-11", 0);
+        change(&one);
+        assert_placed(&one, BASIS_CHOSEN, nodes, cpus, WARN_MOVED);
+}
+
+static void set_same_package(One *one) {
+        one->policy->place.same_package = true;
+}
+
+static void set_count(One *one) {
+        give_count(one->policy, 1);
+}
+
+static void avoid_node(One *one) {
+        one->policy->place.avoid = ids("2");
+}
+
+static void disallow_node(One *one) {
+        one->in->allowed_nodes = ids("0,2-3");
+}
+
+static void disallow_cpus(One *one) {
+        one->in->allowed_cpus = ids("0-7");
+}
+
+static void remove_memory(One *one) {
+        one->world->nodes[1].memory_bytes = 0;
+}
+
+static void reserve_strictly(One *one) {
+        one->world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
+        one->world->host.reserve.nodes = ids("1");
+}
+
+static void need_other_cpus(One *one) {
+        one->policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("0") };
+}
+
+static void lose_node(One *one) {
+        one->in->in_force = ids("2,9");
+}
+
+/* What does not fit any more is given up, and of that as little as can be. */
+static void test_moved(void **state) {
+        (void)state;
+        assert_moved(set_same_package, "0-1", "0-7");
+        assert_moved(set_count, "1", "4-7");
+        assert_moved(avoid_node, "0-1", "0-7");
+        assert_moved(disallow_node, "2-3", "8-15");
+        assert_moved(disallow_cpus, "0-1", "0-7");
+        assert_moved(remove_memory, "2-3", "8-15");
+        assert_moved(reserve_strictly, "2-3", "8-15");
+        assert_moved(need_other_cpus, "0-1", "0");
+        assert_moved(lose_node, "2-3", "8-15");
+}
+
+/* With a count that is automatic any size is a possible one. */
+static void test_kept_with_auto_count(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        give_count(one.policy, PLACE_COUNT_AUTO);
+        assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
+        one.in->in_force = ids("3");
+        assert_placed(&one, BASIS_KEPT, "3", "12-15", 0);
+        one.in->in_force = ids("1-2"); /* but of two sockets */
+        assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", WARN_MOVED);
+}
+
+/* Explicit nodes win over what is in force; nothing is given up where there are only more. */
+static void test_explicit_moves(void **state) {
+        _cleanup_one_ One one = one_new(true);
+
+        (void)state;
+        one.policy->place.count_given = false;
+        one.policy->place.nodes = ids("2-3");
+        one.in->in_force = ids("1-2");
+        assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", WARN_MOVED);
+        one.in->in_force = ids("2");
+        assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_kept),
+                cmocka_unit_test(test_moved),
+                cmocka_unit_test(test_kept_with_auto_count),
+                cmocka_unit_test(test_explicit_moves),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+/* What the planner weighs: for each criterion a case that it decides, against those behind it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "placement-support.h"
+
+/* The plan is this one; beside `other`, which has the same numbers up to there, it is better by the
+ * criterion, by these sums. */
+static void assert_decides(const World *w, const char *const *other, PlacementCriterion criterion,
+                           uint64_t chosen, uint64_t lost) {
+        _cleanup_placement_plan_ PlacementPlan plan = plan_of(w);
+        NodeSet nodes[INSTANCES_MOST];
+        PlacementScore score = score_of(w, &plan), others;
+
+        for (size_t i = 0; i < w->input.n_instances; i++)
+                nodes[i] = ids(other[i]);
+        others = placement_score(&w->input, nodes);
+        assert_memory_equal(&score, &plan.score, sizeof(score));
+        for (unsigned i = 0; i < criterion; i++)
+                assert_int_equal(score.by[i], others.by[i]);
+        assert_int_equal(score.by[criterion], chosen);
+        assert_int_equal(others.by[criterion], lost);
+        assert_true(placement_score_compare(&score, &others) < 0);
+}
+
+#define NODES(...) ((const char *const[]){ __VA_ARGS__ })
+
+/* One of its two nodes is open no more: the other one stays, though its device is elsewhere. */
+static void test_stability(void **state) {
+        _cleanup_world_ World *w = world_new(2, 4, 4);
+        Policy *tikv = world_policy(w, "tikv");
+        PlacementInstance *in = world_add(w, tikv, "tikv-1");
+
+        (void)state;
+        give_count(tikv, 2);
+        tikv->place.near = NEAR_STORAGE;
+        tikv->place.avoid = ids("2");
+        in->device_nodes = ids("5");
+        in->in_force = ids("2-3");
+        assert_plan(w, "0,3");
+        assert_decides(w, NODES("4-5"), WEIGH_STABILITY, 1, 2);
+}
+
+/* Two on one node, rather than one away from its disk. */
+static void test_device(void **state) {
+        _cleanup_world_ World *w = world_new(2, 2, 4);
+        Policy *tikv = world_policy(w, "tikv");
+        PlacementInstance *in = world_add_many(w, tikv, 2);
+
+        (void)state;
+        tikv->place.near = NEAR_STORAGE;
+        in[0].device_nodes = in[1].device_nodes = ids("2");
+        assert_plan(w, "2 2");
+        assert_decides(w, NODES("2", "3"), WEIGH_DEVICE, 20, 22);
+}
+
+/* Of several devices the nearest, by distance and not by number; of several nodes each counts. */
+static void test_device_by_distance(void **state) {
+        _cleanup_world_ World *w = world_new(1, 4, 4);
+        Policy *tikv = world_policy(w, "tikv");
+        PlacementInstance *in = world_add(w, tikv, "tikv-1");
+
+        (void)state;
+        tikv->place.near = NEAR_STORAGE;
+        tikv->place.avoid = ids("0");
+        in->device_nodes = ids("0,9"); /* 9 is not there */
+        w->distances[3 * 4 + 0] = 11;
+        assert_plan(w, "3");
+        assert_decides(w, NODES("1"), WEIGH_DEVICE, 11, 12);
+        in->device_nodes = ids("0,2");
+        assert_plan(w, "2");
+        give_count(tikv, 2);
+        assert_plan(w, "2-3");
+        assert_decides(w, NODES("1-2"), WEIGH_DEVICE, 21, 22);
+        in->device_nodes = ids("9"); /* not known: it does not count */
+        assert_plan(w, "1-2");
+}
+
+/* Exclusive instances of two policies: apart, though a reserved node is taken for it. */
+static void test_exclusive(void **state) {
+        _cleanup_world_ World *w = world_new(1, 2, 4);
+
+        (void)state;
+        (void)world_add(w, world_policy(w, "tidb"), "tidb-1");
+        (void)world_add(w, world_policy(w, "tikv"), "tikv-1");
+        w->host.reserve.kind = RESERVE_LIST;
+        w->host.reserve.nodes = ids("0");
+        assert_plan(w, "1 0");
+        assert_decides(w, NODES("1", "1"), WEIGH_EXCLUSIVE, 0, 1);
+}
+
+/* Shared instances of one policy: apart, though a reserved node is taken for it. */
+static void test_policy(void **state) {
+        _cleanup_world_ World *w = world_new(1, 2, 4);
+        Policy *pd = world_policy(w, "pd");
+
+        (void)state;
+        pd->place.share = SHARE_SHARED;
+        (void)world_add_many(w, pd, 2);
+        w->host.reserve.kind = RESERVE_LIST;
+        w->host.reserve.nodes = ids("0");
+        assert_plan(w, "0 1");
+        assert_decides(w, NODES("1", "1"), WEIGH_POLICY, 0, 1);
+}
+
+/* Both on one socket, rather than one on the network card's node. */
+static void test_reserved(void **state) {
+        _cleanup_world_ World *w = world_new(2, 2, 4);
+
+        (void)state;
+        (void)world_add_many(w, world_policy(w, "tidb"), 2);
+        w->host.reserve.kind = RESERVE_NIC;
+        w->input.nic_nodes = ids("0-1");
+        assert_plan(w, "2 3");
+        assert_decides(w, NODES("0", "2"), WEIGH_RESERVED, 0, 1);
+}
+
+/* On two sockets, though one has less memory left. */
+static void test_spread(void **state) {
+        _cleanup_world_ World *w = world_new(2, 2, 4);
+        Policy *tidb = world_policy(w, "tidb");
+        PlacementInstance *in = world_add_many(w, tidb, 2);
+
+        (void)state;
+        in[0].need_bytes = in[1].need_bytes = UINT64_C(8) << 30;
+        for (unsigned i = 0; i < 4; i++)
+                w->free_bytes[i] = i < 2 ? UINT64_C(64) << 30 : UINT64_C(1) << 30;
+        w->input.free_bytes = w->free_bytes;
+        assert_plan(w, "0 2");
+        assert_decides(w, NODES("0", "1"), WEIGH_SPREAD, 0, 2);
+        tidb->place.share = SHARE_SHARED; /* of one policy all the same */
+        assert_decides(w, NODES("0", "1"), WEIGH_SPREAD, 0, 1);
+}
+
+/* An instance on both nodes of a socket is there once. */
+static void test_spread_counts_sockets(void **state) {
+        _cleanup_world_ World *w = world_new(2, 2, 4);
+        Policy *tikv = world_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
+
+        (void)state;
+        give_count(tikv, 2);
+        (void)world_add(w, tikv, "tikv-1");
+        (void)world_add(w, tidb, "tidb-1");
+        assert_plan(w, "0-1 2");
+        assert_decides(w, NODES("0-1", "1"), WEIGH_EXCLUSIVE, 0, 1);
+        assert_int_equal(
+                placement_score(&w->input, (NodeSet[]){ ids("0-1"), ids("1") }).by[WEIGH_SPREAD],
+                1);
+}
+
+/* Where its memory fits, though it is a socket's second node by number and has company. */
+static void test_memory(void **state) {
+        _cleanup_world_ World *w = world_new(1, 3, 4);
+        Policy *tikv = world_policy(w, "tikv");
+        PlacementInstance *in = world_add(w, tikv, "tikv-1");
+
+        (void)state;
+        in->need_bytes = (UINT64_C(4) << 30) + 1;
+        w->free_bytes[0] = (UINT64_C(4) << 30) - 1;
+        w->free_bytes[1] = UINT64_C(4) << 30;
+        w->free_bytes[2] = UINT64_C(1) << 30;
+        w->input.free_bytes = w->free_bytes;
+        assert_plan(w, "1"); /* in whole MiB: one is missing there, and two on node 0 */
+        assert_decides(w, NODES("0"), WEIGH_MEMORY, 1, 2);
+        give_count(tikv, 2);
+        assert_plan(w, "0-1");
+        assert_decides(w, NODES("0,2"), WEIGH_MEMORY, 0, 1025);
+        w->input.free_bytes = NULL; /* then all of their memory */
+        give_count(tikv, 1);
+        assert_plan(w, "0");
+}
+
+/* Two large ones and two small ones: one of each on a node. */
+static void test_memory_packs(void **state) {
+        _cleanup_world_ World *w = world_new(1, 2, 4);
+        Policy *pd = world_policy(w, "pd");
+        PlacementInstance *in = world_add_many(w, pd, 4);
+
+        (void)state;
+        pd->place.share = SHARE_SHARED;
+        in[0].need_bytes = in[1].need_bytes = UINT64_C(50) << 30;
+        in[2].need_bytes = in[3].need_bytes = UINT64_C(10) << 30;
+        assert_plan(w, "0 1 0 1");
+        assert_decides(w, NODES("0", "0", "1", "1"), WEIGH_MEMORY, 0, 36 * 1024);
+}
+
+/* The two nodes that are near each other, not the first two. */
+static void test_distance(void **state) {
+        _cleanup_world_ World *w = world_new(1, 4, 4);
+        Policy *tikv = world_policy(w, "tikv");
+
+        (void)state;
+        give_count(tikv, 2);
+        (void)world_add(w, tikv, "tikv-1");
+        w->distances[1 * 4 + 3] = 11;
+        assert_plan(w, "1,3");
+        assert_decides(w, NODES("0-1"), WEIGH_DISTANCE, 23, 24);
+        w->distances[3 * 4 + 1] = 16; /* the way back counts as well */
+        assert_plan(w, "0-1");
+        assert_decides(w, NODES("1,3"), WEIGH_DISTANCE, 24, 27);
+}
+
+/* A shared one goes where the least of the CPUs is taken. */
+static void test_load(void **state) {
+        _cleanup_world_ World *w = world_new(1, 3, 4);
+        Policy *pd = world_policy(w, "pd"), *tidb = world_policy(w, "tidb");
+
+        (void)state;
+        pd->place.share = SHARE_SHARED;
+        (void)world_add(w, pd, "pd-1");
+        (void)world_add_many(w, tidb, 2);
+        assert_plan(w, "2 0 1");
+        assert_decides(w, NODES("0", "0", "1"), WEIGH_LOAD, 0, 500);
+        (void)world_add(w, tidb, "tidb-3");
+        id_set_add_all(&w->nodes[1].cpus, &(CpuSet){ .words[1] = 0xf }); /* eight there */
+        assert_plan(w, "1 0 1 2");
+        assert_decides(w, NODES("0", "0", "1", "2"), WEIGH_LOAD, 250, 500);
+}
+
+static void test_number(void **state) {
+        _cleanup_world_ World *w = world_new(1, 3, 4);
+
+        (void)state;
+        w->nodes[1].id = 4; /* ranks, not numbers */
+        w->nodes[2].id = 9;
+        (void)world_add_many(w, world_policy(w, "tidb"), 2);
+        assert_plan(w, "0 4");
+        assert_decides(w, NODES("0", "9"), WEIGH_NUMBER, 1, 2);
+}
+
+/* Of interchangeable ones the lower name gets the lower nodes, in whatever order they come. */
+static void test_names(void **state) {
+        _cleanup_world_ World *w = world_new(1, 4, 4);
+        Policy *tidb = world_policy(w, "tidb");
+
+        (void)state;
+        (void)world_add(w, tidb, "tidb-10");
+        (void)world_add(w, tidb, "tidb-2");
+        (void)world_add(w, tidb, "tidb-9");
+        (void)world_add(w, tidb, "tidb-1");
+        assert_plan(w, "3 1 2 0");
+        give_count(tidb, 2);
+        assert_plan(w, "2-3 0-1 2-3 0-1");
+}
+
+/* What cannot be placed has no part in the score, and takes nothing from the others. */
+static void test_refused_count_nothing(void **state) {
+        _cleanup_world_ World *w = world_new(1, 2, 4);
+        Policy *other = world_policy(w, "other");
+
+        (void)state;
+        give_count(other, 3);
+        world_add(w, other, "a-1")->in_force = ids("0-1");
+        (void)world_add_many(w, world_policy(w, "tidb"), 2);
+        assert_plan(w, "- 0 1");
+        assert_decides(w, NODES("", "1", "1"), WEIGH_EXCLUSIVE, 0, 1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_stability),
+                cmocka_unit_test(test_device),
+                cmocka_unit_test(test_device_by_distance),
+                cmocka_unit_test(test_exclusive),
+                cmocka_unit_test(test_policy),
+                cmocka_unit_test(test_reserved),
+                cmocka_unit_test(test_spread),
+                cmocka_unit_test(test_spread_counts_sockets),
+                cmocka_unit_test(test_memory),
+                cmocka_unit_test(test_memory_packs),
+                cmocka_unit_test(test_distance),
+                cmocka_unit_test(test_load),
+                cmocka_unit_test(test_number),
+                cmocka_unit_test(test_names),
+                cmocka_unit_test(test_refused_count_nothing),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
