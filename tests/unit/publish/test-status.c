@@ -80,6 +80,8 @@ static void test_instances(void **state) {
         example_init(&e);
         e.instances[0].ports = ports;
         e.instances[0].n_ports = 2;
+        e.instances[0].basis = BASIS_CHOSEN;
+        e.instances[0].warnings = WARN_RESERVED;
         e.instances[0].data_dir = "/data/tikv";
         json = render(&e.snapshot);
         /* Counters are clamped to what a JSON integer of jansson holds. */
@@ -89,6 +91,8 @@ static void test_instances(void **state) {
               " \"ports\": [20160, 20180], \"data_dir\": \"/data/tikv\", \"backend\": \"systemd\", "
               "\"state\": \"bound\", \"reason\": \"\","
               " \"nodes\": \"0\", \"cpus\": \"0-3\", \"memory_mode\": \"bind\","
+              " \"basis\": \"chosen\", \"warnings\": [{\"rule\": \"R2\", \"text\": \"it uses a "
+              "reserved node: nothing else was left\"}],"
               " \"cpu_bound\": true, \"memory_bound\": false, \"threads\": 120,"
               " \"threads_outside\": 3, \"memory_by_node\": ["
               "{\"node\": 0, \"anon_bytes\": 123456789012345, \"file_bytes\": 4096,"
@@ -102,7 +106,8 @@ static void test_instances(void **state) {
               " \"processes\": 0, \"ports\": [], \"data_dir\": null, \"backend\": \"none\", "
               "\"state\": \"waiting\","
               " \"reason\": \"nothing to bind with\", \"nodes\": \"\", \"cpus\": \"\","
-              " \"memory_mode\": \"none\", \"cpu_bound\": false, \"memory_bound\": false,"
+              " \"memory_mode\": \"none\", \"basis\": \"refused\", \"warnings\": [], "
+              "\"cpu_bound\": false, \"memory_bound\": false,"
               " \"threads\": 0, \"threads_outside\": 0, \"memory_by_node\": null,"
               " \"remote_memory_ratio\": null, \"bind_attempts\": 0, \"bind_failures\": 0,"
               " \"migrated_bytes\": 0, \"pending_bytes\": 0, \"failed_pages\": 0,"

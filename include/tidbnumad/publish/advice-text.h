@@ -1,0 +1,32 @@
+/* Words of sizing advice that its renderings share. All append to `text`, whose `error` tells of a
+ * failure. */
+#pragma once
+
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/model/advice.h"
+
+/* The value as the component takes it: "8", "200" (GOGC), "13107MB", "300KB". TiDB and TiKV count
+ * their KB, MB and GB in powers of 1024. */
+void advice_text_append_value(Text *text, const Advice *advice);
+
+/* The sentences of `reason` and `note`, and for an instance that runs what makes it hold, with what
+ * stands for the placeholders: {cpus}       "16 CPUs of node 0" {cpu_part}   likewise, or "8 of the
+ * 16 CPUs of node 0, shared with tikv-20160" {memory_part} "the 32 GiB of node 0", or "its 16 GiB
+ * of the 32 GiB of …, shared with …" {device} {device_sharers} {gomaxprocs} {base} {cost} Names are
+ * made visible (below). */
+void advice_text_append_reason(Text *text, const AdviceReport *report, const Advice *advice);
+
+/* As UTF-8 on one line: control characters, line separators and a backslash as "\xNN" of their
+ * bytes. */
+void advice_text_append_visible(Text *text, const char *string);
+
+/* The string in YAML's double quotes, all but printable ASCII escaped: one scalar, whatever it
+ * holds. */
+void advice_text_append_quoted(Text *text, const char *string);
+
+/* Appends `string` in lines of at most `width` columns (0: no limit; a longer word has a line of
+ * its own), broken at spaces; each line but the first after a line break and `indent`. */
+void advice_text_append_wrapped(Text *text, const char *string, size_t width, const char *indent);
+
+/* Columns on a terminal: code points, as nearly all names are of single width. */
+size_t advice_text_width(const char *string);

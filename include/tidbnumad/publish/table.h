@@ -1,0 +1,29 @@
+/* Rows of text in aligned columns, for terminals and files. */
+#pragma once
+
+#include "tidbnumad/base/text.h"
+
+typedef struct Table {
+        size_t n_columns;
+        char **cells; /* row by row, the headings first; owned */
+        size_t n_cells, allocated;
+        int error; /* 0 or -ENOMEM */
+} Table;
+
+/* `headings` has `n_columns` of them. */
+void table_init(Table *table, const char *const *headings, size_t n_columns);
+void table_done(Table *table);
+#define _cleanup_table_ _cleanup_(table_done)
+
+/* The next cell, from left to right and then in the next row. What is not printable in it becomes
+ * '?': names come from processes, and must not talk to the terminal. Never fails at the call. */
+void table_add(Table *table, const char *cell);
+void table_addf(Table *table, const char *format, ...) _printf_(2, 3);
+
+/* Two blanks between columns, none at the end of a line. With a `width` other than 0 the last
+ * column is broken at its blanks so that lines are no longer, where that leaves it any room. A
+ * table without rows is nothing at all. Failure shows in text->error. */
+void table_render(const Table *table, unsigned width, Text *text);
+
+/* What `table_add` does to a cell, for text around tables. */
+void text_append_printable(Text *text, const char *string);

@@ -1,0 +1,90 @@
+/* JSON objects being filled, over jansson. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/publish/object.h"
+#include "tidbnumad/publish/utf8.h"
+
+Object object_new(void) {
+        json_t *json = json_object();
+
+        return (Object){ .json = json, .failed = !json };
+}
+
+void object_set(Object *object, const char *key, json_t *value) {
+        if (json_object_set_new(object->json, key, value) < 0)
+                object->failed = true;
+}
+
+json_t *object_finish(Object *object) {
+        if (!object->failed)
+                return object->json;
+        json_decref(object->json);
+        return NULL;
+}
+
+json_t *object_append(json_t *array, json_t *value) {
+        if (array && json_array_append_new(array, value) == 0)
+                return array;
+        if (!array)
+                json_decref(value);
+        json_decref(array);
+        return NULL;
+}
+
+json_t *object_string(const char *value) {
+        _cleanup_text_ Text text = { 0 };
+
+        if (!value)
+                return json_null();
+        utf8_sanitize(&text, value, strlen(value));
+        if (text.error < 0)
+                return NULL;
+        return json_stringn(text.data ? text.data : "", text.length);
+}
+
+json_t *object_count(uint64_t value) {
+        return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+json_t *object_number(double value) {
+        return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *object_list(const IdSet *ids) {
+        char buffer[ID_SET_MAX * 5]; /* four digits and a comma each: any set fits */
+
+        return id_set_render_list(ids, buffer, sizeof(buffer)) < 0 ? json_null()
+                                                                   : object_string(buffer);
+}
+
+json_t *object_strings(const char *const *values, size_t n) {
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < n && array; i++)
+                array = object_append(array, object_string(values[i]));
+        return array;
+}
+
+int object_render(json_t *json, char **ret) {
+        /* 16 digits: microseconds of a time since the epoch survive, 0.1 stays 0.1. */
+        const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(16);
+        size_t length;
+        char *text;
+
+        if (!json)
+                return -ENOMEM;
+        length = json_dumpb(json, NULL, 0, flags);
+        text = length > 0 ? malloc(length + 2) : NULL;
+        if (text) {
+                (void)json_dumpb(json, text, length, flags);
+                memcpy(text + length, "\n", 2);
+        }
+        json_decref(json);
+        if (!text)
+                return -ENOMEM;
+        *ret = text;
+        return 0;
+}

@@ -1,0 +1,149 @@
+/* The table: columns, wrapping, and those without advice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/publish/advice-text.h"
+#include "tidbnumad/publish/advice.h"
+
+#include "advice-example.h"
+
+static void assert_table(const AdviceReport *report, unsigned width, const char *expected) {
+        _cleanup_text_ Text text = { 0 };
+
+        text_append(&text, "what was there before");
+        assert_int_equal(advice_render_table(report, width, &text), 0);
+        assert_string_equal(text.data, expected);
+}
+
+static void test_whole_table(void **state) {
+        AdviceExample e;
+
+        (void)state;
+        advice_example_init(&e);
+        assert_table(
+                &e.report, 0,
+                "INSTANCE    SETTING                            VALUE    RULE  REASON\n"
+                "tidb-4000   performance.max-procs              8        A1    It has 8 of the 16 "
+                "CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. It holds after a "
+                "restart.\n"
+                "tidb-4000   tidb_server_memory_limit           13107MB  A2    80 % of its 16 GiB "
+                "of the 32 GiB of node 1, shared with tikv-20161.\n"
+                "tidb-4000   GOGC                               200      A3    2.5 GiB beside 3 "
+                "GiB. It holds after a restart.\n"
+                "tikv-20161  readpool.unified.max-thread-count  6        A4    80 % of its CPUs.\n"
+                "tikv-20161  gc.max-write-bytes-per-sec         300KB    A8    nvme0n1 serves "
+                "pd-2379.\n"
+                "tikv-20161  storage.block-cache.capacity       7GB      A9    45 % of its 16 GiB "
+                "of the 32 GiB of node 1, shared with tidb-4000.\n"
+                "haproxy     nbthread                           16       A10   It is bound to 16 "
+                "CPUs of node 1.\n"
+                "haproxy     maxconn                            20000    A10   They take 644 MiB.\n"
+                "tidb-4001: no advice: no nodes are left\n");
+}
+
+static void test_wrapped_table(void **state) {
+        AdviceExample e;
+
+        (void)state;
+        advice_example_init(&e);
+        e.report.n_items = 1;
+        e.report.n_subjects = 2;
+        assert_table(&e.report, 80,
+                     "INSTANCE   SETTING                VALUE  RULE  REASON\n"
+                     "tidb-4000  performance.max-procs  8      A1    It has 8 of the 16 CPUs of "
+                     "node\n"
+                     "                                               1, shared with tikv-20161. "
+                     "Now\n"
+                     "                                               GOMAXPROCS=64. It holds "
+                     "after a\n"
+                     "                                               restart.\n");
+}
+
+/* No line is longer than the terminal where that leaves room for the reason, and 24 columns else.
+ */
+static void test_widths(void **state) {
+        AdviceExample e;
+
+        (void)state;
+        advice_example_init(&e);
+        for (unsigned width = 1; width < 200; width++) {
+                const unsigned most = width > 63 + 24 ? width : 63 + 24;
+                _cleanup_text_ Text text = { 0 };
+                char *line, *rest;
+
+                assert_int_equal(advice_render_table(&e.report, width, &text), 0);
+                for (line = text.data; *line; line = rest + 1) {
+                        rest = strchr(line, '\n');
+                        assert_non_null(rest);
+                        assert_true((size_t)(rest - line) <= most);
+                }
+        }
+}
+
+static void test_no_items(void **state) {
+        AdviceExample e;
+
+        (void)state;
+        advice_example_init(&e);
+        e.report.n_items = 0;
+        assert_table(&e.report, 40,
+                     "No advice: no TiDB, TiKV or HAProxy instance has nodes here.\n"
+                     "tidb-4001: no advice: no nodes are left\n");
+        assert_table(&e.report, 30,
+                     "No advice: no TiDB, TiKV or HAProxy instance has nodes here.\n"
+                     "tidb-4001: no advice: no nodes\n"
+                     "  are left\n");
+        e.report.n_subjects = 0;
+        assert_table(&e.report, 40,
+                     "No advice: no TiDB, TiKV or HAProxy instance has nodes here.\n");
+}
+
+static void test_hostile_names(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        AdviceExample e;
+
+        (void)state;
+        advice_example_init(&e);
+        e.subjects[EXAMPLE_TIDB].name = "a\nb\x1b[2J";
+        e.subjects[EXAMPLE_NOWHERE].name = "c\rd";
+        assert_int_equal(advice_render_table(&e.report, 0, &text), 0);
+        assert_non_null(strstr(text.data, "\na\\x0ab\\x1b[2J  performance.max-procs"));
+        assert_non_null(strstr(text.data, "shared with a\\x0ab\\x1b[2J."));
+        assert_non_null(strstr(text.data, "\nc\\x0dd: no advice"));
+        assert_null(strchr(text.data, '\x1b'));
+}
+
+/* Columns hold together where names have more bytes than columns. */
+static void test_columns_count_characters(void **state) {
+        AdviceExample e;
+
+        (void)state;
+        advice_example_init(&e);
+        e.subjects[EXAMPLE_TIDB].name = "тидб";
+        e.subjects[EXAMPLE_TIDB].running = false;
+        e.items[0].reason = "x";
+        e.items[0].note = "";
+        e.report.n_items = 1;
+        e.report.n_subjects = 1;
+        assert_table(&e.report, 0,
+                     "INSTANCE  SETTING                VALUE  RULE  REASON\n"
+                     "тидб      performance.max-procs  8      A1    x\n");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_whole_table),
+                cmocka_unit_test(test_wrapped_table),
+                cmocka_unit_test(test_widths),
+                cmocka_unit_test(test_no_items),
+                cmocka_unit_test(test_hostile_names),
+                cmocka_unit_test(test_columns_count_characters),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

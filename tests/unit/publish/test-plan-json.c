@@ -1,0 +1,155 @@
+/* A plan as JSON: every key that tidbnumactl(8) tells, with its value. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan-example.h"
+#include "tidbnumad/publish/plan-json.h"
+
+static void check(const json_t *actual, const char *expected) {
+        json_error_t error;
+        json_t *json = json_loads(expected, JSON_DECODE_ANY, &error);
+
+        if (!json)
+                fail_msg("%s at %d", error.text, error.position);
+        if (!json_equal(actual, json)) {
+                char *text = json_dumps(actual, JSON_INDENT(1) | JSON_ENCODE_ANY);
+
+                print_error("%s\n", text);
+                free(text);
+                fail();
+        }
+        json_decref(json);
+}
+
+static json_t *at(json_t *json, const char *key, size_t index) {
+        return json_array_get(json_object_get(json, key), index);
+}
+
+static void test_instances(void **state) {
+        json_t *json;
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        json = plan_json_report(&e.report);
+        assert_int_equal(json_array_size(json_object_get(json, "instances")), PLAN_INSTANCES);
+        check(at(json, "instances", 0),
+              "{\"name\": \"tikv-1\", \"policy\": \"tikv\", \"policy_file\": \"/p/a.yaml\","
+              " \"policy_line\": 3, \"unit\": null, \"storage\": \"nvme0n1\","
+              " \"device_nodes\": \"1\", \"need_bytes\": null, \"nodes\": \"1\","
+              " \"cpus\": \"4-7,12-15\", \"memory_mode\": \"bind\", \"basis\": \"chosen\","
+              " \"refusal\": null,"
+              " \"why\": \"nearest to its device (R4), leaves reserved nodes free (R2)\","
+              " \"warnings\": [], \"reserved_nodes\": \"\", \"open\": 9, \"alternatives\": ["
+              "{\"nodes\": \"0\", \"criterion\": \"device\", \"rule\": \"R4\", \"chosen\": 10,"
+              " \"other\": 32},"
+              "{\"nodes\": \"0-1\", \"criterion\": \"reserved\", \"rule\": \"R2\", \"chosen\": 0,"
+              " \"other\": 1}],"
+              " \"pid\": null, \"in_force\": null, \"move_bytes\": null, \"state\": null,"
+              " \"state_reason\": null}");
+        json_decref(json);
+}
+
+static void test_running(void **state) {
+        json_t *json, *instance;
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        instance = plan_json_instance(&e.instances[1]);
+        check(json_object_get(instance, "pid"), "4711");
+        check(json_object_get(instance, "in_force"), "\"1\"");
+        check(json_object_get(instance, "move_bytes"), "12");
+        check(json_object_get(instance, "need_bytes"), "4096");
+        check(json_object_get(instance, "unit"), "\"tikv-20160.service\"");
+        check(json_object_get(instance, "state"), "\"bound\"");
+        check(json_object_get(instance, "basis"), "\"kept\"");
+        json = json_object_get(instance, "warnings");
+        assert_int_equal(json_array_size(json), 2);
+        check(json_object_get(json_array_get(json, 0), "rule"), "\"R3\"");
+        check(json_object_get(json_array_get(json, 1), "rule"), "\"\"");
+        json_decref(instance);
+        instance = plan_json_instance(&e.instances[2]);
+        check(json_object_get(instance, "basis"), "\"refused\"");
+        check(json_object_get(instance, "refusal"), "\"too-few-nodes\"");
+        check(json_object_get(instance, "name"), "\"pd-\\u001b[1m\"");
+        json_decref(instance);
+        instance = plan_json_instance(&e.instances[3]);
+        check(json_object_get(instance, "basis"), "\"explicit\"");
+        check(json_object_get(instance, "memory_mode"), "\"preferred\"");
+        check(json_object_get(instance, "reserved_nodes"), "\"0\"");
+        json_decref(instance);
+}
+
+static void test_machine(void **state) {
+        json_t *json;
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        json = plan_json_report(&e.report);
+        check(json_object_get(json, "source"), "\"this host\"");
+        check(json_object_get(json, "notes"), "[\"imagined\"]");
+        check(json_object_get(json, "reserved_nodes"), "\"0\"");
+        check(json_object_get(json, "nic_nodes"), "\"0\"");
+        check(json_object_get(json_object_get(json, "score"), "reserved"), "1");
+        assert_int_equal(json_object_size(json_object_get(json, "score")), N_CRITERIA);
+        check(at(json, "nodes", 1),
+              "{\"id\": 1, \"package\": 1, \"cpus\": \"4-7,12-15\", \"memory_bytes\": 68719476736,"
+              " \"free_bytes\": 512, \"home\": true, \"reserved\": false,"
+              " \"devices\": [\"nvme0n1\", \"nvme1n1\"], \"instances\": [\"tikv-1\","
+              " \"tikv-20160\"]}");
+        check(json_object_get(at(json, "nodes", 0), "reserved"), "true");
+        check(json_object_get(at(json, "nodes", 2), "home"), "false");
+        check(at(json, "devices", 0),
+              "{\"name\": \"eth0\", \"kind\": \"net\", \"node\": 0, \"pci\": \"0000:3b:00.0\","
+              " \"driver\": \"mlx5_core\", \"master\": null, \"speed_mbps\": 100000,"
+              " \"default_route\": true, \"virtual_function\": false}");
+        check(json_object_get(at(json, "devices", 1), "kind"), "\"nvme\"");
+        check(json_object_get(at(json, "devices", 2), "kind"), "\"disk\"");
+        check(json_object_get(at(json, "devices", 3), "node"), "null");
+        json_decref(json);
+        e.report.devices = NULL;
+        e.report.free_bytes = NULL;
+        json = plan_json_report(&e.report);
+        check(json_object_get(json, "devices"), "[]");
+        check(json_object_get(at(json, "nodes", 0), "free_bytes"), "null");
+        json_decref(json);
+}
+
+static void test_changes(void **state) {
+        PlanChange changes[2];
+        json_t *json;
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        changes[0] = (PlanChange){ .name = "a",
+                                   .before = &e.instances[3],
+                                   .after = &e.instances[1],
+                                   .from = ids("0"),
+                                   .to = ids("1-2") };
+        changes[1] = (PlanChange){ .name = "b", .before = &e.instances[0], .from = ids("4") };
+        json = plan_json_changes(changes, 2);
+        check(json, "[{\"name\": \"a\", \"policy_before\": \"pd\", \"policy_after\": \"tikv\","
+                    " \"from\": \"0\", \"to\": \"1-2\", \"move_bytes\": 12},"
+                    "{\"name\": \"b\", \"policy_before\": \"tikv\", \"policy_after\": null,"
+                    " \"from\": \"4\", \"to\": \"\", \"move_bytes\": null}]");
+        json_decref(json);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_instances),
+                cmocka_unit_test(test_running),
+                cmocka_unit_test(test_machine),
+                cmocka_unit_test(test_changes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

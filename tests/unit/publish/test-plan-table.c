@@ -1,0 +1,142 @@
+/* A whole plan as text, as an operator reads it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan-example.h"
+#include "tidbnumad/publish/plan-table.h"
+
+static void test_plan(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        plan_table_render(&e.report, 0, &text);
+        assert_string_equal(
+                text.data,
+                "INSTANCE    POLICY  NODES  CPUS       MEMORY     WHY\n"
+                "tikv-1      tikv    1      4-7,12-15  bind       nearest to its device (R4), "
+                "leaves reserved nodes free (R2)\n"
+                "tikv-20160  tikv    1      4-7,12-15  bind       it is bound there, and that "
+                "still fits\n"
+                "pd-?[1m     pd      -      -          -          fewer nodes are open to it than "
+                "place.count asks for; lower place.count or widen place.nodes\n"
+                "pd-2        pd      0      0          preferred  its policy names the node\n"
+                "\n"
+                "NODE  SOCKET  CPUS       MEMORY    FREE     USE       DEVICES          INSTANCES\n"
+                "0     0       0-3,8-11   64.0 GiB  1.5 GiB  reserved  eth0             pd-2\n"
+                "1     1       4-7,12-15  64.0 GiB  512 B              nvme0n1 nvme1n1  tikv-1 "
+                "tikv-20160\n"
+                "4     1       -          1.0 TiB   0 B      no home\n"
+                "?                                                     sda\n"
+                "\n"
+                "warning: pd-2: it uses a reserved node: nothing else was left (R2)\n"
+                "warning: tikv-20160: it is exclusive and shares a node with another exclusive "
+                "instance: there are too few nodes, or their devices want the same one (R3)\n"
+                "warning: tikv-20160, pd-2: the nodes that it was bound to are not open to it any "
+                "more: it moves\n"
+                "note: imagined\n");
+}
+
+static void test_nothing_to_place(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        e.report.n_instances = e.report.n_notes = 0;
+        e.report.free_bytes = NULL;
+        e.report.devices = NULL;
+        plan_table_render(&e.report, 0, &text);
+        assert_string_equal(
+                text.data, "NODE  SOCKET  CPUS       MEMORY    FREE  USE       DEVICES  INSTANCES\n"
+                           "0     0       0-3,8-11   64.0 GiB  -     reserved\n"
+                           "1     1       4-7,12-15  64.0 GiB  -\n"
+                           "4     1       -          1.0 TiB   -     no home\n");
+}
+
+static void test_explain(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        plan_table_explain(&e.report, &text);
+        assert_string_equal(
+                text.data,
+                "tikv-1 on node 1: nearest to its device (R4), leaves reserved nodes free (R2)\n"
+                "  node 0: device 32 against 10 (R4)\n"
+                "  nodes 0-1: reserved 1 against 0 (R2)\n"
+                "  … and 6 more\n"
+                "tikv-20160 on node 1: it is bound there, and that still fits\n"
+                "pd-?[1m is not placed: fewer nodes are open to it than place.count asks for; "
+                "lower place.count or widen place.nodes\n"
+                "pd-2 on node 0: its policy names the node\n"
+                "\n"
+                "Each number is a sum over the whole plan: with the instance on those nodes, "
+                "against the plan as it is. Less is better, and the first that differs decides:\n"
+                "  device     summed distances from instances to their devices\n"
+                "  reserved   reserved nodes that instances use\n");
+}
+
+/* Those that are not shown are counted. */
+static void test_alternatives(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        e.instances[0].n_open = 3;
+        plan_table_alternatives(&e.instances[0], &text);
+        assert_string_equal(text.data, "  node 0: device 32 against 10 (R4)\n"
+                                       "  nodes 0-1: reserved 1 against 0 (R2)\n");
+        text_reset(&text);
+        e.instances[0].n_open = 4;
+        plan_table_alternatives(&e.instances[0], &text);
+        assert_non_null(strstr(text.data, "\n  … and 1 more\n"));
+}
+
+static void test_changes(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        PlanChange changes[4];
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        changes[0] = (PlanChange){ .name = "tikv-20160",
+                                   .before = &e.instances[1],
+                                   .after = &e.instances[1],
+                                   .to = ids("1") };
+        changes[1] = (PlanChange){ .name = "gone", .before = &e.instances[0], .from = ids("0-1") };
+        changes[2] = (PlanChange){
+                .name = "tikv-1", .after = &e.instances[0], .from = ids("0"), .to = ids("1")
+        };
+        e.instances[3].pid = 5;
+        changes[3] = (PlanChange){ .name = "pd-2", .after = &e.instances[3], .to = ids("0") };
+        plan_table_changes(changes, 4, 0, &text);
+        assert_string_equal(
+                text.data, "INSTANCE    FROM  TO  TO MOVE  WHY\n"
+                           "tikv-20160  -     1   12 B     it is bound there, and that still fits\n"
+                           "gone        0-1   -   -        no policy takes it any more\n"
+                           "tikv-1      0     1   -        nearest to its device (R4), leaves "
+                           "reserved nodes free (R2)\n"
+                           "pd-2        -     0   unknown  its policy names the node\n");
+        text_reset(&text);
+        plan_table_changes(NULL, 0, 0, &text);
+        assert_string_equal(text.data, "Nothing changes.\n");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_plan),    cmocka_unit_test(test_nothing_to_place),
+                cmocka_unit_test(test_explain), cmocka_unit_test(test_alternatives),
+                cmocka_unit_test(test_changes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+/* Sentences about places: each basis, each criterion, sets and sizes for people. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan-example.h"
+#include "tidbnumad/publish/plan-words.h"
+
+static void check_why(const PlanReportInstance *instance, const char *expected) {
+        _cleanup_text_ Text text = { 0 };
+
+        plan_words_why(instance, &text);
+        assert_string_equal(text.data, expected);
+}
+
+static void test_basis(void **state) {
+        PlanExample e;
+
+        (void)state;
+        plan_example_init(&e);
+        check_why(&e.instances[0], "nearest to its device (R4), leaves reserved nodes free (R2)");
+        check_why(&e.instances[1], "it is bound there, and that still fits");
+        check_why(&e.instances[2], placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
+        check_why(&e.instances[3], "its policy names the node");
+        e.placements[3].nodes = ids("0-1");
+        check_why(&e.instances[3], "its policy names the nodes");
+}
+
+static void test_chosen(void **state) {
+        PlanExample e;
+        PlanReportInstance *i = &e.instances[0];
+
+        (void)state;
+        plan_example_init(&e);
+        /* In the order of the weights, not of the alternatives. */
+        e.alternatives[0].criterion = WEIGH_LOAD;
+        e.alternatives[1].criterion = WEIGH_EXCLUSIVE;
+        check_why(i, "no node shared with another exclusive instance (R3), its CPUs are the least "
+                     "taken");
+        i->n_alternatives = 3; /* two reasons are enough */
+        e.alternatives[2] = (PlacementAlternative){ .criterion = WEIGH_RESERVED };
+        check_why(i, "no node shared with another exclusive instance (R3), leaves reserved nodes "
+                     "free (R2)");
+        i->n_alternatives = 2;
+        /* The tie-break is told where nothing else decided. */
+        e.alternatives[0].criterion = WEIGH_NUMBER;
+        check_why(i, "no node shared with another exclusive instance (R3)");
+        e.alternatives[1].criterion = WEIGH_NUMBER;
+        check_why(i, "the lowest number among equals");
+        i->n_alternatives = 0;
+        check_why(i, "as good as any");
+        i->n_open = 1;
+        check_why(i, "nothing else is open to it");
+}
+
+static void test_alternative(void **state) {
+        PlanExample e;
+        _cleanup_text_ Text text = { 0 };
+
+        (void)state;
+        plan_example_init(&e);
+        plan_words_alternative(&e.alternatives[0], &text);
+        assert_string_equal(text.data, "node 0: device 32 against 10 (R4)");
+        text_reset(&text);
+        e.alternatives[1].criterion = WEIGH_SPREAD;
+        plan_words_alternative(&e.alternatives[1], &text);
+        assert_string_equal(text.data, "nodes 0-1: spread 1 against 0");
+}
+
+static void test_criteria_have_words(void **state) {
+        (void)state;
+        for (unsigned c = 0; c < N_CRITERIA; c++)
+                assert_true(strlen(plan_words_criterion(c)) > 10);
+}
+
+static void check_set(const char *list, const char *expected) {
+        const IdSet set = ids(list);
+        _cleanup_text_ Text text = { 0 };
+
+        plan_words_set(&set, &text);
+        assert_string_equal(text.data, expected);
+}
+
+static void test_sets(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        IdSet many = { 0 };
+
+        (void)state;
+        check_set("", "-");
+        check_set("0-3,8", "0-3,8");
+        check_set("0,2,4,6,8,10,12,14,16,1", "0-2,4,6,8,10,12,14,16");
+        check_set("0,2,4,6,8,10,12,14,16,8", "0,2,4,6,8,10,12,14,16");
+        check_set("100,102,104,106,108,110", "100,102,104,106,108,110"); /* 23 */
+        check_set("0,2,4,6,8,10,12,14,16,18,20", "0,2,…,20 (11)");
+        check_set("100,102,104,106,108,110,112", "100,102,…,112 (7)");
+        check_set("0-1023,2048-3071,4096-5119", "0-1023,…,4096-5119 (3072)");
+        check_set("0-31,64-95,128-159,192-193", "0-31,…,192-193 (98)");
+        for (uint32_t i = 0; i < ID_SET_MAX; i += 2)
+                id_set_add(&many, i);
+        plan_words_set(&many, &text);
+        assert_string_equal(text.data, "0,…,8190 (4096)");
+}
+
+static void check_bytes(uint64_t bytes, const char *expected) {
+        _cleanup_text_ Text text = { 0 };
+
+        plan_words_bytes(bytes, &text);
+        assert_string_equal(text.data, expected);
+}
+
+static void test_bytes(void **state) {
+        (void)state;
+        check_bytes(0, "0 B");
+        check_bytes(1023, "1023 B");
+        check_bytes(1024, "1.0 KiB");
+        check_bytes(1536, "1.5 KiB");
+        check_bytes((UINT64_C(1) << 20) - 1, "1.0 MiB");
+        check_bytes(UINT64_C(64) << 30, "64.0 GiB");
+        check_bytes(UINT64_C(3) << 40, "3.0 TiB");
+        check_bytes(UINT64_MAX, "16.0 EiB");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_basis),       cmocka_unit_test(test_chosen),
+                cmocka_unit_test(test_alternative), cmocka_unit_test(test_criteria_have_words),
+                cmocka_unit_test(test_sets),        cmocka_unit_test(test_bytes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
