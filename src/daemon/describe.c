@@ -5,6 +5,7 @@
 #include "tidbnumad/daemon/describe.h"
 #include "tidbnumad/daemon/roster.h"
 #include "tidbnumad/observe/data-dir.h"
+#include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
@@ -74,6 +75,38 @@ static CpuSet cpus_of(const Instance *i) {
                        : i->placement.cpus;
 }
 
+static bool wants_storage(const Instance *i) {
+        return i->policy->place.near == NEAR_STORAGE;
+}
+
+static void say_storage(const Instance *i, int error, const StorageDevices *storage) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+
+        if (error < 0)
+                journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+                            "%s: the disk under %s cannot be found: %s", i->name, i->data_dir,
+                            strerror(-error));
+        else
+                journal_log(&i->manager->journal, LOG_DEBUG, &fields, "%s: %s", i->name,
+                            storage->chain);
+}
+
+/* Where the directory is now: a disk may be mounted over it later, and a link led elsewhere. */
+static void read_storage(Instance *i) {
+        for (size_t p = 0; i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++) {
+                _cleanup_storage_devices_ StorageDevices storage = { 0 };
+
+                int r = storage_find_process(&i->manager->sysroot, i->handles[p].dir_fd,
+                                             i->data_dir, &storage);
+
+                say_storage(i, r, &storage);
+                if (r < 0)
+                        continue;
+                place_note_devices(i, &storage.nodes);
+                return;
+        }
+}
+
 static void read_data_dir(Instance *i) {
         _cleanup_affinity_loan_ AffinityLoan loan;
         const CpuSet cpus = cpus_of(i);
@@ -82,6 +115,14 @@ static void read_data_dir(Instance *i) {
         for (size_t p = 0; !i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++)
                 (void)data_dir_read(&i->manager->sysroot, &i->handles[p], i->processes[p].uid,
                                     &i->data_dir);
+}
+
+void describe_storage(Instance *i) {
+        if (!is_vouched_for(i))
+                return;
+        read_data_dir(i);
+        if (wants_storage(i))
+                read_storage(i);
 }
 
 static bool has_same_ports(const Instance *i, const ListenPorts *ports) {
@@ -101,8 +142,7 @@ static int describe(Instance *i) {
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
         int r;
 
-        if (is_vouched_for(i))
-                read_data_dir(i);
+        describe_storage(i);
         r = read_ports(i, &ports);
         if (r < 0 || has_same_ports(i, &ports))
                 return r;
@@ -112,8 +152,10 @@ static int describe(Instance *i) {
         free(i->ports);
         i->ports = TAKE_PTR(ports.ports);
         i->n_ports = ports.n_ports;
-        if (is_placed_by_port(i))
+        if (is_placed_by_port(i)) {
+                place_spoil(i->manager);
                 instance_restart(i, clock_monotonic_usec());
+        }
         manager_publish_soon(i->manager);
         return roster_rename(i->manager, i);
 }

@@ -10,13 +10,14 @@
 void groups_close(Groups *groups) {
         closep(&groups->group_fd);
         closep(&groups->cpuset_fd);
+        free(groups->group_path);
         free(groups->cpuset_path);
         *groups = GROUPS_NONE;
 }
 
 /* The group of the memory controller, where all of its processes are in the same one that is not
  * everybody's. */
-static int open_memory_group(const Instance *i, int *ret_fd) {
+static int open_memory_group(const Instance *i, Groups *g) {
         _cleanup_close_ int root_fd = -EBADF;
         _cleanup_free_ char *path = NULL;
         int r;
@@ -33,20 +34,24 @@ static int open_memory_group(const Instance *i, int *ret_fd) {
                 path = TAKE_PTR(other);
         }
         r = path ? cgroup1_open(&i->manager->sysroot, "memory", &root_fd) : -ESRCH;
-        return r < 0 ? r : cgroup_open_below(root_fd, path, ret_fd);
+        if (r >= 0)
+                r = cgroup_open_below(root_fd, path, &g->group_fd);
+        if (r >= 0)
+                g->group_path = TAKE_PTR(path);
+        return r;
 }
 
-static int open_group(const Instance *i, int *ret_fd) {
+static int open_group(const Instance *i, Groups *g) {
         const Sysroot *sysroot = &i->manager->sysroot;
 
         if (sysroot->live && cgroup_version(sysroot) == CGROUP_V1)
-                return open_memory_group(i, ret_fd);
-        return i->unit ? cgroup_open(sysroot, i->processes[0].cgroup, ret_fd) : 0;
+                return open_memory_group(i, g);
+        return i->unit ? cgroup_open(sysroot, i->processes[0].cgroup, &g->group_fd) : 0;
 }
 
 int groups_open(Instance *i, Groups *ret) {
         _cleanup_groups_ Groups g = GROUPS_NONE;
-        int r = open_group(i, &g.group_fd);
+        int r = open_group(i, &g);
 
         switch (backend_kind(&i->manager->backend)) {
         case BACKEND_SYSTEMD: /* it cannot do without the unit */

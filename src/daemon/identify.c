@@ -101,6 +101,8 @@ static int add_process(Manager *m, const Policy *policy, Process *process, ProcH
                 return r;
         instance = roster_find_pid(m, pid, &index);
         describe_again(instance, clock_monotonic_usec());
+        if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
+                describe_storage(instance);
         journal_log(&m->journal, LOG_DEBUG, NULL, "process %d (%s) belongs to %s of policy '%s'",
                     pid, instance->processes[index].exe, instance->name, policy->name);
         return 0;
@@ -145,10 +147,16 @@ static bool is_known(const Manager *m, const Process *process) {
                instance_owns(instance, process);
 }
 
+void identify_read_args(const Manager *m, Process *process, const ProcHandle *handle) {
+        if (!process->args && match_wants_args(&m->policies, process->exe))
+                (void)process_read_args(handle, process);
+}
+
 static int sort_in(Manager *m, Process *process, ProcHandle *handle) {
         const Policy *policy = NULL;
         MatchVerdict verdict;
 
+        identify_read_args(m, process, handle);
         if (is_known(m, process))
                 return 0;
         forget(m, process->id.pid);

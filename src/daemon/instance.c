@@ -1,5 +1,4 @@
 /* Life of instances and of the processes in them. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -7,54 +6,18 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/instance.h"
 
-/* A user's manager is one service that holds many programs: each stands for itself. */
-static bool is_service(const char *unit) {
-        size_t n = unit ? strlen(unit) : 0;
-
-        return n > 8 && strcmp(unit + n - 8, ".service") == 0 && strncmp(unit, "user@", 5) != 0;
-}
-
 bool instance_is_service(const Instance *instance) {
-        return is_service(instance->unit);
-}
-
-static int render_service_name(const Instance *i, unsigned rank, char **ret) {
-        const int length = (int)(strlen(i->unit) - strlen(".service"));
-
-        switch (rank) {
-        case 0:
-                return asprintf(ret, "%.*s", length, i->unit);
-        case 1:
-                return asprintf(ret, "%s", i->unit);
-        default:
-                return asprintf(ret, "%s:%d", i->unit, i->processes[0].id.pid);
-        }
-}
-
-static int render_process_name(const Instance *i, unsigned rank, char **ret) {
-        const char *slash = strrchr(i->exe, '/'), *base = slash ? slash + 1 : i->exe;
-        const ProcessId *id = &i->processes[0].id;
-        const int number = i->n_ports > 0 ? i->ports[0] : id->pid;
-
-        switch (rank) {
-        case 0:
-                return asprintf(ret, "%s:%d", base, number);
-        case 1:
-                return asprintf(ret, "%s:%d:%d", base, number, id->pid);
-        default:
-                return asprintf(ret, "%s:%d:%d:%" PRIu64, base, number, id->pid, id->start_ticks);
-        }
+        return unit_is_service(instance->unit);
 }
 
 int instance_render_name(const Instance *instance, unsigned rank, char **ret) {
-        char *name;
-        int r = instance_is_service(instance) ? render_service_name(instance, rank, &name)
-                                              : render_process_name(instance, rank, &name);
+        const InstanceIdentity identity = { .unit = instance->unit,
+                                            .exe = instance->exe,
+                                            .ports = instance->ports,
+                                            .n_ports = instance->n_ports,
+                                            .first = instance->processes[0].id };
 
-        if (r < 0)
-                return -ENOMEM;
-        *ret = name;
-        return 0;
+        return instance_name_render(&identity, rank, ret);
 }
 
 int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_t now_usec,
@@ -107,7 +70,7 @@ Instance *instance_free(Instance *instance) {
 }
 
 bool instance_owns(const Instance *instance, const Process *process) {
-        if (is_service(process->unit))
+        if (unit_is_service(process->unit))
                 return instance->unit && strcmp(instance->unit, process->unit) == 0;
         return instance_find(instance, process->id.pid) >= 0;
 }

@@ -4,26 +4,9 @@
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/daemon/bind.h"
 #include "tidbnumad/daemon/load.h"
+#include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"
-#include "tidbnumad/sys/users.h"
-
-/* The config layer is pure: who a user name is, only the system knows. */
-static void look_up_users(PolicySet *set, Diagnostics *warnings) {
-        for (size_t i = 0; i < set->n_policies; i++) {
-                Policy *policy = &set->policies[i];
-                PolicyMatch *match = &policy->match;
-
-                if (!match->user)
-                        continue;
-                match->uid_known = user_to_uid(match->user, &match->uid) == 0;
-                if (!match->uid_known)
-                        diagnostics_addf(warnings,
-                                         "%s:%u: user '%s' of policy '%s' does not exist on this "
-                                         "host, so the policy matches nothing",
-                                         policy->file, policy->line, match->user, policy->name);
-        }
-}
 
 static int read_policies(Manager *m, PolicySet *ret) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
@@ -38,7 +21,7 @@ static int read_policies(Manager *m, PolicySet *ret) {
         r = policy_set_parse(&files, &m->topology, ret, &m->policy_errors, &m->policy_warnings);
         if (r < 0)
                 return r;
-        look_up_users(ret, &m->policy_warnings);
+        policy_users_look_up(ret, &files, m->sysroot.live, &m->policy_warnings);
         return 0;
 }
 
@@ -68,7 +51,7 @@ static void say_refused(Manager *m) {
                 &m->journal, LOG_NOTICE, NULL,
                 "The policy files were refused as a whole; those loaded before stay in force (%zu "
                 "policies). Correct the files and reload: systemctl reload tidbnumad",
-                m->policies.n_policies);
+                policy_set_count_written(&m->policies));
 }
 
 static void say_loaded(const Manager *m) {
@@ -76,13 +59,14 @@ static void say_loaded(const Manager *m) {
 
         for (size_t i = 0; i < m->policy_warnings.n_messages; i++)
                 journal_log(&m->journal, LOG_WARNING, NULL, "%s", m->policy_warnings.messages[i]);
-        if (m->policies.n_policies == 0)
+        if (policy_set_count_written(&m->policies) == 0)
                 journal_log(&m->journal, LOG_INFO, &fields,
-                            "No policy is there; nothing will be changed. Write one to %s",
+                            "No policy is there; tidb-server, tikv-server, pd-server and haproxy "
+                            "are watched, and nothing will be changed. Write one to %s",
                             m->args->policy_dirs[m->args->n_policy_dirs > 1 ? 1 : 0]);
         else
                 journal_log(&m->journal, LOG_INFO, &fields, "Policies in force: %zu%s",
-                            m->policies.n_policies,
+                            policy_set_count_written(&m->policies),
                             m->policies.mode == ENFORCEMENT_OBSERVE
                                     ? " (enforcement.mode: observe: nothing will be changed)"
                                     : "");
@@ -106,6 +90,7 @@ int load_policies(Manager *m) {
         r = carry_counters(m, &fresh, &counters);
         if (r < 0)
                 return r;
+        place_note_policies(m, &fresh);
         free(m->policy_counters);
         m->policy_counters = counters;
         policy_set_done(&m->policies);

@@ -7,7 +7,6 @@
 #include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/move.h"
 #include "tidbnumad/observe/binding-load.h"
-#include "tidbnumad/plan/placement.h"
 #include "tidbnumad/sample/residency.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -120,9 +119,10 @@ static void decide(Instance *i, Step step) {
 }
 
 static void choose_placement(Instance *i) {
-        Placement p =
-                placement_build(&i->manager->topology, i->policy, i->unit, i->ports, i->n_ports);
+        Placement p;
 
+        place_ensure(i);
+        p = i->planned.placement;
         if (!id_set_equal(&p.nodes, &i->placement.nodes) || p.memory != i->placement.memory) {
                 mover_end(&i->mover);
                 i->moving = false;
@@ -152,7 +152,9 @@ static int observe(Instance *i) {
         int r = groups_open(i, &open);
         const BindingGroups groups = { .group_fd = open.group_fd,
                                        .cpuset_fd = open.cpuset_fd,
-                                       .cpuset_path = open.cpuset_path };
+                                       .cpuset_path = open.cpuset_path,
+                                       .group_path = open.group_path,
+                                       .suspect = i->binding.intruder };
 
         if (r < 0)
                 return r;
@@ -318,8 +320,8 @@ static void look(Instance *i, uint64_t now_usec) {
                 move_slice(i, now_usec);
                 return;
         }
-        i->due_usec = INSTANCE_NEVER;
         choose_placement(i);
+        i->due_usec = INSTANCE_NEVER;
         begin_blind(i, now_usec);
         while (n++ < STEPS_AT_ONCE_MAX && look_once(i, now_usec))
                 ;
@@ -344,6 +346,7 @@ void look_at_fresh(Manager *m, uint64_t now_usec) {
 
 void look_at_all(Manager *m, uint64_t now_usec) {
         bind_tidy(m);
+        place_read_room(m);
         for (size_t k = 0; k < m->n_instances; k++) {
                 Instance *i = m->instances[k];
 

@@ -59,12 +59,13 @@ static int run_forever(Manager *m) {
         int r;
 
         (void)sd_event_set_watchdog(m->event, true);
-        (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes", m->policies.n_policies,
-                         m->topology.n_nodes);
+        (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
+                         policy_set_count_written(&m->policies), m->topology.n_nodes);
         journal_log(&m->journal, LOG_INFO, NULL,
                     "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s",
-                    TIDBNUMAD_VERSION, m->topology.n_nodes, m->policies.n_policies, m->n_instances,
-                    backend_name(&m->backend), manager_enforces(m) ? "" : ", changing nothing",
+                    TIDBNUMAD_VERSION, m->topology.n_nodes, policy_set_count_written(&m->policies),
+                    m->n_instances, backend_name(&m->backend),
+                    manager_enforces(m) ? "" : ", changing nothing",
                     m->backend.ops ? "" : "; nothing can be bound: ",
                     m->backend.ops ? "" : m->backend.why_not);
         r = sd_event_loop(m->event);

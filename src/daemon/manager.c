@@ -10,6 +10,7 @@
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/publish.h"
 #include "tidbnumad/daemon/watch.h"
+#include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/node.h"
@@ -33,7 +34,8 @@ static int open_runtime_dir(Manager *m) {
 
 static int read_watermarks(Manager *m) {
         m->high_watermark_bytes = calloc(m->topology.n_nodes, sizeof(uint64_t));
-        if (!m->high_watermark_bytes)
+        m->left_bytes = calloc(m->topology.n_nodes, sizeof(uint64_t));
+        if (!m->high_watermark_bytes || !m->left_bytes)
                 return -ENOMEM;
         for (size_t i = 0; i < m->topology.n_nodes; i++) {
                 uint64_t pages;
@@ -52,6 +54,24 @@ static int fail(const Manager *m, int error, const char *what, const char *path,
         return error;
 }
 
+/* Without them nothing can be near a device; everything else goes on. */
+static void read_devices(Manager *m) {
+        DeviceList devices = { 0 };
+        int r = devices_load(&m->sysroot, &devices);
+
+        if (r < 0) {
+                journal_log(
+                        &m->journal, LOG_WARNING, NULL,
+                        "The network cards and disks cannot be read: %s. Nothing is placed near "
+                        "them%s",
+                        strerror(-r), m->devices.n_devices > 0 ? " anew" : "");
+                return;
+        }
+        device_list_done(&m->devices);
+        m->devices = devices;
+        place_spoil(m);
+}
+
 static int read_machine(Manager *m) {
         const char *root = m->args->sysroot ? m->args->sysroot : "/";
         int r;
@@ -64,6 +84,7 @@ static int read_machine(Manager *m) {
         if (r < 0)
                 return fail(m, r, "Cannot read the topology below", root,
                             "Is sys/devices/system/node there?");
+        read_devices(m);
         return read_watermarks(m);
 }
 
@@ -109,6 +130,7 @@ Manager *manager_free(Manager *m) {
         sd_event_source_unref(m->sample_timer);
         sd_event_source_unref(m->publish_timer);
         sd_event_source_unref(m->describe_timer);
+        sd_event_source_unref(m->place_source);
         backend_done(&m->backend);
         sd_event_unref(m->event);
         closep(&m->connector_fd);
@@ -118,7 +140,9 @@ Manager *manager_free(Manager *m) {
         diagnostics_done(&m->policy_errors);
         diagnostics_done(&m->policy_warnings);
         topology_done(&m->topology);
+        device_list_done(&m->devices);
         free(m->high_watermark_bytes);
+        free(m->left_bytes);
         sysroot_close(&m->sysroot);
         text_done(&m->metrics);
         free(m);
@@ -193,9 +217,11 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         (void)info;
         (void)sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
                          (unsigned long long)clock_monotonic_usec());
+        read_devices(m);
         r = load_policies(m);
         if (r >= 0 && m->policy_load_success)
                 r = watch_rematch(m);
+        place_refresh(m);
         units_reload(m);
         if (r < 0)
                 journal_log(&m->journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
@@ -251,8 +277,11 @@ int manager_start(Manager *m) {
         if (r < 0)
                 return r;
         r = add_sources(m);
+        if (r >= 0)
+                r = place_start(m);
         if (r < 0)
                 return r;
+        place_read_room(m);
         r = watch_start(m);
         if (r < 0)
                 return r;

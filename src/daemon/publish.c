@@ -33,6 +33,8 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .nodes = i->placement.nodes,
                 .cpus = i->placement.cpus,
                 .memory = i->placement.memory,
+                .basis = i->planned.basis,
+                .warnings = i->planned.warnings,
                 .state = i->state,
                 .reason = i->failure ? i->failure : i->step.reason,
                 .cpu_bound = i->binding_known && cpus,
@@ -125,7 +127,7 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
                 .strangers = strangers,
                 .n_strangers = m->strangers.n_strangers,
                 .policies = policies,
-                .n_policies = m->policies.n_policies,
+                .n_policies = policy_set_count_written(&m->policies),
                 .events = events,
                 .n_events = ELEMENTSOF(events),
         };
@@ -136,7 +138,7 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
         fill_strangers(m, strangers);
         for (size_t i = 0; i < m->n_instances; i++)
                 fill_instance(m, m->instances[i], &instances[i]);
-        for (size_t i = 0; i < m->policies.n_policies; i++)
+        for (size_t i = 0; i < s.n_policies; i++) /* built-in ones are never beside others */
                 policies[i] = (PolicySnapshot){
                         .name = m->policies.policies[i].name,
                         .bind_attempts = m->policy_counters[i].bind_attempts,

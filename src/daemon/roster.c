@@ -100,6 +100,7 @@ int roster_add(Manager *m, Instance *instance) {
         if (!instance->first_name)
                 return -ENOMEM;
         put_in(m, instance);
+        place_spoil(m);
         return 0;
 }
 
@@ -136,6 +137,7 @@ void roster_remove_process(Manager *m, Instance *instance, size_t index) {
         journal_log(&m->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         take_out(m, find_index(m, instance));
         instance_free(instance);
+        place_spoil(m);
         bind_tidy(m);
         manager_publish_soon(m);
 }

@@ -51,10 +51,12 @@ void unit_list_forget(Manager *m) {
                 Unit *u = units->units[i];
 
                 if (!u->call && !u->cpus.ours && !u->mems.ours &&
-                    !known_unit_is_named(&m->policies, u->name))
+                    !known_unit_is_named(&m->policies, u->name)) {
                         unit_free(u);
-                else
+                        place_spoil(m);
+                } else {
                         units->units[n++] = u;
+                }
         }
         units->n_units = n;
 }
@@ -72,6 +74,22 @@ Unit *unit_list_get(Manager *m, const char *name) {
 
 /* --- lists --- */
 
+static bool is_gathered(const Units *units) {
+        for (size_t i = 0; i < units->n_units; i++)
+                if (!units->units[i]->known && units->units[i]->call)
+                        return false;
+        return units->n_lists == 0;
+}
+
+void unit_list_settle(Manager *m) {
+        if (!m->units.gathering || !is_gathered(&m->units))
+                return;
+        m->units.gathering = false;
+        place_spoil(m);
+        for (size_t i = 0; i < m->units.n_units; i++)
+                unit_decide(m->units.units[i]);
+}
+
 static void on_listed(int error, const char *name, const char *load_state, const char *active_state,
                       void *userdata) {
         Manager *m = userdata;
@@ -82,6 +100,7 @@ static void on_listed(int error, const char *name, const char *load_state, const
                 if (error < 0)
                         journal_log(&m->journal, LOG_DEBUG, NULL, "listing units failed: %s",
                                     strerror(-error));
+                unit_list_settle(m);
                 return;
         }
         u = unit_list_get(m, name);
@@ -141,6 +160,7 @@ static void list_patterns(Manager *m, bool files) {
 void unit_list_look_at_all(Manager *m) {
         if (!m->units.subscribed)
                 return;
+        m->units.gathering = true;
         for (size_t i = 0; i < m->units.n_units; i++) {
                 Unit *u = m->units.units[i];
 
@@ -152,6 +172,7 @@ void unit_list_look_at_all(Manager *m) {
         }
         if (units_enforce(m))
                 list_patterns(m, true);
+        unit_list_settle(m);
 }
 
 /* Its state first, and only what stays loaded is read: reading loads a unit, and that would tell of

@@ -2,7 +2,6 @@
 #include "tidbnumad/daemon/unit-wish.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/move.h"
-#include "tidbnumad/plan/placement.h"
 
 /* No room, no strictness: a process on a full node is killed while others stand empty. */
 static bool has_room(const Unit *u, const Placement *p) {
@@ -17,14 +16,20 @@ static bool has_room(const Unit *u, const Placement *p) {
 }
 
 UnitWish unit_wish_make(const Unit *u) {
-        const Manager *m = u->manager;
+        Manager *m = u->manager;
         UnitWish w = { 0 };
         Placement p;
 
         w.policy = known_unit_policy(&m->policies, u->name, u->uid_known, u->uid, &w.reason);
         if (!w.policy)
                 return w;
-        p = placement_build(&m->topology, w.policy, u->name, NULL, 0);
+        if (!u->planned.known || u->planned.again)
+                place_refresh(m);
+        if (!u->planned.known) {
+                w.reason = "it is to be near its data directory, which is known once it has run";
+                return w;
+        }
+        p = u->planned.placement;
         w.reason = p.reason;
         if (id_set_is_empty(&p.nodes))
                 return w;

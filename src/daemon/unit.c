@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/unit-list.h"
 #include "tidbnumad/daemon/unit-wish.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
@@ -177,7 +178,7 @@ static void plan_write(Unit *u, const UnitWish *w) {
 void unit_decide(Unit *u) {
         UnitWish w = { .reason = u->reason };
 
-        if (!u->known || u->call || !manager_enforces(u->manager))
+        if (!u->known || u->call || u->manager->units.gathering || !manager_enforces(u->manager))
                 return;
         if (!u->loaded) {
                 u->state = "missing";
@@ -221,6 +222,7 @@ void unit_release(Unit *u) {
                 return; /* the next scan comes back to it */
         plan_write(u, &nothing);
         u->released = true;
+        place_spoil(u->manager);
         u->reason = nothing.reason;
         u->widening = u->writes_cpus || u->writes_mems;
         if (u->widening)
@@ -259,6 +261,9 @@ static void note_user(Unit *u, const BusUnit *read) {
 }
 
 static void note(Unit *u, const BusUnit *read) {
+        const bool planned = u->known && u->loaded, uid_known = u->uid_known;
+        const uid_t uid = u->uid;
+
         /* An alias: the unit itself is known by its own name. */
         u->loaded = strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->name) == 0;
         note_state(u, read->active_state);
@@ -266,6 +271,8 @@ static void note(Unit *u, const BusUnit *read) {
         known_property_read(&u->cpus, &read->cpus);
         known_property_read(&u->mems, &read->mems);
         u->known = true;
+        if (planned != u->loaded || uid_known != u->uid_known || uid != u->uid)
+                place_spoil(u->manager);
 }
 
 static void on_read(int error, const BusUnit *read, void *userdata) {
@@ -274,6 +281,7 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
         u->call = sd_bus_slot_unref(u->call);
         if (error < 0) {
                 call_failed(u, error, "");
+                unit_list_settle(u->manager);
                 return;
         }
         note(u, read);
@@ -281,6 +289,7 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
                 unit_look(u);
         else
                 unit_decide(u);
+        unit_list_settle(u->manager);
 }
 
 void unit_look(Unit *u) {

@@ -145,9 +145,12 @@ int watch_start(Manager *m) {
 
 /* Keeps the processes that still belong to the policy of the instance's first one. */
 static void rematch_instance(Manager *m, Instance *instance) {
-        const Policy *policy = match_process(&m->policies, &instance->processes[0]);
         size_t i = instance->n_processes;
+        const Policy *policy;
 
+        for (size_t k = 0; k < i; k++)
+                identify_read_args(m, &instance->processes[k], &instance->handles[k]);
+        policy = match_process(&m->policies, &instance->processes[0]);
         instance->policy = policy;
         if (policy) {
                 instance->policy_index = (size_t)(policy - m->policies.policies);

@@ -10,5 +10,8 @@ int describe_start(Manager *manager);
 /* A process has come to the instance, or its policy has changed: look for them anew. */
 void describe_again(Instance *instance, uint64_t now_usec);
 
+/* Its data directory and the disks under it, now: for one whose place depends on them. */
+void describe_storage(Instance *instance);
+
 /* For a single run: once, now. */
 void describe_all(Manager *manager);

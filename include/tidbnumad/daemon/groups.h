@@ -6,6 +6,7 @@
 typedef struct Groups {
         int group_fd;      /* who shares it, and its memory: the unit on v2, the group of the memory
                             * controller on v1; -EBADF: none of its own */
+        char *group_path;  /* on v1 its path in the memory hierarchy; owned */
         int cpuset_fd;     /* whose cpuset holds it: the unit's on v2, with cgroup1 our directory;
                             * -EBADF: none */
         char *cpuset_path; /* cgroup1: the path that its processes have in it; owned */

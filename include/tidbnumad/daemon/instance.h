@@ -7,9 +7,11 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
+#include "tidbnumad/daemon/place.h"
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/enforce/rate.h"
 #include "tidbnumad/model/binding.h"
+#include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"
@@ -18,8 +20,6 @@
 #include "tidbnumad/sys/proc.h"
 
 #define INSTANCE_NEVER UINT64_MAX
-
-typedef struct Manager Manager;
 
 /* How far the way to its placement is; begins anew whenever the instance or its policy changes. */
 typedef struct Progress {
@@ -50,7 +50,8 @@ typedef struct Instance {
         size_t n_processes, processes_allocated, handles_allocated, exits_allocated;
         bool fresh; /* a process has come since the last look */
 
-        Placement placement;
+        Planned planned;     /* where it belongs */
+        Placement placement; /* what is being carried out */
         bool binding_known;
         Binding binding;
         NodeMemory *by_node; /* owned; n_nodes of the topology */
@@ -100,10 +101,7 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
 ssize_t instance_find(const Instance *instance, pid_t pid);
 void instance_remove_process(Instance *instance, size_t index);
 
-/* Names by which it can be called, the best first: its service, else exe:port with the lowest port,
- * else exe:pid; `rank` 1 and 2 are longer, for when others have taken the former. It needs a
- * process. -ENOMEM. */
-enum { INSTANCE_NAME_RANKS = 3 };
+/* Names by which it can be called, see model/instance-name.h. It needs a process. -ENOMEM. */
 int instance_render_name(const Instance *instance, unsigned rank, char **ret);
 
 /* Does it run as a system service, which then is the instance? */

@@ -12,6 +12,7 @@
 #include "tidbnumad/daemon/strangers.h"
 #include "tidbnumad/daemon/units.h"
 #include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/observe/processes.h"
@@ -43,6 +44,7 @@ struct Manager {
         Journal journal;
         Sysroot sysroot;
         Topology topology;
+        DeviceList devices;             /* read at the start and with each reload */
         uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned */
         int runtime_fd;
 
@@ -63,6 +65,11 @@ struct Manager {
 
         Instance **instances; /* ascending by name; owned */
         size_t n_instances, instances_allocated;
+        bool plan_stale; /* see place.h */
+        sd_event_source *place_source;
+        NodeSet reserved;     /* what host.reserve comes to, at the last plan */
+        uint64_t *left_bytes; /* by index of the topology's nodes; owned */
+        bool left_known;
         Strangers strangers;
         PidList scan; /* the round of the slow scan that is under way */
         size_t scan_next;

@@ -16,6 +16,10 @@ void unit_list_forget(Manager *manager);
  * that match. Systemd walks through its folders for it; not for every scan. */
 void unit_list_look_at_all(Manager *manager);
 
+/* Until all that was asked for anew has been answered, nobody's place is weighed: who is heard of
+ * first would have the choice. Then everybody's is decided. */
+void unit_list_settle(Manager *manager);
+
 /* A unit was loaded for the first time, often because it is being started. */
 void unit_list_ask(Manager *manager, const char *name);
 

@@ -5,11 +5,9 @@
 #include <stdint.h>
 #include <systemd/sd-bus.h>
 
-#include "tidbnumad/model/placement.h"
+#include "tidbnumad/daemon/place.h"
 #include "tidbnumad/plan/known-unit.h"
 #include "tidbnumad/sys/bus-manager.h"
-
-typedef struct Manager Manager;
 
 typedef struct Unit {
         Manager *manager; /* borrowed */
@@ -25,6 +23,7 @@ typedef struct Unit {
         bool uid_known;
         uid_t uid;
         KnownProperty cpus, mems;
+        Planned planned; /* where it belongs; of one that runs, what its instance was told */
         uint64_t active_since_usec; /* monotonic; 0: it is not active */
 
         KnownProperty next_cpus, next_mems; /* after the write in flight */

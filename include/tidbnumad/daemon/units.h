@@ -20,6 +20,7 @@ typedef struct Units {
         Unit **units;           /* ascending by name; owned */
         size_t n_units, allocated;
         size_t n_lists; /* in flight */
+        bool gathering; /* see unit_list_settle() */
         char *own_unit; /* the daemon's; NULL: none; owned */
 } Units;
 

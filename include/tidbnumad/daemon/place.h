@@ -1,0 +1,49 @@
+/* Where everybody belongs: the running instances and the known units, planned together. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tidbnumad/plan/placement.h"
+
+typedef struct Manager Manager;
+typedef struct Instance Instance;
+
+/* What the planner said of an instance or a unit, and what it has to be told about it. */
+typedef struct Planned {
+        bool known;   /* it was planned */
+        bool changed; /* and not yet acted upon */
+        bool again;   /* its rules have changed: where it is does not count */
+        Placement placement;
+        PlacementBasis basis;
+        PlacementRefusal refusal;
+        uint32_t warnings;    /* PlacementWarning */
+        NodeSet device_nodes; /* of the disks under its data directory */
+        bool allowed_known;
+        NodeSet allowed_nodes; /* of its parent cgroup; empty: everything */
+        CpuSet allowed_cpus;
+} Planned;
+
+int place_start(Manager *manager);
+
+/* Something that the plan is made from has changed. It is made anew a moment later, once for all
+ * that changes until then, or when somebody comes whose place is not known. */
+void place_spoil(Manager *manager);
+
+/* So that `planned` of the instance is known. Of one whose nodes are explicit it is without a look
+ * at the others: a storm of starts must not plan for all of them at each. */
+void place_ensure(Instance *instance);
+
+/* Plans, if something has changed since. Those whose place has become another one are looked at
+ * soon. What cannot be planned for want of memory keeps its place. */
+void place_refresh(Manager *manager);
+
+/* The disks under its data directory are known, or others. */
+void place_note_devices(Instance *instance, const NodeSet *nodes);
+
+/* These policies are about to come in force. Who no longer fits will move, and who
+ * placement_weighs_anew() names; nobody else. */
+void place_note_policies(Manager *manager, const PolicySet *fresh);
+
+/* What is free on the nodes, and what the instances hold there: weighed at the next plan. */
+void place_read_room(Manager *manager);

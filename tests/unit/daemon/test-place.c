@@ -1,0 +1,226 @@
+/* Where everybody belongs: what the daemon tells the planner, and what it makes of the answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/place.h"
+
+enum { NODES = 4, INSTANCES = 4 };
+
+/* Two sockets of two nodes, a CPU each, and up to four instances of two policies. */
+typedef struct Host {
+        Manager manager;
+        Node nodes[NODES];
+        uint64_t left[NODES];
+        Policy policies[2];
+        Instance instances[INSTANCES];
+        Instance *pointers[INSTANCES];
+} Host;
+
+static void host_init(Host *h) {
+        *h = (Host){ .manager = { .sysroot = SYSROOT_NONE } };
+        for (uint32_t i = 0; i < NODES; i++) {
+                h->nodes[i] = (Node){ .id = i, .package = i / 2, .memory_bytes = 1 << 30 };
+                id_set_add(&h->nodes[i].cpus, i);
+                id_set_add(&h->nodes[i].first_threads, i);
+        }
+        for (size_t i = 0; i < 2; i++)
+                h->policies[i] = (Policy){ .name = i == 0 ? (char *)"tidb" : (char *)"tikv",
+                                           .file = (char *)"p.yaml",
+                                           .place = { .count = 1, .same_package = true } };
+        h->manager.topology = (Topology){ .nodes = h->nodes, .n_nodes = NODES };
+        h->manager.left_bytes = h->left;
+        h->manager.policies = (PolicySet){ .policies = h->policies, .n_policies = 2 };
+        h->manager.instances = h->pointers;
+}
+
+static Instance *host_add(Host *h, const char *name, size_t policy) {
+        Instance *i = &h->instances[h->manager.n_instances];
+
+        *i = (Instance){ .manager = &h->manager,
+                         .name = (char *)name,
+                         .policy = &h->policies[policy],
+                         .due_usec = INSTANCE_NEVER };
+        h->pointers[h->manager.n_instances++] = i;
+        place_spoil(&h->manager);
+        return i;
+}
+
+static void assert_place(Host *h, const Instance *i, const char *nodes) {
+        const IdSet expected = ids(nodes);
+
+        place_refresh(&h->manager);
+        assert_true(i->planned.known);
+        assert_true(id_set_equal(&i->planned.placement.nodes, &expected));
+}
+
+static void test_each_its_own_and_nobody_moves(void **state) {
+        Host h;
+        Instance *a, *b;
+
+        (void)state;
+        host_init(&h);
+        a = host_add(&h, "b-name", 0);
+        assert_place(&h, a, "0");
+        assert_int_equal(a->planned.basis, BASIS_CHOSEN);
+        assert_true(a->due_usec != INSTANCE_NEVER); /* it is looked at */
+        a->due_usec = INSTANCE_NEVER;
+        b = host_add(&h, "a-name", 0); /* which alone would have been first */
+        assert_place(&h, b, "2");
+        assert_place(&h, a, "0");
+        assert_true(a->due_usec == INSTANCE_NEVER); /* nothing is new for it */
+        assert_int_equal(a->planned.basis, BASIS_CHOSEN);
+}
+
+static void test_nothing_is_planned_that_did_not_change(void **state) {
+        Host h;
+        Instance *a;
+
+        (void)state;
+        host_init(&h);
+        a = host_add(&h, "a", 0);
+        assert_place(&h, a, "0");
+        a->planned.placement.nodes = ids("3");
+        place_refresh(&h.manager);
+        assert_place(&h, a, "3");
+        place_spoil(&h.manager);
+        assert_place(&h, a, "3"); /* it is there, and fits */
+}
+
+/* `fresh` is a copy of the host's policies, to be changed. */
+static void host_reload(Host *h, const Policy fresh[2], const Reserve *reserve) {
+        PolicySet set = { .policies = (Policy *)fresh, .n_policies = 2 };
+
+        set.host.reserve = *reserve;
+        place_note_policies(&h->manager, &set);
+        memcpy(h->policies, fresh, sizeof(h->policies));
+        h->manager.policies.host.reserve = *reserve;
+}
+
+static void test_a_reload_moves_who_no_longer_fits(void **state) {
+        const Reserve none = { 0 };
+        Policy fresh[2];
+        Instance *a, *b;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        a = host_add(&h, "a", 0);
+        b = host_add(&h, "b", 0);
+        assert_place(&h, a, "0");
+        assert_place(&h, b, "2");
+        memcpy(fresh, h.policies, sizeof(fresh));
+        fresh[0].place.avoid = ids("0");
+        host_reload(&h, fresh, &none);
+        assert_place(&h, b, "2"); /* alone it would be weighed otherwise now */
+        assert_place(&h, a, "1");
+        assert_true(a->planned.warnings & WARN_MOVED);
+        assert_false(b->planned.warnings & WARN_MOVED);
+}
+
+static void test_a_reload_with_other_wishes(void **state) {
+        const Reserve none = { 0 };
+        Policy fresh[2];
+        Instance *a, *b;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        a = host_add(&h, "a", 0);
+        b = host_add(&h, "b", 1);
+        assert_place(&h, a, "0");
+        assert_place(&h, b, "2");
+        a->planned.device_nodes = b->planned.device_nodes = ids("3");
+        memcpy(fresh, h.policies, sizeof(fresh));
+        fresh[0].place.near = NEAR_STORAGE;
+        host_reload(&h, fresh, &none);
+        assert_place(&h, a, "3");
+        assert_place(&h, b, "2");
+        memcpy(fresh, h.policies, sizeof(fresh));
+        fresh[1].place.share = SHARE_SHARED;
+        host_reload(&h, fresh, &none);
+        assert_true(b->planned.again);
+        assert_false(a->planned.again);
+}
+
+static void test_a_node_that_becomes_reserved(void **state) {
+        const Reserve first = { .kind = RESERVE_LIST, .nodes = ids("0") };
+        Reserve both = first;
+        Instance *a, *b;
+        Policy fresh[2];
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        a = host_add(&h, "a", 0);
+        b = host_add(&h, "b", 0);
+        assert_place(&h, a, "0");
+        assert_place(&h, b, "2");
+        memcpy(fresh, h.policies, sizeof(fresh));
+        host_reload(&h, fresh, &first);
+        assert_place(&h, a, "1");
+        assert_place(&h, b, "2");
+        assert_true(id_set_has(&h.manager.reserved, 0));
+        both.nodes = ids("0-3"); /* nothing is left: it stays rather than wanders */
+        host_reload(&h, fresh, &both);
+        assert_place(&h, a, "0");
+        assert_true(a->planned.warnings & WARN_RESERVED);
+}
+
+static void test_a_disk_that_becomes_known(void **state) {
+        Host h;
+        Instance *chosen, *kept;
+        const NodeSet disk = ids("3");
+
+        (void)state;
+        host_init(&h);
+        h.policies[1].place.near = NEAR_STORAGE;
+        chosen = host_add(&h, "chosen", 1);
+        assert_place(&h, chosen, "0");
+        assert_true(chosen->planned.warnings & WARN_DEVICE_UNKNOWN);
+        place_note_devices(chosen, &disk);
+        assert_place(&h, chosen, "3"); /* it was placed without knowing */
+        kept = host_add(&h, "kept", 1);
+        kept->planned = (Planned){ .known = true, .basis = BASIS_KEPT };
+        kept->planned.placement.nodes = ids("1");
+        place_note_devices(kept, &disk);
+        assert_place(&h, kept, "1"); /* it was found there: it has memory by now */
+        assert_true(kept->planned.warnings & WARN_FAR_DEVICE);
+}
+
+static void test_cards_keep_their_node(void **state) {
+        Device card = {
+                .kind = DEVICE_NET, .name = (char *)"eth0", .node = 0, .default_route = true
+        };
+        Host h;
+        Instance *a;
+
+        (void)state;
+        host_init(&h);
+        h.manager.devices = (DeviceList){ .devices = &card, .n_devices = 1 };
+        h.manager.policies.host.reserve.kind = RESERVE_NIC;
+        a = host_add(&h, "a", 0);
+        assert_place(&h, a, "1");
+        assert_int_equal(a->planned.warnings, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_each_its_own_and_nobody_moves),
+                cmocka_unit_test(test_nothing_is_planned_that_did_not_change),
+                cmocka_unit_test(test_a_reload_moves_who_no_longer_fits),
+                cmocka_unit_test(test_a_reload_with_other_wishes),
+                cmocka_unit_test(test_a_node_that_becomes_reserved),
+                cmocka_unit_test(test_a_disk_that_becomes_known),
+                cmocka_unit_test(test_cards_keep_their_node),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
