@@ -1,0 +1,41 @@
+/* The command line of tidbnumactl(8). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { ARGS_POLICY_DIRS_MAX = 8, ARGS_POLICY_FILES_MAX = 64 };
+
+typedef enum Command {
+        COMMAND_VALIDATE,
+        COMMAND_PLAN,
+        COMMAND_EXPLAIN,
+        COMMAND_ADVISE,
+        N_COMMANDS,
+} Command;
+
+typedef struct Args {
+        Command command;
+        const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* later ones win */
+        size_t n_policy_dirs;
+        bool policy_given;                               /* folders or files of policies were */
+        const char *policy_files[ARGS_POLICY_FILES_MAX]; /* instead of the folders */
+        size_t n_policy_files;
+        const char *sysroot;     /* NULL: not given, as the others */
+        const char *topology;    /* an XML file, or a description */
+        const char *instances;   /* imagined ones */
+        const char *against;     /* other policies */
+        const char *export_path; /* of hwloc XML */
+        const char *runtime_dir;
+        const char *subject; /* of explain */
+        bool json;
+        bool explain;
+        bool tiup;
+} Args;
+
+/* 1: go on; 0: --help or --version was answered; -EINVAL: wrong, and said so on stderr. The strings
+ * are those of `argv`. */
+int args_parse(Args *args, int argc, char *argv[]);
+
+/* "plan" */
+const char *args_command_name(Command command);

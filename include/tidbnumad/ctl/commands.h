@@ -1,0 +1,13 @@
+/* The commands. Each answers an exit status, or a negative errno; what is wrong is said on stderr,
+ * but for -ENOMEM. */
+#pragma once
+
+#include "tidbnumad/ctl/args.h"
+
+/* tidbnumactl(8), EXIT STATUS. */
+enum { COMMAND_EXIT_REFUSED = 3 };
+
+int command_validate(const Args *args);
+int command_plan(const Args *args);
+int command_explain(const Args *args);
+int command_advise(const Args *args);

@@ -1,0 +1,50 @@
+/* Imagined instances: what --instances describes. */
+#pragma once
+
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/model/device.h"
+#include "tidbnumad/model/policy.h"
+
+/* More than any host runs. */
+#define IMAGINE_INSTANCES_MAX 1024u
+
+/* One word of the list: "2:tikv@nvme0n1". */
+typedef struct ImagineEntry {
+        uint32_t count;
+        char *policy; /* owned */
+        char *disk;   /* NULL: none was named; owned */
+} ImagineEntry;
+
+typedef struct ImagineList {
+        ImagineEntry *entries; /* owned */
+        size_t n_entries, allocated;
+} ImagineList;
+
+void imagine_list_done(ImagineList *list);
+#define _cleanup_imagine_list_ _cleanup_(imagine_list_done)
+
+/* "COUNT:POLICY[@DISK],…"; "POLICY" alone stands for one. -EINVAL: not such a list, and
+ * *ret_message becomes a sentence that says what is wrong, which the caller frees; -ENOMEM. */
+int imagine_parse(const char *text, ImagineList *ret, char **ret_message);
+
+typedef struct Imagined {
+        char *name; /* "tikv-2", counted within its policy; owned */
+        const Policy *policy;
+        const Device *disk; /* under its data; NULL: its policy asks for none, or there is none */
+        bool in_turn;       /* the disk was not named */
+} Imagined;
+
+typedef struct ImaginedList {
+        Imagined *instances; /* in the order of the list; owned */
+        size_t n_instances;
+} ImaginedList;
+
+void imagined_list_done(ImaginedList *list);
+#define _cleanup_imagined_list_ _cleanup_(imagined_list_done)
+
+/* Instances of a policy with `near: storage` get the machine's disks in turn: the NVMe disks where
+ * it has any, else all. -EINVAL: no such policy or disk, with a message as above; -ENOMEM. */
+int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
+                      ImaginedList *ret, char **ret_message);

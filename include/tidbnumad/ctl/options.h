@@ -1,0 +1,53 @@
+/* The commands and options of tidbnumactl, in one table: the parser, --help and its hints all come
+ * from it. */
+#pragma once
+
+#include <stddef.h>
+
+#include "tidbnumad/ctl/args.h"
+
+typedef enum OptionId {
+        OPTION_HELP = 'h',
+        OPTION_VERSION = 0x100,
+        OPTION_POLICY_DIR,
+        OPTION_POLICY,
+        OPTION_SYSROOT,
+        OPTION_TOPOLOGY,
+        OPTION_INSTANCES,
+        OPTION_AGAINST,
+        OPTION_EXPLAIN,
+        OPTION_EXPORT,
+        OPTION_JSON,
+        OPTION_TIUP,
+        OPTION_RUNTIME_DIR,
+} OptionId;
+
+typedef struct OptionRow {
+        const char *name;     /* "policy-dir" */
+        const char *argument; /* "DIR"; NULL: takes none */
+        int id;               /* OptionId */
+        unsigned commands;    /* bits 1 << Command of those that take it */
+        const char *help;     /* lines, the later ones after a newline */
+} OptionRow;
+
+size_t options_rows(const OptionRow **ret);
+
+const OptionRow *options_find(int id);
+
+typedef struct CommandRow {
+        const char *name;
+        const char *arguments; /* "[FILE…]"; "" for none */
+        const char *summary;   /* one line */
+        const char *text;      /* what it does, whole lines */
+        const char *examples;  /* whole lines, indented */
+} CommandRow;
+
+const CommandRow *options_command(Command command);
+
+/* To standard output; all of it, or that of one command. */
+void options_print_help(void);
+void options_print_command_help(Command command);
+
+/* "plan and explain": the commands that take an option. Returns `buffer`. */
+#define OPTIONS_COMMANDS_MAX 64u
+const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS_COMMANDS_MAX]);

@@ -1,0 +1,48 @@
+/* A plan made for a command: the planner's input from what was found or imagined, and the report of
+ * what came of it. */
+#pragma once
+
+#include "tidbnumad/ctl/imagine.h"
+#include "tidbnumad/ctl/machine.h"
+#include "tidbnumad/ctl/running.h"
+#include "tidbnumad/ctl/status-file.h"
+#include "tidbnumad/model/plan-report.h"
+#include "tidbnumad/plan/placement.h"
+
+/* What a plan is made from. Borrowed. */
+typedef struct PlannedFrom {
+        const Machine *machine;
+        const PolicySet *policies;
+        const RunningList *running;   /* or */
+        const ImaginedList *imagined; /* never both; none: nothing to place */
+        const StatusFile *status;     /* of a daemon that runs; NULL: none */
+        const struct Planned *before; /* what stands, by other policies; NULL: what is in force */
+} PlannedFrom;
+
+typedef struct Planned {
+        PlacementInstance *instances; /* owned, as all below */
+        PlacementPlan plan;
+        uint64_t *free_bytes; /* NULL: not known */
+        PlanReportInstance *rows;
+        char **notes;
+        size_t n_notes, notes_allocated;
+        PlanReport report; /* of the above */
+} Planned;
+
+/* 0 or -ENOMEM. `ret` must not move afterwards, nor what it was made from. */
+int planned_build(const PlannedFrom *from, Planned *ret);
+void planned_done(Planned *planned);
+#define _cleanup_planned_ _cleanup_(planned_done)
+
+/* A sentence on how the input came about. 0 or -ENOMEM. */
+int planned_add_note(Planned *planned, const char *format, ...) _printf_(2, 3);
+
+/* Has any instance been refused that a policy wants placed? */
+bool planned_has_refusal(const Planned *planned);
+
+const PlanReportInstance *planned_find(const Planned *planned, const char *name);
+
+/* Instances whose place differs between two plans; without `before`, between what is in force and
+ * what is planned. By name, in the order of `after` and then of `before`. The caller frees the
+ * array, which borrows from both. 0 or -ENOMEM. */
+int planned_compare(const Planned *before, const Planned *after, PlanChange **ret, size_t *ret_n);

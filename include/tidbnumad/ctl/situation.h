@@ -1,0 +1,39 @@
+/* What most commands begin with: a machine, policies, and instances that run there or are imagined.
+ */
+#pragma once
+
+#include "tidbnumad/ctl/args.h"
+#include "tidbnumad/ctl/imagine.h"
+#include "tidbnumad/ctl/machine.h"
+#include "tidbnumad/ctl/planned.h"
+#include "tidbnumad/ctl/policies.h"
+#include "tidbnumad/ctl/running.h"
+#include "tidbnumad/ctl/status-file.h"
+
+typedef struct Situation {
+        const Args *args; /* borrowed */
+        Machine machine;
+        StatusFile status;
+        bool daemon_runs; /* `status` is fresh */
+        ImagineList wanted;
+} Situation;
+
+/* One set of policies, the instances by it, and their plan. */
+typedef struct Case {
+        Policies policies;
+        RunningList running;
+        ImaginedList imagined;
+        Planned planned;
+} Case;
+
+/* These say on stderr what is wrong. What they fill must not move afterwards; it is to be freed in
+ * each case. */
+int situation_open(const Args *args, Situation *ret);
+void situation_close(Situation *situation);
+#define _cleanup_situation_ _cleanup_(situation_close)
+
+/* With the policies that the command line names, or those of `path`; what `before` (may be NULL)
+ * plans counts as what stands. A case borrows from the situation and from `before`. */
+int case_open(const Situation *situation, const char *path, const Case *before, Case *ret);
+void case_close(Case *c);
+#define _cleanup_case_ _cleanup_(case_close)

@@ -1,0 +1,286 @@
+/* The command line of tidbnumactl(8). */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/ctl/args.h"
+#include "tidbnumad/ctl/options.h"
+
+enum { OPTIONS_MAX = 32 };
+
+const char *args_command_name(Command command) {
+        return options_command(command)->name;
+}
+
+/* -EINVAL, with the nearest command where one is near. */
+static int refuse_command(const char *word) {
+        const char *names[N_COMMANDS];
+        int nearest;
+
+        for (unsigned c = 0; c < N_COMMANDS; c++)
+                names[c] = args_command_name(c);
+        nearest = suggest_nearest(word, names, N_COMMANDS);
+        if (nearest >= 0)
+                (void)fprintf(stderr, "tidbnumactl: unknown command '%s', did you mean '%s'?\n",
+                              word, names[nearest]);
+        else {
+                (void)fprintf(stderr, "tidbnumactl: unknown command '%s', expected", word);
+                for (unsigned c = 0; c < N_COMMANDS; c++)
+                        (void)fprintf(stderr, "%s %s",
+                                      c == 0                ? ""
+                                      : c + 1 == N_COMMANDS ? " or"
+                                                            : ",",
+                                      names[c]);
+                (void)fputc('\n', stderr);
+        }
+        (void)fputs("Try 'tidbnumactl --help'.\n", stderr);
+        return -EINVAL;
+}
+
+static int find_command(const char *word, Command *ret) {
+        for (unsigned c = 0; c < N_COMMANDS; c++)
+                if (strcmp(word, args_command_name(c)) == 0) {
+                        *ret = c;
+                        return 0;
+                }
+        return refuse_command(word);
+}
+
+static int try_help(Command command) {
+        (void)fprintf(stderr, "Try 'tidbnumactl %s --help'.\n", args_command_name(command));
+        return -EINVAL;
+}
+
+static int add_path(const char **paths, size_t *n, size_t max, const char *path,
+                    const char *option) {
+        if (*n == max) {
+                (void)fprintf(stderr, "tidbnumactl: more than %zu %s\n", max, option);
+                return -EINVAL;
+        }
+        paths[(*n)++] = path;
+        return 1;
+}
+
+static int take_option(Args *args, int id) {
+        switch (id) {
+        case OPTION_POLICY_DIR:
+                args->policy_given = true;
+                return add_path(args->policy_dirs, &args->n_policy_dirs, ARGS_POLICY_DIRS_MAX,
+                                optarg, "--policy-dir");
+        case OPTION_POLICY:
+                args->policy_given = true;
+                return add_path(args->policy_files, &args->n_policy_files, ARGS_POLICY_FILES_MAX,
+                                optarg, "--policy");
+        case OPTION_SYSROOT:
+                args->sysroot = optarg;
+                return 1;
+        case OPTION_TOPOLOGY:
+                args->topology = optarg;
+                return 1;
+        case OPTION_INSTANCES:
+                args->instances = optarg;
+                return 1;
+        case OPTION_AGAINST:
+                args->against = optarg;
+                return 1;
+        case OPTION_EXPORT:
+                args->export_path = optarg;
+                return 1;
+        case OPTION_RUNTIME_DIR:
+                args->runtime_dir = optarg;
+                return 1;
+        case OPTION_EXPLAIN:
+                args->explain = true;
+                return 1;
+        case OPTION_JSON:
+                args->json = true;
+                return 1;
+        case OPTION_TIUP:
+                args->tiup = true;
+                return 1;
+        default:
+                return -EINVAL;
+        }
+}
+
+static int answer(const Args *args, int id, bool has_command) {
+        if (id == OPTION_VERSION)
+                puts("tidbnumactl " TIDBNUMAD_VERSION);
+        else if (has_command)
+                options_print_command_help(args->command);
+        else
+                options_print_help();
+        return 0;
+}
+
+/* getopt_long(3) has refused it: the nearest that this command has, for it has none to tell. */
+static void suggest_option(const Args *args, const char *word) {
+        const char *names[OPTIONS_MAX];
+        const OptionRow *rows;
+        size_t n = options_rows(&rows), n_names = 0;
+        char name[SUGGEST_WORD_MAX];
+        int nearest;
+
+        if (strncmp(word, "--", 2) != 0)
+                return;
+        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+        for (size_t i = 0; i < n && n_names < OPTIONS_MAX; i++)
+                if (rows[i].commands & (1u << args->command))
+                        names[n_names++] = rows[i].name;
+        nearest = suggest_nearest(name, names, n_names);
+        if (nearest >= 0)
+                (void)fprintf(stderr, "Did you mean '--%s'?\n", names[nearest]);
+}
+
+static int refuse_option(const Args *args, const OptionRow *row) {
+        char commands[OPTIONS_COMMANDS_MAX];
+
+        (void)fprintf(stderr, "tidbnumactl: %s takes no --%s; it is an option of %s\n",
+                      args_command_name(args->command), row->name,
+                      options_commands_of(row, commands));
+        return try_help(args->command);
+}
+
+static void fill_getopt(struct option *options) {
+        const OptionRow *rows;
+        size_t n = options_rows(&rows);
+
+        for (size_t i = 0; i < n && i + 1 < OPTIONS_MAX; i++)
+                options[i] = (struct option){ .name = rows[i].name,
+                                              .has_arg = rows[i].argument ? required_argument
+                                                                          : no_argument,
+                                              .val = rows[i].id };
+}
+
+/* argv[0] is the command's name. 1: go on; as args_parse(). */
+static int parse_options(Args *args, int argc, char *argv[]) {
+        struct option options[OPTIONS_MAX] = { 0 };
+        int id, r;
+
+        fill_getopt(options);
+        optind = 0; /* glibc: start afresh, also when called again */
+        while ((id = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
+                const OptionRow *row = options_find(id);
+
+                if (!row) { /* getopt_long() has said what was wrong */
+                        suggest_option(args, argv[optind > 1 ? optind - 1 : 1]);
+                        return try_help(args->command);
+                }
+                if (id == OPTION_HELP || id == OPTION_VERSION)
+                        return answer(args, id, true);
+                if (!(row->commands & (1u << args->command)))
+                        return refuse_option(args, row);
+                r = take_option(args, id);
+                if (r < 0)
+                        return try_help(args->command);
+        }
+        return 1;
+}
+
+static int refuse_argument(const Args *args, const char *word) {
+        (void)fprintf(stderr, "tidbnumactl: %s takes no argument '%s'\n",
+                      args_command_name(args->command), word);
+        return try_help(args->command);
+}
+
+/* What stands behind the options. */
+static int take_arguments(Args *args, int n, char *words[]) {
+        switch (args->command) {
+        case COMMAND_VALIDATE:
+                for (int i = 0; i < n; i++)
+                        if (add_path(args->policy_files, &args->n_policy_files,
+                                     ARGS_POLICY_FILES_MAX, words[i], "files") < 0)
+                                return try_help(args->command);
+                args->policy_given |= n > 0;
+                return 1;
+        case COMMAND_EXPLAIN:
+                if (n == 0) {
+                        (void)fputs("tidbnumactl: explain what? Expected the name of an instance, "
+                                    "a process number or a unit\n",
+                                    stderr);
+                        return try_help(args->command);
+                }
+                args->subject = words[0];
+                return n == 1 ? 1 : refuse_argument(args, words[1]);
+        default:
+                return n == 0 ? 1 : refuse_argument(args, words[0]);
+        }
+}
+
+/* Two that exclude each other. */
+static int check_pair(const Args *args, const char *a, const char *b, bool both) {
+        if (!both)
+                return 1;
+        (void)fprintf(stderr, "tidbnumactl: %s and %s exclude each other\n", a, b);
+        return try_help(args->command);
+}
+
+static int check(const Args *args) {
+        const char *files = args->command == COMMAND_VALIDATE ? "files" : "--policy";
+        int r;
+
+        r = check_pair(args, "--sysroot", "--topology", args->sysroot && args->topology);
+        if (r > 0)
+                r = check_pair(args, "--policy-dir", files,
+                               args->n_policy_dirs > 0 && args->n_policy_files > 0);
+        if (r > 0)
+                r = check_pair(args, "--explain", "--against", args->explain && args->against);
+        if (r > 0)
+                r = check_pair(args, "--export", "--against", args->export_path && args->against);
+        if (r > 0)
+                r = check_pair(args, "--json", "--tiup", args->json && args->tiup);
+        if (r > 0 && args->command == COMMAND_EXPLAIN && args->topology && !args->instances) {
+                (void)fputs("tidbnumactl: no process runs on --topology; name the instances to "
+                            "imagine there with --instances\n",
+                            stderr);
+                return try_help(args->command);
+        }
+        return r;
+}
+
+static void set_default_dirs(Args *args) {
+        static const char *const dirs[] = { "/usr/lib/tidbnumad.d",
+                                            TIDBNUMAD_SYSCONFDIR "/tidbnumad.d",
+                                            "/run/tidbnumad.d" };
+
+        for (size_t i = 0; i < ELEMENTSOF(dirs); i++)
+                args->policy_dirs[args->n_policy_dirs++] = dirs[i];
+}
+
+int args_parse(Args *args, int argc, char *argv[]) {
+        int r;
+
+        *args = (Args){ .runtime_dir = "/run/tidbnumad" };
+        if (argc < 2) {
+                (void)fputs("tidbnumactl: no command. Try 'tidbnumactl --help'.\n", stderr);
+                return -EINVAL;
+        }
+        if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
+            strcmp(argv[1], "help") == 0)
+                return answer(args, OPTION_HELP, false);
+        if (strcmp(argv[1], "--version") == 0)
+                return answer(args, OPTION_VERSION, false);
+        if (argv[1][0] == '-') {
+                (void)fprintf(stderr,
+                              "tidbnumactl: the command stands first, and '%s' behind it. Try "
+                              "'tidbnumactl --help'.\n",
+                              argv[1]);
+                return -EINVAL;
+        }
+        r = find_command(argv[1], &args->command);
+        if (r < 0)
+                return r;
+        argv[1] = argv[0]; /* what getopt_long() calls the program */
+        r = parse_options(args, argc - 1, argv + 1);
+        if (r > 0)
+                r = take_arguments(args, argc - 1 - optind, argv + 1 + optind);
+        if (r > 0)
+                r = check(args);
+        if (r > 0 && !args->policy_given)
+                set_default_dirs(args);
+        return r;
+}

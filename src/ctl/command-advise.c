@@ -1,0 +1,96 @@
+/* tidbnumactl advise: settings that fit the places. Only told, never applied. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/plan/advice.h"
+#include "tidbnumad/publish/advice.h"
+#include "tidbnumad/sys/sysroot.h"
+
+/* What a host is called whose name is not known: to be replaced by the operator. */
+#define UNKNOWN_HOST "HOST"
+
+static const char *disk_of(const Case *c, size_t i) {
+        const StorageDevices *storage;
+
+        if (c->imagined.n_instances > 0)
+                return c->imagined.instances[i].disk ? c->imagined.instances[i].disk->name : NULL;
+        storage = &c->running.instances[i].storage;
+        return storage->disks.n_devices > 0 ? storage->disks.devices[0].name : NULL;
+}
+
+static AdviceInstance subject(const Case *c, size_t i) {
+        const PlacementInstance *input = &c->planned.instances[i];
+        const bool running = c->running.n_instances > 0;
+
+        return (AdviceInstance){ .name = input->name,
+                                 .policy = input->policy,
+                                 .exe = running ? c->running.instances[i].processes[0].exe : NULL,
+                                 .ports = input->ports,
+                                 .n_ports = input->n_ports,
+                                 .device = disk_of(c, i),
+                                 .resident_bytes = input->need_bytes,
+                                 .running = running };
+}
+
+static int build(const Situation *s, const Case *c, AdviceInstance *subjects, AdviceReport *ret) {
+        const size_t n = c->planned.report.n_instances;
+        const AdviceInput input = { .topology = &s->machine.topology,
+                                    .instances = subjects,
+                                    .n_instances = n,
+                                    .plan = &c->planned.plan };
+
+        for (size_t i = 0; i < n; i++)
+                subjects[i] = subject(c, i);
+        return advice_build(&input, ret);
+}
+
+static const char *host_name(const Situation *s, char *buffer, size_t size) {
+        if (!s->machine.runs ||
+            read_file_at(s->machine.sysroot.proc_fd, "sys/kernel/hostname", buffer, size) <= 0)
+                return UNKNOWN_HOST;
+        return buffer;
+}
+
+static int print(const Situation *s, const Case *c, const AdviceReport *report) {
+        _cleanup_free_ char *json = NULL;
+        _cleanup_text_ Text text = { 0 };
+        char host[HOST_NAME_MAX + 2];
+        int r;
+
+        if (s->args->json) {
+                r = advice_render_json(report, &json);
+                if (r >= 0)
+                        text_append(&text, json);
+        } else if (s->args->tiup)
+                r = advice_render_tiup(report, host_name(s, host, sizeof(host)), &text);
+        else
+                r = advice_render_table(report, output_width(), &text);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < c->planned.report.n_notes; i++)
+                (void)fprintf(stderr, "note: %s\n", c->planned.report.notes[i]);
+        return output_text(&text);
+}
+
+int command_advise(const Args *args) {
+        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
+        _cleanup_advice_report_ AdviceReport report = { 0 };
+        _cleanup_free_ AdviceInstance *subjects = NULL;
+        _cleanup_case_ Case c = { 0 };
+        int r = situation_open(args, &situation);
+
+        if (r >= 0)
+                r = case_open(&situation, NULL, NULL, &c);
+        if (r < 0)
+                return r;
+        subjects = calloc(c.planned.report.n_instances + 1, sizeof(*subjects));
+        r = subjects ? build(&situation, &c, subjects, &report) : -ENOMEM;
+        if (r >= 0)
+                r = print(&situation, &c, &report);
+        return r < 0 ? r : EXIT_SUCCESS;
+}

@@ -1,0 +1,268 @@
+/* tidbnumactl explain: which policy takes a process, and where its instance belongs. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/ctl/verdict.h"
+#include "tidbnumad/observe/processes.h"
+#include "tidbnumad/publish/object.h"
+#include "tidbnumad/publish/plan-json.h"
+#include "tidbnumad/publish/plan-table.h"
+#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/table.h"
+
+/* What the subject turned out to be. */
+typedef struct Found {
+        const PlanReportInstance *row; /* NULL: no instance */
+        const Process *process;        /* NULL: it is imagined; borrowed */
+        Process own;                   /* what `process` is where no instance holds it */
+} Found;
+
+static void found_done(Found *found) {
+        process_done(&found->own);
+}
+
+static bool wants_all(const char *exe, void *userdata) {
+        (void)exe;
+        (void)userdata;
+        return true;
+}
+
+static int identify(const Sysroot *sysroot, pid_t pid, Process *ret) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        int r = process_identify(sysroot, pid, wants_all, NULL, &handle, ret);
+
+        if (r >= 0)
+                (void)process_read_args(&handle, ret);
+        return r;
+}
+
+static bool is_unit(const Process *process, const char *subject) {
+        size_t n = strlen(subject);
+
+        return process->unit && strncmp(process->unit, subject, n) == 0 &&
+               (process->unit[n] == '\0' || strcmp(process->unit + n, ".service") == 0);
+}
+
+/* The first process of a unit that no policy takes. -ESRCH: none. */
+static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) {
+        _cleanup_pid_list_ PidList pids = { 0 };
+        int r = pid_list_read(sysroot, &pids);
+
+        for (size_t i = 0; r >= 0 && i < pids.n_pids; i++) {
+                _cleanup_process_ Process process = { 0 };
+
+                if (identify(sysroot, pids.pids[i], &process) < 0 || !is_unit(&process, unit))
+                        continue;
+                *ret = process;
+                process = (Process){ 0 };
+                return 0;
+        }
+        return r < 0 ? r : -ESRCH;
+}
+
+static int find_process(const Sysroot *sysroot, const char *subject, Process *ret) {
+        uint64_t pid;
+
+        if (parse_u64(subject, &pid) < 0)
+                return find_in_unit(sysroot, subject, ret);
+        return pid == 0 || pid > INT32_MAX ? -ESRCH : identify(sysroot, (pid_t)pid, ret);
+}
+
+/* Of an instance the process that was asked for, else its oldest. */
+static const Process *process_of(const Running *running, const char *subject) {
+        uint64_t pid;
+
+        for (size_t i = 0; parse_u64(subject, &pid) == 0 && i < running->n_processes; i++)
+                if ((uint64_t)running->processes[i].id.pid == pid)
+                        return &running->processes[i];
+        return &running->processes[0];
+}
+
+/* Names come from processes: they do not talk to the terminal here either. */
+static void append_names(const Case *c, Text *text) {
+        const size_t n = c->planned.report.n_instances;
+
+        text_append(text, n == 0 ? "; no policy takes any process here" : "; there are: ");
+        for (size_t i = 0; i < n; i++) {
+                text_append(text, i > 0 ? ", " : "");
+                text_append_printable(text, c->planned.rows[i].name);
+        }
+}
+
+static int append_nearest(const Case *c, const char *subject, Text *text) {
+        const size_t n = c->planned.report.n_instances;
+        _cleanup_free_ const char **names = calloc(n + 1, sizeof(*names));
+        int nearest;
+
+        if (!names)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                names[i] = c->planned.rows[i].name;
+        nearest = suggest_nearest(subject, names, n);
+        if (nearest < 0) {
+                append_names(c, text);
+                return 0;
+        }
+        text_append(text, ", did you mean '");
+        text_append_printable(text, names[nearest]);
+        text_append(text, "'?");
+        return 0;
+}
+
+static int refuse(const Case *c, const char *subject, int error) {
+        _cleanup_text_ Text text = { 0 };
+        int r = 0;
+
+        if (error == -EACCES || error == -EPERM)
+                text_append(&text, " that you may look at; try it as root");
+        else
+                r = append_nearest(c, subject, &text);
+        if (r < 0 || text.error < 0)
+                return -ENOMEM;
+        (void)fprintf(stderr, "tidbnumactl: no instance, process or unit '%s'%s\n", subject,
+                      text.data);
+        return -ENOENT;
+}
+
+static int find(const Situation *s, const Case *c, Found *ret) {
+        const char *subject = s->args->subject;
+        const Running *running = running_find(&c->running, subject);
+        int r;
+
+        if (running) {
+                ret->row = planned_find(&c->planned, running->name);
+                ret->process = process_of(running, subject);
+                return 0;
+        }
+        ret->row = planned_find(&c->planned, subject);
+        if (ret->row)
+                return 0;
+        r = s->machine.runs && !s->args->instances
+                    ? find_process(&s->machine.sysroot, subject, &ret->own)
+                    : -ESRCH;
+        if (r < 0)
+                return r == -ENOMEM ? r : refuse(c, subject, r);
+        ret->process = &ret->own;
+        return 0;
+}
+
+static void render_process(const Process *p, Text *text) {
+        text_appendf(text, "Process %d: ", p->id.pid);
+        text_append_printable(text, p->exe);
+        text_append(text, ", ");
+        text_append_printable(text, p->unit ? p->unit : "no unit");
+        text_appendf(text, ", user %u\n\n", (unsigned)p->uid);
+}
+
+static void render_state(const PlanReportInstance *row, Text *text) {
+        if (row->pid > 0) {
+                text_append(text, "Now: ");
+                if (id_set_is_empty(&row->in_force))
+                        text_append(text, "not bound");
+                else {
+                        text_append(text, "on ");
+                        plan_words_nodes(&row->in_force, text);
+                }
+                if (row->state) {
+                        text_appendf(text, "; the daemon says: %s", row->state);
+                        text_append(text, *row->state_reason ? ", " : "");
+                        text_append_printable(text, row->state_reason);
+                }
+                text_append(text, "\n");
+        }
+        if (row->storage) {
+                text_append(text, "Data: ");
+                text_append_printable(text, row->storage);
+                if (!id_set_is_empty(&row->device_nodes)) {
+                        text_append(text, ", at ");
+                        plan_words_nodes(&row->device_nodes, text);
+                }
+                text_append(text, "\n");
+        }
+}
+
+static void render_warnings(const PlanReportInstance *row, Text *text) {
+        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
+                if (row->warnings & (1u << bit))
+                        text_appendf(text, "warning: %s\n", placement_warning_to_string(1u << bit));
+}
+
+static void render_place(const PlanReportInstance *row, Text *text) {
+        text_append_printable(text, row->name);
+        if (row->basis == BASIS_REFUSED)
+                text_append(text, " is not placed");
+        else {
+                text_append(text, " belongs on ");
+                plan_words_nodes(&row->placement->nodes, text);
+        }
+        text_append(text, ": ");
+        plan_words_why(row, text);
+        text_append(text, "\n");
+        render_warnings(row, text);
+        render_state(row, text);
+        if (row->n_alternatives > 0)
+                text_append(text, "Alternatives that lost:\n");
+        plan_table_alternatives(row, text);
+}
+
+static int print_text(const Case *c, const Found *found) {
+        _cleanup_text_ Text text = { 0 };
+
+        if (found->process) {
+                render_process(found->process, &text);
+                verdict_render_all(&c->policies.set, found->process, output_width(), &text);
+        }
+        if (found->process && found->row)
+                text_append(&text, "\n");
+        if (found->row)
+                render_place(found->row, &text);
+        return output_text(&text);
+}
+
+static json_t *process_json(const Process *p) {
+        Object o;
+
+        if (!p)
+                return json_null();
+        o = object_new();
+        object_set(&o, "pid", json_integer(p->id.pid));
+        object_set(&o, "exe", object_string(p->exe));
+        object_set(&o, "unit", object_string(p->unit));
+        object_set(&o, "uid", json_integer(p->uid));
+        return object_finish(&o);
+}
+
+static int print_json(const Case *c, const Found *found) {
+        const Process *p = found->process;
+        const PlanReportInstance *row = found->row;
+        Object o = object_new();
+
+        object_set(&o, "process", process_json(p));
+        object_set(&o, "policies", p ? verdict_json(&c->policies.set, p) : json_array());
+        object_set(&o, "instance", row ? plan_json_instance(row) : json_null());
+        return output_json(object_finish(&o));
+}
+
+int command_explain(const Args *args) {
+        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
+        _cleanup_case_ Case c = { 0 };
+        _cleanup_(found_done) Found found = { 0 };
+        int r = situation_open(args, &situation);
+
+        if (r >= 0)
+                r = case_open(&situation, NULL, NULL, &c);
+        if (r >= 0)
+                r = find(&situation, &c, &found);
+        if (r < 0)
+                return r;
+        r = args->json ? print_json(&c, &found) : print_text(&c, &found);
+        return r < 0 ? r : EXIT_SUCCESS;
+}

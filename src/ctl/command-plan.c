@@ -1,0 +1,190 @@
+/* tidbnumactl plan: where each instance belongs, and what that changes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/publish/object.h"
+#include "tidbnumad/publish/plan-json.h"
+#include "tidbnumad/publish/plan-table.h"
+#include "tidbnumad/publish/table.h"
+
+/* What the instances run on now, against the plan. None for imagined ones. */
+static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {
+        return c->running.n_instances > 0 ? planned_compare(NULL, &c->planned, ret, ret_n) : 0;
+}
+
+static int print_plan_json(const Case *c) {
+        _cleanup_free_ PlanChange *changes = NULL;
+        size_t n = 0;
+        json_t *json;
+        int r = compare_with_force(c, &changes, &n);
+
+        if (r < 0)
+                return r;
+        json = plan_json_report(&c->planned.report);
+        if (json && json_object_set_new(json, "changes", plan_json_changes(changes, n)) < 0) {
+                json_decref(json);
+                return -ENOMEM;
+        }
+        return output_json(json);
+}
+
+static bool places_any(const Case *c) {
+        for (size_t i = 0; i < c->planned.report.n_instances; i++)
+                if (c->planned.rows[i].basis != BASIS_REFUSED)
+                        return true;
+        return false;
+}
+
+static int append_changes(const Case *c, unsigned width, Text *text) {
+        _cleanup_free_ PlanChange *changes = NULL;
+        size_t n = 0;
+        int r = compare_with_force(c, &changes, &n);
+
+        if (r < 0 || c->running.n_instances == 0)
+                return r;
+        if (n > 0) {
+                text_append(text, "\nWhat differs from now:\n\n");
+                plan_table_changes(changes, n, width, text);
+        } else if (places_any(c))
+                text_append(text, "\nEach instance is where it belongs.\n");
+        return 0;
+}
+
+static int print_plan(const Situation *s, const Case *c) {
+        const unsigned width = output_width();
+        _cleanup_text_ Text text = { 0 };
+        int r;
+
+        text_append(&text, "Plan for ");
+        text_append_printable(&text, s->machine.title);
+        text_append(&text, "\n\n");
+        plan_table_render(&c->planned.report, width, &text);
+        r = append_changes(c, width, &text);
+        if (r < 0)
+                return r;
+        if (s->args->explain && c->planned.report.n_instances > 0) {
+                text_append(&text, "\n");
+                plan_table_explain(&c->planned.report, &text);
+        }
+        return output_text(&text);
+}
+
+/* Borrows the names; the types are in `types`. */
+static int make_marks(const PlanReport *report, TopologyMark *marks, char **types, size_t *ret_n) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < report->n_instances; i++) {
+                const PlanReportInstance *row = &report->instances[i];
+
+                if (row->basis == BASIS_REFUSED)
+                        continue;
+                if (asprintf(&types[n], "tidbnumad:%s", row->policy->name) < 0) {
+                        types[n] = NULL;
+                        return -ENOMEM;
+                }
+                marks[n] = (TopologyMark){ .name = row->name,
+                                           .type = types[n],
+                                           .nodes = row->placement->nodes };
+                n++;
+        }
+        *ret_n = n;
+        return 0;
+}
+
+static int write_marks(const Situation *s, const TopologyMark *marks, size_t n) {
+        const char *path = s->args->export_path;
+        _cleanup_free_ char *message = NULL;
+        int r = topology_export(&s->machine.source, &s->machine.devices, marks, n, path, &message);
+
+        if (r < 0 && r != -ENOMEM)
+                (void)fprintf(stderr, "tidbnumactl: --export %s: %s\n", path,
+                              message ? message : strerror(-r));
+        return r;
+}
+
+static int export_plan(const Situation *s, const PlanReport *report) {
+        TopologyMark *marks = calloc(report->n_instances + 1, sizeof(*marks));
+        char **types = calloc(report->n_instances + 1, sizeof(*types));
+        size_t n = 0;
+        int r = marks && types ? make_marks(report, marks, types, &n) : -ENOMEM;
+
+        if (r >= 0)
+                r = write_marks(s, marks, n);
+        for (size_t i = 0; types && i < report->n_instances; i++)
+                free(types[i]);
+        free(types);
+        free(marks);
+        return r;
+}
+
+static int exit_status(const Case *c) {
+        return planned_has_refusal(&c->planned) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
+}
+
+static int plan_once(const Situation *s) {
+        _cleanup_case_ Case c = { 0 };
+        int r = case_open(s, NULL, NULL, &c);
+
+        if (r >= 0 && s->args->export_path)
+                r = export_plan(s, &c.planned.report);
+        if (r >= 0)
+                r = s->args->json ? print_plan_json(&c) : print_plan(s, &c);
+        return r < 0 ? r : exit_status(&c);
+}
+
+static int print_against_json(const Case *before, const Case *after, const PlanChange *changes,
+                              size_t n) {
+        Object o = object_new();
+
+        object_set(&o, "before", plan_json_report(&before->planned.report));
+        object_set(&o, "after", plan_json_report(&after->planned.report));
+        object_set(&o, "changes", plan_json_changes(changes, n));
+        return output_json(object_finish(&o));
+}
+
+static int print_against(const Situation *s, const Case *after, const PlanChange *changes,
+                         size_t n) {
+        const unsigned width = output_width();
+        _cleanup_text_ Text text = { 0 };
+
+        text_append(&text, "Plan for ");
+        text_append_printable(&text, s->machine.title);
+        text_append(&text, " with the policies of ");
+        text_append_printable(&text, s->args->against);
+        text_append(&text, "\n\n");
+        plan_table_render(&after->planned.report, width, &text);
+        text_append(&text, "\nWhat that changes:\n\n");
+        plan_table_changes(changes, n, width, &text);
+        return output_text(&text);
+}
+
+static int plan_twice(const Situation *s) {
+        _cleanup_free_ PlanChange *changes = NULL;
+        _cleanup_case_ Case before = { 0 }, after = { 0 };
+        size_t n = 0;
+        int r = case_open(s, NULL, NULL, &before);
+
+        if (r >= 0)
+                r = case_open(s, s->args->against, &before, &after);
+        if (r >= 0)
+                r = planned_compare(&before.planned, &after.planned, &changes, &n);
+        if (r >= 0)
+                r = s->args->json ? print_against_json(&before, &after, changes, n)
+                                  : print_against(s, &after, changes, n);
+        return r < 0 ? r : exit_status(&after);
+}
+
+int command_plan(const Args *args) {
+        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
+        int r = situation_open(args, &situation);
+
+        if (r < 0)
+                return r;
+        return args->against ? plan_twice(&situation) : plan_once(&situation);
+}

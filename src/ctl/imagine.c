@@ -1,0 +1,243 @@
+/* Imagined instances: what --instances describes. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/ctl/imagine.h"
+
+void imagine_list_done(ImagineList *list) {
+        for (size_t i = 0; i < list->n_entries; i++) {
+                free(list->entries[i].policy);
+                free(list->entries[i].disk);
+        }
+        free(list->entries);
+        *list = (ImagineList){ 0 };
+}
+
+void imagined_list_done(ImaginedList *list) {
+        for (size_t i = 0; i < list->n_instances; i++)
+                free(list->instances[i].name);
+        free(list->instances);
+        *list = (ImaginedList){ 0 };
+}
+
+static int refuse(Text *message, char **ret_message) {
+        if (message->error < 0)
+                return message->error;
+        *ret_message = TAKE_PTR(message->data);
+        return -EINVAL;
+}
+
+static int refuse_word(const char *word, char **ret_message) {
+        _cleanup_text_ Text message = { 0 };
+
+        text_appendf(&message, "'%s' is no COUNT:POLICY, expected such as 4:tidb or 2:tikv@nvme0n1",
+                     word);
+        return refuse(&message, ret_message);
+}
+
+/* The count before a colon: without one it is 1. Leaves what follows in `*word`. */
+static int parse_count(char **word, uint32_t *ret) {
+        char *colon = strchr(*word, ':');
+        uint64_t count = 1;
+
+        if (colon) {
+                *colon = '\0';
+                if (parse_u64(*word, &count) < 0)
+                        count = 0;
+                *colon = ':';
+                *word = colon + 1;
+        }
+        if (count == 0)
+                return -EINVAL;
+        *ret = count > IMAGINE_INSTANCES_MAX ? IMAGINE_INSTANCES_MAX + 1 : (uint32_t)count;
+        return 0;
+}
+
+static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
+        char *rest = word, *at;
+        int r = parse_count(&rest, &ret->count);
+
+        at = strchr(rest, '@');
+        if (r < 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') || strchr(rest, ':') ||
+            (at && strchr(at + 1, '@')))
+                return refuse_word(word, ret_message);
+        if (at) {
+                *at = '\0';
+                ret->disk = strdup(at + 1);
+        }
+        ret->policy = strdup(rest);
+        return ret->policy && (!at || ret->disk) ? 0 : -ENOMEM;
+}
+
+static int parse_words(char *text, ImagineList *list, char **ret_message) {
+        uint64_t total = 0;
+        char *word;
+
+        while ((word = strsep(&text, ","))) {
+                int r;
+
+                if (ARRAY_RESERVE(list->entries, list->allocated, list->n_entries + 1) < 0)
+                        return -ENOMEM;
+                r = parse_word(word, &list->entries[list->n_entries++], ret_message);
+                if (r < 0)
+                        return r;
+                total += list->entries[list->n_entries - 1].count;
+                if (total > IMAGINE_INSTANCES_MAX) {
+                        _cleanup_text_ Text message = { 0 };
+
+                        text_appendf(&message, "more than %u instances", IMAGINE_INSTANCES_MAX);
+                        return refuse(&message, ret_message);
+                }
+        }
+        return 0;
+}
+
+int imagine_parse(const char *text, ImagineList *ret, char **ret_message) {
+        _cleanup_imagine_list_ ImagineList list = { 0 };
+        _cleanup_free_ char *copy = strdup(text);
+        int r;
+
+        if (!copy)
+                return -ENOMEM;
+        r = parse_words(copy, &list, ret_message);
+        if (r < 0)
+                return r;
+        *ret = list;
+        list = (ImagineList){ 0 };
+        return 0;
+}
+
+static int refuse_policy(const char *name, const PolicySet *policies, char **ret_message) {
+        _cleanup_free_ const char **names = calloc(policies->n_policies + 1, sizeof(char *));
+        _cleanup_text_ Text message = { 0 };
+        int nearest;
+
+        if (!names)
+                return -ENOMEM;
+        for (size_t i = 0; i < policies->n_policies; i++)
+                names[i] = policies->policies[i].name;
+        nearest = suggest_nearest(name, names, policies->n_policies);
+        text_appendf(&message, "there is no policy '%s'", name);
+        if (nearest >= 0)
+                text_appendf(&message, ", did you mean '%s'?", names[nearest]);
+        text_append(&message, nearest >= 0 ? " There are: " : ", expected one of: ");
+        for (size_t i = 0; i < policies->n_policies; i++)
+                text_appendf(&message, "%s%s", i > 0 ? ", " : "", names[i]);
+        if (policies->n_policies == 0)
+                text_append(&message, "none at all");
+        return refuse(&message, ret_message);
+}
+
+static int refuse_disk(const char *name, const DeviceList *devices, char **ret_message) {
+        _cleanup_text_ Text message = { 0 };
+        bool any = false;
+
+        text_appendf(&message, "the machine has no disk '%s', expected one of: ", name);
+        for (size_t i = 0; i < devices->n_devices; i++) {
+                if (devices->devices[i].kind != DEVICE_DISK)
+                        continue;
+                text_appendf(&message, "%s%s", any ? ", " : "", devices->devices[i].name);
+                any = true;
+        }
+        if (!any)
+                text_append(&message, "none at all; leave out what follows the @");
+        return refuse(&message, ret_message);
+}
+
+static bool is_in_turn(const Device *device, bool nvme_alone) {
+        return device->kind == DEVICE_DISK && (device->nvme || !nvme_alone);
+}
+
+/* The n-th of the disks that are given in turn; NULL: there is none. */
+static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
+        bool nvme = false;
+        size_t n_disks = 0;
+
+        for (size_t i = 0; i < devices->n_devices; i++)
+                nvme |= devices->devices[i].kind == DEVICE_DISK && devices->devices[i].nvme;
+        for (size_t i = 0; i < devices->n_devices; i++)
+                n_disks += is_in_turn(&devices->devices[i], nvme);
+        n = n_disks > 0 ? n % n_disks : 0;
+        for (size_t i = 0; i < devices->n_devices; i++)
+                if (is_in_turn(&devices->devices[i], nvme) && n-- == 0)
+                        return &devices->devices[i];
+        return NULL;
+}
+
+/* How many of this policy there are so far. */
+static size_t count_of(const ImaginedList *list, const Policy *policy) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < list->n_instances; i++)
+                n += list->instances[i].policy == policy;
+        return n;
+}
+
+static size_t count_in_turn(const ImaginedList *list) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < list->n_instances; i++)
+                n += list->instances[i].in_turn;
+        return n;
+}
+
+static const Policy *find_policy(const PolicySet *policies, const char *name) {
+        for (size_t i = 0; i < policies->n_policies; i++)
+                if (strcmp(policies->policies[i].name, name) == 0)
+                        return &policies->policies[i];
+        return NULL;
+}
+
+static int imagine_entry(const ImagineEntry *entry, const Policy *policy, const Device *disk,
+                         const DeviceList *devices, ImaginedList *list) {
+        for (uint32_t i = 0; i < entry->count; i++) {
+                Imagined *new = &list->instances[list->n_instances];
+                bool in_turn = !disk && policy->place.near == NEAR_STORAGE;
+
+                *new = (Imagined){ .policy = policy, .disk = disk };
+                if (in_turn)
+                        new->disk = disk_in_turn(devices, count_in_turn(list));
+                new->in_turn = in_turn &&new->disk;
+                if (asprintf(&new->name, "%s-%zu", policy->name, count_of(list, policy) + 1) < 0) {
+                        new->name = NULL;
+                        return -ENOMEM;
+                }
+                list->n_instances++;
+        }
+        return 0;
+}
+
+int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
+                      ImaginedList *ret, char **ret_message) {
+        _cleanup_imagined_list_ ImaginedList all = { 0 };
+
+        all.instances = calloc(IMAGINE_INSTANCES_MAX, sizeof(*all.instances));
+        if (!all.instances)
+                return -ENOMEM;
+        for (size_t i = 0; i < list->n_entries; i++) {
+                const ImagineEntry *entry = &list->entries[i];
+                const Policy *policy = find_policy(policies, entry->policy);
+                const Device *disk = NULL;
+                int r;
+
+                if (!policy)
+                        return refuse_policy(entry->policy, policies, ret_message);
+                if (entry->disk) {
+                        disk = device_list_find(devices, DEVICE_DISK, entry->disk);
+                        if (!disk)
+                                return refuse_disk(entry->disk, devices, ret_message);
+                }
+                r = imagine_entry(entry, policy, disk, devices, &all);
+                if (r < 0)
+                        return r;
+        }
+        *ret = all;
+        all = (ImaginedList){ 0 };
+        return 0;
+}

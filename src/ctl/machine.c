@@ -1,0 +1,107 @@
+/* The machine that a command is about. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tidbnumad/ctl/machine.h"
+#include "tidbnumad/observe/devices-load.h"
+
+#define EXAMPLE "\"package:2 numa:4 core:8 pu:2\""
+
+void machine_close(Machine *machine) {
+        sysroot_close(&machine->sysroot);
+        topology_done(&machine->topology);
+        device_list_done(&machine->devices);
+        free(machine->title);
+        *machine = MACHINE_NONE;
+}
+
+bool machine_is_file(const char *topology) {
+        size_t n = strlen(topology);
+
+        return strchr(topology, '/') || (n > 4 && strcmp(topology + n - 4, ".xml") == 0) ||
+               access(topology, F_OK) == 0;
+}
+
+static int set_title(Machine *machine, const char *kind, const char *name) {
+        if (asprintf(&machine->title, "%s%s", kind, name) >= 0)
+                return 0;
+        machine->title = NULL;
+        return -ENOMEM;
+}
+
+static int open_description(const char *description, Machine *machine) {
+        _cleanup_free_ char *message = NULL;
+        int r = topology_load_synthetic(description, &machine->topology, &message);
+
+        if (r == -EINVAL)
+                (void)fprintf(stderr,
+                              "tidbnumactl: --topology \"%s\" describes no machine%s%s; expected a "
+                              "description such as " EXAMPLE " or a file with hwloc's XML\n",
+                              description, message ? ": " : "", message ? message : "");
+        if (r < 0)
+                return r;
+        machine->source.synthetic = description;
+        return set_title(machine, "the machine ", description);
+}
+
+static int open_xml(const char *path, Machine *machine) {
+        _cleanup_free_ char *message = NULL;
+        int r = access(path, R_OK) < 0 ? -errno : 0;
+
+        if (r < 0) {
+                (void)fprintf(stderr,
+                              "tidbnumactl: --topology %s: %s. It is made on the host with 'lstopo "
+                              "host.xml'; a machine can also be described, as in " EXAMPLE "\n",
+                              path, strerror(-r));
+                return r;
+        }
+        r = topology_load_xml(path, &machine->topology, &machine->devices, &message);
+        if (r < 0 && r != -ENOMEM)
+                (void)fprintf(stderr, "tidbnumactl: --topology %s: %s\n", path,
+                              message ? message : strerror(-r));
+        if (r < 0)
+                return r;
+        machine->source.xml = path;
+        return set_title(machine, "the machine of ", path);
+}
+
+static int open_sysroot(const char *path, Machine *machine) {
+        const char *shown = path ? path : "/";
+        int r = sysroot_open(path, &machine->sysroot);
+
+        if (r < 0) {
+                (void)fprintf(stderr,
+                              "tidbnumactl: no proc and sys below %s: %s. --sysroot wants the "
+                              "folder that holds both\n",
+                              shown, strerror(-r));
+                return r;
+        }
+        r = topology_load(&machine->sysroot, &machine->topology);
+        if (r < 0) {
+                (void)fprintf(stderr,
+                              "tidbnumactl: the topology below %s cannot be read: %s. Is "
+                              "sys/devices/system/node there?\n",
+                              shown, strerror(-r));
+                return r;
+        }
+        r = devices_load(&machine->sysroot, &machine->devices);
+        if (r < 0) {
+                (void)fprintf(stderr, "tidbnumactl: the devices below %s cannot be read: %s\n",
+                              shown, strerror(-r));
+                return r;
+        }
+        machine->live = !path;
+        machine->runs = true;
+        machine->source.sysroot = &machine->sysroot;
+        return path ? set_title(machine, "the dump ", path) : set_title(machine, "this host", "");
+}
+
+int machine_open(const Args *args, Machine *ret) {
+        *ret = MACHINE_NONE;
+        if (!args->topology)
+                return open_sysroot(args->sysroot, ret);
+        return machine_is_file(args->topology) ? open_xml(args->topology, ret)
+                                               : open_description(args->topology, ret);
+}

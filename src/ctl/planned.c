@@ -1,0 +1,293 @@
+/* A plan made for a command. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/ctl/planned.h"
+#include "tidbnumad/sample/residency.h"
+#include "tidbnumad/sys/node.h"
+
+void planned_done(Planned *planned) {
+        placement_plan_done(&planned->plan);
+        for (size_t i = 0; i < planned->n_notes; i++)
+                free(planned->notes[i]);
+        free(planned->notes);
+        free(planned->instances);
+        free(planned->free_bytes);
+        free(planned->rows);
+        *planned = (Planned){ 0 };
+}
+
+int planned_add_note(Planned *planned, const char *format, ...) {
+        char *note;
+        va_list args;
+        int n;
+
+        if (ARRAY_RESERVE(planned->notes, planned->notes_allocated, planned->n_notes + 1) < 0)
+                return -ENOMEM;
+        va_start(args, format);
+        n = vasprintf(&note, format, args);
+        va_end(args);
+        if (n < 0)
+                return -ENOMEM;
+        planned->notes[planned->n_notes++] = note;
+        planned->report.notes = (const char *const *)planned->notes;
+        planned->report.n_notes = planned->n_notes;
+        return 0;
+}
+
+static size_t count(const PlannedFrom *from) {
+        return from->running    ? from->running->n_instances
+               : from->imagined ? from->imagined->n_instances
+                                : 0;
+}
+
+static PlacementInstance input_running(const Running *r) {
+        return (PlacementInstance){ .name = r->name,
+                                    .policy = r->policy,
+                                    .unit = r->unit,
+                                    .ports = r->ports,
+                                    .n_ports = r->n_ports,
+                                    .in_force = r->in_force,
+                                    .allowed_nodes = r->allowed_nodes,
+                                    .allowed_cpus = r->allowed_cpus,
+                                    .device_nodes = r->storage.nodes,
+                                    .need_bytes = r->need_bytes };
+}
+
+static PlacementInstance input_imagined(const Imagined *i) {
+        PlacementInstance input = { .name = i->name, .policy = i->policy };
+
+        if (i->disk && i->disk->node >= 0 && i->disk->node < (int32_t)ID_SET_MAX)
+                id_set_add(&input.device_nodes, (uint32_t)i->disk->node);
+        return input;
+}
+
+/* What the instances hold counts as free: it moves with them. */
+static uint64_t held_on(const RunningList *running, size_t node) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; running && i < running->n_instances; i++) {
+                const NodeMemory *by_node = running->instances[i].by_node;
+
+                if (by_node)
+                        bytes += by_node[node].anon_bytes + by_node[node].shmem_bytes;
+        }
+        return bytes;
+}
+
+/* Page cache that nobody used lately gives way. NULL where the machine does not tell. */
+static int read_free(const PlannedFrom *from, uint64_t **ret) {
+        const Topology *topology = &from->machine->topology;
+        _cleanup_free_ uint64_t *bytes = NULL;
+
+        if (!from->machine->runs)
+                return 0;
+        bytes = calloc(topology->n_nodes + 1, sizeof(*bytes));
+        if (!bytes)
+                return -ENOMEM;
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                NodeMeminfo info;
+
+                if (node_meminfo_read(&from->machine->sysroot, topology->nodes[i].id, &info) < 0)
+                        return 0;
+                bytes[i] = info.free_bytes + info.inactive_file_bytes + held_on(from->running, i);
+                if (bytes[i] > info.total_bytes)
+                        bytes[i] = info.total_bytes;
+        }
+        *ret = TAKE_PTR(bytes);
+        return 0;
+}
+
+static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
+        row->placement = &c->placement;
+        row->basis = c->basis;
+        row->refusal = c->refusal;
+        row->entry = c->entry;
+        row->warnings = c->warnings;
+        row->reserved = c->reserved;
+        row->n_open = c->n_open;
+        row->alternatives = c->alternatives;
+        row->n_alternatives = c->n_alternatives;
+}
+
+static void fill_running(const PlannedFrom *from, const Running *r, PlanReportInstance *row) {
+        const StatusInstance *told = from->status ? status_file_find(from->status, r->name) : NULL;
+
+        row->storage = r->storage.chain;
+        row->pid = r->processes[0].id.pid;
+        row->in_force = r->in_force;
+        if (r->by_node && !id_set_is_empty(&row->placement->nodes)) {
+                row->cost_known = true;
+                row->cost_bytes = residency_outside(&from->machine->topology, r->by_node,
+                                                    &row->placement->nodes);
+        }
+        row->state = told ? told->state : NULL;
+        row->state_reason = told ? told->reason : NULL;
+}
+
+static void fill_rows(const PlannedFrom *from, Planned *p) {
+        for (size_t i = 0; i < p->plan.n_choices; i++) {
+                const PlacementInstance *input = &p->instances[i];
+                PlanReportInstance *row = &p->rows[i];
+
+                *row = (PlanReportInstance){ .name = input->name,
+                                             .unit = input->unit,
+                                             .policy = input->policy,
+                                             .device_nodes = input->device_nodes,
+                                             .need_bytes = input->need_bytes };
+                fill_choice(&p->plan.choices[i], row);
+                if (from->running)
+                        fill_running(from, &from->running->instances[i], row);
+                else if (from->imagined->instances[i].disk)
+                        row->storage = from->imagined->instances[i].disk->name;
+        }
+}
+
+static int note_disks(const ImaginedList *imagined, Planned *p) {
+        _cleanup_text_ Text text = { 0 };
+
+        for (size_t i = 0; i < imagined->n_instances; i++)
+                if (imagined->instances[i].in_turn)
+                        text_appendf(&text, "%s %s on %s", text.length > 0 ? "," : "",
+                                     imagined->instances[i].name,
+                                     imagined->instances[i].disk->name);
+        if (text.error < 0)
+                return text.error;
+        return text.length == 0
+                       ? 0
+                       : planned_add_note(p,
+                                          "the imagined instances near storage got the machine's "
+                                          "disks in turn:%s; COUNT:POLICY@DISK chooses one",
+                                          text.data);
+}
+
+/* What stood by the former policies stays as far as the daemon would let it. */
+static void keep_former(const PlannedFrom *from, const NodeSet *reserved, Planned *p) {
+        NodeSet newly = *reserved;
+
+        id_set_remove_all(&newly, &from->before->plan.reserved);
+        for (size_t i = 0; i < count(from); i++) {
+                PlacementInstance *in = &p->instances[i];
+                const PlanReportInstance *row = planned_find(from->before, in->name);
+
+                if (!row || row->basis == BASIS_REFUSED)
+                        continue;
+                in->in_force = row->placement->nodes;
+                if (placement_weighs_anew(row->policy, in->policy, &in->in_force, &newly))
+                        in->in_force = (NodeSet){ 0 };
+        }
+}
+
+static int plan(const PlannedFrom *from, Planned *p) {
+        const HostPolicy *host = &from->policies->host;
+        const WordList *cards = &host->reserve.devices;
+        const NodeSet nic = device_nic_nodes(&from->machine->devices,
+                                             (const char *const *)cards->words, cards->n_words);
+        const PlacementInput input = { .topology = &from->machine->topology,
+                                       .host = host,
+                                       .nic_nodes = nic,
+                                       .free_bytes = p->free_bytes,
+                                       .instances = p->instances,
+                                       .n_instances = count(from),
+                                       .explain = true };
+        const NodeSet reserved = placement_reserved(&input);
+        int r;
+
+        if (from->before)
+                keep_former(from, &reserved, p);
+        r = placement_plan_build(&input, &p->plan);
+        if (r < 0)
+                return r;
+        fill_rows(from, p);
+        p->report = (PlanReport){ .source = from->machine->title,
+                                  .topology = &from->machine->topology,
+                                  .devices = &from->machine->devices,
+                                  .free_bytes = p->free_bytes,
+                                  .reserved = p->plan.reserved,
+                                  .nic_nodes = nic,
+                                  .instances = p->rows,
+                                  .n_instances = p->plan.n_choices,
+                                  .score = p->plan.score };
+        return from->imagined ? note_disks(from->imagined, p) : 0;
+}
+
+int planned_build(const PlannedFrom *from, Planned *ret) {
+        const size_t n = count(from);
+        int r;
+
+        *ret = (Planned){ 0 };
+        ret->instances = calloc(n + 1, sizeof(*ret->instances));
+        ret->rows = calloc(n + 1, sizeof(*ret->rows));
+        r = ret->instances && ret->rows ? read_free(from, &ret->free_bytes) : -ENOMEM;
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                ret->instances[i] = from->running ? input_running(&from->running->instances[i])
+                                                  : input_imagined(&from->imagined->instances[i]);
+        if (r >= 0)
+                r = plan(from, ret);
+        if (r < 0)
+                planned_done(ret);
+        return r;
+}
+
+bool planned_has_refusal(const Planned *planned) {
+        for (size_t i = 0; i < planned->report.n_instances; i++)
+                if (planned->rows[i].basis == BASIS_REFUSED &&
+                    planned->rows[i].refusal != REFUSAL_WATCH_ONLY)
+                        return true;
+        return false;
+}
+
+const PlanReportInstance *planned_find(const Planned *planned, const char *name) {
+        for (size_t i = 0; i < planned->report.n_instances; i++)
+                if (strcmp(planned->rows[i].name, name) == 0)
+                        return &planned->rows[i];
+        return NULL;
+}
+
+/* What may run everywhere, and belongs everywhere. */
+static bool is_everywhere(const Planned *after, const PlanReportInstance *row) {
+        const NodeSet all = topology_nodes(after->report.topology);
+
+        return id_set_is_empty(&row->in_force) && id_set_equal(&row->placement->nodes, &all);
+}
+
+static void add_change(PlanChange *changes, size_t *n, const PlanChange *change) {
+        if (!id_set_equal(&change->from, &change->to))
+                changes[(*n)++] = *change;
+}
+
+int planned_compare(const Planned *before, const Planned *after, PlanChange **ret, size_t *ret_n) {
+        const size_t n_before = before ? before->report.n_instances : 0;
+        PlanChange *changes = calloc(n_before + after->report.n_instances + 1, sizeof(*changes));
+        size_t n = 0;
+
+        if (!changes)
+                return -ENOMEM;
+        for (size_t i = 0; i < after->report.n_instances; i++) {
+                const PlanReportInstance *row = &after->rows[i];
+                const PlanReportInstance *former = before ? planned_find(before, row->name) : NULL;
+                PlanChange change = { .name = row->name, .before = former, .after = row };
+
+                change.to = row->placement->nodes;
+                if (former)
+                        change.from = former->placement->nodes;
+                else if (!before)
+                        change.from = is_everywhere(after, row) ? change.to : row->in_force;
+                add_change(changes, &n, &change);
+        }
+        for (size_t i = 0; i < n_before; i++) {
+                const PlanReportInstance *row = &before->rows[i];
+                PlanChange change = { .name = row->name, .before = row };
+
+                change.from = row->placement->nodes;
+                if (!planned_find(after, row->name))
+                        add_change(changes, &n, &change);
+        }
+        *ret = changes;
+        *ret_n = n;
+        return 0;
+}

@@ -1,0 +1,176 @@
+/* Policies for a command. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tidbnumad/config/policy-load.h"
+#include "tidbnumad/ctl/policies.h"
+#include "tidbnumad/observe/policy-users.h"
+#include "tidbnumad/sys/policy-dir.h"
+#include "tidbnumad/sys/sysroot.h"
+
+/* placement.md: R2 R3 R4 R5; what one would write for a host that these four share. */
+static const char defaults[] = "version: 1\n"
+                               "host:\n"
+                               "  reserve: {nodes: nic}\n"
+                               "policies:\n"
+                               "  - name: tidb\n"
+                               "    match: {exe: tidb-server}\n"
+                               "    place: {count: 1, share: exclusive}\n"
+                               "  - name: tikv\n"
+                               "    match: {exe: tikv-server}\n"
+                               "    place: {count: auto, near: storage, share: exclusive}\n"
+                               "  - name: pd\n"
+                               "    match: {exe: pd-server}\n"
+                               "    place: {share: shared}\n"
+                               "  - name: haproxy\n"
+                               "    match: {exe: haproxy}\n"
+                               "    place: {share: shared}\n";
+
+void policies_done(Policies *policies) {
+        policy_set_done(&policies->set);
+        source_file_list_done(&policies->files);
+        diagnostics_done(&policies->errors);
+        diagnostics_done(&policies->warnings);
+        *policies = (Policies){ 0 };
+}
+
+/* "-" is standard input. One byte above the limit tells a file that is too large. */
+static int read_text(const char *path, char **ret, size_t *ret_size) {
+        _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
+        _cleanup_close_ int fd = -EBADF;
+        ssize_t n;
+
+        if (!text)
+                return -ENOMEM;
+        fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                    : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        n = read_up_to(fd, text, SOURCE_FILE_MAX_BYTES + 1);
+        if (n < 0)
+                return (int)n;
+        if ((size_t)n > SOURCE_FILE_MAX_BYTES)
+                return -EFBIG;
+        *ret = TAKE_PTR(text);
+        *ret_size = (size_t)n;
+        return 0;
+}
+
+/* -EINVAL, and said so in the errors. */
+static int read_file(const char *path, SourceFileList *list, Diagnostics *errors) {
+        _cleanup_free_ char *text = NULL;
+        size_t size = 0;
+        int r = read_text(path, &text, &size);
+
+        if (r == -ENOMEM)
+                return r;
+        if (r == -EFBIG)
+                diagnostics_addf(errors,
+                                 "%s: larger than %zu bytes, expected at most that; split it into "
+                                 "several files",
+                                 path, SOURCE_FILE_MAX_BYTES);
+        else if (r < 0)
+                diagnostics_addf(errors, "%s: cannot be read: %s, expected a policy file", path,
+                                 strerror(-r));
+        return r < 0 ? -EINVAL : source_file_list_add(list, path, text, size);
+}
+
+/* All that can be read, so that all errors are told in one go. */
+static int read_files(const char *const *paths, size_t n, SourceFileList *list,
+                      Diagnostics *errors) {
+        int worst = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                int r = read_file(paths[i], list, errors);
+
+                if (r == -ENOMEM)
+                        return r;
+                worst = r < 0 ? r : worst;
+        }
+        return worst;
+}
+
+static int parse(const Machine *machine, int read_result, Policies *p) {
+        int r = policy_set_parse(&p->files, &machine->topology, &p->set, &p->errors, &p->warnings);
+
+        if (r < 0)
+                return r;
+        if (machine->runs) /* of a description nobody has users */
+                policy_users_look_up(&p->set, &p->files, machine->live, &p->warnings);
+        return p->errors.error < 0 || p->warnings.error < 0 ? -ENOMEM : read_result;
+}
+
+static int load(const char *const *dirs, size_t n_dirs, const char *const *paths, size_t n_paths,
+                const Machine *machine, Policies *ret) {
+        int r;
+
+        *ret = (Policies){ 0 };
+        policy_set_init(&ret->set);
+        if (n_dirs > 0)
+                r = policy_dir_read(dirs, n_dirs, &ret->files, &ret->errors);
+        else
+                r = read_files(paths, n_paths, &ret->files, &ret->errors);
+        return r == -ENOMEM ? r : parse(machine, r, ret);
+}
+
+/* The default folders need not be there, one that was named is a mistake otherwise. */
+static int check_dirs(const Args *args, Diagnostics *errors) {
+        for (size_t i = 0; i < args->n_policy_dirs && args->policy_given; i++)
+                if (access(args->policy_dirs[i], F_OK) < 0)
+                        diagnostics_addf(errors, "%s: %s, expected a folder of policy files",
+                                         args->policy_dirs[i], strerror(errno));
+        return errors->n_messages > 0 ? -EINVAL : 0;
+}
+
+int policies_load(const Args *args, const Machine *machine, Policies *ret) {
+        int r;
+
+        *ret = (Policies){ 0 };
+        policy_set_init(&ret->set);
+        r = check_dirs(args, &ret->errors);
+        if (r < 0)
+                return r;
+        return load(args->policy_dirs, args->n_policy_dirs, args->policy_files,
+                    args->n_policy_files, machine, ret);
+}
+
+int policies_load_path(const char *path, const Machine *machine, Policies *ret) {
+        struct stat st;
+        bool is_dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+
+        return load(&path, is_dir ? 1 : 0, &path, 1, machine, ret);
+}
+
+int policies_load_defaults(const Machine *machine, Policies *ret) {
+        int r;
+
+        *ret = (Policies){ .defaults = true };
+        policy_set_init(&ret->set);
+        r = source_file_list_add(&ret->files, "(defaults)", defaults, strlen(defaults));
+        if (r < 0)
+                return r;
+        r = parse(machine, 0, ret);
+        diagnostics_done(&ret->warnings); /* on what the operator did not write */
+        return r;
+}
+
+bool policies_are_built_in(const Policies *policies) {
+        return policies->set.n_policies == 0 || policies->set.policies[0].built_in;
+}
+
+int policies_print(const Diagnostics *diagnostics, const char *prefix) {
+        for (size_t i = 0; i < diagnostics->n_messages; i++) {
+                _cleanup_text_ Text text = { 0 };
+
+                text_append(&text, prefix);
+                diagnostics_render(diagnostics, i, &text);
+                if (text.error < 0)
+                        return text.error;
+                (void)fprintf(stderr, "%s%s", text.data,
+                              text.data[text.length - 1] == '\n' ? "" : "\n");
+        }
+        return 0;
+}

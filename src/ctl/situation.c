@@ -1,0 +1,159 @@
+/* What most commands begin with. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/sys/clock.h"
+
+void situation_close(Situation *situation) {
+        machine_close(&situation->machine);
+        status_file_done(&situation->status);
+        imagine_list_done(&situation->wanted);
+}
+
+void case_close(Case *c) {
+        planned_done(&c->planned);
+        imagined_list_done(&c->imagined);
+        running_list_done(&c->running);
+        policies_done(&c->policies);
+}
+
+static int say_imagine(int error, const char *message) {
+        if (error == -EINVAL)
+                (void)fprintf(stderr, "tidbnumactl: --instances: %s\n", message);
+        return error;
+}
+
+/* Where no daemon runs, or it cannot be read, the processes themselves tell. */
+static int read_status(Situation *s) {
+        int r = s->machine.live ? status_file_read(s->args->runtime_dir, &s->status) : -ENOENT;
+
+        s->daemon_runs = r >= 0 && status_file_is_fresh(&s->status, clock_realtime_seconds());
+        return r == -ENOMEM ? r : 0;
+}
+
+int situation_open(const Args *args, Situation *ret) {
+        _cleanup_free_ char *message = NULL;
+        int r;
+
+        *ret = (Situation){ .args = args, .machine = MACHINE_NONE };
+        if (args->instances) {
+                r = imagine_parse(args->instances, &ret->wanted, &message);
+                if (r < 0)
+                        return say_imagine(r, message);
+        }
+        r = machine_open(args, &ret->machine);
+        return r < 0 ? r : read_status(ret);
+}
+
+static int say_policies(const Policies *policies, int error) {
+        int r = error == -EINVAL ? policies_print(&policies->errors, "") : 0;
+
+        if (error == -EINVAL)
+                (void)fputs("tidbnumactl: the policies are refused\n", stderr);
+        return error < 0 ? error : r;
+}
+
+/* Policies that are not there: of a machine that is not here this host's folders do not speak, and
+ * who imagines instances on a host without policies wants to see what they would do. */
+static int load_policies(const Situation *s, const char *path, Policies *ret) {
+        const Args *args = s->args;
+        int r;
+
+        if (!path && !args->policy_given && !s->machine.live)
+                return policies_load_defaults(&s->machine, ret);
+        r = path ? policies_load_path(path, &s->machine, ret)
+                 : policies_load(args, &s->machine, ret);
+        r = say_policies(ret, r);
+        if (r < 0 || !policies_are_built_in(ret) || path || args->policy_given || !args->instances)
+                return r;
+        policies_done(ret);
+        return policies_load_defaults(&s->machine, ret);
+}
+
+static int find_running(const Situation *s, Case *c) {
+        int r = running_list_load(&s->machine.sysroot, &s->machine.topology, &c->policies.set,
+                                  s->daemon_runs ? &s->status : NULL, &c->running);
+
+        if (r < 0 && r != -ENOMEM)
+                (void)fprintf(stderr, "tidbnumactl: the processes cannot be read: %s\n",
+                              strerror(-r));
+        return r;
+}
+
+static int imagine(const Situation *s, Case *c) {
+        _cleanup_free_ char *message = NULL;
+        int r = imagine_instances(&s->wanted, &c->policies.set, &s->machine.devices, &c->imagined,
+                                  &message);
+
+        return say_imagine(r, message);
+}
+
+static int note_policies(const Case *c, Planned *p) {
+        const size_t warnings = c->policies.warnings.n_messages;
+        int r = 0;
+
+        if (policies_are_built_in(&c->policies))
+                r = planned_add_note(p, "no policy is there, so nothing is placed; --policy FILE "
+                                        "plans with one");
+        if (r >= 0 && warnings > 0)
+                r = planned_add_note(p,
+                                     "there %s %zu warning%s about the policies; tidbnumactl "
+                                     "validate tells",
+                                     warnings == 1 ? "is" : "are", warnings,
+                                     warnings == 1 ? "" : "s");
+        if (r >= 0 && c->policies.defaults)
+                r = planned_add_note(p,
+                                     "no policies were given: planned with tidb (exclusive), tikv "
+                                     "(exclusive, near storage), pd and haproxy (shared), and the "
+                                     "network card's node reserved");
+        if (r >= 0 && c->policies.set.host.reserve.kind == RESERVE_NIC &&
+            id_set_is_empty(&p->report.nic_nodes))
+                r = planned_add_note(p,
+                                     "nothing is reserved for the network card: which one carries "
+                                     "the default route, or its node, is not known; "
+                                     "host.reserve.devices names cards, host.reserve.nodes nodes");
+        return r;
+}
+
+static int note_instances(const Situation *s, const Case *c, Planned *p) {
+        const size_t denied = c->running.n_denied;
+        int r = 0;
+
+        if (denied > 0)
+                r = planned_add_note(
+                        p, "%zu process%s could not be looked at%s%s", denied,
+                        denied == 1 ? "" : "es", geteuid() == 0 ? "" : ", for that takes root",
+                        s->daemon_runs ? "; what the daemon tells of them was used" : "");
+        if (r >= 0 && p->report.n_instances == 0)
+                r = planned_add_note(p, s->machine.runs
+                                                ? "no process runs that a policy names; "
+                                                  "--instances 1:POLICY imagines some"
+                                                : "nothing to place; --instances 4:tidb,4:tikv "
+                                                  "imagines instances");
+        return r;
+}
+
+int case_open(const Situation *s, const char *path, const Case *before, Case *ret) {
+        const bool imagines = s->args->instances, runs = !imagines && s->machine.runs;
+        const PlannedFrom from = { .machine = &s->machine,
+                                   .policies = &ret->policies.set,
+                                   .running = runs ? &ret->running : NULL,
+                                   .imagined = imagines ? &ret->imagined : NULL,
+                                   .status = s->daemon_runs ? &s->status : NULL,
+                                   .before = before ? &before->planned : NULL };
+        int r;
+
+        *ret = (Case){ 0 };
+        r = load_policies(s, path, &ret->policies);
+        if (r >= 0 && runs)
+                r = find_running(s, ret);
+        if (r >= 0 && imagines)
+                r = imagine(s, ret);
+        if (r >= 0)
+                r = planned_build(&from, &ret->planned);
+        if (r >= 0)
+                r = note_policies(ret, &ret->planned);
+        return r < 0 ? r : note_instances(s, ret, &ret->planned);
+}

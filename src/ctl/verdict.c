@@ -1,0 +1,139 @@
+/* Why a policy takes a process, or why not. */
+#include <stdio.h>
+
+#include "tidbnumad/ctl/verdict.h"
+#include "tidbnumad/plan/match.h"
+#include "tidbnumad/publish/object.h"
+#include "tidbnumad/publish/table.h"
+
+static const char *key_name(MatchKey key) {
+        switch (key) {
+        case MATCH_KEY_EXE:
+                return "exe";
+        case MATCH_KEY_UNIT:
+                return "unit";
+        case MATCH_KEY_ARGS:
+                return "args";
+        case MATCH_KEY_USER:
+                return "user";
+        case MATCH_KEY_CONTAINERS:
+                return "containers";
+        case MATCH_KEY_NONE:
+                break;
+        }
+        return NULL;
+}
+
+static void render_user(const PolicyMatch *match, const Process *process, Text *text) {
+        if (!match->uid_known)
+                text_appendf(text, "user is %s, whom this host does not know", match->user);
+        else
+                text_appendf(text, "user is %s (%u), and it is user %u's; it is left alone",
+                             match->user, (unsigned)match->uid, (unsigned)process->uid);
+}
+
+void verdict_render(const Policy *policy, const Process *process, bool taken, Text *text) {
+        const PolicyMatch *match = &policy->match;
+
+        switch (match_failing_key(match, process)) {
+        case MATCH_KEY_NONE:
+                text_append(text, taken ? "matches too; the first counts" : "takes it");
+                break;
+        case MATCH_KEY_EXE:
+                text_appendf(text, "exe is %s, and it runs %s", match->exe, process->exe);
+                break;
+        case MATCH_KEY_UNIT:
+                text_appendf(text, "unit is %s, and it is in %s", match->unit,
+                             process->unit ? process->unit : "none");
+                break;
+        case MATCH_KEY_ARGS:
+                text_appendf(text, "args is %s, and its command line is another", match->args);
+                break;
+        case MATCH_KEY_USER:
+                render_user(match, process, text);
+                break;
+        case MATCH_KEY_CONTAINERS:
+                text_appendf(text,
+                             "it is in another %s namespace, as in a container; it is left alone, "
+                             "for match.containers is false",
+                             foreign_to_string(process->foreign));
+                break;
+        }
+}
+
+static void add_place(Table *table, const Policy *policy) {
+        if (policy->line > 0)
+                table_addf(table, "%s:%u", policy->file, policy->line);
+        else
+                table_add(table, "built in");
+}
+
+static void render_owner(const PolicySet *policies, const Process *process, Text *text) {
+        const Policy *owner = match_process(policies, process);
+        bool also = false;
+
+        if (!owner) {
+                text_append(text, "\nNo policy takes it.\n");
+                return;
+        }
+        text_append(text, "\nIt belongs to the policy ");
+        text_append_printable(text, owner->name);
+        for (const Policy *p = owner + 1; p < policies->policies + policies->n_policies; p++) {
+                if (match_failing_key(&p->match, process) != MATCH_KEY_NONE)
+                        continue;
+                text_append(text, also ? ", " : ", the first that matches; also matches ");
+                text_append_printable(text, p->name);
+                also = true;
+        }
+        text_append(text, ".\n");
+}
+
+void verdict_render_all(const PolicySet *policies, const Process *process, unsigned width,
+                        Text *text) {
+        static const char *const headings[] = { "POLICY", "FROM", "VERDICT" };
+        const Policy *owner = match_process(policies, process);
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < policies->n_policies; i++) {
+                const Policy *policy = &policies->policies[i];
+
+                table_add(&table, policy->name);
+                add_place(&table, policy);
+                text_reset(&cell);
+                verdict_render(policy, process, owner && owner < policy, &cell);
+                table_add(&table, cell.data ? cell.data : "");
+        }
+        table_render(&table, width, text);
+        render_owner(policies, process, text);
+        if (cell.error < 0)
+                text->error = cell.error;
+}
+
+static json_t *verdict(const Policy *policy, const Process *process, bool taken) {
+        MatchKey key = match_failing_key(&policy->match, process);
+        _cleanup_text_ Text text = { 0 };
+        Object o = object_new();
+
+        verdict_render(policy, process, taken, &text);
+        object_set(&o, "name", object_string(policy->name));
+        object_set(&o, "file", object_string(policy->file));
+        object_set(&o, "line", json_integer(policy->line));
+        object_set(&o, "matches", json_boolean(key == MATCH_KEY_NONE));
+        object_set(&o, "key", object_string(key_name(key)));
+        object_set(&o, "text", text.error < 0 ? NULL : object_string(text.data));
+        return object_finish(&o);
+}
+
+json_t *verdict_json(const PolicySet *policies, const Process *process) {
+        const Policy *owner = match_process(policies, process);
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < policies->n_policies && array; i++) {
+                const Policy *policy = &policies->policies[i];
+
+                array = object_append(array, verdict(policy, process, owner && owner < policy));
+        }
+        return array;
+}

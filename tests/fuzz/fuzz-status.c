@@ -1,0 +1,21 @@
+/* What stands in the daemon's place of publication, with any content. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "tidbnumad/ctl/status-file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        _cleanup_status_file_ StatusFile status = { 0 };
+        int r = status_file_parse((const char *)data, size, &status);
+
+        if (r != 0 && r != -EBADMSG && r != -ENOMEM)
+                abort();
+        for (size_t i = 0; i < status.n_instances; i++)
+                if (!status.instances[i].name || status.instances[i].pid <= 0)
+                        abort();
+        return 0;
+}

@@ -1,0 +1,241 @@
+/* The command line: every command and option, what each command takes, and what is said of a wrong
+ * one. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../daemon/capture.h"
+#include "config.h"
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/ctl/args.h"
+#include "tidbnumad/ctl/options.h"
+
+enum { WORDS_MAX = 72 };
+
+static int parse(Args *args, const char *const *words) {
+        static char storage[WORDS_MAX][64];
+        char *argv[WORDS_MAX + 1];
+        int argc = 1;
+
+        argv[0] = (char *)"tidbnumactl";
+        for (; words[argc - 1]; argc++) {
+                assert_true(argc < WORDS_MAX && strlen(words[argc - 1]) < sizeof(storage[0]));
+                strcpy(storage[argc], words[argc - 1]);
+                argv[argc] = storage[argc];
+        }
+        argv[argc] = NULL;
+        return args_parse(args, argc, argv);
+}
+
+#define PARSE(args, ...) parse(args, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void test_defaults(void **state) {
+        Args args;
+
+        (void)state;
+        memset(&args, 0xa5, sizeof(args));
+        assert_int_equal(PARSE(&args, "plan"), 1);
+        assert_int_equal(args.command, COMMAND_PLAN);
+        assert_false(args.json || args.explain || args.tiup || args.policy_given);
+        assert_null(args.sysroot);
+        assert_null(args.topology);
+        assert_null(args.instances);
+        assert_null(args.against);
+        assert_null(args.export_path);
+        assert_null(args.subject);
+        assert_string_equal(args.runtime_dir, "/run/tidbnumad");
+        assert_int_equal(args.n_policy_files, 0);
+        assert_int_equal(args.n_policy_dirs, 3);
+        assert_string_equal(args.policy_dirs[0], "/usr/lib/tidbnumad.d");
+        assert_string_equal(args.policy_dirs[1], TIDBNUMAD_SYSCONFDIR "/tidbnumad.d");
+        assert_string_equal(args.policy_dirs[2], "/run/tidbnumad.d");
+}
+
+static void test_options(void **state) {
+        Args args;
+
+        (void)state;
+        assert_int_equal(PARSE(&args, "plan", "--sysroot=/s", "--instances", "4:tidb", "--json",
+                               "--explain", "--export", "x.xml", "--runtime-dir=/r",
+                               "--policy-dir=a", "--policy-dir=b"),
+                         1);
+        assert_string_equal(args.sysroot, "/s");
+        assert_string_equal(args.instances, "4:tidb");
+        assert_string_equal(args.export_path, "x.xml");
+        assert_string_equal(args.runtime_dir, "/r");
+        assert_true(args.json && args.explain && !args.tiup && args.policy_given);
+        assert_int_equal(args.n_policy_dirs, 2); /* in the place of the default ones */
+        assert_string_equal(args.policy_dirs[0], "a");
+        assert_string_equal(args.policy_dirs[1], "b");
+        assert_int_equal(PARSE(&args, "plan", "--topology", "numa:2 pu:4", "--against", "/a"), 1);
+        assert_string_equal(args.topology, "numa:2 pu:4");
+        assert_string_equal(args.against, "/a");
+        assert_int_equal(PARSE(&args, "advise", "--tiup", "--policy", "a", "--policy=b"), 1);
+        assert_int_equal(args.command, COMMAND_ADVISE);
+        assert_true(args.tiup && !args.json);
+        assert_int_equal(args.n_policy_dirs, 0);
+        assert_int_equal(args.n_policy_files, 2);
+        assert_string_equal(args.policy_files[1], "b");
+}
+
+static void test_arguments(void **state) {
+        Args args;
+
+        (void)state;
+        assert_int_equal(PARSE(&args, "explain", "--json", "tidb-4000", "--runtime-dir", "/r"), 1);
+        assert_int_equal(args.command, COMMAND_EXPLAIN);
+        assert_string_equal(args.subject, "tidb-4000");
+        assert_int_equal(PARSE(&args, "explain", "--", "-1"), 1);
+        assert_string_equal(args.subject, "-1");
+        assert_int_equal(PARSE(&args, "validate", "a.yaml", "--json", "-", "b.yaml"), 1);
+        assert_int_equal(args.command, COMMAND_VALIDATE);
+        assert_int_equal(args.n_policy_files, 3);
+        assert_string_equal(args.policy_files[0], "a.yaml");
+        assert_string_equal(args.policy_files[1], "-");
+        assert_string_equal(args.policy_files[2], "b.yaml");
+        assert_int_equal(args.n_policy_dirs, 0);
+        assert_true(args.json && args.policy_given);
+        assert_int_equal(PARSE(&args, "validate", "a.yaml"), 1);
+        assert_int_equal(args.n_policy_dirs, 0);
+        assert_int_equal(PARSE(&args, "validate"), 1);
+        assert_int_equal(args.n_policy_dirs, 3);
+        assert_int_equal(PARSE(&args, "explain", "a", "--topology=numa:2", "--instances=1:a"), 1);
+}
+
+static void assert_wrong(const char *const *words, const char *in_message) {
+        Capture capture;
+        Args args;
+        int r;
+
+        capture_begin(&capture, STDERR_FILENO);
+        r = parse(&args, words);
+        capture_end(&capture);
+        assert_int_equal(r, -EINVAL);
+        assert_contains(capture.text, in_message);
+        assert_contains(capture.text, "--help");
+}
+
+#define WRONG(message, ...) assert_wrong((const char *const[]){ __VA_ARGS__, NULL }, message)
+
+static void test_wrong_commands(void **state) {
+        (void)state;
+        WRONG("no command", NULL);
+        WRONG("unknown command 'plna', did you mean 'plan'?", "plna");
+        WRONG("unknown command 'validat', did you mean 'validate'?", "validat", "x");
+        WRONG("unknown command 'frobnicate', expected validate, plan, explain or advise\n",
+              "frobnicate");
+        WRONG("the command stands first, and '--json' behind it", "--json", "plan");
+}
+
+static void test_wrong_options(void **state) {
+        (void)state;
+        WRONG("--frobnicate", "plan", "--frobnicate");
+        WRONG("Did you mean '--instances'?", "plan", "--instence=1:a");
+        WRONG("Did you mean '--explain'?", "plan", "--json", "--expalin");
+        WRONG("validate takes no --instances; it is an option of plan, explain and advise\n"
+              "Try 'tidbnumactl validate --help'",
+              "validate", "--instances=1:a");
+        WRONG("plan takes no --tiup; it is an option of advise\n", "plan", "--tiup");
+        WRONG("explain takes no --against; it is an option of plan\n", "explain", "a",
+              "--against=b");
+        WRONG("--sysroot", "plan", "--sysroot");
+        WRONG("--json", "plan", "--json=yes");
+        WRONG("'x'", "plan", "-x");
+        WRONG("--sysroot and --topology exclude", "plan", "--sysroot=a", "--topology=b");
+        WRONG("--policy-dir and --policy exclude", "plan", "--policy-dir=a", "--policy=b");
+        WRONG("--policy-dir and files exclude", "validate", "--policy-dir=a", "b");
+        WRONG("--explain and --against exclude", "plan", "--explain", "--against=b");
+        WRONG("--export and --against exclude", "plan", "--export=x", "--against=b");
+        WRONG("--json and --tiup exclude", "advise", "--json", "--tiup");
+}
+
+static void test_wrong_arguments(void **state) {
+        const char *many[WORDS_MAX] = { "validate" };
+
+        (void)state;
+        WRONG("plan takes no argument 'tidb'", "plan", "tidb");
+        WRONG("advise takes no argument 'now'", "advise", "--json", "now");
+        WRONG("explain what?", "explain");
+        WRONG("explain takes no argument 'b'", "explain", "a", "b");
+        WRONG("no process runs on --topology", "explain", "a", "--topology=numa:2");
+        WRONG("more than 8 --policy-dir", "plan", "--policy-dir=1", "--policy-dir=2",
+              "--policy-dir=3", "--policy-dir=4", "--policy-dir=5", "--policy-dir=6",
+              "--policy-dir=7", "--policy-dir=8", "--policy-dir=9", "--help");
+        for (size_t i = 1; i <= ARGS_POLICY_FILES_MAX; i++)
+                many[i] = "f";
+        assert_int_equal(parse(&(Args){ 0 }, many), 1);
+        many[ARGS_POLICY_FILES_MAX + 1] = "--json";
+        assert_int_equal(parse(&(Args){ 0 }, many), 1);
+        many[ARGS_POLICY_FILES_MAX + 1] = "g";
+        assert_int_equal(parse(&(Args){ 0 }, many), -EINVAL);
+}
+
+static void answer(const char *const *words, Capture *capture) {
+        Args args;
+        int r;
+
+        capture_begin(capture, STDOUT_FILENO);
+        r = parse(&args, words);
+        capture_end(capture);
+        assert_int_equal(r, 0);
+}
+
+#define ANSWER(capture, ...) answer((const char *const[]){ __VA_ARGS__, NULL }, capture)
+
+static void test_help(void **state) {
+        const OptionRow *rows;
+        size_t n = options_rows(&rows);
+        Capture capture;
+
+        (void)state;
+        ANSWER(&capture, "--help");
+        for (size_t i = 0; i < n; i++)
+                assert_contains(capture.text, rows[i].name);
+        for (unsigned c = 0; c < N_COMMANDS; c++)
+                assert_contains(capture.text, options_command(c)->summary);
+        ANSWER(&capture, "-h");
+        assert_contains(capture.text, "Commands:");
+        ANSWER(&capture, "help");
+        assert_contains(capture.text, "Commands:");
+        ANSWER(&capture, "--version");
+        assert_string_equal(capture.text, "tidbnumactl " TIDBNUMAD_VERSION "\n");
+        ANSWER(&capture, "plan", "--version");
+        assert_string_equal(capture.text, "tidbnumactl " TIDBNUMAD_VERSION "\n");
+}
+
+/* The help of a command tells the options that it takes, and no other. */
+static void test_command_help(void **state) {
+        const OptionRow *rows;
+        size_t n = options_rows(&rows);
+        Capture capture;
+
+        (void)state;
+        for (unsigned c = 0; c < N_COMMANDS; c++) {
+                ANSWER(&capture, args_command_name(c), "--help");
+                for (size_t i = 0; i < n; i++) {
+                        char line[64];
+
+                        (void)snprintf(line, sizeof(line), " --%s%s%s ", rows[i].name,
+                                       rows[i].argument ? " " : "",
+                                       rows[i].argument ? rows[i].argument : "");
+                        assert_int_equal(strstr(capture.text, line) != NULL,
+                                         (rows[i].commands >> c) & 1);
+                }
+                assert_contains(capture.text, "Examples:\n  tidbnumactl ");
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_defaults),      cmocka_unit_test(test_options),
+                cmocka_unit_test(test_arguments),     cmocka_unit_test(test_wrong_commands),
+                cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_wrong_arguments),
+                cmocka_unit_test(test_help),          cmocka_unit_test(test_command_help),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* Imagined instances: the list, its mistakes, names and disks. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/ctl/imagine.h"
+
+static void check_entry(const ImagineEntry *entry, uint32_t count, const char *policy,
+                        const char *disk) {
+        assert_int_equal(entry->count, count);
+        assert_string_equal(entry->policy, policy);
+        assert_int_equal(entry->disk != NULL, disk != NULL);
+        if (disk)
+                assert_string_equal(entry->disk, disk);
+}
+
+static void test_parse(void **state) {
+        _cleanup_imagine_list_ ImagineList list = { 0 };
+        char *message = NULL;
+
+        (void)state;
+        assert_int_equal(
+                imagine_parse("4:tidb,2:tikv@nvme3n1,pd,1:ha_proxy.x-1@sda", &list, &message), 0);
+        assert_int_equal(list.n_entries, 4);
+        check_entry(&list.entries[0], 4, "tidb", NULL);
+        check_entry(&list.entries[1], 2, "tikv", "nvme3n1");
+        check_entry(&list.entries[2], 1, "pd", NULL);
+        check_entry(&list.entries[3], 1, "ha_proxy.x-1", "sda");
+        assert_null(message);
+}
+
+static void check_wrong(const char *text, const char *expected) {
+        ImagineList list = { .n_entries = 77 };
+        _cleanup_free_ char *message = NULL;
+
+        assert_int_equal(imagine_parse(text, &list, &message), -EINVAL);
+        if (!strstr(message, expected))
+                fail_msg("'%s': '%s' does not hold '%s'", text, message, expected);
+        assert_int_equal(list.n_entries, 77);
+}
+
+static void test_wrong(void **state) {
+        static const char *const words[] = { "",        ":",     "4:",   ":tidb",
+                                             "0:tidb",  "-1:a",  "+1:a", "1.5:a",
+                                             "a:b",     "1:2:a", "1:@d", "1:a@",
+                                             "1:a@b@c", "@d",    " 1:a", "99999999999999999999:a" };
+        char text[64];
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(words); i++) {
+                char quoted[64];
+
+                (void)snprintf(quoted, sizeof(quoted), "'%s' is no COUNT:POLICY", words[i]);
+                check_wrong(words[i], quoted);
+                /* Not the first word alone is judged. */
+                (void)snprintf(text, sizeof(text), "1:ok,%s,2:ok", words[i]);
+                check_wrong(text, quoted);
+        }
+        check_wrong("4;tidb@", "'4;tidb@' is no COUNT:POLICY");
+        check_wrong("1:a,", "'' is no");
+        check_wrong("1025:a", "more than 1024 instances");
+        check_wrong("1000:a,25:b", "more than 1024 instances");
+        check_wrong("4294967297:a", "more than 1024 instances");
+}
+
+typedef struct World {
+        Policy policies[3];
+        PolicySet set;
+        Device disks[5];
+        DeviceList devices;
+} World;
+
+static void world_init(World *w) {
+        *w = (World){ 0 };
+        w->policies[0] = (Policy){ .name = (char *)"tidb" };
+        w->policies[1] = (Policy){ .name = (char *)"tikv" };
+        w->policies[1].place.near = NEAR_STORAGE;
+        w->policies[2] = (Policy){ .name = (char *)"lake" };
+        w->policies[2].place.near = NEAR_STORAGE;
+        w->set = (PolicySet){ .policies = w->policies, .n_policies = 3 };
+        w->disks[0] = (Device){ .kind = DEVICE_NET, .name = (char *)"eth0" };
+        w->disks[1] = (Device){ .kind = DEVICE_DISK, .name = (char *)"nvme0n1", .nvme = true };
+        w->disks[2] = (Device){ .kind = DEVICE_DISK, .name = (char *)"nvme1n1", .nvme = true };
+        w->disks[3] = (Device){ .kind = DEVICE_DISK, .name = (char *)"sda" };
+        w->disks[4] = (Device){ .kind = DEVICE_DISK, .name = (char *)"sdb" };
+        w->devices = (DeviceList){ .devices = w->disks, .n_devices = 5 };
+}
+
+static int imagine(const World *w, const char *text, ImaginedList *ret, char **ret_message) {
+        _cleanup_imagine_list_ ImagineList list = { 0 };
+
+        assert_int_equal(imagine_parse(text, &list, ret_message), 0);
+        return imagine_instances(&list, &w->set, &w->devices, ret, ret_message);
+}
+
+/* "name=disk" of each; '*' for a disk that came in turn. */
+static void check_instances(const World *w, const char *text, const char *expected) {
+        _cleanup_imagined_list_ ImaginedList list = { 0 };
+        _cleanup_free_ char *message = NULL;
+        char told[512] = "";
+
+        assert_int_equal(imagine(w, text, &list, &message), 0);
+        for (size_t i = 0; i < list.n_instances; i++) {
+                const Imagined *one = &list.instances[i];
+
+                (void)snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s%s%s%s%s",
+                               i > 0 ? " " : "", one->name, one->disk ? "=" : "",
+                               one->disk ? one->disk->name : "", one->in_turn ? "*" : "");
+                assert_int_equal(strncmp(one->name, one->policy->name, strlen(one->policy->name)),
+                                 0);
+        }
+        assert_string_equal(told, expected);
+}
+
+static void test_instances(void **state) {
+        World w;
+
+        (void)state;
+        world_init(&w);
+        check_instances(&w, "2:tidb,tidb", "tidb-1 tidb-2 tidb-3");
+        check_instances(&w, "4:tikv",
+                        "tikv-1=nvme0n1* tikv-2=nvme1n1* tikv-3=nvme0n1* tikv-4=nvme1n1*");
+        /* Named ones take no turn, and turns go on over policies. */
+        check_instances(&w, "tikv@sdb,tikv,2:lake,tidb@sda",
+                        "tikv-1=sdb tikv-2=nvme0n1* lake-1=nvme1n1* lake-2=nvme0n1* tidb-1=sda");
+}
+
+static void test_other_disks(void **state) {
+        World w;
+
+        (void)state;
+        world_init(&w);
+        w.disks[1].nvme = w.disks[2].nvme = false;
+        check_instances(&w, "5:tikv",
+                        "tikv-1=nvme0n1* tikv-2=nvme1n1* tikv-3=sda* tikv-4=sdb* tikv-5=nvme0n1*");
+        w.devices.n_devices = 1;
+        check_instances(&w, "2:tikv", "tikv-1 tikv-2");
+}
+
+static void check_refused(const World *w, const char *text, const char *expected) {
+        ImaginedList list = { .n_instances = 77 };
+        _cleanup_free_ char *message = NULL;
+
+        assert_int_equal(imagine(w, text, &list, &message), -EINVAL);
+        assert_string_equal(message, expected);
+        assert_int_equal(list.n_instances, 77);
+}
+
+static void test_refused(void **state) {
+        World w;
+
+        (void)state;
+        world_init(&w);
+        check_refused(
+                &w, "1:tidb,1:titb",
+                "there is no policy 'titb', did you mean 'tidb'? There are: tidb, tikv, lake");
+        check_refused(&w, "1:frontend",
+                      "there is no policy 'frontend', expected one of: tidb, tikv, lake");
+        check_refused(
+                &w, "1:tikv@eth0",
+                "the machine has no disk 'eth0', expected one of: nvme0n1, nvme1n1, sda, sdb");
+        w.devices.n_devices = 1;
+        check_refused(&w, "1:tikv@sda",
+                      "the machine has no disk 'sda', expected one of: none at all; leave out what "
+                      "follows the @");
+        w.set.n_policies = 0;
+        check_refused(&w, "1:tidb", "there is no policy 'tidb', expected one of: none at all");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_parse),     cmocka_unit_test(test_wrong),
+                cmocka_unit_test(test_instances), cmocka_unit_test(test_other_disks),
+                cmocka_unit_test(test_refused),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

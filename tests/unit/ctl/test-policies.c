@@ -1,0 +1,227 @@
+/* Policies for a command: from files by hand, from folders, and the defaults. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "../daemon/capture.h"
+#include "tidbnumad/ctl/policies.h"
+
+#define POLICY(name)                                                                               \
+        "version: 1\npolicies:\n  - {name: " name ", match: {exe: x, user: nobody-at-all}}\n"
+
+typedef struct World {
+        FakeTree tree;
+        Node node;
+        Machine machine;
+} World;
+
+static void world_init(World *w) {
+        *w = (World){ 0 };
+        fake_init(&w->tree);
+        w->node = (Node){ .id = 0, .cpus = ids("0-3"), .memory_bytes = 1 };
+        w->machine = (Machine){ .sysroot = SYSROOT_NONE,
+                                .topology = { .nodes = &w->node, .n_nodes = 1 } };
+}
+
+static void world_done(World *w) {
+        fake_done(&w->tree);
+}
+
+static const char *path_of(const World *w, const char *name, char buffer[static 64]) {
+        (void)snprintf(buffer, 64, "%s/%s", w->tree.path, name);
+        return buffer;
+}
+
+static void test_defaults(void **state) {
+        _cleanup_policies_ Policies p = { 0 };
+        _cleanup_(world_done) World w;
+        const Policy *tikv;
+
+        (void)state;
+        world_init(&w);
+        assert_int_equal(policies_load_defaults(&w.machine, &p), 0);
+        assert_true(p.defaults);
+        assert_false(policies_are_built_in(&p));
+        assert_int_equal(p.errors.n_messages, 0);
+        assert_int_equal(p.warnings.n_messages, 0);
+        assert_int_equal(p.set.n_policies, 4);
+        assert_int_equal(p.set.host.reserve.kind, RESERVE_NIC);
+        assert_false(p.set.host.reserve.strict);
+        assert_string_equal(p.set.policies[0].name, "tidb");
+        assert_int_equal(p.set.policies[0].place.count, 1);
+        assert_int_equal(p.set.policies[0].place.share, SHARE_EXCLUSIVE);
+        tikv = &p.set.policies[1];
+        assert_string_equal(tikv->name, "tikv");
+        assert_string_equal(tikv->match.exe, "tikv-server");
+        assert_int_equal(tikv->place.count, PLACE_COUNT_AUTO);
+        assert_int_equal(tikv->place.near, NEAR_STORAGE);
+        assert_int_equal(tikv->place.share, SHARE_EXCLUSIVE);
+        for (size_t i = 2; i < 4; i++)
+                assert_int_equal(p.set.policies[i].place.share, SHARE_SHARED);
+        assert_string_equal(p.set.policies[2].name, "pd");
+        assert_string_equal(p.set.policies[3].name, "haproxy");
+}
+
+static void check_loaded(const Policies *p, int r, const char *names) {
+        char told[128] = "";
+
+        for (size_t i = 0; i < p->errors.n_messages; i++)
+                print_error("%s\n", p->errors.messages[i]);
+        assert_int_equal(r, 0);
+        for (size_t i = 0; i < p->set.n_policies; i++)
+                (void)snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s ",
+                               p->set.policies[i].name);
+        assert_string_equal(told, names);
+}
+
+/* A file by hand may be anybody's, and written by anybody; a folder's may not. */
+static void test_path(void **state) {
+        _cleanup_policies_ Policies p = { 0 };
+        _cleanup_(world_done) World w;
+        char path[64];
+
+        (void)state;
+        world_init(&w);
+        fake_write(&w.tree, "d/a.yaml", POLICY("one"));
+        assert_int_equal(chmod(path_of(&w, "d/a.yaml", path), 0666), 0);
+        check_loaded(&p, policies_load_path(path, &w.machine, &p), "one ");
+        assert_int_equal(p.files.n_files, 1);
+        policies_done(&p);
+        assert_int_equal(policies_load_path(path_of(&w, "d", path), &w.machine, &p), -EINVAL);
+        assert_int_equal(p.errors.n_messages, 1);
+        assert_contains(p.errors.messages[0], "others than its owner can write it");
+        policies_done(&p);
+        assert_int_equal(chmod(path_of(&w, "d/a.yaml", path), 0644), 0);
+        check_loaded(&p, policies_load_path(path_of(&w, "d", path), &w.machine, &p), "one ");
+}
+
+static void test_files_in_their_order(void **state) {
+        _cleanup_policies_ Policies p = { 0 };
+        _cleanup_(world_done) World w;
+        char a[64], b[64];
+        Args args = { .policy_given = true, .n_policy_files = 2 };
+
+        (void)state;
+        world_init(&w);
+        fake_write(&w.tree, "a", POLICY("one"));
+        fake_write(&w.tree, "b", POLICY("two"));
+        args.policy_files[0] = path_of(&w, "b", b);
+        args.policy_files[1] = path_of(&w, "a", a);
+        check_loaded(&p, policies_load(&args, &w.machine, &p), "two one ");
+        assert_false(policies_are_built_in(&p));
+}
+
+/* All that is wrong, in one go. */
+static void test_unreadable(void **state) {
+        _cleanup_policies_ Policies p = { 0 };
+        _cleanup_(world_done) World w;
+        _cleanup_free_ char *large = malloc(SOURCE_FILE_MAX_BYTES + 2);
+        char a[64], b[64], c[64];
+        Args args = { .policy_given = true, .n_policy_files = 3 };
+
+        (void)state;
+        world_init(&w);
+        memset(large, '#', SOURCE_FILE_MAX_BYTES + 1);
+        large[SOURCE_FILE_MAX_BYTES + 1] = '\0';
+        fake_write(&w.tree, "large", large);
+        fake_write(&w.tree, "wrong", "version: 2\n");
+        args.policy_files[0] = path_of(&w, "none", a);
+        args.policy_files[1] = path_of(&w, "large", b);
+        args.policy_files[2] = path_of(&w, "wrong", c);
+        assert_int_equal(policies_load(&args, &w.machine, &p), -EINVAL);
+        assert_int_equal(p.errors.n_messages, 3);
+        assert_contains(p.errors.messages[0], "/none: cannot be read: No such file");
+        assert_contains(p.errors.messages[1], "/large: larger than 1048576 bytes");
+        assert_contains(p.errors.messages[2], "/wrong:1:10: ");
+        policies_done(&p);
+        fake_write(&w.tree, "wrong", "version: 1\n"); /* what is right does not mend the others */
+        assert_int_equal(policies_load(&args, &w.machine, &p), -EINVAL);
+        assert_int_equal(p.errors.n_messages, 2);
+        policies_done(&p);
+        large[SOURCE_FILE_MAX_BYTES] = '\0'; /* as large as is allowed */
+        fake_write(&w.tree, "large", large);
+        args.n_policy_files = 1;
+        args.policy_files[0] = b;
+        assert_int_equal(policies_load(&args, &w.machine, &p), 0);
+        assert_true(policies_are_built_in(&p));
+}
+
+static void test_dirs(void **state) {
+        _cleanup_policies_ Policies p = { 0 };
+        _cleanup_(world_done) World w;
+        Args args = { .n_policy_dirs = 2 };
+        char a[64], b[64];
+
+        (void)state;
+        world_init(&w);
+        fake_write(&w.tree, "d/a.yaml", POLICY("one"));
+        args.policy_dirs[0] = path_of(&w, "d", a);
+        args.policy_dirs[1] = path_of(&w, "none", b);
+        check_loaded(&p, policies_load(&args, &w.machine, &p), "one ");
+        policies_done(&p);
+        args.policy_given = true; /* by hand, so it is a mistake */
+        assert_int_equal(policies_load(&args, &w.machine, &p), -EINVAL);
+        assert_int_equal(p.errors.n_messages, 1);
+        assert_contains(p.errors.messages[0],
+                        "/none: No such file or directory, expected a folder");
+}
+
+/* Whose names the users' are, neither a described machine nor a dump says. */
+static void test_users(void **state) {
+        _cleanup_policies_ Policies p = { 0 };
+        _cleanup_(world_done) World w;
+        char path[64];
+        size_t before;
+
+        (void)state;
+        world_init(&w);
+        fake_write(&w.tree, "a", POLICY("one"));
+        assert_int_equal(policies_load_path(path_of(&w, "a", path), &w.machine, &p), 0);
+        before = p.warnings.n_messages;
+        policies_done(&p);
+        w.machine.runs = true;
+        assert_int_equal(policies_load_path(path, &w.machine, &p), 0);
+        assert_int_equal(p.warnings.n_messages, before);
+        policies_done(&p);
+        w.machine.live = true;
+        assert_int_equal(policies_load_path(path, &w.machine, &p), 0);
+        assert_int_equal(p.warnings.n_messages, before + 1);
+        assert_contains(p.warnings.messages[before], "user 'nobody-at-all'");
+}
+
+static void test_print(void **state) {
+        _cleanup_policies_ Policies p = { 0 };
+        _cleanup_(world_done) World w;
+        Capture capture;
+        char path[64];
+
+        (void)state;
+        world_init(&w);
+        fake_write(&w.tree, "a", "version: 1\nhots: {}\n");
+        assert_int_equal(policies_load_path(path_of(&w, "a", path), &w.machine, &p), -EINVAL);
+        capture_begin(&capture, STDERR_FILENO);
+        assert_int_equal(policies_print(&p.errors, "warning: "), 0);
+        capture_end(&capture);
+        assert_int_equal(strncmp(capture.text, "warning: /tmp/", 14), 0);
+        assert_contains(capture.text, "/a:2:1: unknown key `hots`");
+        assert_contains(capture.text, "did you mean `host`?\n    hots: {}\n    ^~~~\n");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_defaults),
+                cmocka_unit_test(test_path),
+                cmocka_unit_test(test_files_in_their_order),
+                cmocka_unit_test(test_unreadable),
+                cmocka_unit_test(test_dirs),
+                cmocka_unit_test(test_users),
+                cmocka_unit_test(test_print),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+/* Instances that run, from a fake /proc and cgroup tree: grouped, named, and with what the kernel
+ * tells of them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/ctl/running.h"
+
+#define S(text) ((char *)(text))
+#define GIB (UINT64_C(1) << 30)
+
+typedef struct World {
+        FakeTree tree;
+        Node nodes[2];
+        Topology topology;
+        Policy policies[3];
+        PolicySet set;
+        RunningList list;
+} World;
+
+static int setup(void **state) {
+        World *w = calloc(1, sizeof(*w));
+
+        fake_init(&w->tree);
+        fake_write(&w->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset memory\n");
+        w->nodes[0] = (Node){ .id = 0, .cpus = ids("0-3"), .memory_bytes = GIB };
+        w->nodes[1] = (Node){ .id = 1, .cpus = ids("4-7"), .memory_bytes = GIB };
+        w->topology = (Topology){ .nodes = w->nodes, .n_nodes = 2 };
+        w->policies[0] = (Policy){ .name = S("tidb"), .match = { .exe = S("tidb-server") } };
+        w->policies[1] = (Policy){ .name = S("rest"), .match = { .unit = S("*.service") } };
+        w->policies[2] = (Policy){ .name = S("pd"), .match = { .exe = S("pd-server") } };
+        w->set = (PolicySet){ .policies = w->policies, .n_policies = 3 };
+        *state = w;
+        return 0;
+}
+
+static int teardown(void **state) {
+        World *w = *state;
+
+        running_list_done(&w->list);
+        fake_done(&w->tree);
+        free(w);
+        return 0;
+}
+
+static void load(World *w) {
+        running_list_done(&w->list);
+        assert_int_equal(running_list_load(&w->tree.sysroot, &w->topology, &w->set, NULL, &w->list),
+                         0);
+        assert_int_equal(w->list.n_denied, 0);
+}
+
+/* "name:policy:processes" of each. */
+static void check(World *w, const char *expected) {
+        char told[512] = "";
+
+        load(w);
+        for (size_t i = 0; i < w->list.n_instances; i++) {
+                const Running *r = &w->list.instances[i];
+
+                (void)snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s%s:%s:%zu",
+                               i > 0 ? " " : "", r->name, r->policy->name, r->n_processes);
+        }
+        assert_string_equal(told, expected);
+}
+
+static void service(World *w, int pid, const char *exe, const char *unit, const char *cpus) {
+        char cgroup[128];
+
+        (void)snprintf(cgroup, sizeof(cgroup), "/system.slice/%s", unit);
+        fake_process(&w->tree, pid, 1, exe, cgroup, cpus);
+}
+
+static void test_groups(void **state) {
+        World *w = *state;
+
+        check(w, "");
+        service(w, 300, "/usr/sbin/haproxy", "haproxy.service", "0-7");
+        service(w, 20, "/usr/sbin/haproxy", "haproxy.service", "0-7");
+        service(w, 500, "/opt/tidb-server", "tidb-10.service", "0-7");
+        service(w, 501, "/opt/tidb-server", "tidb-9.service", "0-7");
+        fake_process(&w->tree, 600, 1, "/opt/pd-server", "/user.slice/session-1.scope", "0-7");
+        fake_process(&w->tree, 601, 1, "/opt/pd-server", "/user.slice/session-1.scope", "0-7");
+        fake_process(&w->tree, 700, 1, "/bin/sh", "/user.slice/session-1.scope", "0-7");
+        /* Numbers in names by value. */
+        check(w, "haproxy:rest:2 pd-server:600:pd:1 pd-server:601:pd:1 tidb-9:tidb:1 "
+                 "tidb-10:tidb:1");
+        assert_int_equal(w->list.instances[0].processes[0].id.pid, 20);
+        assert_string_equal(w->list.instances[0].unit, "haproxy.service");
+        /* A service is one instance, by the policy of its oldest process. */
+        service(w, 502, "/bin/helper", "tidb-9.service", "0-7");
+        check(w, "haproxy:rest:2 pd-server:600:pd:1 pd-server:601:pd:1 tidb-9:tidb:2 "
+                 "tidb-10:tidb:1");
+}
+
+static void test_names_collide(void **state) {
+        World *w = *state;
+
+        service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
+        fake_process(&w->tree, 20, 1, "/opt/tidb-server", "/other.slice/x.scope", "0-7");
+        w->set.n_policies = 1;
+        check(w, "tidb:tidb:1 tidb-server:20:tidb:1");
+        service(w, 11, "/opt/tidb-server", "tidb-server:20.service", "0-7");
+        check(w, "tidb:tidb:1 tidb-server:20:tidb:1 tidb-server:20:20:tidb:1");
+}
+
+static void test_in_force(void **state) {
+        World *w = *state;
+        const Running *r;
+
+        service(w, 10, "/opt/tidb-server", "tidb.service", "4-7");
+        load(w);
+        r = &w->list.instances[0];
+        assert_ids(r->in_force, "1");
+        assert_ids(r->allowed_nodes, "");
+        /* One thread elsewhere, and it is on both. */
+        fake_thread(&w->tree, 10, 11, "0", 0);
+        load(w);
+        assert_ids(w->list.instances[0].in_force, "");
+        fake_thread(&w->tree, 10, 11, "5", 0);
+        load(w);
+        assert_ids(w->list.instances[0].in_force, "1");
+        /* A second process of the service elsewhere. */
+        service(w, 12, "/opt/tidb-server", "tidb.service", "3");
+        load(w);
+        assert_ids(w->list.instances[0].in_force, "");
+}
+
+/* What the slice allows is no binding of the instance. */
+static void test_allowed(void **state) {
+        World *w = *state;
+
+        service(w, 10, "/opt/tidb-server", "tidb.service", "4-7");
+        fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/cpuset.cpus.effective",
+                   "5\n");
+        fake_write(&w->tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective", "4-7\n");
+        fake_write(&w->tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "1\n");
+        load(w);
+        assert_ids(w->list.instances[0].allowed_cpus, "4-7");
+        assert_ids(w->list.instances[0].allowed_nodes, "1");
+        assert_ids(w->list.instances[0].in_force, "");
+        /* Without the controller in the slice, what is above it counts. */
+        fake_remove(&w->tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective");
+        fake_write(&w->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
+        fake_write(&w->tree, "sys/fs/cgroup/cpuset.mems.effective", "0-1\n");
+        load(w);
+        assert_ids(w->list.instances[0].allowed_cpus, "0-7");
+        assert_ids(w->list.instances[0].in_force, "1");
+}
+
+static void test_memory(void **state) {
+        World *w = *state;
+        const Running *r;
+
+        service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
+        load(w);
+        assert_null(w->list.instances[0].by_node);
+        assert_int_equal(w->list.instances[0].need_bytes, 0);
+        fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/memory.max", "max\n");
+        load(w);
+        assert_int_equal(w->list.instances[0].need_bytes, 0);
+        fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/memory.max", "8192\n");
+        load(w);
+        assert_int_equal(w->list.instances[0].need_bytes, 8192);
+        fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/memory.numa_stat",
+                   "anon N0=100 N1=20\nfile N0=1000 N1=1000\nshmem N0=0 N1=3\n");
+        load(w);
+        r = &w->list.instances[0];
+        assert_non_null(r->by_node);
+        assert_int_equal(r->by_node[0].anon_bytes, 100);
+        assert_int_equal(r->need_bytes, 123); /* what is cached can be given back */
+}
+
+/* Of a process without a service its group is others' too. */
+static void test_memory_of_a_session(void **state) {
+        World *w = *state;
+
+        fake_process(&w->tree, 10, 1, "/opt/tidb-server", "/user.slice/s.scope", "0-7");
+        fake_write(&w->tree, "sys/fs/cgroup/user.slice/s.scope/memory.numa_stat",
+                   "anon N0=100 N1=20\nfile N0=0 N1=0\nshmem N0=0 N1=0\n");
+        load(w);
+        assert_null(w->list.instances[0].by_node);
+}
+
+static void test_find(void **state) {
+        World *w = *state;
+
+        service(w, 10, "/opt/tidb-server", "tidb-1.service", "0-7");
+        service(w, 11, "/opt/tidb-server", "tidb-1.service", "0-7");
+        service(w, 12, "/opt/tidb-server", "12.service", "0-7");
+        service(w, 13, "/opt/tidb-server", "13.service", "0-7");
+        load(w);
+        assert_string_equal(running_find(&w->list, "tidb-1")->name, "tidb-1");
+        assert_string_equal(running_find(&w->list, "tidb-1.service")->name, "tidb-1");
+        assert_string_equal(running_find(&w->list, "11")->name, "tidb-1");
+        assert_string_equal(running_find(&w->list, "12")->name, "12");
+        assert_null(running_find(&w->list, "tidb"));
+        assert_null(running_find(&w->list, "tidb-1.serv"));
+        assert_null(running_find(&w->list, "14"));
+        assert_null(running_find(&w->list, ""));
+}
+
+/* What one can see oneself, nobody has to tell: the daemon may be behind. */
+static void test_told_and_seen(void **state) {
+        World *w = *state;
+        StatusInstance told = {
+                .name = S("x"), .exe = S("/opt/tidb-server"), .unit = S("x.service"), .pid = 10
+        };
+        const StatusFile status = { .instances = &told, .n_instances = 1 };
+
+        w->set.n_policies = 1;
+        service(w, 10, "/bin/sh", "x.service", "0-7");
+        assert_int_equal(
+                running_list_load(&w->tree.sysroot, &w->topology, &w->set, &status, &w->list), 0);
+        assert_int_equal(w->list.n_instances, 0);
+}
+
+/* What a user who may not look at the process is told: what the daemon says of it. */
+static int load_as_nobody(pid_t pid, const char *unit) {
+        StatusInstance told = { .name = S("x"),
+                                .exe = S("/opt/tidb-server"),
+                                .unit = S(unit),
+                                .data_dir = S("/data"),
+                                .pid = pid };
+        const StatusFile status = { .instances = &told, .n_instances = 1 };
+        _cleanup_running_list_ RunningList list = { 0 }, without = { 0 };
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        Policy policy = { .name = S("tidb"), .match = { .exe = S("tidb-server") } };
+        const PolicySet set = { .policies = &policy, .n_policies = 1 };
+        Node node = { .id = 0 };
+        const Topology topology = { .nodes = &node, .n_nodes = 1 };
+
+        if (setuid(65534) < 0 || sysroot_open(NULL, &sysroot) < 0 ||
+            running_list_load(&sysroot, &topology, &set, NULL, &without) < 0 ||
+            running_list_load(&sysroot, &topology, &set, &status, &list) < 0)
+                return 10;
+        if (without.n_instances != 0 || without.n_denied == 0)
+                return 11;
+        return (int)list.n_instances +
+               (list.n_instances == 1 && list.instances[0].data_dir &&
+                                strcmp(list.instances[0].data_dir, "/data") == 0
+                        ? 1
+                        : 0);
+}
+
+static int exit_of(pid_t pid) {
+        int status;
+
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        return WEXITSTATUS(status);
+}
+
+static void test_told(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_free_ char *cgroup = NULL, *unit = NULL;
+        pid_t sleeper, child;
+
+        (void)state;
+        if (geteuid() != 0)
+                skip();
+        sleeper = fork();
+        if (sleeper == 0) {
+                pause();
+                _exit(0);
+        }
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, sleeper, &handle), 0);
+        if (proc_cgroup_read(&handle, &cgroup) == 0)
+                (void)unit_from_cgroup(cgroup, &unit);
+        child = fork();
+        if (child == 0)
+                _exit(load_as_nobody(sleeper, unit));
+        assert_int_equal(exit_of(child), 2);
+        /* Not where it has become another's number meanwhile. */
+        child = fork();
+        if (child == 0)
+                _exit(load_as_nobody(sleeper, "other.service"));
+        assert_int_equal(exit_of(child), 0);
+        assert_int_equal(kill(sleeper, SIGKILL), 0);
+        assert_int_equal(waitpid(sleeper, NULL, 0), sleeper);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_groups),  TEST(test_names_collide), TEST(test_in_force),
+                TEST(test_allowed), TEST(test_memory),        TEST(test_memory_of_a_session),
+                TEST(test_find),    TEST(test_told_and_seen), TEST(test_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

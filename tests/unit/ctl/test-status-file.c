@@ -1,0 +1,192 @@
+/* What the daemon publishes, read back: by its own renderer, and whatever else may stand there. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "../../support/id-sets.h"
+#include "tidbnumad/ctl/status-file.h"
+#include "tidbnumad/publish/status.h"
+
+#define INSTANCE(before, after)                                                                    \
+        "{" before "\"name\": \"a\", \"policy\": \"p\", \"unit\": null, \"exe\": \"/x\","          \
+        " \"pid\": 7, \"ports\": [], \"data_dir\": null, \"state\": \"bound\","                    \
+        " \"reason\": \"\", \"nodes\": \"1\"" after "}"
+#define STATUS(instances)                                                                          \
+        "{\"time_seconds\": 100.5, \"sample_interval_seconds\": 10, \"enforcing\": true,"          \
+        " \"instances\": " instances "}"
+
+static int parse(const char *text, StatusFile *ret) {
+        return status_file_parse(text, strlen(text), ret);
+}
+
+/* The daemon's own rendering is what is read. */
+static void test_round_trip(void **state) {
+        static const uint16_t ports[] = { 4000, 10080 };
+        InstanceSnapshot instances[2] = {
+                { .name = "pd-2379",
+                  .policy = "pd",
+                  .exe = "/pd",
+                  .pid = 12,
+                  .state = "refused",
+                  .reason = "not alone" },
+                { .name = "tidb-4000",
+                  .policy = "tidb",
+                  .unit = "tidb-4000.service",
+                  .exe = "/opt/tidb-server",
+                  .data_dir = "/d\xff",
+                  .ports = ports,
+                  .n_ports = 2,
+                  .pid = 4711,
+                  .state = "bound",
+                  .reason = "" },
+        };
+        Snapshot snapshot = { .version = "1",
+                              .realtime_seconds = 1780000000.25,
+                              .sample_interval_seconds = 2.5,
+                              .enforcing = true,
+                              .instances = instances,
+                              .n_instances = 2 };
+        _cleanup_status_file_ StatusFile status = { 0 };
+        _cleanup_free_ char *text = NULL;
+        const StatusInstance *i;
+
+        (void)state;
+        instances[1].nodes = ids("0,2-3");
+        assert_int_equal(status_render(&snapshot, &text), 0);
+        assert_int_equal(parse(text, &status), 0);
+        assert_true(status.time_seconds == 1780000000.25);
+        assert_true(status.sample_interval_seconds == 2.5);
+        assert_true(status.enforcing);
+        assert_int_equal(status.n_instances, 2);
+        i = status_file_find(&status, "tidb-4000");
+        assert_non_null(i);
+        assert_string_equal(i->policy, "tidb");
+        assert_string_equal(i->unit, "tidb-4000.service");
+        assert_string_equal(i->exe, "/opt/tidb-server");
+        assert_string_equal(i->data_dir, "/d\xef\xbf\xbd");
+        assert_string_equal(i->state, "bound");
+        assert_int_equal(i->pid, 4711);
+        assert_int_equal(i->n_ports, 2);
+        assert_int_equal(i->ports[1], 10080);
+        assert_ids(i->nodes, "0,2-3");
+        i = status_file_find(&status, "pd-2379");
+        assert_null(i->unit);
+        assert_null(i->data_dir);
+        assert_string_equal(i->reason, "not alone");
+        assert_ids(i->nodes, "");
+        assert_null(status_file_find(&status, "tidb"));
+}
+
+static void check_bad(const char *text) {
+        StatusFile status = { .n_instances = 77 };
+
+        if (parse(text, &status) != -EBADMSG)
+                fail_msg("taken: %s", text);
+        assert_int_equal(status.n_instances, 77);
+}
+
+static void test_bad(void **state) {
+        StatusFile status = { 0 };
+
+        (void)state;
+        assert_int_equal(parse(STATUS("[" INSTANCE("", "") "]"), &status), 0);
+        status_file_done(&status);
+        check_bad("");
+        check_bad("[]");
+        check_bad("{}");
+        check_bad("null");
+        check_bad("{\"time_seconds\": \"now\", \"sample_interval_seconds\": 1, \"instances\": []}");
+        check_bad("{\"time_seconds\": 1, \"instances\": []}");
+        check_bad(STATUS("null"));
+        check_bad(STATUS("[7]"));
+        check_bad(STATUS("[null]"));
+        check_bad(STATUS("[{}]"));
+        check_bad(STATUS("[" INSTANCE("", ", \"pid\": 8") "]")); /* twice */
+}
+
+/* Each key of an instance, with what it cannot be. */
+static void test_bad_values(void **state) {
+        static const struct {
+                const char *from, *to;
+        } changes[] = {
+                { "\"a\"", "null" },
+                { "\"a\"", "7" },
+                { "\"a\"", "\"a\\u0000b\"" },
+                { "\"p\"", "null" },
+                { "\"/x\"", "[]" },
+                { "null, \"exe\"", "7, \"exe\"" },
+                { "7,", "0," },
+                { "7,", "-7," },
+                { "7,", "2147483648," },
+                { "7,", "7.5," },
+                { "7,", "\"7\"," },
+                { "[]", "[0]" },
+                { "[]", "[65536]" },
+                { "[]", "[\"1\"]" },
+                { "[]", "null" },
+                { "\"1\"", "\"x\"" },
+                { "\"1\"", "\"99999\"" },
+                { "\"1\"", "null" },
+                { "\"bound\"", "null" },
+                { "\"\", \"nodes", "null, \"nodes" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(changes); i++) {
+                const char *whole = STATUS("[" INSTANCE("", "") "]");
+                const char *at = strstr(strstr(whole, "instances"), changes[i].from);
+                char text[1024];
+
+                assert_non_null(at);
+                (void)snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - whole), whole,
+                               changes[i].to, at + strlen(changes[i].from));
+                check_bad(text);
+        }
+}
+
+static void test_fresh(void **state) {
+        const StatusFile status = { .time_seconds = 1000, .sample_interval_seconds = 10 };
+
+        (void)state;
+        assert_true(status_file_is_fresh(&status, 1000));
+        assert_true(status_file_is_fresh(&status, 1029));
+        assert_false(status_file_is_fresh(&status, 1031));
+        /* A clock that was set back a little, and one that was set back for good. */
+        assert_true(status_file_is_fresh(&status, 991));
+        assert_false(status_file_is_fresh(&status, 989));
+        assert_false(status_file_is_fresh(&(StatusFile){ .time_seconds = NAN }, 1000));
+}
+
+static void test_read(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        StatusFile status = { 0 };
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(status_file_read(tree.path, &status), -ENOENT);
+        assert_int_equal(status_file_read("/nowhere/at/all", &status), -ENOENT);
+        fake_write(&tree, "status.json", "{\"half\":");
+        assert_int_equal(status_file_read(tree.path, &status), -EBADMSG);
+        fake_write(&tree, "status.json", STATUS("[" INSTANCE("", "") "]"));
+        assert_int_equal(status_file_read(tree.path, &status), 0);
+        assert_int_equal(status.n_instances, 1);
+        status_file_done(&status);
+        assert_int_equal(status.n_instances, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_round_trip), cmocka_unit_test(test_bad),
+                cmocka_unit_test(test_bad_values), cmocka_unit_test(test_fresh),
+                cmocka_unit_test(test_read),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* The program itself, as a child: what it prints, where, and how it ends. On a described machine,
+ * so that the host does not matter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <sys/wait.h>
+
+#include "../../support/fake-tree.h"
+
+#define MACHINE " --topology 'package:2 numa:2 core:4 pu:2'"
+
+typedef struct Answer {
+        int status;
+        char out[16384], err[4096];
+} Answer;
+
+static void read_all(const char *path, char *buffer, size_t size) {
+        FILE *file = fopen(path, "re");
+
+        assert_non_null(file);
+        buffer[fread(buffer, 1, size - 1, file)] = '\0';
+        (void)fclose(file);
+}
+
+/* A shell's command line behind the program's name. */
+static void run(const FakeTree *tree, const char *words, Answer *ret) {
+        char command[1024], out[64], err[64];
+        int status;
+
+        (void)snprintf(out, sizeof(out), "%s/out", tree->path);
+        (void)snprintf(err, sizeof(err), "%s/err", tree->path);
+        (void)snprintf(command, sizeof(command),
+                       "cd %s && exec \"$TIDBNUMACTL\" >out 2>err </dev/null %s", tree->path,
+                       words);
+        status = system(command);
+        assert_true(WIFEXITED(status));
+        ret->status = WEXITSTATUS(status);
+        read_all(out, ret->out, sizeof(ret->out));
+        read_all(err, ret->err, sizeof(ret->err));
+}
+
+static void assert_has(const char *text, const char *part) {
+        if (!strstr(text, part))
+                fail_msg("'%s' does not contain '%s'", text, part);
+}
+
+static void check(const FakeTree *tree, const char *words, int status, const char *in_out,
+                  const char *in_err) {
+        Answer a;
+
+        run(tree, words, &a);
+        if (a.status != status)
+                fail_msg("%s: ended with %d\n%s%s", words, a.status, a.out, a.err);
+        if (in_out)
+                assert_has(a.out, in_out);
+        else
+                assert_string_equal(a.out, "");
+        if (in_err)
+                assert_has(a.err, in_err);
+        else
+                assert_string_equal(a.err, "");
+}
+
+static int setup(void **state) {
+        FakeTree *tree = calloc(1, sizeof(*tree));
+
+        fake_init(tree);
+        fake_write(tree, "right.yaml",
+                   "version: 1\n"
+                   "policies:\n"
+                   "  - name: db\n"
+                   "    match: {exe: db, unit: \"db-*.service\"}\n"
+                   "    place: {nodes: 2-3, count: 1}\n");
+        fake_write(tree, "wrong.yaml", "version: 1\npolicies:\n  - {nmae: x}\n");
+        *state = tree;
+        return 0;
+}
+
+static int teardown(void **state) {
+        fake_done(*state);
+        free(*state);
+        return 0;
+}
+
+static void test_validate(void **state) {
+        const FakeTree *tree = *state;
+
+        check(tree, "validate right.yaml" MACHINE, 0, "Right: 1 policy in 1 file.\n", NULL);
+        check(tree, "validate wrong.yaml right.yaml" MACHINE, 1, "Refused: ", "wrong.yaml:3:6: ");
+        check(tree, "validate right.yaml --topology 'numa:1 pu:4'", 1, "Refused: 1 error.\n",
+              "right.yaml:5:");
+        check(tree, "validate none.yaml" MACHINE, 1, "Refused: 1 error.\n",
+              "none.yaml: cannot be read");
+        check(tree, "validate" MACHINE " - <right.yaml", 0, "Right: 1 policy in 1 file.\n", NULL);
+}
+
+static json_t *parse(const FakeTree *tree, const char *words, int status) {
+        json_error_t error;
+        json_t *json;
+        Answer a;
+
+        run(tree, words, &a);
+        assert_int_equal(a.status, status);
+        json = json_loads(a.out, JSON_REJECT_DUPLICATES, &error);
+        if (!json)
+                fail_msg("%s:\n%s", error.text, a.out);
+        return json;
+}
+
+static void test_validate_json(void **state) {
+        json_t *json = parse(*state, "validate wrong.yaml --json" MACHINE, 1);
+        const json_t *first = json_array_get(json_object_get(json, "errors"), 0);
+
+        assert_true(json_is_false(json_object_get(json, "valid")));
+        assert_string_equal(json_string_value(json_object_get(first, "file")), "wrong.yaml");
+        assert_int_equal(json_integer_value(json_object_get(first, "line")), 3);
+        assert_int_equal(json_integer_value(json_object_get(first, "column")), 6);
+        json_decref(json);
+        json = parse(*state, "validate right.yaml --json" MACHINE, 0);
+        assert_true(json_is_true(json_object_get(json, "valid")));
+        first = json_array_get(json_object_get(json, "policies"), 0);
+        assert_string_equal(json_string_value(first), "db");
+        json_decref(json);
+}
+
+/* Without a terminal nothing depends on one: no line is broken. */
+static void test_plan(void **state) {
+        Answer a;
+
+        run(*state, "plan --policy right.yaml --instances 2:db" MACHINE, &a);
+        assert_string_equal(a.err, "");
+        assert_int_equal(a.status, 0);
+        assert_has(a.out, "Plan for the machine package:2 numa:2 core:4 pu:2\n\nINSTANCE  POLICY");
+        assert_has(a.out, "\ndb-1      db      2");
+        assert_has(a.out, "\ndb-2      db      3");
+        assert_has(a.out, "\n3     1       24-31");
+        assert_null(strstr(a.out, "note: "));
+}
+
+static void test_plan_refused(void **state) {
+        check(*state,
+              "plan --instances 1:tidb,9:tikv --policy right.yaml" MACHINE " --instances 1:db", 0,
+              "db-1", NULL);
+        fake_write(*state, "strict.yaml",
+                   "version: 1\npolicies:\n"
+                   "  - {name: db, match: {exe: db, unit: u.service}, place: {count: 3}}\n");
+        check(*state, "plan --policy strict.yaml --instances 1:db" MACHINE, 3, "db-1", NULL);
+        check(*state, "plan --policy wrong.yaml --instances 1:db" MACHINE, 1, NULL,
+              "the policies are refused");
+}
+
+static void test_defaults_are_told(void **state) {
+        check(*state, "plan --instances 2:tikv" MACHINE, 0, "note: no policies were given", NULL);
+        check(*state, "plan --instances 2:tikv" MACHINE, 0,
+              "note: nothing is reserved for the network card", NULL);
+        check(*state, "plan" MACHINE, 0, "note: nothing to place", NULL);
+        check(*state, "plan --instances 1:tikvv" MACHINE, 1, NULL,
+              "there is no policy 'tikvv', did you mean 'tikv'?");
+        check(*state, "plan --instances 1:tikv@nvme0n1" MACHINE, 1, NULL, "no disk 'nvme0n1'");
+        check(*state, "plan --instances 1:tikv: --topology /none/at/all.xml", 1, NULL,
+              "COUNT:POLICY");
+}
+
+static void test_explain(void **state) {
+        check(*state, "plan --explain --instances 2:tidb" MACHINE, 0, "tidb-1 on node ", NULL);
+        check(*state, "plan --explain --instances 2:tidb" MACHINE, 0, " against 0", NULL);
+        check(*state, "explain tidb-2 --instances 2:tidb" MACHINE, 0, "tidb-2 belongs on node ",
+              NULL);
+        check(*state, "explain tidb-3 --instances 2:tidb" MACHINE, 1, NULL,
+              "no instance, process or unit 'tidb-3', did you mean");
+}
+
+static void test_against(void **state) {
+        json_t *json, *changes;
+
+        check(*state, "plan --instances 1:db --policy right.yaml --against right.yaml" MACHINE, 0,
+              "Nothing changes.\n", NULL);
+        fake_write(*state, "other.yaml",
+                   "version: 1\npolicies:\n"
+                   "  - {name: db, match: {exe: db, unit: u.service}, place: {nodes: 0-1}}\n");
+        json = parse(
+                *state,
+                "plan --json --instances 1:db --policy right.yaml --against other.yaml" MACHINE, 0);
+        changes = json_object_get(json, "changes");
+        assert_int_equal(json_array_size(changes), 1);
+        changes = json_array_get(changes, 0);
+        assert_string_equal(json_string_value(json_object_get(changes, "from")), "2");
+        assert_string_equal(json_string_value(json_object_get(changes, "to")), "0-1");
+        assert_true(json_is_object(json_object_get(json, "before")));
+        assert_true(json_is_object(json_object_get(json, "after")));
+        json_decref(json);
+        check(*state, "plan --instances 1:db --policy right.yaml --against wrong.yaml" MACHINE, 1,
+              NULL, "wrong.yaml:3:6");
+}
+
+static void test_json(void **state) {
+        json_t *json = parse(*state, "plan --json --instances 1:tidb" MACHINE, 0);
+
+        assert_int_equal(json_array_size(json_object_get(json, "instances")), 1);
+        assert_int_equal(json_array_size(json_object_get(json, "nodes")), 4);
+        assert_int_equal(json_array_size(json_object_get(json, "changes")), 0);
+        json_decref(json);
+        json = parse(*state, "explain tidb-1 --json --instances 1:tidb" MACHINE, 0);
+        assert_true(json_is_null(json_object_get(json, "process")));
+        assert_true(json_is_object(json_object_get(json, "instance")));
+        json_decref(json);
+        json = parse(*state, "advise --json --instances 1:tidb" MACHINE, 0);
+        assert_true(json_is_object(json));
+        json_decref(json);
+}
+
+static void test_advise(void **state) {
+        check(*state, "advise --instances 1:tidb" MACHINE, 0, "performance.max-procs",
+              "note: no policies were given");
+        check(*state, "advise --tiup --instances 1:tidb" MACHINE, 0, "\ntidb_servers:\n", "note: ");
+}
+
+/* A whole file or none, and no word of success where the disk is full. */
+static void test_output(void **state) {
+        check(*state, "plan --export plan.xml --instances 1:tidb" MACHINE, 0, "tidb-1", NULL);
+        check(*state, "plan --export /none/plan.xml --instances 1:tidb" MACHINE, 1, NULL,
+              "--export /none/plan.xml: ");
+        check(*state, "plan --instances 1:tidb" MACHINE " >/dev/full", 1, NULL,
+              "writing to standard output: No space left");
+}
+
+/* Warnings of the policies are validate's; a plan tells that there are some. */
+static void test_warnings(void **state) {
+        fake_write(*state, "warned.yaml",
+                   "version: 1\npolicies:\n  - {name: db, match: {exe: db}}\n");
+        check(*state, "plan --policy warned.yaml --instances 1:db" MACHINE, 0,
+              "note: there is 1 warning about the policies; tidbnumactl validate tells\n", NULL);
+        check(*state, "validate warned.yaml" MACHINE, 0, "Right: ", "warning: warned.yaml:3:");
+        fake_write(*state, "none.yaml", "version: 1\n");
+        check(*state, "plan --policy none.yaml" MACHINE, 0,
+              "note: no policy is there, so nothing is placed", NULL);
+}
+
+static void test_dump(void **state) {
+        check(*state, "plan --topology /none/at/all", 1, NULL,
+              "--topology /none/at/all: No such file or directory. It is made");
+        check(*state, "plan --topology none.xml", 1, NULL, "--topology none.xml: No such file");
+        check(*state, "plan --topology nonsense", 1, NULL,
+              "--topology \"nonsense\" describes no machine");
+        check(*state, "plan --sysroot /none", 1, NULL, "no proc and sys below /none");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_validate),
+                TEST(test_validate_json),
+                TEST(test_plan),
+                TEST(test_plan_refused),
+                TEST(test_defaults_are_told),
+                TEST(test_explain),
+                TEST(test_against),
+                TEST(test_json),
+                TEST(test_advise),
+                TEST(test_output),
+                TEST(test_warnings),
+                TEST(test_dump),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

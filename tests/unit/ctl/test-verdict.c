@@ -1,0 +1,172 @@
+/* Why a policy takes a process, or why not: each key, the first that matches, and those after it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/ctl/verdict.h"
+
+#define S(text) ((char *)(text))
+
+typedef struct World {
+        Policy policies[5];
+        PolicySet set;
+        Process process;
+} World;
+
+static void world_init(World *w) {
+        *w = (World){ 0 };
+        w->policies[0] = (Policy){ .name = S("tikv"),
+                                   .file = S("/p/a.yaml"),
+                                   .line = 3,
+                                   .match = { .exe = S("tikv-server") } };
+        w->policies[1] = (Policy){ .name = S("unit"),
+                                   .file = S("/p/a.yaml"),
+                                   .line = 9,
+                                   .match = { .unit = S("tidb@*.service") } };
+        w->policies[2] = (Policy){ .name = S("tidb"),
+                                   .file = S("/p/b.yaml"),
+                                   .line = 4,
+                                   .match = { .exe = S("tidb-server"),
+                                              .user = S("tidb"),
+                                              .uid = 997,
+                                              .uid_known = true } };
+        w->policies[3] = (Policy){
+                .name = S("all"), .file = S("/p/c.yaml"), .line = 1, .match = { .exe = S("/opt/*") }
+        };
+        w->policies[4] = (Policy){ .name = S("rest"),
+                                   .file = S(""),
+                                   .match = { .unit = S("*"), .containers = CONTAINERS_INCLUDED } };
+        w->set = (PolicySet){ .policies = w->policies, .n_policies = 5 };
+        w->process = (Process){ .id = { .pid = 7 },
+                                .uid = 997,
+                                .exe = S("/opt/tidb-server"),
+                                .unit = S("tidb-4000.service") };
+}
+
+static void check(const World *w, size_t policy, const char *expected) {
+        _cleanup_text_ Text text = { 0 };
+
+        verdict_render(&w->policies[policy], &w->process, false, &text);
+        assert_string_equal(text.data, expected);
+}
+
+static void test_keys(void **state) {
+        World w;
+
+        (void)state;
+        world_init(&w);
+        check(&w, 0, "exe is tikv-server, and it runs /opt/tidb-server");
+        check(&w, 1, "unit is tidb@*.service, and it is in tidb-4000.service");
+        check(&w, 2, "takes it");
+        w.process.unit = NULL;
+        check(&w, 1, "unit is tidb@*.service, and it is in none");
+        w.process.uid = 0;
+        check(&w, 2, "user is tidb (997), and it is user 0's; it is left alone");
+        w.policies[2].match.uid_known = false;
+        check(&w, 2, "user is tidb, whom this host does not know");
+        w.process.foreign = FOREIGN_MOUNT;
+        check(&w, 3,
+              "it is in another mount namespace, as in a container; it is left alone, for "
+              "match.containers is false");
+}
+
+static void check_all(const World *w, const char *expected) {
+        _cleanup_text_ Text text = { 0 };
+
+        verdict_render_all(&w->set, &w->process, 0, &text);
+        assert_int_equal(text.error, 0);
+        assert_string_equal(text.data, expected);
+}
+
+static void test_all(void **state) {
+        World w;
+
+        (void)state;
+        world_init(&w);
+        check_all(&w, "POLICY  FROM         VERDICT\n"
+                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /opt/tidb-server\n"
+                      "unit    /p/a.yaml:9  unit is tidb@*.service, and it is in "
+                      "tidb-4000.service\n"
+                      "tidb    /p/b.yaml:4  takes it\n"
+                      "all     /p/c.yaml:1  matches too; the first counts\n"
+                      "rest    built in     matches too; the first counts\n"
+                      "\n"
+                      "It belongs to the policy tidb, the first that matches; also matches all, "
+                      "rest.\n");
+        w.set.n_policies = 3;
+        check_all(&w, "POLICY  FROM         VERDICT\n"
+                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /opt/tidb-server\n"
+                      "unit    /p/a.yaml:9  unit is tidb@*.service, and it is in "
+                      "tidb-4000.service\n"
+                      "tidb    /p/b.yaml:4  takes it\n"
+                      "\n"
+                      "It belongs to the policy tidb.\n");
+        w.set.n_policies = 1;
+        check_all(&w, "POLICY  FROM         VERDICT\n"
+                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /opt/tidb-server\n"
+                      "\n"
+                      "No policy takes it.\n");
+        w.set.n_policies = 0;
+        check_all(&w, "\nNo policy takes it.\n");
+}
+
+static void test_json(void **state) {
+        static const char *const keys[] = { "exe", "unit", NULL, NULL, NULL };
+        json_t *array;
+        World w;
+
+        (void)state;
+        world_init(&w);
+        array = verdict_json(&w.set, &w.process);
+        assert_int_equal(json_array_size(array), 5);
+        for (size_t i = 0; i < 5; i++) {
+                const json_t *one = json_array_get(array, i);
+                const char *key = json_string_value(json_object_get(one, "key"));
+
+                assert_string_equal(json_string_value(json_object_get(one, "name")),
+                                    w.policies[i].name);
+                assert_string_equal(json_string_value(json_object_get(one, "file")),
+                                    w.policies[i].file);
+                assert_int_equal(json_integer_value(json_object_get(one, "line")),
+                                 w.policies[i].line);
+                assert_int_equal(json_is_true(json_object_get(one, "matches")), keys[i] == NULL);
+                assert_int_equal(key == NULL, keys[i] == NULL);
+                if (key)
+                        assert_string_equal(key, keys[i]);
+        }
+        assert_string_equal(json_string_value(json_object_get(json_array_get(array, 2), "text")),
+                            "takes it");
+        assert_string_equal(json_string_value(json_object_get(json_array_get(array, 4), "text")),
+                            "matches too; the first counts");
+        json_decref(array);
+}
+
+/* Of a process whose names talk to the terminal. */
+static void test_hostile(void **state) {
+        World w;
+
+        (void)state;
+        world_init(&w);
+        w.set.n_policies = 1;
+        w.process.exe = S("/\x1b[2J");
+        check_all(&w, "POLICY  FROM         VERDICT\n"
+                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /?[2J\n"
+                      "\n"
+                      "No policy takes it.\n");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_keys),
+                cmocka_unit_test(test_all),
+                cmocka_unit_test(test_json),
+                cmocka_unit_test(test_hostile),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
