@@ -1,0 +1,72 @@
+"""What the runners of this folder share: TAP, expected files, and the dumps."""
+import difflib
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+DUMPS = os.environ.get("TIDBNUMAD_TOPOLOGIES") or os.path.normpath(os.path.join(HERE, "../../../shared/topologies"))
+TIMEOUT_SECONDS = 60
+
+
+def compact(value, depth=0):
+    """JSON with a line for what fits on one, so that a diff shows the thing that changed."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if depth > 0 and len(flat) <= 150 or not isinstance(value, (dict, list)) or not value:
+        return flat
+    pad = "  " * (depth + 1)
+    if isinstance(value, dict):
+        lines = ["%s%s: %s" % (pad, json.dumps(k), compact(v, depth + 1)) for k, v in value.items()]
+        return "{\n%s\n%s}" % (",\n".join(lines), "  " * depth)
+    return "[\n%s\n%s]" % (",\n".join(pad + compact(v, depth + 1) for v in value), "  " * depth)
+
+
+class Tap:
+    def __init__(self):
+        self.n = self.bad = 0
+
+    def case(self, name, problems):
+        self.n += 1
+        self.bad += bool(problems)
+        print("%sok %d - %s" % ("not " if problems else "", self.n, name))
+        for line in "\n".join(problems).splitlines():
+            print("# " + line)
+        sys.stdout.flush()
+
+    def skip(self, name, why):
+        self.n += 1
+        print("ok %d - %s # SKIP %s" % (self.n, name, why))
+
+
+def compare(case_dir, files):
+    for name, found in files.items():
+        path = os.path.join(case_dir, "expected", name)
+        expected = ""
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                expected = f.read()
+        yield from (line.rstrip("\n") for line in difflib.unified_diff(
+            expected.splitlines(True), found.splitlines(True), "expected/" + name, "found/" + name, n=2))
+
+
+def accept(case_dir, files):
+    os.makedirs(os.path.join(case_dir, "expected"), exist_ok=True)
+    for name, found in files.items():
+        with open(os.path.join(case_dir, "expected", name), "w", encoding="utf-8") as f:
+            f.write(found)
+
+
+def has_dump(machine):
+    return os.path.exists(os.path.join(DUMPS, machine + ".tar.bz2"))
+
+
+def why_no_dump(machine):
+    return "no %s.tar.bz2 in %s (TIDBNUMAD_TOPOLOGIES)" % (machine, DUMPS)
+
+
+def unpack(machine, work):
+    """The dump's one folder becomes `machine`. Only proc and sys are wanted."""
+    subprocess.run(["tar", "-xjf", os.path.join(DUMPS, machine + ".tar.bz2"), "-C", work, "--strip-components=1",
+                    "--one-top-level=machine", "--no-same-owner", "--no-same-permissions"], check=True)
+    return os.path.join(work, "machine")
