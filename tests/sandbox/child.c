@@ -127,10 +127,23 @@ static long long now_nsec(void) {
         return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* `*first` becomes the time at which the first thread was seen bound. */
-static bool all_bound(Crowd *crowd, int cpu, long long *first) {
-        if (!*first && is_bound(0, cpu))
-                *first = now_nsec();
+static bool all_there(Crowd *crowd) {
+        for (long i = 0; i < crowd->wanted; i++)
+                if (!atomic_load(&crowd->tids[i]))
+                        return false;
+        return true;
+}
+
+/* When the first thread was seen bound, and when all were seen there. */
+typedef struct Seen {
+        long long first, there;
+} Seen;
+
+static bool all_bound(Crowd *crowd, int cpu, Seen *seen) {
+        if (!seen->first && is_bound(0, cpu))
+                seen->first = now_nsec();
+        if (!seen->there && all_there(crowd))
+                seen->there = now_nsec();
         for (long i = 0; i < crowd->wanted; i++)
                 if (!atomic_load(&crowd->tids[i]) || !is_bound(atomic_load(&crowd->tids[i]), cpu))
                         return false;
@@ -138,12 +151,13 @@ static bool all_bound(Crowd *crowd, int cpu, long long *first) {
 }
 
 /* Tells when all threads have this CPU alone: microseconds from `exec_nsec` and from main(), and by
- * the clock main() itself, the first thread's binding and that of all. One thread looks for all,
- * and the less often the longer it takes, to a hundredth of the time: what spins takes the CPU that
- * the daemon needs. */
+ * the clock main() itself, the first thread's binding, all threads there and all bound. One thread
+ * looks for all, and the less often the longer it takes, to a hundredth of the time: what spins
+ * takes the CPU that the daemon needs. */
 static void do_bound(int cpu, long n_threads, long long exec_nsec) {
         static Crowd crowd;
-        long long begin = now_nsec(), now = begin, first = 0;
+        long long begin = now_nsec(), now = begin;
+        Seen seen = { 0 };
         struct timespec pause = { 0 };
 
         if (n_threads < 0 || n_threads > THREADS_MAX)
@@ -152,7 +166,7 @@ static void do_bound(int cpu, long n_threads, long long exec_nsec) {
         (void)prctl(PR_SET_TIMERSLACK, 1);
         if (n_threads > 0)
                 start_thread(join_crowd, &crowd);
-        while (!all_bound(&crowd, cpu, &first)) {
+        while (!all_bound(&crowd, cpu, &seen)) {
                 if (now - begin > BOUND_PATIENCE_SECONDS * 1000000000LL) {
                         tell("never", getpid());
                         return;
@@ -162,8 +176,8 @@ static void do_bound(int cpu, long n_threads, long long exec_nsec) {
                 now = now_nsec();
         }
         now = now_nsec();
-        (void)printf("bound %d %lld %lld %lld %lld %lld\n", getpid(), (now - exec_nsec) / 1000,
-                     (now - begin) / 1000, begin, first, now);
+        (void)printf("bound %d %lld %lld %lld %lld %lld %lld\n", getpid(), (now - exec_nsec) / 1000,
+                     (now - begin) / 1000, begin, seen.first, seen.there, now);
         (void)fflush(stdout);
 }
 

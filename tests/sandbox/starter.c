@@ -3,13 +3,10 @@
  *
  * sandbox-starter each EXE CPU THREADS
  *         For each line read: one start, see `child.c` bound. Prints the PID, and the microseconds
- *         from its exec to the event, to its main(), to its first thread bound, to all bound.
- * sandbox-starter storm EXE OTHER CPU SECONDS PER_SECOND MATCHING
- *         Many that end at once, and some that stay.
- * sandbox-starter as PID PROGRAM ARGUMENT…
- *         Runs the program with that PID.
- * sandbox-starter flood NUMBER
- *         So many events of a changed user.
+ *         from its exec to the event, to its main(), to its first thread bound, to all threads
+ * there, to all bound. sandbox-starter storm EXE OTHER CPU SECONDS PER_SECOND MATCHING Many that
+ * end at once, and some that stay. sandbox-starter as PID PROGRAM ARGUMENT… Runs the program with
+ * that PID. sandbox-starter flood NUMBER So many events of a changed user.
  *
  * All but `as` and `flood` go on until standard input ends, and take their processes with them.
  */
@@ -106,7 +103,7 @@ static bool has_input(void) {
 }
 
 static void one_start(int connector, const int told[2], char *argv[]) {
-        long long delivered = 0, exec = 0, main_at = 0, first = 0, all = 0;
+        long long delivered = 0, exec = 0, main_at = 0, first = 0, there = 0, all = 0;
         pid_t pid = start_bound(argv[0], argv[1], argv[2], told[1]);
         char line[256] = { 0 };
 
@@ -122,10 +119,10 @@ static void one_start(int connector, const int told[2], char *argv[]) {
                 if (fds[1].revents && read(told[0], line, sizeof(line) - 1) <= 0)
                         errx(1, "%d ended", pid);
         }
-        (void)sscanf(line, "bound %*d %*d %*d %lld %lld %lld", &main_at, &first, &all);
+        (void)sscanf(line, "bound %*d %*d %*d %lld %lld %lld %lld", &main_at, &first, &there, &all);
         (void)printf("%d", pid);
-        for (size_t i = 0; i < 4; i++) {
-                const long long at[] = { delivered, main_at, first, all };
+        for (size_t i = 0; i < 5; i++) {
+                const long long at[] = { delivered, main_at, first, there, all };
 
                 (void)printf(" %lld", at[i] ? (at[i] - exec) / 1000 : -1);
         }
