@@ -35,10 +35,14 @@ systemctl enable --now tidbnumad-exporter-tcp.socket
 check 'the TCP socket, once it is enabled, answers too' curl -sS --fail --max-time 30 -o /dev/null http://127.0.0.1:9797/metrics
 check 'and the unix socket still does' scrape /healthz
 
-for page in tidbnumad.8 tidbnumad-exporter.8 tidbnumad.d.5; do
+for page in tidbnumad.8 tidbnumad-exporter.8 tidbnumactl.8 tidbnumad.d.5; do
         check "manual page $page is there" bash -c "compgen -G '/usr/share/man/man*/$page.gz' || grep -q 'path-exclude=/usr/share/man' -r /etc/dpkg"
 done
 check 'the program says its version' bash -c 'tidbnumad --version | grep -qE "^tidbnumad [0-9]"'
+check 'so does the one for the operator, for any user' bash -c '/usr/bin/tidbnumactl --version | grep -qE "^tidbnumactl [0-9]"'
+check 'the installed policies are right' tidbnumactl validate
+check 'and there is a plan for this host' tidbnumactl plan
+check 'its words are completed' test -f /usr/share/bash-completion/completions/tidbnumactl
 is "$(daemon_said "$cursor" 3)" '' 'no error in the journal'
 
 # An upgrade, as far as one package can show it.
