@@ -82,7 +82,7 @@ def starts(build, backend, exe, folder):
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         for _ in range(STARTS):
             process.stdin.write("\n")
-            _, delivered, _, _, _, bound = map(int, process.stdout.readline().split())
+            _, delivered, _, _, _, _, bound = map(int, process.stdout.readline().split())
             seen.append((delivered, bound))
             process.stdin.write("\n")
             time.sleep(0.003)

@@ -1,12 +1,23 @@
 /* What the sandbox suite and the bench start processes with, where it must be at a certain moment,
  * in great numbers, or with a certain PID:
  *
- * sandbox-starter each EXE CPU THREADS
- *         For each line read: one start, see `child.c` bound. Prints the PID, and the microseconds
- *         from its exec to the event, to its main(), to its first thread bound, to all threads
- * there, to all bound. sandbox-starter storm EXE OTHER CPU SECONDS PER_SECOND MATCHING Many that
- * end at once, and some that stay. sandbox-starter as PID PROGRAM ARGUMENT… Runs the program with
- * that PID. sandbox-starter flood NUMBER So many events of a changed user.
+ *     sandbox-starter each EXE CPU THREADS
+ *
+ * For each line read: one start, see `child.c` bound. Prints the PID, and the microseconds from its
+ * exec to the event, to its main(), to its first thread bound as seen from outside and as it sees
+ * that itself, to all threads there, to all bound.
+ *
+ *     sandbox-starter storm EXE OTHER CPU SECONDS PER_SECOND MATCHING
+ *
+ * Many that end at once, and some that stay.
+ *
+ *     sandbox-starter as PID PROGRAM ARGUMENT…
+ *
+ * Runs the program with that PID.
+ *
+ *     sandbox-starter flood NUMBER
+ *
+ * So many events of a changed user.
  *
  * All but `as` and `flood` go on until standard input ends, and take their processes with them.
  */
@@ -17,6 +28,7 @@
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -31,7 +43,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534, LAST_PID_TRIES = 200, PATIENCE_MS = 8000 };
+enum { NOBODY = 65534, LAST_PID_TRIES = 200, LOOK_NSEC = 20000 };
+
+#define PATIENCE_NSEC 8000000000LL
 
 extern char **environ;
 
@@ -102,8 +116,18 @@ static bool has_input(void) {
         return read(STDIN_FILENO, &line, 1) > 0;
 }
 
+/* Looks from outside, for the process itself cannot look before its main(). */
+static bool is_bound(pid_t pid, long cpu) {
+        cpu_set_t set;
+
+        return sched_getaffinity(pid, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1 &&
+               CPU_ISSET((size_t)cpu, &set);
+}
+
 static void one_start(int connector, const int told[2], char *argv[]) {
-        long long delivered = 0, exec = 0, main_at = 0, first = 0, there = 0, all = 0;
+        long long delivered = 0, exec = 0, seen = 0, main_at = 0, first = 0, there = 0, all = 0;
+        const long long begin = now_nsec();
+        const long cpu = strtol(argv[1], NULL, 10);
         pid_t pid = start_bound(argv[0], argv[1], argv[2], told[1]);
         char line[256] = { 0 };
 
@@ -112,8 +136,12 @@ static void one_start(int connector, const int told[2], char *argv[]) {
                 struct pollfd fds[] = { { .fd = connector, .events = POLLIN },
                                         { .fd = line[0] ? -1 : told[0], .events = POLLIN } };
 
-                if (poll(fds, 2, PATIENCE_MS) <= 0)
-                        errx(1, "%d told nothing within %d ms", pid, PATIENCE_MS);
+                const struct timespec pause = { .tv_nsec = seen ? 1000000 : LOOK_NSEC };
+
+                if (ppoll(fds, 2, &pause, NULL) == 0 && now_nsec() - begin > PATIENCE_NSEC)
+                        errx(1, "%d told nothing within %lld s", pid, PATIENCE_NSEC / 1000000000);
+                if (!seen && is_bound(pid, cpu))
+                        seen = now_nsec();
                 if (fds[0].revents && !exec && (exec = exec_of(connector, pid)))
                         delivered = now_nsec();
                 if (fds[1].revents && read(told[0], line, sizeof(line) - 1) <= 0)
@@ -121,8 +149,8 @@ static void one_start(int connector, const int told[2], char *argv[]) {
         }
         (void)sscanf(line, "bound %*d %*d %*d %lld %lld %lld %lld", &main_at, &first, &there, &all);
         (void)printf("%d", pid);
-        for (size_t i = 0; i < 5; i++) {
-                const long long at[] = { delivered, main_at, first, there, all };
+        for (size_t i = 0; i < 6; i++) {
+                const long long at[] = { delivered, main_at, seen, first, there, all };
 
                 (void)printf(" %lld", at[i] ? (at[i] - exec) / 1000 : -1);
         }
