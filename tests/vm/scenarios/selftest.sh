@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: the test bed itself: the machine's shape, workloads laid out as TiUP does, memory where it was asked for
-# machines: epyc8 epyc8-cgroup1
+# machines: epyc8
 # Needs no tidbnumad.
 
 # shellcheck source=tests/vm/guest/lib.sh
