@@ -27,13 +27,17 @@ static int reserve(Text *text, size_t more) {
         return text->error;
 }
 
-void text_append(Text *text, const char *string) {
-        size_t length = strlen(string);
-
+void text_append_bytes(Text *text, const char *data, size_t length) {
         if (reserve(text, length) < 0)
                 return;
-        memcpy(text->data + text->length, string, length + 1);
+        if (length > 0)
+                memcpy(text->data + text->length, data, length);
         text->length += length;
+        text->data[text->length] = '\0';
+}
+
+void text_append(Text *text, const char *string) {
+        text_append_bytes(text, string, strlen(string));
 }
 
 void text_appendf(Text *text, const char *format, ...) {

@@ -19,6 +19,7 @@ typedef struct Text {
 void text_done(Text *text);
 void text_reset(Text *text); /* empties it, keeps the memory */
 void text_append(Text *text, const char *string);
+void text_append_bytes(Text *text, const char *data, size_t length);
 void text_appendf(Text *text, const char *format, ...) _printf_(2, 3);
 
 #define _cleanup_text_ _cleanup_(text_done)

@@ -20,6 +20,17 @@ static void test_appends(void **state) {
         assert_int_equal(text.error, 0);
 }
 
+static void test_appends_bytes(void **state) {
+        _cleanup_text_ Text text = { 0 };
+
+        (void)state;
+        text_append_bytes(&text, "abc", 2);
+        text_append_bytes(&text, "x\0y", 3);
+        text_append_bytes(&text, NULL, 0);
+        assert_int_equal(text.length, 5);
+        assert_memory_equal(text.data, "abx\0y", 6); /* terminated */
+}
+
 static void test_reset_keeps_the_memory(void **state) {
         _cleanup_text_ Text text = { 0 };
         size_t allocated;
@@ -38,6 +49,7 @@ static void test_reset_keeps_the_memory(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = { cmocka_unit_test(test_appends),
+                                            cmocka_unit_test(test_appends_bytes),
                                             cmocka_unit_test(test_reset_keeps_the_memory) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
