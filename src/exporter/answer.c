@@ -1,18 +1,19 @@
-/* Paths to answers. The files are passed on as they are; all that is added is their age, which is
- * taken from the file's mtime: set by the kernel when the daemon wrote, readable without parsing,
- * and there for status.json as well. */
+/* Paths to answers. To what the store has of a file, all that is added is what the exporter knows:
+ * the age of the snapshot by its mtime, which the kernel set when the daemon wrote, and its own
+ * numbers. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tidbnumad/exporter/answer.h"
+#include "tidbnumad/exporter/gzip.h"
+#include "tidbnumad/exporter/negotiate.h"
+#include "tidbnumad/exporter/openmetrics.h"
+#include "tidbnumad/exporter/self.h"
 #include "tidbnumad/exporter/snapshot-file.h"
 
-#define METRICS_FILE "metrics.prom"
-#define STATUS_FILE "status.json"
-
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+#define OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define PLAIN_TYPE "text/plain; charset=utf-8"
 #define JSON_TYPE "application/json"
 
@@ -20,20 +21,10 @@
 #define INTERVAL_SECONDS_DEFAULT 10.0
 
 void answer_done(Answer *answer) {
-        text_done(&answer->body);
-}
-
-static void append_age(Text *text, double age_seconds) {
-        uint64_t millis = (uint64_t)(age_seconds * 1000);
-
-        text_appendf(text, "%" PRIu64 ".%03" PRIu64, millis / 1000, millis % 1000);
-}
-
-/* A clock that was set back does not make a snapshot of the future. */
-static double age_of(const SnapshotFile *file, double now_seconds) {
-        double age = now_seconds - file->mtime_seconds;
-
-        return age > 0 ? age : 0;
+        if (answer->body)
+                store_put_back(answer->store, answer->body);
+        text_done(&answer->text);
+        *answer = (Answer){ 0 };
 }
 
 static void set_plain(Answer *answer, unsigned status) {
@@ -42,58 +33,82 @@ static void set_plain(Answer *answer, unsigned status) {
 }
 
 /* 503: the exporter works, what it serves from does not (yet). */
-static void explain_file(Answer *answer, const char *runtime_dir, const char *name, int error) {
+static void explain_file(Answer *answer, const Store *store, StoreForm form, int error) {
+        const char *runtime_dir = store_runtime_dir(store), *name = store_file_name(form);
+
         set_plain(answer, 503);
         if (error == -ENOENT)
-                text_appendf(&answer->body,
+                text_appendf(&answer->text,
                              "no snapshot: %s/%s does not exist. Is tidbnumad running? "
                              "(systemctl status tidbnumad)\n",
                              runtime_dir, name);
         else if (error == -ELOOP || error == -EBADF)
-                text_appendf(&answer->body, "no snapshot: %s/%s is not a regular file\n",
+                text_appendf(&answer->text, "no snapshot: %s/%s is not a regular file\n",
                              runtime_dir, name);
         else if (error == -EFBIG)
-                text_appendf(&answer->body, "no snapshot: %s/%s is larger than %zu bytes\n",
+                text_appendf(&answer->text, "no snapshot: %s/%s is larger than %zu bytes\n",
                              runtime_dir, name, SNAPSHOT_FILE_MAX);
         else
-                text_appendf(&answer->body, "no snapshot: %s/%s: %s\n", runtime_dir, name,
+                text_appendf(&answer->text, "no snapshot: %s/%s: %s\n", runtime_dir, name,
                              strerrordesc_np(-error));
 }
 
-static void answer_metrics(const char *runtime_dir, double now_seconds, Answer *answer) {
-        _cleanup_snapshot_file_ SnapshotFile file = { 0 };
-        int r = snapshot_file_read(runtime_dir, METRICS_FILE, &file);
+/* 0 also where the answer is that there is none. */
+static int take_body(Store *store, StoreForm form, const AnswerRequest *request, Answer *answer) {
+        const bool gzip = negotiate_gzip(request->accept_encoding);
+        int r = store_take(store, form, gzip, &answer->body);
 
+        if (r == -ENOMEM)
+                return r;
         if (r < 0) {
-                explain_file(answer, runtime_dir, METRICS_FILE, r);
-                return;
+                explain_file(answer, store, form, r);
+                return 0;
         }
+        answer->store = store;
         answer->status = 200;
-        answer->content_type = METRICS_TYPE;
-        text_append(&answer->body, file.data);
-        if (file.size > 0 && file.data[file.size - 1] != '\n')
-                text_append(&answer->body, "\n");
-        text_append(
-                &answer->body,
-                "# HELP tidbnumad_exporter_snapshot_age_seconds Time since the daemon wrote the "
-                "snapshot that this answer is made of.\n"
-                "# TYPE tidbnumad_exporter_snapshot_age_seconds gauge\n"
-                "tidbnumad_exporter_snapshot_age_seconds ");
-        append_age(&answer->body, age_of(&file, now_seconds));
-        text_append(&answer->body, "\n");
+        answer->gzip = gzip;
+        answer->varies = true;
+        return 0;
 }
 
-static void answer_status(const char *runtime_dir, Answer *answer) {
-        _cleanup_snapshot_file_ SnapshotFile file = { 0 };
-        int r = snapshot_file_read(runtime_dir, STATUS_FILE, &file);
+static int finish_body(Answer *answer) {
+        if (!answer->gzip)
+                return answer->text.error;
+        return gzip_finish(answer->body->crc, answer->body->n_plain, &answer->text);
+}
 
-        if (r < 0) {
-                explain_file(answer, runtime_dir, STATUS_FILE, r);
-                return;
-        }
-        answer->status = 200;
+static int answer_metrics(Store *store, const AnswerRequest *request, Answer *answer) {
+        const bool openmetrics = negotiate_format(request->accept) == METRICS_FORMAT_OPENMETRICS;
+        _cleanup_text_ Text own = { 0 };
+        int r;
+
+        r = take_body(store, openmetrics ? STORE_OPENMETRICS : STORE_METRICS, request, answer);
+        if (r < 0 || !answer->body)
+                return r;
+        answer->content_type = openmetrics ? OPENMETRICS_TYPE : METRICS_TYPE;
+        answer->is_scrape = true;
+        self_append_metrics(&own, &(SelfNumbers){
+                                          snapshot_id_age(&answer->body->id, request->now_seconds),
+                                          request->n_scrapes + 1,
+                                          request->n_cut_off,
+                                  });
+        if (own.error < 0)
+                return own.error;
+        if (openmetrics) {
+                openmetrics_append(&answer->text, own.data, own.length);
+                text_append(&answer->text, OPENMETRICS_EOF);
+        } else
+                text_append(&answer->text, own.data);
+        return finish_body(answer);
+}
+
+static int answer_status(Store *store, const AnswerRequest *request, Answer *answer) {
+        int r = take_body(store, STORE_STATUS, request, answer);
+
+        if (r < 0 || !answer->body)
+                return r;
         answer->content_type = JSON_TYPE;
-        text_append(&answer->body, file.data);
+        return finish_body(answer);
 }
 
 /* The value of the sampling interval in metrics text. The program never calls setlocale(), so
@@ -114,70 +129,80 @@ static double interval_of(const char *metrics) {
         return end > line && value > 0 && value < 1e6 ? value : INTERVAL_SECONDS_DEFAULT;
 }
 
-static void answer_healthz(const char *runtime_dir, double now_seconds, Answer *answer) {
+static int answer_healthz(const Store *store, double now_seconds, Answer *answer) {
         _cleanup_snapshot_file_ SnapshotFile file = { 0 };
-        int r = snapshot_file_read(runtime_dir, METRICS_FILE, &file);
+        int r = snapshot_file_read(store_runtime_dir(store), store_file_name(STORE_METRICS), &file);
         double age, limit;
 
+        if (r == -ENOMEM)
+                return r;
         if (r < 0) {
-                explain_file(answer, runtime_dir, METRICS_FILE, r);
-                return;
+                explain_file(answer, store, STORE_METRICS, r);
+                return 0;
         }
-        age = age_of(&file, now_seconds);
+        age = snapshot_id_age(&file.id, now_seconds);
         limit = 3 * interval_of(file.data);
         if (limit < ANSWER_HEALTHY_SECONDS_MIN)
                 limit = ANSWER_HEALTHY_SECONDS_MIN;
         if (age <= limit) {
                 set_plain(answer, 200);
-                text_append(&answer->body, "ok\n");
-                return;
+                text_append(&answer->text, "ok\n");
+                return 0;
         }
         set_plain(answer, 503);
-        text_append(&answer->body, "stale: the snapshot is ");
-        append_age(&answer->body, age);
-        text_append(&answer->body, " s old, more than ");
-        append_age(&answer->body, limit);
-        text_append(&answer->body, " s. Is tidbnumad running? (systemctl status tidbnumad)\n");
+        text_append(&answer->text, "stale: the snapshot is ");
+        self_append_seconds(&answer->text, age);
+        text_append(&answer->text, " s old, more than ");
+        self_append_seconds(&answer->text, limit);
+        text_append(&answer->text, " s. Is tidbnumad running? (systemctl status tidbnumad)\n");
+        return 0;
 }
 
 static void answer_index(Answer *answer) {
         set_plain(answer, 200);
-        text_append(&answer->body, "tidbnumad-exporter\n"
+        text_append(&answer->text, "tidbnumad-exporter\n"
                                    "/metrics  Prometheus metrics\n"
                                    "/status   the whole state as JSON\n"
                                    "/healthz  whether the state is fresh\n");
 }
 
-int answer_build(const char *runtime_dir, const char *path, double now_seconds, Answer *ret) {
-        _cleanup_answer_ Answer answer = { 0 };
+static void answer_not_found(Answer *answer) {
+        set_plain(answer, 404);
+        text_append(&answer->text, "not found; there is /metrics, /status and /healthz\n");
+}
 
-        if (strcmp(path, "/metrics") == 0)
-                answer_metrics(runtime_dir, now_seconds, &answer);
-        else if (strcmp(path, "/status") == 0)
-                answer_status(runtime_dir, &answer);
-        else if (strcmp(path, "/healthz") == 0)
-                answer_healthz(runtime_dir, now_seconds, &answer);
-        else if (strcmp(path, "/") == 0)
-                answer_index(&answer);
-        else {
-                set_plain(&answer, 404);
-                text_append(&answer.body, "not found; there is /metrics, /status and /healthz\n");
-        }
-        if (answer.body.error < 0)
-                return answer.body.error;
-        *ret = answer;
-        answer.body = (Text){ 0 };
+/* Hands it on, unless it could not be made. */
+static int finish(int r, Answer *answer, Answer *ret) {
+        if (r >= 0)
+                r = answer->text.error;
+        if (r < 0)
+                return r;
+        *ret = *answer;
+        *answer = (Answer){ 0 };
         return 0;
+}
+
+int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
+        _cleanup_answer_ Answer answer = { 0 };
+        int r = 0;
+
+        if (strcmp(request->path, "/metrics") == 0)
+                r = answer_metrics(store, request, &answer);
+        else if (strcmp(request->path, "/status") == 0)
+                r = answer_status(store, request, &answer);
+        else if (strcmp(request->path, "/healthz") == 0)
+                r = answer_healthz(store, request->now_seconds, &answer);
+        else if (strcmp(request->path, "/") == 0)
+                answer_index(&answer);
+        else
+                answer_not_found(&answer);
+        return finish(r, &answer, ret);
 }
 
 int answer_build_method_not_allowed(Answer *ret) {
         _cleanup_answer_ Answer answer = { 0 };
 
         set_plain(&answer, 405);
-        text_append(&answer.body, "only GET and HEAD are answered\n");
-        if (answer.body.error < 0)
-                return answer.body.error;
-        *ret = answer;
-        answer.body = (Text){ 0 };
-        return 0;
+        text_append(&answer.text, "only GET and HEAD are answered\n");
+        return finish(0, &answer, ret);
 }

@@ -3,17 +3,21 @@
  * because what it would log a client can cause. */
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "tidbnumad/exporter/answer.h"
+#include "tidbnumad/exporter/clients.h"
 #include "tidbnumad/exporter/http.h"
 
 struct Http {
         struct MHD_Daemon *daemons[EXPORTER_SOCKETS_MAX];
         size_t n;
-        const char *runtime_dir;
+        Store *store;
+        Clients *clients;
+        atomic_uint_fast64_t n_scrapes;
 };
 
 static double now_seconds(void) {
@@ -23,27 +27,96 @@ static double now_seconds(void) {
         return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* MHD_NO closes the connection without an answer: out of memory. Takes the body over. */
-static enum MHD_Result queue_answer(struct MHD_Connection *connection, Answer *answer) {
-        struct MHD_Response *response;
-        enum MHD_Result result;
+/* --- answers --- */
 
-        response = MHD_create_response_from_buffer(answer->body.length, answer->body.data,
-                                                   MHD_RESPMEM_MUST_FREE);
+static void free_answer(void *userdata) {
+        Answer *answer = userdata;
+
+        answer_done(answer);
+        free(answer);
+}
+
+/* The body is not copied: it goes out from where the store has it. Takes the answer's parts over.
+ */
+static struct MHD_Response *make_response(Answer *answer) {
+        struct MHD_IoVec parts[2];
+        struct MHD_Response *response;
+        Answer *held = malloc(sizeof(*held));
+        unsigned n = 0;
+
+        if (!held)
+                return NULL;
+        *held = *answer;
+        *answer = (Answer){ 0 };
+        if (held->body && held->body->size > 0)
+                parts[n++] = (struct MHD_IoVec){ held->body->data, held->body->size };
+        if (held->text.length > 0)
+                parts[n++] = (struct MHD_IoVec){ held->text.data, held->text.length };
+        response = MHD_create_response_from_iovec(parts, n, free_answer, held);
+        if (!response)
+                free_answer(held);
+        return response;
+}
+
+static bool add_header(struct MHD_Response *response, const char *name, const char *value) {
+        return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+static bool add_headers(struct MHD_Response *response, const char *content_type,
+                        const Answer *answer) {
+        return add_header(response, "Content-Type", content_type) &&
+               add_header(response, "Cache-Control", "no-store") &&
+               add_header(response, "X-Content-Type-Options", "nosniff") &&
+               (!answer->gzip || add_header(response, "Content-Encoding", "gzip")) &&
+               (!answer->varies || add_header(response, "Vary", "Accept, Accept-Encoding")) &&
+               (answer->status != 405 || add_header(response, "Allow", "GET, HEAD"));
+}
+
+/* MHD_NO closes the connection without an answer: out of memory. Takes the answer's parts over. */
+static enum MHD_Result queue_answer(struct MHD_Connection *connection, Answer *answer) {
+        const Answer about = *answer;
+        struct MHD_Response *response;
+        enum MHD_Result result = MHD_NO;
+
+        response = make_response(answer);
         if (!response)
                 return MHD_NO;
-        answer->body = (Text){ 0 };
-        if (MHD_add_response_header(response, "Content-Type", answer->content_type) == MHD_NO ||
-            MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_NO ||
-            MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_NO ||
-            (answer->status == 405 &&
-             MHD_add_response_header(response, "Allow", "GET, HEAD") == MHD_NO)) {
-                MHD_destroy_response(response);
-                return MHD_NO;
-        }
-        result = MHD_queue_response(connection, answer->status, response);
+        if (add_headers(response, about.content_type, &about))
+                result = MHD_queue_response(connection, about.status, response);
         MHD_destroy_response(response);
         return result;
+}
+
+/* --- requests --- */
+
+static Client *client_of(struct MHD_Connection *connection) {
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+        return info ? info->socket_context : NULL;
+}
+
+static enum MHD_Result answer_get(Http *http, struct MHD_Connection *connection, const char *path) {
+        const AnswerRequest request = {
+                .path = path,
+                .accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"),
+                .accept_encoding =
+                        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding"),
+                .now_seconds = now_seconds(),
+                .n_scrapes = http->n_scrapes,
+                .n_cut_off = clients_n_cut(http->clients),
+        };
+        _cleanup_answer_ Answer answer = { 0 };
+        Client *client = client_of(connection);
+
+        if (!client || answer_build(http->store, &request, &answer) < 0)
+                return MHD_NO;
+        if (answer.is_scrape)
+                http->n_scrapes++;
+        if (store_is_crowded(http->store))
+                clients_cut_fetching(http->clients, client);
+        clients_fetches(http->clients, client);
+        return queue_answer(connection, &answer);
 }
 
 /* Called once when the headers are there and again when the request is complete. A wrong method is
@@ -52,7 +125,6 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
                                   const char *path, const char *method, const char *version,
                                   const char *upload, size_t *upload_size, void **request) {
         static char seen;
-        const Http *http = userdata;
         _cleanup_answer_ Answer answer = { 0 };
 
         (void)version;
@@ -70,34 +142,78 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
                 *upload_size = 0;
                 return MHD_YES;
         }
-        if (answer_build(http->runtime_dir, path, now_seconds(), &answer) < 0)
-                return MHD_NO;
-        return queue_answer(connection, &answer);
+        return answer_get(userdata, connection, path);
 }
+
+static void on_completed(void *userdata, struct MHD_Connection *connection, void **request,
+                         enum MHD_RequestTerminationCode code) {
+        Http *http = userdata;
+        Client *client = client_of(connection);
+
+        (void)request;
+        (void)code;
+        if (client)
+                clients_asks(http->clients, client);
+}
+
+/* The descriptor is open in both calls. */
+static void on_connection(void *userdata, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code) {
+        Http *http = userdata;
+        const union MHD_ConnectionInfo *info;
+
+        if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+                info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+                *socket_context = info ? clients_add(http->clients, info->connect_fd) : NULL;
+        } else if (*socket_context)
+                clients_remove(http->clients, *socket_context);
+}
+
+/* --- sockets --- */
 
 /* MHD_USE_ITC: without it, stopping shuts the listening socket down, which systemd still holds. */
-static struct MHD_Daemon *start(Http *http, int fd) {
+static struct MHD_Daemon *start(Http *http, int fd, const HttpLimits *limits,
+                                unsigned connections) {
         return MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL,
                                 on_request, http, MHD_OPTION_LISTEN_SOCKET, fd,
-                                MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX,
-                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_CONNECTION_BYTES,
-                                MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_SECONDS, MHD_OPTION_END);
+                                MHD_OPTION_CONNECTION_LIMIT, connections,
+                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits->header_bytes,
+                                MHD_OPTION_CONNECTION_TIMEOUT, limits->idle_seconds,
+                                MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+                                MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_END);
 }
 
-int http_new(Listeners *listeners, const char *runtime_dir, Http **ret) {
-        _cleanup_(http_freep) Http *http = calloc(1, sizeof(*http));
+static int start_all(Http *http, Listeners *listeners, const HttpLimits *limits) {
+        const unsigned share = limits->connections / (unsigned)listeners->n;
 
-        if (!http)
-                return -ENOMEM;
-        http->runtime_dir = runtime_dir;
         for (size_t i = 0; i < listeners->n; i++) {
                 errno = 0;
-                http->daemons[http->n] = start(http, listeners->sockets[i].fd);
+                http->daemons[http->n] =
+                        start(http, listeners->sockets[i].fd, limits, share > 0 ? share : 1);
                 if (!http->daemons[http->n])
                         return errno > 0 ? -errno : -EIO;
                 http->n++;
                 listeners->sockets[i].fd = -EBADF; /* MHD_stop_daemon() closes it */
         }
+        return 0;
+}
+
+int http_new(Listeners *listeners, const char *runtime_dir, const HttpLimits *limits, Http **ret) {
+        _cleanup_(http_freep) Http *http = calloc(1, sizeof(*http));
+        int r;
+
+        if (!http)
+                return -ENOMEM;
+        r = store_new(runtime_dir, &http->store);
+        if (r < 0)
+                return r;
+        r = clients_new(limits->connections + EXPORTER_SOCKETS_MAX, limits->request_msec,
+                        limits->answer_msec, &http->clients);
+        if (r < 0)
+                return r;
+        r = start_all(http, listeners, limits);
+        if (r < 0)
+                return r;
         *ret = TAKE_PTR(http);
         return 0;
 }
@@ -107,5 +223,7 @@ void http_free(Http *http) {
                 return;
         for (size_t i = 0; i < http->n; i++)
                 MHD_stop_daemon(http->daemons[i]);
+        clients_free(http->clients);
+        store_free(http->store);
         free(http);
 }

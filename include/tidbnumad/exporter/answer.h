@@ -1,12 +1,29 @@
 /* What is answered to a request, without any HTTP library in it. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/exporter/store.h"
+
+typedef struct AnswerRequest {
+        const char *path;
+        const char *accept;          /* header; NULL: none */
+        const char *accept_encoding; /* header; NULL: none */
+        double now_seconds;          /* since the epoch */
+        uint64_t n_scrapes;          /* answers with metrics before this one */
+        uint64_t n_cut_off;          /* clients, so far */
+} AnswerRequest;
 
 typedef struct Answer {
         unsigned status; /* HTTP status code */
         const char *content_type;
-        Text body; /* owned */
+        bool gzip;       /* what follows is compressed */
+        bool varies;     /* by the headers of the request */
+        bool is_scrape;  /* metrics were answered */
+        Store *store;    /* of `body` */
+        StoreBody *body; /* shared with other answers; NULL: there is but the text */
+        Text text;       /* all of it, or what follows the body; may be binary; owned */
 } Answer;
 
 void answer_done(Answer *answer);
@@ -16,10 +33,9 @@ void answer_done(Answer *answer);
  * being upgraded or that samples fast must not flap. */
 #define ANSWER_HEALTHY_SECONDS_MIN 60.0
 
-/* The answer to GET or HEAD of `path` at the time `now_seconds` (since the epoch) from the files in
- * `runtime_dir`. What goes wrong with a file is an answer too, with a sentence for the operator.
- * -ENOMEM is the only failure. */
-int answer_build(const char *runtime_dir, const char *path, double now_seconds, Answer *ret);
+/* The answer to a GET or HEAD. What goes wrong with a file is an answer too, with a sentence for
+ * the operator. -ENOMEM is the only failure. */
+int answer_build(Store *store, const AnswerRequest *request, Answer *ret);
 
 /* The answer to any other method (405). */
 int answer_build_method_not_allowed(Answer *ret);

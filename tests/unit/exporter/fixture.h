@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/text.h"
@@ -21,6 +22,7 @@
 typedef struct Fixture {
         char dir[64];
         char socket_path[96];
+        char path[96]; /* fixture_path()'s */
 } Fixture;
 
 static inline void fixture_init(Fixture *f) {
@@ -41,22 +43,29 @@ static inline void fixture_done(Fixture *f) {
         (void)rmdir(f->dir);
 }
 
-/* Writes a file and makes it `age_seconds` old at the time `now_seconds`. */
+static inline const char *fixture_path(Fixture *f, const char *name) {
+        (void)snprintf(f->path, sizeof(f->path), "%s/%s", f->dir, name);
+        return f->path;
+}
+
+/* Puts a file in place as the daemon does, by a rename, and makes it `age_seconds` old at the time
+ * `now_seconds`. */
 static inline void fixture_write(const Fixture *f, const char *name, const char *data, size_t size,
                                  double now_seconds, double age_seconds) {
         double mtime = now_seconds - age_seconds;
         struct timespec times[2] = { { .tv_sec = (time_t)mtime } };
         _cleanup_close_ int fd = -EBADF;
-        char path[128];
+        char path[128], fresh[160];
 
         times[0].tv_nsec = (long)((mtime - (double)times[0].tv_sec) * 1e9);
         times[1] = times[0];
         (void)snprintf(path, sizeof(path), "%s/%s", f->dir, name);
-        (void)unlink(path);
-        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        (void)snprintf(fresh, sizeof(fresh), "%s.new", path);
+        fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         assert_true(fd >= 0);
         assert_int_equal(write(fd, data, size), size);
         assert_int_equal(futimens(fd, times), 0);
+        assert_int_equal(rename(fresh, path), 0);
 }
 
 static inline double fixture_now(void) {
@@ -128,6 +137,25 @@ static inline void assert_starts_with(const char *text, const char *start) {
 static inline void assert_contains(const char *text, const char *part) {
         if (!text || !strstr(text, part))
                 fail_msg("'%s' does not contain '%s'", text ? text : "(nothing)", part);
+}
+
+/* One whole gzip member and nothing behind it, by zlib, which looks at both sums. */
+static inline void unzip(const char *bytes, size_t size, Text *ret) {
+        z_stream stream = { .next_in = (Bytef *)bytes, .avail_in = (uInt)size };
+        char buffer[4096];
+        int r;
+
+        assert_int_equal(inflateInit2(&stream, MAX_WBITS + 16), Z_OK);
+        do {
+                stream.next_out = (Bytef *)buffer;
+                stream.avail_out = sizeof(buffer) - 1;
+                r = inflate(&stream, Z_NO_FLUSH);
+                assert_true(r == Z_OK || r == Z_STREAM_END);
+                buffer[sizeof(buffer) - 1 - stream.avail_out] = '\0';
+                text_append(ret, buffer);
+        } while (r != Z_STREAM_END);
+        assert_int_equal(stream.avail_in, 0);
+        (void)inflateEnd(&stream);
 }
 
 static inline const char *body_of(const char *answer) {

@@ -13,15 +13,18 @@
 #define NOW 1780000000.0
 
 static Fixture fixture;
+static Store *store;
 
 static int setup(void **state) {
         (void)state;
         fixture_init(&fixture);
+        assert_int_equal(store_new(fixture.dir, &store), 0);
         return 0;
 }
 
 static int teardown(void **state) {
         (void)state;
+        store_free(store);
         fixture_done(&fixture);
         return 0;
 }
@@ -30,53 +33,142 @@ static void put(const char *name, const char *data, double age_seconds) {
         fixture_write(&fixture, name, data, strlen(data), NOW, age_seconds);
 }
 
-static void check(const char *path, unsigned status, const char *type, const char *body) {
-        _cleanup_answer_ Answer answer = { 0 };
+/* Body and text as the client gets them. */
+static void join(const Answer *answer, Text *ret) {
+        if (answer->body)
+                text_appendf(ret, "%.*s", (int)answer->body->size, (char *)answer->body->data);
+        text_append(ret, answer->text.data ? answer->text.data : "");
+}
 
-        assert_int_equal(answer_build(fixture.dir, path, NOW, &answer), 0);
-        assert_string_equal(answer.body.data, body);
-        assert_int_equal(answer.status, status);
-        assert_string_equal(answer.content_type, type);
+static void ask(const char *path, const char *accept, const char *encoding, Answer *ret) {
+        assert_int_equal(answer_build(store,
+                                      &(AnswerRequest){ .path = path,
+                                                        .accept = accept,
+                                                        .accept_encoding = encoding,
+                                                        .now_seconds = NOW,
+                                                        .n_scrapes = 41,
+                                                        .n_cut_off = 7 },
+                                      ret),
+                         0);
 }
 
 static void check_status(const char *path, unsigned status, const char *part) {
         _cleanup_answer_ Answer answer = { 0 };
 
-        assert_int_equal(answer_build(fixture.dir, path, NOW, &answer), 0);
+        ask(path, NULL, NULL, &answer);
         assert_int_equal(answer.status, status);
-        assert_contains(answer.body.data, part);
+        assert_contains(answer.text.data, part);
         assert_string_equal(answer.content_type, "text/plain; charset=utf-8");
+        assert_null(answer.body);
+        assert_false(answer.is_scrape || answer.gzip || answer.varies);
 }
 
-#define AGE_HEAD                                                                                   \
-        "# HELP tidbnumad_exporter_snapshot_age_seconds Time since the daemon wrote the snapshot " \
-        "that this answer is made of.\n"                                                           \
-        "# TYPE tidbnumad_exporter_snapshot_age_seconds gauge\n"                                   \
-        "tidbnumad_exporter_snapshot_age_seconds "
+/* What is served of the daemon's metrics, and the age. */
+static void check_metrics(const char *expected, const char *age) {
+        _cleanup_answer_ Answer answer = { 0 };
+        _cleanup_text_ Text all = { 0 };
+        char line[128];
+
+        ask("/metrics", NULL, NULL, &answer);
+        assert_int_equal(answer.status, 200);
+        assert_string_equal(answer.content_type, "text/plain; version=0.0.4; charset=utf-8");
+        assert_true(answer.is_scrape && answer.varies && !answer.gzip);
+        join(&answer, &all);
+        assert_starts_with(all.data, expected);
+        assert_starts_with(all.data + strlen(expected), "# HELP tidbnumad_exporter_snapshot_age");
+        (void)snprintf(line, sizeof(line), "\ntidbnumad_exporter_snapshot_age_seconds %s\n", age);
+        assert_contains(all.data, line);
+}
 
 static void test_metrics(void **state) {
         (void)state;
         put("metrics.prom", "a 1\n", 2.25);
-        check("/metrics", 200, "text/plain; version=0.0.4; charset=utf-8",
-              "a 1\n" AGE_HEAD "2.250\n");
-        put("metrics.prom", "a 1", 0); /* no newline at the end */
-        check("/metrics", 200, "text/plain; version=0.0.4; charset=utf-8",
-              "a 1\n" AGE_HEAD "0.000\n");
-        put("metrics.prom", "a 1\n", -5); /* from the future: the clock was set back */
-        check("/metrics", 200, "text/plain; version=0.0.4; charset=utf-8",
-              "a 1\n" AGE_HEAD "0.000\n");
+        check_metrics("a 1\n", "2.250");
+        put("metrics.prom", "b 1", 0); /* no newline at the end */
+        check_metrics("b 1\n", "0.000");
+        put("metrics.prom", "c 1\n", -5); /* from the future: the clock was set back */
+        check_metrics("c 1\n", "0.000");
 }
 
 static void test_an_old_snapshot_still_answers(void **state) {
         (void)state;
         put("metrics.prom", "", 100000);
-        check("/metrics", 200, "text/plain; version=0.0.4; charset=utf-8", AGE_HEAD "100000.000\n");
+        check_metrics("", "100000.000");
+}
+
+static void test_numbers_of_its_own(void **state) {
+        _cleanup_answer_ Answer answer = { 0 };
+
+        (void)state;
+        put("metrics.prom", "a 1\n", 0);
+        ask("/metrics", NULL, NULL, &answer);
+        assert_contains(answer.text.data, "\ntidbnumad_exporter_scrapes_total 42\n");
+        assert_contains(answer.text.data, "\ntidbnumad_exporter_clients_cut_off_total 7\n");
+}
+
+static void test_openmetrics(void **state) {
+        _cleanup_answer_ Answer answer = { 0 };
+        _cleanup_text_ Text all = { 0 };
+
+        (void)state;
+        put("metrics.prom", "# TYPE a_total counter\na_total 1\n", 2.25);
+        ask("/metrics", "application/openmetrics-text", NULL, &answer);
+        assert_int_equal(answer.status, 200);
+        assert_string_equal(answer.content_type,
+                            "application/openmetrics-text; version=1.0.0; charset=utf-8");
+        assert_true(answer.is_scrape && answer.varies);
+        join(&answer, &all);
+        assert_starts_with(all.data, "# TYPE a counter\na_total 1\n# HELP ");
+        assert_contains(all.data, "\n# TYPE tidbnumad_exporter_scrapes counter\n");
+        assert_contains(all.data, "\ntidbnumad_exporter_snapshot_age_seconds 2.250\n");
+        assert_string_equal(all.data + all.length - 7, "\n# EOF\n");
+}
+
+static void check_unzipped(const char *path, const char *accept, const char *start,
+                           const char *end) {
+        _cleanup_answer_ Answer answer = { 0 };
+        _cleanup_text_ Text plain = { 0 };
+        _cleanup_free_ char *bytes = NULL;
+        size_t size;
+
+        ask(path, accept, "gzip", &answer);
+        assert_int_equal(answer.status, 200);
+        assert_true(answer.gzip && answer.varies);
+        size = answer.body->size + answer.text.length;
+        bytes = malloc(size);
+        memcpy(bytes, answer.body->data, answer.body->size);
+        memcpy(bytes + answer.body->size, answer.text.data, answer.text.length);
+        unzip(bytes, size, &plain);
+        assert_starts_with(plain.data, start);
+        assert_true(plain.length >= strlen(end));
+        assert_string_equal(plain.data + plain.length - strlen(end), end);
+}
+
+static void test_gzip(void **state) {
+        _cleanup_answer_ Answer answer = { 0 };
+
+        (void)state;
+        put("metrics.prom", "a 1\n", 0);
+        put("status.json", "{\n}\n", 0);
+        check_unzipped("/metrics", NULL, "a 1\n# HELP tidbnumad_exporter_", "\n");
+        check_unzipped("/metrics", "application/openmetrics-text", "a 1\n# HELP tidb", "# EOF\n");
+        check_unzipped("/status", NULL, "{\n}\n", "{\n}\n");
+        ask("/healthz", NULL, "gzip", &answer); /* not worth it */
+        assert_false(answer.gzip);
 }
 
 static void test_status(void **state) {
+        _cleanup_answer_ Answer answer = { 0 };
+        _cleanup_text_ Text all = { 0 };
+
         (void)state;
         put("status.json", "{\n}\n", 0);
-        check("/status", 200, "application/json", "{\n}\n");
+        ask("/status", NULL, NULL, &answer);
+        assert_int_equal(answer.status, 200);
+        assert_string_equal(answer.content_type, "application/json");
+        assert_false(answer.is_scrape);
+        join(&answer, &all);
+        assert_string_equal(all.data, "{\n}\n");
 }
 
 static void test_no_snapshot(void **state) {
@@ -84,6 +176,10 @@ static void test_no_snapshot(void **state) {
         check_status("/metrics", 503, "/metrics.prom does not exist. Is tidbnumad running?");
         check_status("/status", 503, "/status.json does not exist. Is tidbnumad running?");
         check_status("/healthz", 503, "/metrics.prom does not exist. Is tidbnumad running?");
+        put("metrics.prom", "a 1\n", 0); /* and one that has gone again is not served from memory */
+        check_metrics("a 1\n", "0.000");
+        assert_int_equal(unlink(fixture_path(&fixture, "metrics.prom")), 0);
+        check_status("/metrics", 503, "/metrics.prom does not exist. Is tidbnumad running?");
 }
 
 static void test_health_by_the_interval_in_the_file(void **state) {
@@ -138,6 +234,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_an_old_snapshot_still_answers, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_numbers_of_its_own, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_openmetrics, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_gzip, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_status, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_no_snapshot, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_health_by_the_interval_in_the_file, setup,

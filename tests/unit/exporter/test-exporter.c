@@ -12,15 +12,10 @@
 
 #include <cmocka.h>
 
-#include "fixture.h"
+#include "child.h"
 
 static Fixture fixture;
 static char unix_listen[128];
-
-typedef struct Child {
-        pid_t pid;
-        int stderr_fd;
-} Child;
 
 static int setup(void **state) {
         (void)state;
@@ -35,81 +30,6 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* `passed_fd` (or -1) becomes descriptor 3 under systemd's protocol, sd_listen_fds(3). */
-static Child start(const char *notify, int passed_fd, const char *listen_a, const char *listen_b) {
-        const char *program = getenv("TIDBNUMAD_EXPORTER");
-        const char *argv[8] = { program, "--runtime-dir", fixture.dir };
-        int pipe_fds[2], n = 3;
-        char pid[16];
-        Child child;
-
-        assert_non_null(program);
-        if (listen_a) {
-                argv[n++] = "--listen";
-                argv[n++] = listen_a;
-        }
-        if (listen_b) {
-                argv[n++] = "--listen";
-                argv[n++] = listen_b;
-        }
-        assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
-        child.pid = fork();
-        assert_true(child.pid >= 0);
-        if (child.pid == 0) {
-                (void)dup2(pipe_fds[1], STDERR_FILENO);
-                (void)unsetenv("NOTIFY_SOCKET");
-                if (notify)
-                        (void)setenv("NOTIFY_SOCKET", notify, 1);
-                if (passed_fd >= 0) {
-                        (void)snprintf(pid, sizeof(pid), "%d", getpid());
-                        (void)setenv("LISTEN_PID", pid, 1);
-                        (void)setenv("LISTEN_FDS", "1", 1);
-                        if (passed_fd == 3)
-                                (void)fcntl(3, F_SETFD, 0);
-                        else
-                                (void)dup2(passed_fd, 3);
-                }
-                (void)execv(program, (char **)argv);
-                _exit(99);
-        }
-        (void)close(pipe_fds[1]);
-        child.stderr_fd = pipe_fds[0];
-        return child;
-}
-
-/* Exit code; -signal where one ended it. What it said goes to `said`. */
-static int finish(Child child, Text *said) {
-        int status;
-
-        client_receive(child.stderr_fd, said);
-        (void)close(child.stderr_fd);
-        assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-static int stop(Child child, int signal_number) {
-        _cleanup_text_ Text said = { 0 };
-        int r;
-
-        assert_int_equal(kill(child.pid, signal_number), 0);
-        r = finish(child, &said);
-        assert_string_equal(said.data ? said.data : "", "");
-        return r;
-}
-
-static void wait_for_socket(const char *path) {
-        for (int i = 0; i < 500; i++) {
-                int fd = client_try_connect(path);
-
-                if (fd >= 0) {
-                        (void)close(fd);
-                        return;
-                }
-                (void)usleep(10000);
-        }
-        fail_msg("nobody listens on %s after 5 s", path);
-}
-
 static void test_serves_until_sigterm(void **state) {
         _cleanup_text_ Text answer = { 0 };
         struct stat st;
@@ -117,7 +37,7 @@ static void test_serves_until_sigterm(void **state) {
 
         (void)state;
         fixture_write(&fixture, "metrics.prom", "a 1\n", 4, fixture_now(), 0);
-        child = start(NULL, -1, unix_listen, NULL);
+        child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
         assert_int_equal(stat(fixture.socket_path, &st), 0);
         assert_int_equal(st.st_mode & 07777, 0666);
@@ -132,7 +52,7 @@ static void test_ends_with_a_client_in_the_middle(void **state) {
         Child child;
 
         (void)state;
-        child = start(NULL, -1, unix_listen, NULL);
+        child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
         fd = client_connect(fixture.socket_path);
         client_send(fd, "GET /met");
@@ -172,7 +92,7 @@ static void test_two_sockets_of_its_own(void **state) {
         (void)state;
         (void)close(bound_tcp(&port)); /* a port that is free, most likely still in a moment */
         (void)snprintf(listen, sizeof(listen), "127.0.0.1:%u", port);
-        child = start(NULL, -1, listen, unix_listen);
+        child = start(fixture.dir, NULL, -1, listen, unix_listen);
         wait_for_socket(fixture.socket_path);
         request_tcp(port, &tcp);
         client_request(fixture.socket_path, "GET", "/", &local);
@@ -198,7 +118,7 @@ static void test_under_systemd(void **state) {
         assert_int_equal(bind(notify, (struct sockaddr *)&address, sizeof(address)), 0);
         passed = bound_tcp(&port);
         assert_int_equal(listen(passed, 8), 0);
-        child = start(path, passed, NULL, NULL);
+        child = start(fixture.dir, path, passed, NULL, NULL);
         assert_true(recv(notify, message, sizeof(message) - 1, 0) > 0);
         assert_starts_with(message, "READY=1\n");
         assert_contains(message, "on 1 socket.");
@@ -209,7 +129,7 @@ static void test_under_systemd(void **state) {
         assert_true(recv(notify, message, sizeof(message) - 1, 0) > 0);
         assert_string_equal(message, "STOPPING=1");
         assert_int_equal(unlink(path), 0);
-        child = start(NULL, passed, NULL, NULL); /* again on the same socket */
+        child = start(fixture.dir, NULL, passed, NULL, NULL); /* again on the same socket */
         text_reset(&answer);
         request_tcp(port, &answer);
         assert_starts_with(answer.data, "HTTP/1.1 200 ");
@@ -220,10 +140,10 @@ static void test_stale_socket_is_replaced(void **state) {
         Child child;
 
         (void)state;
-        child = start(NULL, -1, unix_listen, NULL);
+        child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
         assert_int_equal(stop(child, SIGKILL), -SIGKILL);
-        child = start(NULL, -1, unix_listen, NULL);
+        child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
         assert_int_equal(stop(child, SIGTERM), 0);
 }
@@ -231,7 +151,8 @@ static void test_stale_socket_is_replaced(void **state) {
 static void check_refused(int passed_fd, const char *listen, const char *part) {
         _cleanup_text_ Text said = { 0 };
 
-        assert_int_equal(finish(start(NULL, passed_fd, listen, NULL), &said), EXIT_FAILURE);
+        assert_int_equal(finish(start(fixture.dir, NULL, passed_fd, listen, NULL), &said),
+                         EXIT_FAILURE);
         assert_contains(said.data, part);
 }
 
@@ -249,7 +170,7 @@ static void test_start_errors_are_sentences(void **state) {
         check_refused(-1, "unix:/nonexistent/x",
                       "cannot listen on unix:/nonexistent/x: No such file");
         check_refused(datagram, NULL, "is not a listening stream socket");
-        child = start(NULL, -1, unix_listen, NULL);
+        child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
         check_refused(-1, unix_listen, "another process does");
         assert_int_equal(stop(child, SIGTERM), 0);

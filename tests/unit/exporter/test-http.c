@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "tidbnumad/exporter/http.h"
+#include "tidbnumad/exporter/snapshot-file.h"
 
 #include "fixture.h"
 
@@ -14,20 +15,24 @@ static Fixture fixture;
 static Http *http;
 static int kept_fd; /* a second descriptor of the socket, as systemd has one */
 
-static int setup(void **state) {
+static int setup_with(HttpLimits limits) {
         Args args = { .n_listen = 1 };
         Listeners listeners;
         char listen[128];
 
-        (void)state;
         fixture_init(&fixture);
         (void)snprintf(listen, sizeof(listen), "unix:%s", fixture.socket_path);
         args.listen[0] = listen;
         assert_int_equal(listeners_open(&args, &listeners), 0);
         kept_fd = dup(listeners.sockets[0].fd);
-        assert_int_equal(http_new(&listeners, fixture.dir, &http), 0);
+        assert_int_equal(http_new(&listeners, fixture.dir, &limits, &http), 0);
         assert_int_equal(listeners.sockets[0].fd, -EBADF);
         return 0;
+}
+
+static int setup(void **state) {
+        (void)state;
+        return setup_with(HTTP_LIMITS);
 }
 
 static int teardown(void **state) {
@@ -118,6 +123,66 @@ static void test_errors(void **state) {
         assert_starts_with(unknown.data, "HTTP/1.1 404 ");
 }
 
+static void test_asked_for_otherwise(void **state) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_text_ Text answer = { 0 };
+
+        (void)state;
+        put_metrics();
+        client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                        "accept: text/plain;q=0.5, application/openmetrics-text;version=1.0.0\r\n"
+                        "Accept-Encoding: identity\r\n\r\n");
+        client_receive(fd, &answer);
+        assert_contains(answer.data, "\r\nContent-Type: application/openmetrics-text; "
+                                     "version=1.0.0; charset=utf-8\r\n");
+        assert_contains(answer.data, "\r\nVary: Accept, Accept-Encoding\r\n");
+        assert_null(strstr(answer.data, "Content-Encoding"));
+        assert_string_equal(answer.data + answer.length - 7, "\n# EOF\n");
+}
+
+/* Of HEAD, so that the answer is text: the body is answer.c's. */
+static void test_compressed(void **state) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_text_ Text answer = { 0 };
+
+        (void)state;
+        put_metrics();
+        client_send(fd, "HEAD /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                        "Accept-Encoding: gzip\r\n\r\n");
+        client_receive(fd, &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+        assert_contains(answer.data, "\r\nContent-Encoding: gzip\r\n");
+}
+
+static void test_an_empty_file(void **state) {
+        _cleanup_text_ Text answer = { 0 };
+
+        (void)state;
+        fixture_write(&fixture, "status.json", "", 0, fixture_now(), 0);
+        client_request(fixture.socket_path, "GET", "/status", &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+        assert_contains(answer.data, "\r\nContent-Length: 0\r\n");
+}
+
+/* Many requests before the first answer is looked at. */
+static void test_pipelining(void **state) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_text_ Text answer = { 0 };
+        unsigned n = 0;
+
+        (void)state;
+        put_metrics();
+        for (unsigned i = 0; i < 50; i++)
+                client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        client_send(fd, "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        client_receive(fd, &answer);
+        for (const char *at = answer.data; (at = strstr(at, "HTTP/1.1 200 ")); at++)
+                n++;
+        assert_int_equal(n, 50);
+        assert_contains(answer.data, "\ntidbnumad_exporter_scrapes_total 50\n");
+        assert_contains(answer.data, "HTTP/1.1 404 ");
+}
+
 static void test_keep_alive(void **state) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
@@ -133,9 +198,10 @@ static void test_keep_alive(void **state) {
 static void test_header_that_is_too_large(void **state) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
-        char large[2 * HTTP_CONNECTION_BYTES];
+        char large[64 * 1024];
 
         (void)state;
+        assert_true(HTTP_LIMITS.header_bytes < sizeof(large));
         memset(large, 'x', sizeof(large) - 1);
         large[sizeof(large) - 1] = '\0';
         client_send(fd, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: ");
@@ -148,12 +214,12 @@ static void test_header_that_is_too_large(void **state) {
 static void test_slow_clients_hold_up_nobody(void **state) {
         _cleanup_close_ int half = client_connect(fixture.socket_path),
                             lazy = client_connect(fixture.socket_path);
-        _cleanup_free_ char *large = malloc(8 << 20);
+        _cleanup_free_ char *large = malloc(SNAPSHOT_FILE_MAX);
         struct timespec before, after;
 
         (void)state;
-        memset(large, '\n', 8 << 20);
-        fixture_write(&fixture, "metrics.prom", large, 8 << 20, fixture_now(), 0);
+        memset(large, '\n', SNAPSHOT_FILE_MAX);
+        fixture_write(&fixture, "metrics.prom", large, SNAPSHOT_FILE_MAX, fixture_now(), 0);
         client_send(half, "GET /metrics HTTP/1.1\r\nHos");
         client_send(lazy, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         (void)clock_gettime(CLOCK_MONOTONIC, &before);
@@ -164,13 +230,99 @@ static void test_slow_clients_hold_up_nobody(void **state) {
                 assert_starts_with(answer.data, "HTTP/1.1 200 ");
         }
         (void)clock_gettime(CLOCK_MONOTONIC, &after);
-        assert_true(after.tv_sec - before.tv_sec < (time_t)HTTP_IDLE_SECONDS / 2);
+        assert_true(after.tv_sec - before.tv_sec < (time_t)HTTP_LIMITS.idle_seconds / 2);
+}
+
+/* Deadlines that a test can wait for; the idle timeout stays far above. */
+static int setup_hasty(void **state) {
+        HttpLimits limits = HTTP_LIMITS;
+
+        (void)state;
+        limits.request_msec = limits.answer_msec = 300;
+        return setup_with(limits);
+}
+
+/* It is never idle: a byte of a header each 20 ms. */
+static void test_a_slow_request_is_cut_off(void **state) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+        bool cut = false;
+
+        (void)state;
+        client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ");
+        for (unsigned i = 0; i < 3000 && !cut; i++) {
+                cut = poll(&poll_fd, 1, 20) == 1;
+                if (!cut)
+                        (void)send(fd, "x", 1, MSG_NOSIGNAL);
+        }
+        assert_true(cut); /* long before a minute is over */
+}
+
+/* It fetches a byte each 20 ms, of an answer that no socket buffer holds. */
+static void fetch_slowly_until_cut_off(void) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_free_ char *large = malloc(SNAPSHOT_FILE_MAX);
+        struct pollfd poll_fd = { .fd = fd, .events = POLLRDHUP };
+        bool cut = false;
+        char byte;
+
+        memset(large, '\n', SNAPSHOT_FILE_MAX);
+        fixture_write(&fixture, "metrics.prom", large, SNAPSHOT_FILE_MAX, fixture_now(), 0);
+        client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        for (unsigned i = 0; i < 3000 && !cut; i++) {
+                cut = poll(&poll_fd, 1, 20) == 1;
+                if (!cut)
+                        (void)recv(fd, &byte, 1, MSG_DONTWAIT);
+        }
+        assert_true(cut);
+}
+
+static void test_a_slow_reader_is_cut_off(void **state) {
+        (void)state;
+        fetch_slowly_until_cut_off();
+}
+
+/* Time for an answer is short, and for a request it is not. */
+static int setup_hasty_answers(void **state) {
+        HttpLimits limits = HTTP_LIMITS;
+
+        (void)state;
+        limits.answer_msec = 300;
+        limits.request_msec = limits.idle_seconds * 1000;
+        return setup_with(limits);
+}
+
+/* The time for the answer that it has fetched ends before the slow reader's. */
+static void test_who_has_its_answer_may_ask_again(void **state) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_text_ Text answer = { 0 };
+        struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+        char first[4096];
+
+        (void)state;
+        client_send(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+        assert_true(recv(fd, first, sizeof(first), 0) > 0);
+        fetch_slowly_until_cut_off();
+        client_send(fd, "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        client_receive(fd, &answer);
+        assert_contains(answer.data, "HTTP/1.1 404 ");
 }
 
 /* More connections than are served at a time: the rest wait in the backlog and are served when one
  * goes away. */
+#define CONNECTIONS 8
+
+static int setup_few(void **state) {
+        HttpLimits limits = HTTP_LIMITS;
+
+        (void)state;
+        limits.connections = CONNECTIONS;
+        return setup_with(limits);
+}
+
 static void test_connection_limit(void **state) {
-        int idle[HTTP_CONNECTIONS_MAX];
+        int idle[CONNECTIONS];
         _cleanup_close_ int fd = -EBADF;
         _cleanup_text_ Text answer = { 0 };
         struct pollfd poll_fd = { .events = POLLIN };
@@ -213,10 +365,20 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_post_with_a_body, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_get_with_a_body, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_asked_for_otherwise, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_compressed, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_empty_file, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_pipelining, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_keep_alive, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_slow_request_is_cut_off, setup_hasty,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_slow_reader_is_cut_off, setup_hasty,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_who_has_its_answer_may_ask_again,
+                                                setup_hasty_answers, teardown),
                 cmocka_unit_test_setup_teardown(test_header_that_is_too_large, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_slow_clients_hold_up_nobody, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_connection_limit, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_connection_limit, setup_few, teardown),
                 cmocka_unit_test_setup_teardown(test_stopping_leaves_the_socket_of_others_alone,
                                                 setup, teardown),
         };

@@ -32,7 +32,8 @@ static void test_whole_file(void **state) {
         assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), 0);
         assert_string_equal(file.data, "a 1\n");
         assert_int_equal(file.size, 4);
-        assert_true(file.mtime_seconds == 1780000000.5);
+        assert_true(snapshot_id_age(&file.id, 1780000003.0) == 2.5);
+        assert_true(snapshot_id_age(&file.id, 1770000000.0) == 0); /* the clock was set back */
 }
 
 static void test_nothing_there(void **state) {
@@ -42,6 +43,27 @@ static void test_nothing_there(void **state) {
         assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -ENOENT);
         assert_int_equal(snapshot_file_read("/nonexistent", "metrics.prom", &file), -ENOENT);
         assert_int_equal(file.size, 7); /* untouched */
+}
+
+/* A file that took its place is another, whatever its content and times are. */
+static void test_which_it_is(void **state) {
+        _cleanup_close_ int first_fd = -EBADF, again_fd = -EBADF, second_fd = -EBADF;
+        SnapshotId first, again, second;
+
+        (void)state;
+        fixture_write(&fixture, "metrics.prom", "x", 1, 1780000000, 0);
+        assert_int_equal(snapshot_file_open(fixture.dir, "metrics.prom", &first, &first_fd), 0);
+        assert_int_equal(snapshot_file_open(fixture.dir, "metrics.prom", &again, &again_fd), 0);
+        assert_true(snapshot_id_equal(&first, &again));
+        fixture_write(&fixture, "metrics.prom", "x", 1, 1780000000, 0);
+        assert_int_equal(snapshot_file_open(fixture.dir, "metrics.prom", &second, &second_fd), 0);
+        assert_false(snapshot_id_equal(&first, &second));
+        again = first;
+        again.mtime_nsec++;
+        assert_false(snapshot_id_equal(&first, &again));
+        again = first;
+        again.size++;
+        assert_false(snapshot_id_equal(&first, &again));
 }
 
 static void test_links_and_fifos(void **state) {
@@ -78,6 +100,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_whole_file, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_nothing_there, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_which_it_is, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_links_and_fifos, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
         };

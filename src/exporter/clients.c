@@ -1,0 +1,194 @@
+/* A table of deadlines, and a thread that sleeps until the next one. Cutting off is shutdown(2):
+ * the HTTP library then sees the end of the connection and closes it. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "tidbnumad/exporter/clients.h"
+
+#define NEVER UINT64_MAX
+
+struct Client {
+        int fd; /* -EBADF: the place is free */
+        uint64_t deadline_msec;
+        bool fetches;
+};
+
+struct Clients {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        pthread_t thread;
+        bool ends;
+        uint64_t wakes_msec; /* when the thread looks again */
+        unsigned request_msec, answer_msec;
+        uint64_t n_cut;
+        size_t max;
+        Client list[];
+};
+
+static uint64_t now_msec(void) {
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* --- the thread --- */
+
+static void cut(Clients *clients, Client *client) {
+        (void)shutdown(client->fd, SHUT_RDWR);
+        client->deadline_msec = NEVER;
+        client->fetches = false;
+        clients->n_cut++;
+}
+
+/* Returns the next deadline. */
+static uint64_t cut_late(Clients *clients, uint64_t now) {
+        uint64_t next = NEVER;
+
+        for (size_t i = 0; i < clients->max; i++) {
+                Client *client = &clients->list[i];
+
+                if (client->fd < 0)
+                        continue;
+                if (client->deadline_msec <= now)
+                        cut(clients, client);
+                if (client->deadline_msec < next)
+                        next = client->deadline_msec;
+        }
+        return next;
+}
+
+static void *watch(void *userdata) {
+        Clients *clients = userdata;
+
+        (void)pthread_mutex_lock(&clients->lock);
+        while (!clients->ends) {
+                const uint64_t next = cut_late(clients, now_msec());
+                const struct timespec until = { .tv_sec = (time_t)(next / 1000),
+                                                .tv_nsec = (long)(next % 1000) * 1000000 };
+
+                clients->wakes_msec = next;
+                if (next == NEVER)
+                        (void)pthread_cond_wait(&clients->changed, &clients->lock);
+                else
+                        (void)pthread_cond_timedwait(&clients->changed, &clients->lock, &until);
+        }
+        (void)pthread_mutex_unlock(&clients->lock);
+        return NULL;
+}
+
+static void init_condition(pthread_cond_t *condition) {
+        pthread_condattr_t attributes;
+
+        (void)pthread_condattr_init(&attributes);
+        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        (void)pthread_cond_init(condition, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+}
+
+int clients_new(size_t max, unsigned request_msec, unsigned answer_msec, Clients **ret) {
+        Clients *clients = calloc(1, sizeof(*clients) + max * sizeof(clients->list[0]));
+        int r;
+
+        if (!clients)
+                return -ENOMEM;
+        clients->request_msec = request_msec;
+        clients->answer_msec = answer_msec;
+        clients->max = max;
+        for (size_t i = 0; i < max; i++)
+                clients->list[i].fd = -EBADF;
+        (void)pthread_mutex_init(&clients->lock, NULL);
+        init_condition(&clients->changed);
+        r = pthread_create(&clients->thread, NULL, watch, clients);
+        if (r > 0) {
+                free(clients);
+                return -r;
+        }
+        *ret = clients;
+        return 0;
+}
+
+void clients_free(Clients *clients) {
+        if (!clients)
+                return;
+        (void)pthread_mutex_lock(&clients->lock);
+        clients->ends = true;
+        (void)pthread_cond_signal(&clients->changed);
+        (void)pthread_mutex_unlock(&clients->lock);
+        (void)pthread_join(clients->thread, NULL);
+        (void)pthread_cond_destroy(&clients->changed);
+        (void)pthread_mutex_destroy(&clients->lock);
+        free(clients);
+}
+
+/* --- the table --- */
+
+static void set_deadline(Clients *clients, Client *client, bool fetches) {
+        const uint64_t now = now_msec();
+
+        client->fetches = fetches;
+        client->deadline_msec = now + (fetches ? clients->answer_msec : clients->request_msec);
+        if (client->deadline_msec < clients->wakes_msec)
+                (void)pthread_cond_signal(&clients->changed);
+}
+
+Client *clients_add(Clients *clients, int fd) {
+        Client *client = NULL;
+
+        (void)pthread_mutex_lock(&clients->lock);
+        for (size_t i = 0; i < clients->max && !client; i++)
+                if (clients->list[i].fd < 0)
+                        client = &clients->list[i];
+        if (client) {
+                client->fd = fd;
+                set_deadline(clients, client, false);
+        }
+        (void)pthread_mutex_unlock(&clients->lock);
+        return client;
+}
+
+void clients_remove(Clients *clients, Client *client) {
+        (void)pthread_mutex_lock(&clients->lock);
+        *client = (Client){ .fd = -EBADF };
+        (void)pthread_mutex_unlock(&clients->lock);
+}
+
+/* One that was cut off may still be asked about: it stays so. */
+static void change(Clients *clients, Client *client, bool fetches) {
+        (void)pthread_mutex_lock(&clients->lock);
+        if (client->deadline_msec != NEVER)
+                set_deadline(clients, client, fetches);
+        (void)pthread_mutex_unlock(&clients->lock);
+}
+
+void clients_asks(Clients *clients, Client *client) {
+        change(clients, client, false);
+}
+
+void clients_fetches(Clients *clients, Client *client) {
+        change(clients, client, true);
+}
+
+void clients_cut_fetching(Clients *clients, const Client *spared) {
+        (void)pthread_mutex_lock(&clients->lock);
+        for (size_t i = 0; i < clients->max; i++) {
+                Client *client = &clients->list[i];
+
+                if (client->fd >= 0 && client->fetches && client != spared)
+                        cut(clients, client);
+        }
+        (void)pthread_mutex_unlock(&clients->lock);
+}
+
+uint64_t clients_n_cut(Clients *clients) {
+        uint64_t n;
+
+        (void)pthread_mutex_lock(&clients->lock);
+        n = clients->n_cut;
+        (void)pthread_mutex_unlock(&clients->lock);
+        return n;
+}

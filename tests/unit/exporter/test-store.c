@@ -1,0 +1,138 @@
+/* What is made once, what is made anew, and what slow clients hold back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/exporter/store.h"
+
+#include "fixture.h"
+
+static Fixture fixture;
+static Store *store;
+
+static int setup(void **state) {
+        (void)state;
+        fixture_init(&fixture);
+        assert_int_equal(store_new(fixture.dir, &store), 0);
+        return 0;
+}
+
+static int teardown(void **state) {
+        (void)state;
+        store_free(store);
+        fixture_done(&fixture);
+        return 0;
+}
+
+static void put(const char *name, const char *data) {
+        fixture_write(&fixture, name, data, strlen(data), 1780000000, 0);
+}
+
+static StoreBody *take(StoreForm form, bool gzip) {
+        StoreBody *body = NULL;
+
+        assert_int_equal(store_take(store, form, gzip, &body), 0);
+        assert_int_equal(body->gzip, gzip);
+        return body;
+}
+
+static void check(StoreForm form, const char *expected) {
+        StoreBody *body = take(form, false);
+
+        assert_int_equal(body->size, strlen(expected));
+        assert_memory_equal(body->data, expected, body->size);
+        store_put_back(store, body);
+}
+
+static void test_forms(void **state) {
+        (void)state;
+        put("metrics.prom", "# TYPE a_total counter\na_total 1");
+        put("status.json", "{}");
+        check(STORE_METRICS, "# TYPE a_total counter\na_total 1\n");
+        check(STORE_OPENMETRICS, "# TYPE a counter\na_total 1\n");
+        check(STORE_STATUS, "{}");
+}
+
+static void test_each_is_made_once(void **state) {
+        (void)state;
+        put("metrics.prom", "a 1\n");
+        put("status.json", "{}");
+        for (int i = 0; i < 10; i++)
+                for (StoreForm form = 0; form < _STORE_FORM_MAX; form++) {
+                        store_put_back(store, take(form, false));
+                        store_put_back(store, take(form, true));
+                }
+        assert_int_equal(store_n_made(store), 6);
+}
+
+/* Of the same size and time: that it is another file must be enough. */
+static void test_a_new_snapshot_is_made_anew(void **state) {
+        StoreBody *old;
+
+        (void)state;
+        put("metrics.prom", "a 1\n");
+        old = take(STORE_METRICS, false);
+        put("metrics.prom", "a 2\n");
+        check(STORE_METRICS, "a 2\n");
+        check(STORE_OPENMETRICS, "a 2\n");
+        assert_memory_equal(old->data, "a 1\n", 4); /* who has begun with it ends with it */
+        store_put_back(store, old);
+        check(STORE_METRICS, "a 2\n");
+        assert_int_equal(store_n_made(store), 3);
+}
+
+static void test_what_is_not_there(void **state) {
+        StoreBody *body = NULL;
+
+        (void)state;
+        assert_int_equal(store_take(store, STORE_STATUS, true, &body), -ENOENT);
+        assert_null(body);
+        put("status.json", "{}");
+        check(STORE_STATUS, "{}");
+        assert_int_equal(unlink(fixture_path(&fixture, "status.json")), 0);
+        assert_int_equal(store_take(store, STORE_STATUS, false, &body), -ENOENT);
+}
+
+/* Only what is old and still held counts, in every form. */
+static void test_crowded(void **state) {
+        const size_t size = STORE_OLD_BYTES_MAX / 2;
+        _cleanup_free_ char *data = calloc(1, size + 2);
+        StoreBody *held[3];
+
+        (void)state;
+        memset(data, '\n', size);
+        for (int i = 0; i < 10; i++) { /* nobody holds these */
+                put("metrics.prom", data);
+                store_put_back(store, take(STORE_METRICS, false));
+        }
+        assert_false(store_is_crowded(store));
+        for (int i = 0; i < 3; i++) {
+                put("metrics.prom", data);
+                held[i] = take(STORE_METRICS, false);
+                assert_false(
+                        store_is_crowded(store)); /* two old ones are not more than it may be */
+        }
+        data[0] = 'x';
+        put("metrics.prom", data);
+        store_put_back(store, take(STORE_OPENMETRICS, false));
+        assert_true(store_is_crowded(store));
+        store_put_back(store, held[0]);
+        assert_false(store_is_crowded(store));
+        store_put_back(store, held[1]);
+        store_put_back(store, held[2]);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_each_is_made_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_new_snapshot_is_made_anew, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_is_not_there, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_crowded, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
