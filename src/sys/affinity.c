@@ -82,11 +82,12 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
         r = set_mask(tid, cpus);
         if (r < 0)
                 return r;
+        r = affinity_read_thread(tid, &after);
         if (!is_thread_of(handle, tid)) {
-                put_right(sysroot, tid, cpus, n_strangers);
+                if (r >= 0)
+                        put_right(sysroot, tid, &after, n_strangers);
                 return -ESRCH;
         }
-        r = affinity_read_thread(tid, &after);
         return r < 0 ? r : !id_set_equal(&before, &after);
 }
 

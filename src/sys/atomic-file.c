@@ -1,5 +1,6 @@
 /* Publishing of files by write-to-temporary and rename. */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "tidbnumad/base/cleanup.h"
@@ -19,8 +20,8 @@ static int write_all(int fd, const char *data, size_t size) {
         return 0;
 }
 
-static int write_temporary(int dir_fd, const char *name, const char *data, size_t size,
-                           mode_t mode) {
+static int write_temporary(int dir_fd, const char *name, const char *data, size_t size, mode_t mode,
+                           bool durable) {
         _cleanup_close_ int fd =
                 openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         int r;
@@ -31,10 +32,13 @@ static int write_temporary(int dir_fd, const char *name, const char *data, size_
         if (r < 0)
                 return r;
         /* Not by the mode of open(): the umask must not decide who may read the metrics. */
-        return fchmod(fd, mode) < 0 ? -errno : 0;
+        if (fchmod(fd, mode) < 0)
+                return -errno;
+        return durable && fsync(fd) < 0 ? -errno : 0;
 }
 
-int atomic_file_write(int dir_fd, const char *name, const char *data, size_t size, mode_t mode) {
+static int write_file(int dir_fd, const char *name, const char *data, size_t size, mode_t mode,
+                      bool durable) {
         _cleanup_free_ char *temporary = NULL;
         int r;
 
@@ -43,10 +47,19 @@ int atomic_file_write(int dir_fd, const char *name, const char *data, size_t siz
                 return -ENOMEM;
         }
         (void)unlinkat(dir_fd, temporary, 0); /* of a daemon that was killed while it wrote */
-        r = write_temporary(dir_fd, temporary, data, size, mode);
+        r = write_temporary(dir_fd, temporary, data, size, mode, durable);
         if (r >= 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
                 r = -errno;
         if (r < 0)
                 (void)unlinkat(dir_fd, temporary, 0);
         return r;
+}
+
+int atomic_file_write(int dir_fd, const char *name, const char *data, size_t size, mode_t mode) {
+        return write_file(dir_fd, name, data, size, mode, false);
+}
+
+int atomic_file_write_durable(int dir_fd, const char *name, const char *data, size_t size,
+                              mode_t mode) {
+        return write_file(dir_fd, name, data, size, mode, true);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tidbnumad/sys/bus-manager.h"
+#include "tidbnumad/sys/bus-units.h"
 
 #define SYSTEMD "org.freedesktop.systemd1"
 #define MANAGER_PATH "/org/freedesktop/systemd1"
@@ -32,6 +33,14 @@ static int read_set(sd_bus_message *message, IdSet *ret) {
         return sd_bus_message_exit_container(message);
 }
 
+static int read_flag(sd_bus_message *message, bool *ret) {
+        int value, r = sd_bus_message_read(message, "v", "b", &value);
+
+        if (r >= 0)
+                *ret = value;
+        return r;
+}
+
 static int read_property(sd_bus_message *message, const char *name, BusUnit *unit) {
         const struct {
                 const char *name;
@@ -41,8 +50,17 @@ static int read_property(sd_bus_message *message, const char *name, BusUnit *uni
                 { "LoadState", &unit->load_state },
                 { "ActiveState", &unit->active_state },
                 { "User", &unit->user },
+                { "ControlGroup", &unit->group },
+                { "OOMPolicy", &unit->oom_policy },
         };
-        int r, dynamic;
+        const struct {
+                const char *name;
+                bool *flag;
+        } flags[] = {
+                { "DynamicUser", &unit->dynamic_user },
+                { "Delegate", &unit->delegated },
+                { "SendSIGHUP", &unit->send_sighup },
+        };
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 if (strcmp(name, texts[i].name) == 0)
@@ -51,17 +69,23 @@ static int read_property(sd_bus_message *message, const char *name, BusUnit *uni
                 return read_set(message, &unit->cpus);
         if (strcmp(name, "AllowedMemoryNodes") == 0)
                 return read_set(message, &unit->mems);
-        if (strcmp(name, "DynamicUser") != 0)
-                return sd_bus_message_skip(message, "v");
-        r = sd_bus_message_read(message, "v", "b", &dynamic);
-        unit->dynamic_user = r >= 0 && dynamic;
-        return r;
+        if (strcmp(name, "TimeoutStopUSec") == 0)
+                return sd_bus_message_read(message, "v", "t", &unit->stop_timeout_usec);
+        for (size_t i = 0; i < ELEMENTSOF(flags); i++)
+                if (strcmp(name, flags[i].name) == 0)
+                        return read_flag(message, flags[i].flag);
+        return sd_bus_message_skip(message, "v");
 }
 
 static int parse_unit(sd_bus_message *message, BusUnit *ret) {
         int r;
 
-        *ret = (BusUnit){ .id = "", .load_state = "", .active_state = "", .user = "" };
+        *ret = (BusUnit){ .id = "",
+                          .load_state = "",
+                          .active_state = "",
+                          .user = "",
+                          .group = "",
+                          .oom_policy = "" };
         r = sd_bus_message_enter_container(message, 'a', "{sv}");
         while (r >= 0) {
                 const char *name;
@@ -85,20 +109,20 @@ static int on_unit(sd_bus_message *message, void *userdata, sd_bus_error *unused
 
         (void)unused;
         if (sd_bus_message_is_method_error(message, NULL))
-                r = -sd_bus_message_get_errno(message);
+                r = bus_units_error(sd_bus_message_get_error(message));
         else
                 r = parse_unit(message, &unit);
         call->reply(r < 0 ? r : 0, r < 0 ? NULL : &unit, call->userdata);
         return 0;
 }
 
-int bus_manager_read_unit(BusManager *manager, const char *unit, BusUnitReply reply, void *userdata,
+int bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply reply, void *userdata,
                           sd_bus_slot **ret_slot) {
         _cleanup_free_ char *path = NULL;
         _cleanup_free_ ReadCall *call = NULL;
         int r;
 
-        if (!manager->bus)
+        if (!bus)
                 return -ENOTCONN;
         r = sd_bus_path_encode(MANAGER_PATH "/unit", unit, &path);
         if (r < 0)
@@ -109,7 +133,7 @@ int bus_manager_read_unit(BusManager *manager, const char *unit, BusUnitReply re
         *call = (ReadCall){ .reply = reply, .userdata = userdata };
         /* All interfaces at once, as systemctl does: a unit that is not loaded is loaded for each
          * call, and forgotten after it. */
-        r = sd_bus_call_method_async(manager->bus, ret_slot, SYSTEMD, path,
+        r = sd_bus_call_method_async(bus, ret_slot, SYSTEMD, path,
                                      "org.freedesktop.DBus.Properties", "GetAll", on_unit, call,
                                      "s", "");
         if (r < 0)
@@ -137,8 +161,9 @@ static int on_units(sd_bus_message *message, void *userdata, sd_bus_error *unuse
         int r;
 
         (void)unused;
-        r = sd_bus_message_is_method_error(message, NULL) ? -sd_bus_message_get_errno(message)
-                                                          : parse_units(message, call);
+        r = sd_bus_message_is_method_error(message, NULL)
+                    ? bus_units_error(sd_bus_message_get_error(message))
+                    : parse_units(message, call);
         call->reply(r, NULL, NULL, NULL, call->userdata);
         return 0;
 }
@@ -163,8 +188,9 @@ static int on_unit_files(sd_bus_message *message, void *userdata, sd_bus_error *
         int r;
 
         (void)unused;
-        r = sd_bus_message_is_method_error(message, NULL) ? -sd_bus_message_get_errno(message)
-                                                          : parse_unit_files(message, call);
+        r = sd_bus_message_is_method_error(message, NULL)
+                    ? bus_units_error(sd_bus_message_get_error(message))
+                    : parse_unit_files(message, call);
         call->reply(r, NULL, NULL, NULL, call->userdata);
         return 0;
 }

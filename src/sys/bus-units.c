@@ -1,4 +1,5 @@
 /* Properties of systemd units over D-Bus. */
+#include <errno.h>
 #include <stdint.h>
 
 #include "tidbnumad/sys/bus-units.h"
@@ -18,7 +19,7 @@ int bus_units_open(sd_event *event, sd_bus **ret) {
 
         r = sd_bus_open_system(&bus);
         if (r < 0)
-                return r;
+                return r == -ENOENT ? -ENOTCONN : r;
         r = sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL);
         if (r < 0)
                 return r;
@@ -26,13 +27,39 @@ int bus_units_open(sd_event *event, sd_bus **ret) {
         return 0;
 }
 
+/* What is registered with sd-bus for these names, only systemd's own programs have (all others see
+ * EIO): the same numbers. */
+int bus_units_error(const sd_bus_error *error) {
+        static const struct {
+                const char *name;
+                int error;
+        } rows[] = {
+                { "org.freedesktop.systemd1.UnitMasked", -ERFKILL },
+                { "org.freedesktop.systemd1.NoSuchUnit", -ENOENT },
+                { "org.freedesktop.systemd1.NoUnitForPID", -ESRCH },
+                { "org.freedesktop.systemd1.LoadFailed", -ENOEXEC },
+                { "org.freedesktop.systemd1.BadUnitSetting", -ENOEXEC },
+                { "org.freedesktop.systemd1.UnitExists", -EEXIST },
+                { "org.freedesktop.systemd1.TransactionIsDestructive", -EDEADLK },
+                { SD_BUS_ERROR_SERVICE_UNKNOWN, -ENOTCONN },
+                { SD_BUS_ERROR_NAME_HAS_NO_OWNER, -ENOTCONN },
+                { SD_BUS_ERROR_DISCONNECTED, -ENOTCONN },
+        };
+        int r = error ? -sd_bus_error_get_errno(error) : 0;
+
+        for (size_t i = 0; error && i < ELEMENTSOF(rows); i++)
+                if (sd_bus_error_has_name(error, rows[i].name) > 0)
+                        return rows[i].error;
+        return !error || r < 0 ? r : -EIO;
+}
+
 static int handle_reply(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
         const sd_bus_error *error = sd_bus_message_get_error(message);
         const Call *call = userdata;
 
         (void)unused;
-        call->reply(error ? -sd_bus_message_get_errno(message) : 0,
-                    error && error->message ? error->message : "", call->userdata);
+        call->reply(bus_units_error(error), error && error->message ? error->message : "",
+                    call->userdata);
         return 0;
 }
 
@@ -76,10 +103,25 @@ static int append_properties(sd_bus_message *message, const BusUnitsProperty *pr
         return sd_bus_message_close_container(message);
 }
 
+int bus_units_call(sd_bus *bus, sd_bus_message *message, BusUnitsReply reply, void *userdata,
+                   sd_bus_slot **ret_slot) {
+        _cleanup_free_ Call *call = malloc(sizeof(*call));
+        int r;
+
+        if (!call)
+                return -ENOMEM;
+        *call = (Call){ .reply = reply, .userdata = userdata };
+        r = sd_bus_call_async(bus, ret_slot, message, handle_reply, call, CALL_TIMEOUT_USEC);
+        if (r < 0)
+                return r;
+        (void)sd_bus_slot_set_destroy_callback(*ret_slot, free);
+        call = NULL; /* the slot frees it */
+        return 0;
+}
+
 int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *properties, size_t n,
                       BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        _cleanup_free_ Call *call = NULL;
         int r;
 
         r = sd_bus_message_new_method_call(bus, &message, "org.freedesktop.systemd1",
@@ -91,18 +133,7 @@ int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *pro
         if (r < 0)
                 return r;
         r = append_properties(message, properties, n);
-        if (r < 0)
-                return r;
-        call = malloc(sizeof(*call));
-        if (!call)
-                return -ENOMEM;
-        *call = (Call){ .reply = reply, .userdata = userdata };
-        r = sd_bus_call_async(bus, ret_slot, message, handle_reply, call, CALL_TIMEOUT_USEC);
-        if (r < 0)
-                return r;
-        (void)sd_bus_slot_set_destroy_callback(*ret_slot, free);
-        call = NULL; /* the slot frees it */
-        return 0;
+        return r < 0 ? r : bus_units_call(bus, message, reply, userdata, ret_slot);
 }
 
 int bus_units_set(sd_bus *bus, const char *unit, const char *property, const IdSet *value,

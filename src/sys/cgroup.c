@@ -94,6 +94,37 @@ int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret) {
         return read_list(cgroup_fd, "cpuset.mems.effective", "cpuset.effective_mems", ret);
 }
 
+int cgroup_cpus_read(int cgroup_fd, CpuSet *ret) {
+        return read_list(cgroup_fd, "cpuset.cpus", "cpuset.cpus", ret);
+}
+
+int cgroup_mems_read(int cgroup_fd, NodeSet *ret) {
+        return read_list(cgroup_fd, "cpuset.mems", "cpuset.mems", ret);
+}
+
+int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems) {
+        char list[ID_SET_LIST_MAX];
+        NodeSet wide;
+        int r;
+
+        r = cgroup_effective_mems_read(cgroup_fd, &wide);
+        if (r < 0)
+                return r;
+        if (id_set_is_subset(mems, &wide))
+                return 0;
+        id_set_add_all(&wide, mems);
+        r = id_set_render_list(&wide, list, sizeof(list));
+        if (r >= 0)
+                r = cgroup_write(cgroup_fd, "cpuset.mems", list);
+        if (r == -EACCES || r == -EINVAL) /* v1: more than the group above has; not online */
+                return -ENODEV;
+        if (r >= 0)
+                r = cgroup_effective_mems_read(cgroup_fd, &wide);
+        if (r < 0)
+                return r;
+        return id_set_is_subset(mems, &wide) ? 0 : -ENODEV;
+}
+
 static int foreach_line_pid(int cgroup_fd, int (*callback)(pid_t, void *), void *userdata) {
         _cleanup_free_ char *text = NULL;
         char *save = NULL;
@@ -219,6 +250,7 @@ int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows) {
                 { "anon", offsetof(NumaStatRow, anon_bytes) },
                 { "file", offsetof(NumaStatRow, file_bytes) },
                 { "shmem", offsetof(NumaStatRow, shmem_bytes) },
+                { "file_mapped", offsetof(NumaStatRow, mapped_bytes) },
         };
 
         return parse_kinds(text, kinds, ELEMENTSOF(kinds), rows, n_rows);

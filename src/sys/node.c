@@ -24,6 +24,7 @@ int node_meminfo_parse(const char *text, NodeMeminfo *ret) {
                 return -EBADMSG;
         /* Absent on very old kernels: 0 is then the careful answer. */
         (void)parse_field(text, " Inactive(file):", &m.inactive_file_bytes);
+        (void)parse_field(text, " Active(file):", &m.active_file_bytes);
         (void)parse_field(text, " Dirty:", &m.dirty_bytes);
         (void)parse_field(text, " Writeback:", &m.writeback_bytes);
         *ret = m;

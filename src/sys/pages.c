@@ -1,95 +1,20 @@
-/* Pages of a process: which there are, where they lie, and moving them. */
-#include <fcntl.h>
-#include <inttypes.h>
+/* Pages of a process: where they lie, and moving them. */
+#include <errno.h>
 #include <linux/capability.h>
 #include <numa.h>
 #include <numaif.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
-#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/pages.h"
-
-/* Documentation/admin-guide/mm/pagemap.rst */
-#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
-#define PAGEMAP_FILE_OR_SHARED (UINT64_C(1) << 61)
 
 enum { QUERY_PAGES_MAX = 512 };
 
 uint64_t page_size_bytes(void) {
         return (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-int maps_parse_line(const char *line, Mapping *ret) {
-        unsigned major, minor;
-        char permissions[5];
-        Mapping m;
-        int name = 0;
-
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %*u%n", &m.start, &m.end,
-                   permissions, &major, &minor, &name) != 5 ||
-            strlen(permissions) != 4 || m.start >= m.end || name == 0)
-                return -EBADMSG;
-        line += name + (int)strspn(line + name, " ");
-        if (permissions[3] != 'p')
-                return 0;
-        /* PROT_NONE is address space that an allocator (Go, jemalloc) reserves: nothing lies there.
-         */
-        if (permissions[0] != 'r' && permissions[1] != 'w')
-                return 0;
-        /* Of the kernel's own; [vsyscall] is not even in the user's range. */
-        if (strncmp(line, "[v", 2) == 0)
-                return 0;
-        *ret = m;
-        return 1;
-}
-
-int maps_read(const ProcHandle *handle, Mapping **ret, size_t *ret_n) {
-        _cleanup_free_ char *text = NULL;
-        _cleanup_free_ Mapping *mappings = NULL;
-        size_t n = 0, allocated = 0;
-        char *save = NULL;
-        int r;
-
-        r = read_file_alloc_at(handle->dir_fd, "maps", &text, NULL);
-        if (r < 0)
-                return r == -ENOENT ? -ESRCH : r;
-        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-                Mapping m;
-
-                if (maps_parse_line(line, &m) <= 0)
-                        continue;
-                if (ARRAY_RESERVE(mappings, allocated, n + 1) < 0)
-                        return -ENOMEM;
-                mappings[n++] = m;
-        }
-        *ret = TAKE_PTR(mappings);
-        *ret_n = n;
-        return 0;
-}
-
-int pagemap_anonymous(int pagemap_fd, uint64_t start, size_t n_pages, void **addresses) {
-        uint64_t entries[QUERY_PAGES_MAX], page = page_size_bytes();
-        int n = 0;
-
-        for (size_t done = 0; done < n_pages;) {
-                size_t want =
-                        n_pages - done < ELEMENTSOF(entries) ? n_pages - done : ELEMENTSOF(entries);
-                ssize_t got = pread(pagemap_fd, entries, want * sizeof(entries[0]),
-                                    (off_t)((start / page + done) * sizeof(entries[0])));
-
-                if (got < 0)
-                        return -errno;
-                if ((size_t)got < sizeof(entries[0]))
-                        return n; /* the process has ended or its space ends here */
-                for (size_t i = 0; i < (size_t)got / sizeof(entries[0]); i++)
-                        if ((entries[i] & (PAGEMAP_PRESENT | PAGEMAP_FILE_OR_SHARED)) ==
-                            PAGEMAP_PRESENT)
-                                addresses[n++] = (void *)(uintptr_t)(start + (done + i) * page);
-                done += (size_t)got / sizeof(entries[0]);
-        }
-        return n;
 }
 
 int pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes) {
@@ -116,7 +41,8 @@ int pages_touch(pid_t pid, size_t n_pages, void **addresses) {
         return 0;
 }
 
-int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *ret_status) {
+int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
+               int *ret_status) {
         int targets[QUERY_PAGES_MAX];
 
         if (n_pages > ELEMENTSOF(targets))
@@ -127,7 +53,8 @@ int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *
         }
         /* A positive answer is the number of pages that were not moved: a part of the story that
          * ret_status and the next query tell better. */
-        return numa_move_pages(pid, n_pages, addresses, targets, ret_status, MPOL_MF_MOVE_ALL) < 0
+        return numa_move_pages(pid, n_pages, addresses, targets, ret_status,
+                               reach == PAGES_ALL ? MPOL_MF_MOVE_ALL : MPOL_MF_MOVE) < 0
                        ? -errno
                        : 0;
 }

@@ -1,6 +1,7 @@
 /* What this process itself costs. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -76,4 +77,15 @@ int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *r
         *ret_cpu_seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
         return 0;
+}
+
+int self_lock_memory(void) {
+        const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
+                return -errno;
+        if (limit.rlim_cur != RLIM_INFINITY && setrlimit(RLIMIT_MEMLOCK, &unlimited) < 0)
+                return -errno;
+        return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) < 0 ? -errno : 0;
 }

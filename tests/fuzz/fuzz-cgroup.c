@@ -1,4 +1,4 @@
-/* memory.numa_stat, a node's meminfo and zoneinfo with any content. */
+/* memory.numa_stat, a group's pressure, a node's meminfo and zoneinfo with any content. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -7,6 +7,7 @@
 
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/node.h"
+#include "tidbnumad/sys/pressure.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,6 +54,16 @@ static void check_zoneinfo(const char *text) {
         }
 }
 
+static void check_pressure(const char *text) {
+        Pressure pressure = { .recent = 7, .total_usec = 7 };
+        int r = pressure_parse(text, &pressure);
+
+        if (r == 0)
+                check(pressure.recent >= 0 && pressure.recent <= 1);
+        else
+                check(r == -EBADMSG && pressure.recent > 6 && pressure.total_usec == 7);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         char *text = malloc(size + 1);
 
@@ -66,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_numa_stat(text, 8);
         check_meminfo(text);
         check_zoneinfo(text);
+        check_pressure(text);
         free(text);
         return 0;
 }

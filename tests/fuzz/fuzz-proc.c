@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/sys/pages.h"
+#include "tidbnumad/sys/maps.h"
+#include "tidbnumad/sys/memory-policy.h"
 #include "tidbnumad/sys/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,6 +25,16 @@ static void check_stat(const char *text) {
         memset(&untouched, 0xa5, sizeof(untouched));
         r = proc_stat_parse(text, &stat);
         check(r == 0 || (r == -EBADMSG && memcmp(&stat, &untouched, sizeof(stat)) == 0));
+}
+
+static void check_memory_policy(const char *text) {
+        char policy[16] = "untouched";
+        int r = memory_policy_parse(text, policy, sizeof(policy));
+
+        if (r == 0)
+                check(strlen(policy) > 0 && strstr(text, policy) && !strchr(policy, ' '));
+        else
+                check((r == -EBADMSG || r == -ENOSPC) && strcmp(policy, "untouched") == 0);
 }
 
 static void check_status(const char *text) {
@@ -57,10 +68,10 @@ static void check_maps(char *text) {
                 Mapping m = { .start = 7, .end = 7 };
                 int r = maps_parse_line(line, &m);
 
-                if (r == 1)
-                        check(m.start < m.end);
+                if (r == 0)
+                        check(m.start < m.end && m.kind <= MAPPING_FILE);
                 else
-                        check((r == 0 || r == -EBADMSG) && m.start == 7 && m.end == 7);
+                        check(r == -EBADMSG && m.start == 7 && m.end == 7);
         }
 }
 
@@ -73,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 memcpy(text, data, size);
         text[size] = '\0';
         check_stat(text);
+        check_memory_policy(text);
         check_status(text);
         check_cgroup(text);
         check_maps(text);

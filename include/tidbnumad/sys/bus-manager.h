@@ -48,15 +48,21 @@ typedef struct BusUnit {
         const char *active_state; /* "inactive", "active", … */
         const char *user;         /* User=, "" where there is none */
         bool dynamic_user;
-        CpuSet cpus;  /* AllowedCPUs= */
-        NodeSet mems; /* AllowedMemoryNodes= */
+        const char *group;          /* ControlGroup=: its path, "" while it does not run */
+        CpuSet cpus;                /* AllowedCPUs= */
+        NodeSet mems;               /* AllowedMemoryNodes= */
+        bool delegated;             /* Delegate= */
+        bool send_sighup;           /* SendSIGHUP= */
+        const char *oom_policy;     /* OOMPolicy=, "" for a kind of unit that has none */
+        uint64_t stop_timeout_usec; /* TimeoutStopUSec=, 0 for a kind that has none */
 } BusUnit;
 
 /* error: 0, or negative errno; `unit` is NULL then. */
 typedef void (*BusUnitReply)(int error, const BusUnit *unit, void *userdata);
 
-/* Reads a unit; systemd loads it for that where it must, and forgets it again. */
-int bus_manager_read_unit(BusManager *manager, const char *unit, BusUnitReply reply, void *userdata,
+/* Reads a unit; systemd loads it for that where it must, and forgets it again. `bus` NULL:
+ * -ENOTCONN. */
+int bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply reply, void *userdata,
                           sd_bus_slot **ret_slot);
 
 /* active_state: "" for a unit file, whose unit may not be loaded. Called once a unit, and with

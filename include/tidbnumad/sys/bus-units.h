@@ -7,10 +7,17 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
 
-/* The system bus, attached to the loop. -ENOENT, -ECONNREFUSED: no bus. */
+/* The system bus, attached to the loop. -ENOTCONN, -ECONNREFUSED: no bus. */
 int bus_units_open(sd_event *event, sd_bus **ret);
 
-/* error: 0, or negative errno with `message` as systemd put it ("" when there is none). */
+/* The negative errno that an error of systemd or of the bus stands for, whatever kinds of errors
+ * the libsystemd of this host knows (see sd-bus-errors(3)). -ERFKILL: the unit is masked (as
+ * systemd has it, bus-common-errors.c); -ENOENT: there is none of that name; -ENOEXEC: its unit
+ * file cannot be used; -EEXIST: one of that name is there already; -EDEADLK: a job that is under
+ * way forbids it; -ENOTCONN: nobody answers on the bus. 0: NULL, it is no error. */
+int bus_units_error(const sd_bus_error *error);
+
+/* error: 0, or negative errno of these with `message` as systemd put it ("" when there is none). */
 typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
 
 /* Asks systemd to set AllowedCPUs= or AllowedMemoryNodes= (`property`) of a unit until the next
@@ -18,6 +25,10 @@ typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
  * the call in flight; unref it to never hear of it. */
 int bus_units_set(sd_bus *bus, const char *unit, const char *property, const IdSet *value,
                   BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
+
+/* Sends any call to systemd that way. */
+int bus_units_call(sd_bus *bus, sd_bus_message *message, BusUnitsReply reply, void *userdata,
+                   sd_bus_slot **ret_slot);
 
 /* A property and the value that it is to have; an empty set resets it. */
 typedef struct BusUnitsProperty {

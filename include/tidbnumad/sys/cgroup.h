@@ -30,6 +30,15 @@ int cgroup_write(int cgroup_fd, const char *name, const char *text);
 int cgroup_effective_cpus_read(int cgroup_fd, CpuSet *ret);
 int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret);
 
+/* cpuset.{cpus,mems}: what was written to it, empty where nothing was. Otherwise the same. */
+int cgroup_cpus_read(int cgroup_fd, CpuSet *ret);
+int cgroup_mems_read(int cgroup_fd, NodeSet *ret);
+
+/* Adds memory nodes to what a cpuset has, and looks whether it has them then. Nothing is moved by
+ * that: the kernel migrates only off nodes that are taken away. -ENODEV: a group above does not
+ * allow all of them (v1: nothing was written, v2: what is allowed counts). */
+int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems);
+
 /* Calls back for each process of the group and of the groups below it. A negative answer of the
  * callback ends the walk and is returned. */
 int cgroup_foreach_pid(int cgroup_fd, int (*callback)(pid_t pid, void *userdata), void *userdata);
@@ -41,6 +50,7 @@ typedef struct NumaStatRow {
         uint64_t anon_bytes;
         uint64_t file_bytes; /* as the kernel counts it: with shmem */
         uint64_t shmem_bytes;
+        uint64_t mapped_bytes; /* of file_bytes what is mapped; v1 does not tell */
 } NumaStatRow;
 
 /* Fills up to `n_rows` rows, one a node, and returns their number. -EBADMSG: not such a file;

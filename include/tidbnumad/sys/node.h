@@ -10,6 +10,7 @@ typedef struct NodeMeminfo {
         uint64_t total_bytes;
         uint64_t free_bytes;
         uint64_t inactive_file_bytes;
+        uint64_t active_file_bytes;
         uint64_t dirty_bytes;
         uint64_t writeback_bytes;
 } NodeMeminfo;

@@ -1,4 +1,4 @@
-/* Where the pages of a process lie, and moving them: /proc/PID/{maps,pagemap} and move_pages(2). */
+/* Where the pages of a process lie, and moving them: move_pages(2) and migrate_pages(2). */
 #pragma once
 
 #include <stdbool.h>
@@ -7,27 +7,6 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/id-set.h"
-#include "tidbnumad/sys/proc.h"
-
-typedef struct Mapping {
-        uint64_t start; /* addresses, page-aligned */
-        uint64_t end;
-} Mapping;
-
-/* One line of /proc/PID/maps. Returns 1 for a mapping that can hold private (anonymous or
- * copied-on-write) memory: private, readable or writable, no device. 0: another mapping; -EBADMSG:
- * not such a line. */
-int maps_parse_line(const char *line, Mapping *ret);
-
-/* All mappings of a process for which maps_parse_line() answers 1. The caller owns the array.
- * -ESRCH: gone. */
-int maps_read(const ProcHandle *handle, Mapping **ret, size_t *ret_n);
-
-/* Addresses of the private anonymous pages that are present in [start, start + n_pages × page
- * size): present, and not of a file or of shared memory (Documentation/admin-guide/mm/pagemap.rst,
- * bits 63 and 61). `addresses` must have room for n_pages. Returns their number;
- * 0 also when the process has ended, see proc_is_alive(). */
-int pagemap_anonymous(int pagemap_fd, uint64_t start, size_t n_pages, void **addresses);
 
 /* The node of each page; a negative errno in `ret_nodes` for a page that has none now (-ENOENT: not
  * present or marked for NUMA hinting, -EFAULT: the zero page or unmapped). -ESRCH: the process is
@@ -41,11 +20,18 @@ int pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
  * (Yama's ptrace_scope=3). */
 int pages_touch(pid_t pid, size_t n_pages, void **addresses);
 
-/* Moves the pages, also those that a fork still shares (MPOL_MF_MOVE_ALL, wants CAP_SYS_NICE), to
- * `node`. `ret_status`: the new node or a negative errno a page, see move_pages(2); not to be
- * trusted alone, ask again. -ESRCH: gone; -EACCES: the node is outside of the process's cpuset;
- * -ENODEV: no such node. */
-int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *ret_status);
+/* Whose pages may be moved. */
+typedef enum PageReach {
+        PAGES_ALONE, /* those that this process alone maps (MPOL_MF_MOVE); of another the kernel
+                      * says -EACCES in `ret_status` */
+        PAGES_ALL, /* also those that a fork still shares (MPOL_MF_MOVE_ALL, wants CAP_SYS_NICE) */
+} PageReach;
+
+/* Moves the pages to `node`. `ret_status`: the new node or a negative errno a page, see
+ * move_pages(2); not to be trusted alone, ask again. -ESRCH: gone; -EACCES: the node is outside of
+ * the process's cpuset; -ENODEV: no such node. */
+int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
+               int *ret_status);
 
 /* Moves whatever this process alone maps and that lies on one node to another, in one call
  * (migrate_pages(2) without CAP_SYS_NICE, which is laid down meanwhile: with it the kernel would

@@ -6,3 +6,9 @@
 /* CPU time so far, resident bytes, open descriptors, start time since the epoch. */
 int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *ret_open_fds,
               double *ret_start_seconds);
+
+/* Keeps all that this process has touched, and will, in memory (MCL_ONFAULT: no more than that), so
+ * that it can go on where memory has run out. Only where that has no limit: a small one would be
+ * reached later, by a malloc(3) that fails. -EPERM: there is a limit, and it is not ours to lift.
+ */
+int self_lock_memory(void);

@@ -41,6 +41,8 @@ static void test_numa_stat(void **state) {
         assert_int_equal(rows[0].anon_bytes, 1769472);
         assert_int_equal(rows[0].file_bytes, 4096);
         assert_int_equal(rows[0].shmem_bytes, 0);
+        assert_int_equal(rows[0].mapped_bytes, 3);
+        assert_int_equal(rows[1].mapped_bytes, 4);
         assert_int_equal(rows[1].node, 1);
         assert_int_equal(rows[1].anon_bytes, 83886080);
         assert_int_equal(rows[1].file_bytes, 8192);
@@ -258,6 +260,48 @@ static void test_pids_of_a_deep_tree(void **state) {
         assert_int_equal(pids.n, 17);
 }
 
+static void assert_widened(int fd, const char *mems, int result, const char *stands) {
+        const NodeSet set = ids(mems);
+        char text[64];
+
+        assert_int_equal(cgroup_mems_widen(fd, &set), result);
+        assert_true(read_file_at(fd, "cpuset.mems", text, sizeof(text)) >= 0);
+        assert_string_equal(text, stands);
+}
+
+/* The file shows what it was given, as the kernel's does where the group above allows it. */
+static void test_mems_widen(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF;
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems", "3\n");
+        fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
+        fake_link(&tree, "sys/fs/cgroup/a/cpuset.mems.effective", "cpuset.mems");
+        assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
+        assert_widened(fd, "3-4", 0, "3-4");
+        assert_widened(fd, "1", 0, "1,3-4"); /* never less than what stands */
+        /* What stands already is not written again. */
+        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems", "1,3,4\n");
+        assert_widened(fd, "1,4", 0, "1,3,4");
+}
+
+static void test_mems_widen_in_vain(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF;
+        const NodeSet more = ids("3-4");
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
+        assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
+        assert_int_equal(cgroup_mems_widen(fd, &more), -EOPNOTSUPP);
+        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems", "3\n");
+        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems.effective", "3\n");
+        assert_widened(fd, "3-4", -ENODEV, "3-4"); /* written, and not allowed from above */
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_numa_stat),
@@ -267,6 +311,8 @@ int main(void) {
                 cmocka_unit_test(test_version),
                 cmocka_unit_test(test_open),
                 cmocka_unit_test(test_effective),
+                cmocka_unit_test(test_mems_widen),
+                cmocka_unit_test(test_mems_widen_in_vain),
                 cmocka_unit_test(test_pids),
                 cmocka_unit_test(test_pids_of_a_deep_tree),
         };

@@ -36,6 +36,7 @@ static void test_meminfo(void **state) {
         assert_int_equal(m.total_bytes, UINT64_C(263931200) * 1024);
         assert_int_equal(m.free_bytes, UINT64_C(1234567) * 1024);
         assert_int_equal(m.inactive_file_bytes, 16 * 1024);
+        assert_int_equal(m.active_file_bytes, 15 * 1024);
         assert_int_equal(m.dirty_bytes, 18 * 1024);
         assert_int_equal(m.writeback_bytes, 19 * 1024);
 }

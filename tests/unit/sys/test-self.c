@@ -6,12 +6,15 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <cmocka.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/self.h"
+#include "tidbnumad/sys/sysroot.h"
 
 typedef struct Cost {
         double cpu, start;
@@ -48,8 +51,77 @@ static void test_self(void **state) {
         (void)munmap(memory, SIZE);
 }
 
+static uint64_t locked_kib(void) {
+        char text[4096], *line;
+        unsigned long kib = 0;
+
+        assert_true(read_file_at(AT_FDCWD, "/proc/self/status", text, sizeof(text)) > 0);
+        line = strstr(text, "VmLck:");
+        assert_true(line && sscanf(line, "VmLck: %lu", &kib) == 1);
+        return kib;
+}
+
+/* In children: a lock is for the rest of a process's life. */
+static void in_child(void (*function)(void)) {
+        pid_t pid = fork();
+        int status;
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                function();
+                _exit(0);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+                print_message("RLIMIT_MEMLOCK is limited here, and not ours to lift\n");
+                skip();
+        }
+        assert_int_equal(status, 0);
+}
+
+static void lock_all(void) {
+        struct rlimit limit;
+        int r = self_lock_memory();
+
+        (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+        if (r == -EPERM && limit.rlim_max != RLIM_INFINITY)
+                _exit(77); /* not ours to lift */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+        _exit(r == 0 ? 0 : 1); /* which makes mlockall() do nothing */
+#endif
+#endif
+        _exit(r == 0 && locked_kib() > 0 ? 0 : 1);
+}
+
+static void lock_with_limit(void) {
+        const struct rlimit small = { 65536, 65536 };
+
+        if (setrlimit(RLIMIT_MEMLOCK, &small) < 0 || setresuid(65534, 65534, 65534) < 0)
+                _exit(77);
+        if (self_lock_memory() != -EPERM || locked_kib() > 0)
+                _exit(1);
+        free(malloc(1 << 20)); /* goes on as before */
+        _exit(0);
+}
+
+static void test_lock_memory(void **state) {
+        (void)state;
+        in_child(lock_all);
+}
+
+/* Nothing is locked where it would end in the middle. */
+static void test_lock_memory_with_a_limit(void **state) {
+        (void)state;
+        in_child(lock_with_limit);
+}
+
 int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_self) };
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_self),
+                cmocka_unit_test(test_lock_memory),
+                cmocka_unit_test(test_lock_memory_with_a_limit),
+        };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,19 @@
+/* The kernel's events of CPUs and memory that come and go, as udev passes them on (udev(7)). */
+#pragma once
+
+#include <systemd/sd-device.h>
+#include <systemd/sd-event.h>
+
+/* Something came or went: look what there is. */
+typedef void (*UeventsHandler)(void *userdata);
+
+typedef struct Uevents {
+        sd_device_monitor *monitor; /* owned */
+        UeventsHandler handler;
+        void *userdata;
+} Uevents;
+
+/* `uevents` must stay where it is until uevents_close(). Without udev no event ever comes, and that
+ * is no error. */
+int uevents_open(Uevents *uevents, sd_event *event, UeventsHandler handler, void *userdata);
+void uevents_close(Uevents *uevents);

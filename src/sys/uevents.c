@@ -1,0 +1,42 @@
+/* CPUs and memory that come and go. */
+#include <errno.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/uevents.h"
+
+static int on_event(sd_device_monitor *monitor, sd_device *device, void *userdata) {
+        const Uevents *uevents = userdata;
+
+        (void)monitor;
+        (void)device;
+        uevents->handler(uevents->userdata);
+        return 0;
+}
+
+static int open_monitor(Uevents *uevents, sd_event *event) {
+        static const char *const subsystems[] = { "cpu", "node", "memory" };
+        int r = sd_device_monitor_new(&uevents->monitor);
+
+        /* The kernel filters: a host has thousands of other events. */
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(subsystems); i++)
+                r = sd_device_monitor_filter_add_match_subsystem_devtype(uevents->monitor,
+                                                                         subsystems[i], NULL);
+        if (r >= 0)
+                r = sd_device_monitor_attach_event(uevents->monitor, event);
+        return r < 0 ? r : sd_device_monitor_start(uevents->monitor, on_event, uevents);
+}
+
+int uevents_open(Uevents *uevents, sd_event *event, UeventsHandler handler, void *userdata) {
+        int r;
+
+        *uevents = (Uevents){ .handler = handler, .userdata = userdata };
+        r = open_monitor(uevents, event);
+        if (r < 0)
+                uevents_close(uevents);
+        return r < 0 ? r : 0;
+}
+
+void uevents_close(Uevents *uevents) {
+        sd_device_monitor_unref(uevents->monitor);
+        *uevents = (Uevents){ 0 };
+}

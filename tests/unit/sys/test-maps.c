@@ -1,0 +1,253 @@
+/* /proc/PID/maps: single lines, files of any length through the window, and this process's own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/maps.h"
+#include "tidbnumad/sys/pages.h"
+
+typedef struct KnownLine {
+        const char *line;
+        MappingKind kind;
+        bool has_file;
+} KnownLine;
+
+#define AT "55e2c0000000-55e2c0021000 "
+
+static void test_lines(void **state) {
+        static const KnownLine known[] = {
+                { AT "rw-p 00000000 00:00 0                          [heap]", MAPPING_PRIVATE,
+                  false },
+                { AT "rw-p 00000000 00:00 0 ", MAPPING_PRIVATE, false },
+                { AT "rw-p 00000000 00:00 0", MAPPING_PRIVATE, false },
+                { AT "rw-p 00033000 fe:00 325835   /usr/lib/libc.so.6", MAPPING_PRIVATE, true },
+                { AT "r--p 00033000 103:05 18446744073709551615 /a", MAPPING_PRIVATE, true },
+                { AT "r-xp 00033000 fe:00 325835 /usr/bin/tikv (deleted)", MAPPING_PRIVATE, true },
+                { AT "-w-p 00033000 fe:00 325835 /a b\\012[vdso]", MAPPING_PRIVATE, true },
+                { AT "rw-p 00000000 00:00 0 [anon:glibc: malloc arena]", MAPPING_PRIVATE, false },
+                { AT "rw-p 00000000 00:00 0 [stack]\n", MAPPING_PRIVATE, false },
+                { AT "rw-p 00000000 00:0f 1 /anon_hugepage (deleted)", MAPPING_PRIVATE, true },
+                { AT "rw-s 00000000 00:01 1 /dev/zero (deleted)", MAPPING_SHARED_ANON, true },
+                { AT "rw-s 00000000 00:01 1 [anon_shmem:pool]", MAPPING_SHARED_ANON, false },
+                { AT "r--s 00000000 fe:00 1 /usr/lib/locale", MAPPING_FILE, true },
+                { AT "rw-s 00000000 00:01 7 /SYSV00000000 (deleted)", MAPPING_FILE, true },
+                { AT "rw-s 00000000 00:01 7 /memfd:pool (deleted)", MAPPING_FILE, true },
+                { AT "rw-s 00000000 00:19 7 /dev/shm/pool", MAPPING_FILE, true },
+                { AT "rw-s 00000000 00:19 7 /dev/hugepages/pool", MAPPING_FILE, true },
+                { AT "rw-s 00000000 00:06 7 /dev/dri/card0", MAPPING_OTHER, true },
+                { AT "rw-s 00000000 00:06 7 /dev/zero", MAPPING_OTHER, true },
+                { AT "rw-s 00000000 00:0e 7 anon_inode:[perf_event]", MAPPING_OTHER, false },
+                { AT "---p 00000000 00:00 0 ", MAPPING_OTHER, false },
+                { AT "---s 00000000 fe:00 1 /a", MAPPING_OTHER, true },
+                { AT "--xp 00000000 00:00 0 [x]", MAPPING_OTHER, false },
+                { AT "--xp 00000000 00:00 0 [vsyscall]", MAPPING_OTHER, false },
+                { AT "r-xp 00000000 00:00 0 [vsyscall]", MAPPING_OTHER, false },
+                { AT "r-xp 00000000 00:00 0      [vdso]", MAPPING_OTHER, false },
+                { AT "r--p 00000000 00:00 0      [vvar_vclock]", MAPPING_OTHER, false },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(known); i++) {
+                Mapping m = { 0 };
+
+                if (maps_parse_line(known[i].line, &m) != 0 || m.kind != known[i].kind ||
+                    m.has_file != known[i].has_file)
+                        fail_msg("taken for kind %d: %s", m.kind, known[i].line);
+                assert_true(m.start == UINT64_C(0x55e2c0000000));
+                assert_true(m.end == UINT64_C(0x55e2c0021000));
+        }
+}
+
+static void test_lines_that_are_none(void **state) {
+        static const char *const lines[] = {
+                "",
+                "\n",
+                "rw-p",
+                "1000-2000",
+                "1000-2000 rw-p",
+                "1000-2000 rw-p 0",
+                "1000-2000 rw-p 0 fe:00",
+                "1000-2000 rw-p 0 fe 00 1",
+                "1000-2000 rw- 0 fe:00 1",
+                "1000-2000 rw-pp 0 fe:00 1",
+                "2000-1000 rw-p 0 fe:00 1",
+                "1000-1000 rw-p 0 fe:00 1",
+                "1000 2000 rw-p 0 fe:00 1",
+                "x-2000 rw-p 0 fe:00 1",
+                "[heap] 1000-2000 rw-p 0 fe:00 1",
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(lines); i++) {
+                Mapping m = { .start = 7 };
+
+                if (maps_parse_line(lines[i], &m) != -EBADMSG)
+                        fail_msg("is taken: %s", lines[i]);
+                assert_int_equal(m.start, 7);
+        }
+}
+
+/* Reads a text through the window. */
+static MapsReader *open_text(const char *text, size_t length) {
+        MapsReader *reader = calloc(1, sizeof(*reader));
+
+        assert_non_null(reader);
+        reader->fd = memfd_create("maps", MFD_CLOEXEC);
+        assert_true(reader->fd >= 0);
+        assert_int_equal(write(reader->fd, text, length), length);
+        assert_int_equal(maps_rewind(reader), 0);
+        return reader;
+}
+
+/* Every line once and in order, whatever falls on the window's border: lines of many lengths, some
+ * much longer than the window, and some that are none. */
+static void test_window(void **state) {
+        enum { LINES = 3000 };
+        _cleanup_free_ char *text = malloc(LINES * 128 + 40 * 10000);
+        MapsReader *reader;
+        size_t length = 0;
+        Mapping m;
+
+        (void)state;
+        assert_non_null(text);
+        for (unsigned i = 0; i < LINES; i++) {
+                int name = i % 100 == 99 ? 4000 + (int)(i % 7) * 1000 : (int)(i % 61);
+
+                length += (size_t)sprintf(text + length, "%x000-%x000 rw-p 0 00:00 0 /%0*d\n",
+                                          2 * i + 1, 2 * i + 2, name, 7);
+                if (i % 50 == 0)
+                        length += (size_t)sprintf(text + length, "what is this\n\n");
+        }
+        reader = open_text(text, length);
+        for (unsigned round = 0; round < 2; round++) {
+                for (unsigned i = 0; i < LINES; i++) {
+                        assert_int_equal(maps_next(reader, &m), 1);
+                        assert_int_equal(m.start, (uint64_t)(2 * i + 1) << 12);
+                        assert_int_equal(m.end, (uint64_t)(2 * i + 2) << 12);
+                }
+                assert_int_equal(maps_next(reader, &m), 0);
+                assert_int_equal(maps_next(reader, &m), 0);
+                assert_int_equal(maps_rewind(reader), 0);
+        }
+        reader = maps_close(reader);
+        assert_null(reader);
+        assert_null(maps_close(NULL));
+}
+
+/* What is cut off a long name is not a line, whatever it looks like; and a rewind forgets that
+ * something is to be cut off. */
+static void test_long_name(void **state) {
+        static const char rest[] = "1000-2000 rw-p 0 00:00 0 /no\n";
+        static const char next[] = "7000-8000 rw-p 0 00:00 0 /next\n";
+        enum { WINDOW = sizeof(((MapsReader *)NULL)->window) - 1 };
+        char text[WINDOW + sizeof(rest) + sizeof(next)];
+        MapsReader *reader;
+        Mapping m;
+
+        (void)state;
+        (void)sprintf(text, "3000-4000 rw-p 0 00:00 0 /");
+        memset(text + strlen(text), 'x', WINDOW);
+        (void)sprintf(text + WINDOW, "%s%s", rest, next);
+        reader = open_text(text, strlen(text));
+        for (unsigned i = 0; i < 3; i++) {
+                assert_int_equal(maps_next(reader, &m), 1);
+                assert_int_equal(m.start, 0x3000);
+                if (i == 0) {
+                        assert_int_equal(maps_rewind(reader), 0);
+                        continue;
+                }
+                assert_int_equal(maps_next(reader, &m), 1);
+                assert_int_equal(m.start, 0x7000);
+                if (i == 2)
+                        assert_int_equal(maps_next(reader, &m), 0);
+                assert_int_equal(maps_rewind(reader), 0);
+        }
+        maps_close(reader);
+}
+
+/* In the middle of a window too. */
+static void test_rewind(void **state) {
+        static const char text[] = "1000-2000 rw-p 0 00:00 0 /a\n3000-4000 rw-p 0 00:00 0 /b\n"
+                                   "5000-6000 rw-p 0 00:00 0 /c\n";
+        MapsReader *reader = open_text(text, strlen(text));
+        Mapping m;
+
+        (void)state;
+        assert_int_equal(maps_next(reader, &m), 1);
+        assert_int_equal(maps_rewind(reader), 0);
+        assert_int_equal(maps_next(reader, &m), 1);
+        assert_int_equal(m.start, 0x1000);
+        assert_int_equal(maps_next(reader, &m), 1);
+        assert_int_equal(m.start, 0x3000);
+        maps_close(reader);
+}
+
+static void *map(size_t size, int protection, int flags) {
+        void *p = mmap(NULL, size, protection, flags | MAP_ANONYMOUS, -1, 0);
+
+        assert_true(p != MAP_FAILED);
+        return p;
+}
+
+/* -1: not mapped. */
+static int kind_at(MapsReader *reader, const void *address) {
+        uint64_t last = 0;
+        int found = -1;
+        Mapping m;
+
+        assert_int_equal(maps_rewind(reader), 0);
+        while (maps_next(reader, &m) == 1) {
+                assert_true(m.start >= last && m.end > m.start);
+                last = m.end;
+                if ((uintptr_t)address >= m.start && (uintptr_t)address < m.end)
+                        found = m.kind;
+        }
+        return found;
+}
+
+static void test_own_maps(void **state) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_close_ int fd = memfd_create("pool", MFD_CLOEXEC);
+        size_t size = 16 * page_size_bytes();
+        void *rw = map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+        void *shared = map(size, PROT_READ | PROT_WRITE, MAP_SHARED);
+        void *none = map(size, PROT_NONE, MAP_PRIVATE);
+        void *named = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        MapsReader *reader;
+
+        (void)state;
+        assert_true(named != MAP_FAILED);
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
+        assert_int_equal(maps_open(&handle, &reader), 0);
+        assert_int_equal(kind_at(reader, rw), MAPPING_PRIVATE);
+        assert_int_equal(kind_at(reader, &size), MAPPING_PRIVATE); /* the stack */
+        assert_int_equal(kind_at(reader, shared), MAPPING_SHARED_ANON);
+        assert_int_equal(kind_at(reader, named), MAPPING_FILE);
+        assert_int_equal(kind_at(reader, none), MAPPING_OTHER);
+        assert_int_equal(kind_at(reader, NULL), -1);
+        maps_close(reader);
+        (void)munmap(rw, size);
+        (void)munmap(shared, size);
+        (void)munmap(none, size);
+        (void)munmap(named, size);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_lines),  cmocka_unit_test(test_lines_that_are_none),
+                cmocka_unit_test(test_window), cmocka_unit_test(test_long_name),
+                cmocka_unit_test(test_rewind), cmocka_unit_test(test_own_maps),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+/* /proc/PID/pagemap: what is present, whose it is, and the way over what is empty. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/pagemap.h"
+#include "tidbnumad/sys/pages.h"
+
+static void *map(size_t size, int protection, int flags) {
+        void *p = mmap(NULL, size, protection, flags | MAP_ANONYMOUS, -1, 0);
+
+        assert_true(p != MAP_FAILED);
+        return p;
+}
+
+static int open_pagemap(pid_t pid, ProcHandle *handle) {
+        Sysroot *sysroot = calloc(1, sizeof(*sysroot));
+        int fd = -EBADF;
+
+        assert_non_null(sysroot);
+        assert_int_equal(sysroot_open(NULL, sysroot), 0);
+        assert_int_equal(proc_open(sysroot, pid, handle), 0);
+        assert_int_equal(pagemap_open(handle, &fd), 0);
+        sysroot_close(sysroot);
+        free(sysroot);
+        return fd;
+}
+
+static size_t pick(int fd, const void *area, size_t n_pages, PageKind kind, void **addresses) {
+        uint64_t entries[PAGEMAP_PAGES_MAX];
+
+        assert_int_equal(pagemap_read(fd, (uintptr_t)area, n_pages, entries), 0);
+        return pagemap_pick(entries, n_pages, (uintptr_t)area, kind, addresses);
+}
+
+static void test_pages_of_its_own(void **state) {
+        enum { PAGES = PAGEMAP_PAGES_MAX };
+        const size_t page = page_size_bytes();
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_close_ int fd = open_pagemap(getpid(), &handle);
+        char *area = map(PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+        void *addresses[PAGES];
+        uint64_t entries[PAGES + 1];
+
+        (void)state;
+        (void)madvise(area, PAGES * page, MADV_NOHUGEPAGE);
+        assert_int_equal(pick(fd, area, PAGES, PAGE_OWN, addresses), 0);
+        for (size_t i = 0; i < PAGES; i += 3)
+                area[i * page] = 1;
+        assert_int_equal(pick(fd, area, PAGES, PAGE_OWN, addresses), (PAGES + 2) / 3);
+        for (size_t i = 0; i < (PAGES + 2) / 3; i++)
+                assert_ptr_equal(addresses[i], area + 3 * i * page);
+        assert_int_equal(pick(fd, area + page, 3, PAGE_OWN, addresses), 1);
+        assert_int_equal(pick(fd, area, PAGES, PAGE_FILE, addresses), 0);
+        assert_int_equal(pagemap_read(fd, (uintptr_t)area, PAGES + 1, entries), -EINVAL);
+        (void)munmap(area, PAGES * page);
+}
+
+static void end_child(pid_t pid) {
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* A child that touches what it inherited, says so, and waits. */
+static pid_t fork_that_touches(char *area) {
+        int ready[2];
+        pid_t pid;
+        char byte;
+
+        assert_int_equal(pipe(ready), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                area[0] = 2;
+                (void)!write(ready[1], "x", 1);
+                for (;;)
+                        (void)pause();
+        }
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        (void)close(ready[0]);
+        (void)close(ready[1]);
+        return pid;
+}
+
+static void test_shared_pages(void **state) {
+        const size_t page = page_size_bytes();
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_close_ int fd = open_pagemap(getpid(), &handle);
+        char *area = map(2 * page, PROT_READ | PROT_WRITE, MAP_SHARED);
+        void *addresses[2];
+        pid_t pid;
+
+        (void)state;
+        memset(area, 1, 2 * page);
+        assert_int_equal(pick(fd, area, 2, PAGE_OWN, addresses), 0);
+        assert_int_equal(pick(fd, area, 2, PAGE_FILE, addresses), 2);
+        assert_int_equal(pick(fd, area, 2, PAGE_FILE_ALONE, addresses), 2);
+        pid = fork_that_touches(area);
+        assert_int_equal(pick(fd, area, 2, PAGE_FILE, addresses), 2);
+        assert_int_equal(pick(fd, area, 2, PAGE_FILE_ALONE, addresses), 1);
+        assert_ptr_equal(addresses[0], area + page);
+        end_child(pid);
+        (void)munmap(area, 2 * page);
+}
+
+/* A private mapping of a file: what was only read is the file's, what was written is ours. */
+static void test_copied_on_write(void **state) {
+        const size_t page = page_size_bytes();
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_close_ int pagemap = open_pagemap(getpid(), &handle);
+        _cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        char *area = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+        void *addresses[2];
+
+        (void)state;
+        assert_true(area != MAP_FAILED);
+        assert_int_equal(((volatile char *)area)[0], 0x7f);
+        (void)((volatile char *)area)[page];
+        assert_int_equal(pick(pagemap, area, 2, PAGE_OWN, addresses), 0);
+        assert_int_equal(pick(pagemap, area, 2, PAGE_FILE, addresses), 2);
+        area[page] = 1;
+        assert_int_equal(pick(pagemap, area, 2, PAGE_OWN, addresses), 1);
+        assert_ptr_equal(addresses[0], area + page);
+        assert_int_equal(pick(pagemap, area, 2, PAGE_FILE, addresses), 1);
+        assert_ptr_equal(addresses[0], area);
+        (void)munmap(area, 2 * page);
+}
+
+static void test_over_what_is_empty(void **state) {
+        const uint64_t size = UINT64_C(1) << 36;
+        const size_t page = page_size_bytes();
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_close_ int fd = open_pagemap(getpid(), &handle);
+        char *area = map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE);
+        const uint64_t start = (uintptr_t)area, end = start + size;
+        uint64_t at = start;
+        int r = pagemap_skip(fd, &at, end);
+
+        (void)state;
+        if (r == -EOPNOTSUPP) {
+                assert_int_equal(at, start);
+                (void)munmap(area, size);
+                print_message("a kernel without PAGEMAP_SCAN\n");
+                skip();
+        }
+        assert_int_equal(r, 0);
+        assert_int_equal(at, end);
+        area[size - 5 * page] = area[7 * page] = area[8 * page] = 1;
+        at = start;
+        (void)madvise(area, size, MADV_NOHUGEPAGE);
+        assert_int_equal(pagemap_skip(fd, &at, end), 0);
+        assert_true(at <= start + 7 * page &&
+                    at + (2 << 20) > start + 7 * page); /* or a huge page */
+        at = start + 8 * page;
+        assert_int_equal(pagemap_skip(fd, &at, end), 0);
+        assert_int_equal(at, start + 8 * page);
+        at = start + (4 << 20);
+        assert_int_equal(pagemap_skip(fd, &at, end), 0);
+        assert_true(at > end - (4 << 20) && at <= end - 5 * page);
+        (void)munmap(area, size);
+}
+
+/* The process is the same, its memory is another's: nothing of that is shown. */
+static void test_after_exec(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_close_ int fd = -EBADF, again = -EBADF;
+        uint64_t entry = 7;
+        int go[2];
+        pid_t pid;
+
+        (void)state;
+        assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                char byte;
+
+                (void)!read(go[0], &byte, 1);
+                (void)execlp("sleep", "sleep", "1000", NULL);
+                _exit(127);
+        }
+        fd = open_pagemap(pid, &handle);
+        assert_int_equal(pagemap_read(fd, 0, 1, &entry), 0);
+        assert_int_equal(write(go[1], "x", 1), 1);
+        for (int i = 0; i < 5000 && pagemap_read(fd, 0, 1, &entry) == 0; i++)
+                (void)usleep(2000);
+        assert_int_equal(pagemap_read(fd, 0, 1, &entry), -ESTALE);
+        assert_true(proc_is_alive(&handle));
+        assert_int_equal(pagemap_open(&handle, &again), 0);
+        assert_int_equal(pagemap_read(again, 0, 1, &entry), 0);
+        end_child(pid);
+        assert_int_equal(pagemap_read(again, 0, 1, &entry), -ESTALE);
+        closep(&again);
+        again = -EBADF;
+        assert_int_equal(pagemap_open(&handle, &again), -ESRCH);
+        (void)close(go[0]);
+        (void)close(go[1]);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_pages_of_its_own), cmocka_unit_test(test_shared_pages),
+                cmocka_unit_test(test_copied_on_write),  cmocka_unit_test(test_over_what_is_empty),
+                cmocka_unit_test(test_after_exec),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+/* Pressure stall information: the text, and a control group of this test's own making. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/pressure.h"
+
+#define FULL "\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+
+static void test_text(void **state) {
+        Pressure p = { 0 };
+
+        (void)state;
+        assert_int_equal(
+                pressure_parse("some avg10=12.50 avg60=1.00 avg300=0.00 total=123456789012" FULL,
+                               &p),
+                0);
+        assert_true(fabs(p.recent - 0.125) < 1e-9);
+        assert_int_equal(p.total_usec, UINT64_C(123456789012));
+        assert_int_equal(pressure_parse("some avg10=0.00 avg60=0.00 avg300=0.00 total=0", &p), 0);
+        assert_true(p.recent == 0);
+}
+
+static void test_texts_that_are_none(void **state) {
+        static const char *const texts[] = {
+                "",
+                "some",
+                "some avg10=x avg60=1.00 avg300=0.00 total=1",
+                "some avg10=101 avg60=1.00 avg300=0.00 total=1",
+                "some avg10=-1 avg60=1.00 avg300=0.00 total=1",
+                "some avg10=nan avg60=1.00 avg300=0.00 total=1",
+                "some avg10=1 avg60=1.00 avg300=0.00",
+                "some avg10=1 avg60=1.00 avg300=0.00 total=",
+                "full avg10=1.00 avg60=1.00 avg300=0.00 total=1",
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
+                Pressure p = { .total_usec = 7 };
+
+                if (pressure_parse(texts[i], &p) != -EBADMSG)
+                        fail_msg("is taken: %s", texts[i]);
+                assert_int_equal(p.total_usec, 7);
+        }
+}
+
+/* Memory and CPU together, "some" of each. */
+static void test_group(void **state) {
+        _cleanup_close_ int fd = -EBADF;
+        FakeTree tree;
+        Pressure p = { .total_usec = 7 };
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "group/memory.pressure",
+                   "some avg10=1.00 avg60=0.00 avg300=0.00 total=1000" FULL);
+        assert_int_equal(pressure_read(tree.fd, &p), -EOPNOTSUPP);
+        fd = openat(tree.fd, "group", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_int_equal(pressure_read(fd, &p), -EOPNOTSUPP);
+        assert_int_equal(p.total_usec, 7);
+        fake_write(&tree, "group/cpu.pressure",
+                   "some avg10=10.00 avg60=0.00 avg300=0.00 total=30" FULL);
+        assert_int_equal(pressure_read(fd, &p), 0);
+        assert_int_equal(p.total_usec, 1030);
+        assert_true(fabs(p.recent - 0.11) < 1e-9);
+        fake_done(&tree);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_text),
+                cmocka_unit_test(test_texts_that_are_none),
+                cmocka_unit_test(test_group),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

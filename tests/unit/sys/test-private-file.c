@@ -1,0 +1,121 @@
+/* Files that only root may have written. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/private-file.h"
+
+static int read_it(const FakeTree *tree, const char *name, const char *expected) {
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        int r = private_file_read(tree->fd, name, 8, &text, &size);
+
+        if (r == 0) {
+                assert_string_equal(text, expected);
+                assert_int_equal(size, strlen(expected));
+        } else {
+                assert_null(text);
+        }
+        return r;
+}
+
+static void test_write_and_read(void **state) {
+        mode_t before = umask(0);
+        _cleanup_fake_ FakeTree tree;
+        struct stat st;
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(private_file_write(tree.fd, "a", "text", 4), 0);
+        (void)umask(before);
+        assert_int_equal(fstatat(tree.fd, "a", &st, 0), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+        assert_int_equal(read_it(&tree, "a", "text"), 0);
+        assert_int_equal(private_file_write(tree.fd, "a", "", 0), 0);
+        assert_int_equal(read_it(&tree, "a", ""), 0);
+        assert_int_equal(read_it(&tree, "b", ""), -ENOENT);
+}
+
+static void test_size(void **state) {
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(private_file_write(tree.fd, "a", "12345678", 8), 0);
+        assert_int_equal(read_it(&tree, "a", "12345678"), 0);
+        assert_int_equal(private_file_write(tree.fd, "a", "123456789", 9), 0);
+        assert_int_equal(read_it(&tree, "a", ""), -EFBIG);
+}
+
+static void test_who_may_write(void **state) {
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(private_file_write(tree.fd, "a", "text", 4), 0);
+        assert_int_equal(fchmodat(tree.fd, "a", 0644, 0), 0);
+        assert_int_equal(read_it(&tree, "a", "text"), 0);
+        for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(fchmodat(tree.fd, "a", i == 0 ? 0620 : 0602, 0), 0);
+                assert_int_equal(read_it(&tree, "a", ""), -EPERM);
+        }
+        if (geteuid() != 0)
+                skip();
+        assert_int_equal(fchmodat(tree.fd, "a", 0600, 0), 0);
+        assert_int_equal(fchownat(tree.fd, "a", 65534, 0, 0), 0);
+        assert_int_equal(read_it(&tree, "a", ""), -EPERM);
+}
+
+static void test_no_plain_file(void **state) {
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(private_file_write(tree.fd, "a", "text", 4), 0);
+        fake_link(&tree, "link", "a");
+        assert_int_equal(read_it(&tree, "link", ""), -EPERM);
+        assert_int_equal(mkfifoat(tree.fd, "fifo", 0600), 0);
+        assert_int_equal(read_it(&tree, "fifo", ""), -EPERM); /* and does not wait */
+        fake_mkdir(&tree, "folder");
+        assert_int_equal(fchmodat(tree.fd, "folder", 0700, 0), 0);
+        assert_int_equal(read_it(&tree, "folder", ""), -EPERM);
+}
+
+static void test_folder(void **state) {
+        mode_t before = umask(0);
+        _cleanup_close_ int fd = -EBADF, again = -EBADF, other = -EBADF;
+        _cleanup_fake_ FakeTree tree;
+        struct stat st;
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(private_dir_open(tree.fd, "d", &fd), 0);
+        (void)umask(before);
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0700);
+        assert_int_equal(private_dir_open(tree.fd, "d", &again), 0);
+        assert_int_equal(fchmodat(tree.fd, "d", 0720, 0), 0);
+        assert_int_equal(private_dir_open(tree.fd, "d", &other), -EPERM);
+        fake_link(&tree, "link", "d");
+        assert_true(private_dir_open(tree.fd, "link", &other) < 0);
+        fake_write(&tree, "file", "");
+        assert_int_equal(private_dir_open(tree.fd, "file", &other), -ENOTDIR);
+        assert_int_equal(private_dir_open(tree.fd, "none/d", &other), -ENOENT);
+        assert_int_equal(other, -EBADF);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_size),
+                cmocka_unit_test(test_who_may_write),  cmocka_unit_test(test_no_plain_file),
+                cmocka_unit_test(test_folder),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
