@@ -64,6 +64,7 @@ void policy_set_done(PolicySet *set) {
                 policy_done(&set->policies[i]);
         free(set->policies);
         word_list_done(&set->host.reserve.devices);
+        word_list_done(&set->release);
         for (size_t i = 0; i < set->n_irqs; i++)
                 irq_policy_done(&set->irqs[i]);
         free(set->irqs);

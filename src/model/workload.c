@@ -20,6 +20,7 @@ void process_done(Process *process) {
         free(process->exe);
         free(process->cgroup);
         free(process->unit);
+        free(process->scope);
         free(process->args);
         *process = (Process){ 0 };
 }
@@ -62,6 +63,24 @@ static int has_suffix(const char *s, size_t length, const char *suffix) {
         size_t n = strlen(suffix);
 
         return length > n && memcmp(s + length - n, suffix, n) == 0;
+}
+
+bool unit_is_own_scope(const char *unit) {
+        return unit && strncmp(unit, OWN_SCOPE_PREFIX, strlen(OWN_SCOPE_PREFIX)) == 0 &&
+               has_suffix(unit, strlen(unit), ".scope");
+}
+
+size_t unit_cgroup_length(const char *path, const char *unit) {
+        const size_t length = strlen(unit);
+
+        for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+                const char *part = slash + 1 + (slash[1] == '_' && unit[0] != '_');
+
+                if (strncmp(part, unit, length) == 0 &&
+                    (part[length] == '\0' || part[length] == '/'))
+                        return (size_t)(part + length - path);
+        }
+        return 0;
 }
 
 int unit_from_cgroup(const char *path, char **ret) {

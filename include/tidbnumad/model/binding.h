@@ -14,6 +14,10 @@ typedef struct Binding {
         CpuSet cpus;               /* cpuset.cpus.effective; without a cpuset: all CPUs */
         NodeSet mems;              /* cpuset.mems.effective; without a cpuset: what each of its
                                     * threads may use */
+        CpuSet inner_cpus;         /* of them, what groups that it made below its unit leave to its
+                                    * processes in there: in all of these groups */
+        NodeSet inner_mems;        /* likewise; without such groups both are as above */
+        char inner_group[256];     /* the first that leaves less: its path; "": none does */
         size_t n_threads;          /* of all its processes */
         size_t n_threads_off_cpus; /* whose Cpus_allowed is not exactly the CPUs asked for */
         size_t n_threads_outside;  /* of them, those that may run outside the CPUs asked for */

@@ -33,8 +33,9 @@ typedef struct PlanReportInstance {
         int32_t pid;      /* 0: it is imagined */
         NodeSet in_force; /* empty: it is not bound */
         bool cost_known;
-        uint64_t cost_bytes; /* anonymous memory that lies outside of its planned nodes */
-        const char *state;   /* as the daemon tells; NULL: it does not */
+        uint64_t cost_bytes;       /* anonymous memory that lies outside of its planned nodes */
+        const char *memory_policy; /* that it has set itself, as numa(7) has it; NULL: none */
+        const char *state;         /* as the daemon tells; NULL: it does not */
         const char *state_reason;
 } PlanReportInstance;
 

@@ -199,6 +199,8 @@ typedef struct PolicySet {
         EnforcementMode mode;
         BackendKind backend;
         OnStop on_stop;
+        WordList release; /* globs of instances and units that are not bound, and get back what was
+                           * theirs */
         uint64_t sampling_interval_usec;
         uint32_t sampling_budget_ppm; /* of one CPU */
         bool sampling_access;         /* hardware counters */

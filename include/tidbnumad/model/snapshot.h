@@ -12,13 +12,15 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/reason.h"
 #include "tidbnumad/model/topology.h"
 
 /* Resident bytes on one node, as memory.numa_stat counts them (cgroup-v2.rst). */
 typedef struct NodeMemory {
         uint64_t anon_bytes;
-        uint64_t file_bytes;  /* page cache without shmem */
-        uint64_t shmem_bytes; /* shared memory, tmpfs */
+        uint64_t file_bytes;   /* page cache without shmem */
+        uint64_t shmem_bytes;  /* shared memory, tmpfs */
+        uint64_t mapped_bytes; /* of both, what is mapped; cgroup v1 does not tell */
 } NodeMemory;
 
 typedef struct InstanceSnapshot {
@@ -41,6 +43,7 @@ typedef struct InstanceSnapshot {
 
         const char *state;  /* one word: see tidbnumad(8), STATES */
         const char *reason; /* a sentence for the operator; "" when all is well */
+        Reason reason_code; /* of what kind it is */
         bool cpu_bound;     /* verified: every thread has exactly `cpus` */
         bool memory_bound;  /* verified: mems are `nodes` and no anonymous byte is outside
                              * (preferred: no anonymous byte is outside) */
@@ -53,9 +56,15 @@ typedef struct InstanceSnapshot {
         uint64_t bind_attempts;
         uint64_t bind_failures;
         uint64_t migrated_bytes;
-        uint64_t pending_bytes; /* anonymous bytes that are still to be moved */
-        uint64_t failed_pages;  /* pages that the kernel refused to move */
-        double bind_seconds;    /* from the first sight of it to the verified state; NAN: not yet */
+        uint64_t pending_bytes;           /* anonymous bytes that are still to be moved */
+        uint64_t failed_pages;            /* pages that the kernel refused to move */
+        uint64_t migration_bytes_per_sec; /* the rate in force; 0: nothing is being moved */
+        double migration_left_seconds;    /* NAN: nothing is being moved */
+        bool memory_widened; /* a strict binding has more nodes, for its own are nearly full, or
+                              * were and it is not narrow again yet */
+        NodeSet memory_extra_nodes; /* those that are held open for that; empty: none */
+        uint64_t memory_widenings;
+        double bind_seconds; /* from the first sight of it to the verified state; NAN: not yet */
 } InstanceSnapshot;
 
 /* A process that a policy names and that is left alone all the same. */
@@ -80,7 +89,8 @@ typedef struct UnitSnapshot {
 typedef struct PolicySnapshot {
         const char *name;
         uint64_t bind_attempts;
-        uint64_t bind_failures;
+        uint64_t bind_failures[N_REASONS];
+        uint64_t drift_repairs[N_DRIFTS];
 } PolicySnapshot;
 
 typedef struct EventSnapshot {
@@ -92,11 +102,21 @@ typedef struct EventSnapshot {
 
 /* The daemon itself, for the process_* metrics. */
 typedef struct ProcessSnapshot {
+        pid_t pid;
         double cpu_seconds; /* user and system time so far */
         uint64_t resident_bytes;
         uint64_t open_fds;
         double start_seconds; /* since the epoch */
 } ProcessSnapshot;
+
+/* An instance or a unit that is being given back what it had. */
+typedef struct ReleaseSnapshot {
+        const char *name;
+        const char *unit;    /* NULL: none */
+        const char *reason;  /* why it is released */
+        const char *failure; /* of the last attempt; NULL: none has failed */
+        Reason failure_code;
+} ReleaseSnapshot;
 
 typedef struct Snapshot {
         const char *version;         /* of tidbnumad */
@@ -121,6 +141,11 @@ typedef struct Snapshot {
         size_t n_units;
         const StrangerSnapshot *strangers;
         size_t n_strangers;
+        const ReleaseSnapshot *releases; /* under way */
+        size_t n_releases;
+        bool undo_known;       /* false: nothing is ever changed, and the three are left out */
+        uint64_t undo_records; /* what could be given back */
+        uint64_t n_released, n_release_failures;
         const PolicySnapshot *policies; /* in file order */
         size_t n_policies;
         const EventSnapshot *events;

@@ -34,6 +34,8 @@ typedef struct Process {
         char *args;   /* its command line, the words joined by single spaces; NULL: no policy for
                        * its executable asks for it; owned */
         char *unit;   /* of the system manager; NULL when there is none; owned */
+        char *scope;  /* a scope of ours that it is in, see unit_is_own_scope(); `unit` is then the
+                       * one that it came from, or NULL; NULL: none; owned */
         Foreign foreign;
         bool cpus_given; /* each of its threads got the CPUs of its placement once */
         bool followed;   /* its forks are told by the kernel */
@@ -56,6 +58,15 @@ void workload_done(Workload *workload);
 
 /* Takes over `process` (which is then empty). -ENOMEM: it stays with the caller. */
 int workload_add(Workload *workload, Process *process);
+
+/* A scope that the daemon made for one instance, which had no unit to itself:
+ * tidbnumad-INSTANCE-START.scope. */
+#define OWN_SCOPE_PREFIX "tidbnumad-"
+bool unit_is_own_scope(const char *unit);
+
+/* The part of a cgroup's path that is the unit's own, as a length; what is behind it the unit has
+ * made itself. 0: the unit is not in it. */
+size_t unit_cgroup_length(const char *path, const char *unit);
 
 /* The system unit that a cgroup path belongs to: the first component that is not a slice
  * (systemd.unit(5), "systemd.slice(5)"), with systemd's escape of a leading "_" undone. NULL when

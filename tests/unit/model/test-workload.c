@@ -44,6 +44,38 @@ static void test_units_of_users_are_not_system_units(void **state) {
                     "user@1000.service");
 }
 
+static void test_own_scopes(void **state) {
+        (void)state;
+        assert_true(unit_is_own_scope("tidbnumad-tidb-server:4000-77.scope"));
+        assert_false(unit_is_own_scope("tidbnumad.service"));
+        assert_false(unit_is_own_scope("tidbnumad-a.service"));
+        assert_false(unit_is_own_scope("session-1.scope"));
+        assert_false(unit_is_own_scope(".scope"));
+        assert_false(unit_is_own_scope(""));
+        assert_false(unit_is_own_scope(NULL));
+}
+
+static void test_the_units_part_of_a_path(void **state) {
+        static const struct {
+                const char *path, *unit, *own;
+        } cases[] = {
+                { "/system.slice/a.service", "a.service", "/system.slice/a.service" },
+                { "/system.slice/a.service/b/c", "a.service", "/system.slice/a.service" },
+                { "/a.service/a.service", "a.service", "/a.service" },
+                { "/system.slice/_cpuset.service/b", "cpuset.service",
+                  "/system.slice/_cpuset.service" },
+                { "/system.slice/a.service-2/b", "a.service", "" },
+                { "/system.slice/xa.service", "a.service", "" },
+                { "/", "a.service", "" },
+                { "", "a.service", "" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+                assert_int_equal(unit_cgroup_length(cases[i].path, cases[i].unit),
+                                 strlen(cases[i].own));
+}
+
 static void test_workload_is_sorted_by_pid(void **state) {
         _cleanup_workload_ Workload w = { 0 };
         static const pid_t pids[] = { 30, 10, 20 };
@@ -63,6 +95,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_units),
                 cmocka_unit_test(test_units_of_users_are_not_system_units),
+                cmocka_unit_test(test_own_scopes),
+                cmocka_unit_test(test_the_units_part_of_a_path),
                 cmocka_unit_test(test_workload_is_sorted_by_pid),
         };
 

@@ -1,0 +1,125 @@
+/* The words of reasons are a contract: all there, told apart, fit for a metric's label, and the
+ * same in the manual page.
+ *
+ * `test-reason --render` prints what belongs between the two marks of the page. */
+#include <ctype.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/model/reason.h"
+
+#define BEGIN ".\\\" BEGIN REASONS\n"
+#define END ".\\\" END REASONS\n"
+
+static const char *path;
+
+static void assert_word(const char *word) {
+        assert_true(islower((unsigned char)word[0]));
+        for (const char *c = word; *c; c++)
+                assert_true(islower((unsigned char)*c) || *c == '-');
+}
+
+/* Without a full stop: it goes into a sentence. */
+static void assert_part(const char *part) {
+        assert_true(strlen(part) > 6);
+        assert_true(part[strlen(part) - 1] != '.');
+        assert_null(strchr(part, '\n'));
+}
+
+static void test_words(void **state) {
+        (void)state;
+        assert_string_equal(reason_to_string(REASON_NONE), "");
+        assert_string_equal(reason_to_sentence(REASON_NONE), "");
+        for (Reason r = REASON_NONE + 1; r < N_REASONS; r++) {
+                assert_word(reason_to_string(r));
+                assert_part(reason_to_sentence(r));
+                assert_part(reason_to_remedy(r));
+                for (Reason other = REASON_NONE; other < r; other++)
+                        assert_string_not_equal(reason_to_string(r), reason_to_string(other));
+        }
+}
+
+static void assert_error(int error, const char *word) {
+        assert_string_equal(reason_to_string(reason_of_error(-error)), word);
+}
+
+static void test_errors(void **state) {
+        (void)state;
+        assert_error(EPERM, "permission");
+        assert_error(EACCES, "permission");
+        assert_error(EROFS, "permission");
+        assert_error(ERFKILL, "unit-masked");
+        assert_error(ENOENT, "unit-gone");
+        assert_error(ENOEXEC, "unit-gone");
+        assert_error(ENODEV, "node-offline");
+        assert_error(ENOSPC, "node-offline");
+        assert_error(EINVAL, "slice-too-tight");
+        assert_error(ENOTCONN, "bus-gone");
+        assert_error(ECONNREFUSED, "bus-gone");
+        assert_error(ECONNRESET, "bus-gone");
+        assert_error(EPIPE, "bus-gone");
+        assert_error(EHOSTUNREACH, "bus-gone");
+        assert_error(ESHUTDOWN, "bus-gone");
+        assert_error(ETIMEDOUT, "no-answer");
+        assert_error(ENOMEM, "no-memory");
+        assert_error(EOPNOTSUPP, "controller-missing");
+        assert_error(EIO, "other");
+        assert_error(0, "other");
+        assert_error(-EPERM, "other"); /* a positive one is none */
+}
+
+/* Words of a line that mdoc(7) would take for its own are none of ours: no line begins with a dot
+ * or a quote. */
+static void render_page(Text *text) {
+        for (Reason r = REASON_NONE + 1; r < N_REASONS; r++)
+                text_appendf(text, ".It Cm %s\n%s:\n%s.\n", reason_to_string(r),
+                             reason_to_sentence(r), reason_to_remedy(r));
+}
+
+static void test_page_matches_table(void **state) {
+        _cleanup_fclose_ FILE *file = fopen(path, "re");
+        _cleanup_text_ Text expected = { 0 };
+        static char page[1 << 20];
+        char *begin, *end;
+
+        (void)state;
+        assert_non_null(file);
+        page[fread(page, 1, sizeof(page) - 1, file)] = '\0';
+        begin = strstr(page, BEGIN);
+        assert_non_null(begin);
+        begin += strlen(BEGIN);
+        end = strstr(begin, END);
+        assert_non_null(end);
+        *end = '\0';
+        render_page(&expected);
+        assert_int_equal(expected.error, 0);
+        assert_string_equal(begin, expected.data);
+}
+
+static int render(void) {
+        _cleanup_text_ Text text = { 0 };
+
+        render_page(&text);
+        return text.error < 0 || fputs(text.data, stdout) < 0;
+}
+
+int main(int argc, char **argv) {
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_words),
+                                            cmocka_unit_test(test_errors),
+                                            cmocka_unit_test(test_page_matches_table) };
+
+        if (argc != 2)
+                return 2;
+        if (strcmp(argv[1], "--render") == 0)
+                return render();
+        path = argv[1];
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
