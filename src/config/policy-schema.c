@@ -97,6 +97,9 @@ static void render_list_type(Text *text, const PolicyKey *key) {
         case POLICY_KEY_INTERFACES:
                 render_words(text, key, "^[^ /:*?\\[\\\\]{1,15}$");
                 break;
+        case POLICY_KEY_INSTANCE_GLOBS:
+                render_words(text, key, "^.+$");
+                break;
         case POLICY_KEY_PCI_ADDRESSES:
                 render_words(text, key,
                              "^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$");

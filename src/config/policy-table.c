@@ -112,18 +112,18 @@ static const PolicyKey keys[] = {
             .choices = WORDS([MEMORY_BIND] = "bind", [MEMORY_PREFERRED] = "preferred",
                              [MEMORY_NONE] = "none")),
         KEY("policies[].on_full", CHOICE, BIND,
-            "With memory: bind, what happens before a node runs full. widen: the instance may use "
-            "memory of more nodes. keep: nothing, and the kernel may kill it.",
+            "What happens before the nodes of a strict binding (memory: bind) are full. widen: "
+            "another node is added until there has been room again for a minute. keep: it is only "
+            "told, and the kernel may kill the process, or another one.",
             IN_POLICY(on_full), .default_text = "widen",
-            .choices = WORDS([ON_FULL_WIDEN] = "widen", [ON_FULL_KEEP] = "keep"),
-            .later = WORDS("widen")),
+            .choices = WORDS([ON_FULL_WIDEN] = "widen", [ON_FULL_KEEP] = "keep")),
         KEY("policies[].migrate", CHOICE, MOVE,
             "gentle: memory that lies on other nodes is moved, in small batches. kernel: the "
-            "kernel moves it, all at once. none: it stays where it is.",
+            "kernel moves it, all at once, and the process waits for much of that: for hosts "
+            "that are idle. none: it stays where it is.",
             IN_POLICY(migrate), .default_text = "gentle",
             .choices = WORDS([MIGRATE_GENTLE] = "gentle", [MIGRATE_KERNEL] = "kernel",
-                             [MIGRATE_NONE] = "none"),
-            .later = WORDS("kernel")),
+                             [MIGRATE_NONE] = "none")),
         KEY("policies[].rate", RATE, MOVE,
             "With migrate: gentle, at most this much memory is moved, for each instance.",
             IN_POLICY(rate_bytes_per_sec), .default_text = "256MiB/s"),
@@ -206,8 +206,11 @@ static const PolicyKey keys[] = {
             "keep: what is bound stays bound when the daemon stops, so that its restart or upgrade "
             "moves nothing. restore: everything is taken back.",
             IN_SET(on_stop), .default_text = "keep",
-            .choices = WORDS([ON_STOP_KEEP] = "keep", [ON_STOP_RESTORE] = "restore"),
-            .later = WORDS("restore")),
+            .choices = WORDS([ON_STOP_KEEP] = "keep", [ON_STOP_RESTORE] = "restore")),
+        KEY("enforcement.release", INSTANCE_GLOBS, BIND,
+            "Instances, by their name or their unit, that get back the CPUs and memory nodes that "
+            "they had, and are only watched.",
+            IN_SET(release), .empty_ok = true),
 };
 
 _Static_assert(ELEMENTSOF(keys) <= POLICY_KEYS_MAX, "POLICY_KEYS_MAX is too small");

@@ -16,21 +16,18 @@
 
 static void test_later(void **state) {
         (void)state;
-        assert_warned(P "  on_full: widen\n  migrate: kernel\n",
-                      "a.yaml:5:12: `policies[].on_full: widen`" LATER,
-                      "a.yaml:6:12: `policies[].migrate: kernel`" LATER);
         assert_warned(V "host: {numa_balancing: off}\n"
                         "irq: [{match: {net: '*'}}]\n"
                         "sampling: {access: on, budget: 2%}\n"
-                        "enforcement: {on_stop: restore}\n",
+                        "enforcement: {on_stop: restore, release: '*'}\n",
                       "a.yaml:3:6: `irq`" LATER, "a.yaml:2:24: `host.numa_balancing: off`" LATER,
                       "a.yaml:4:20: `sampling.access: on`" LATER,
-                      "a.yaml:4:32: `sampling.budget`" LATER,
-                      "a.yaml:5:24: `enforcement.on_stop: restore`" LATER);
+                      "a.yaml:4:32: `sampling.budget`" LATER);
         assert_warned(V "host: {numa_balancing: on}\n",
                       "a.yaml:2:24: `host.numa_balancing: on`" LATER);
         /* What happens anyway may be said. */
-        assert_warned(P "  on_full: keep\n  migrate: none\n  place: {count: 2, near: nic}\n", NULL);
+        assert_warned(P "  on_full: keep\n  migrate: kernel\n  place: {count: 2, near: nic}\n",
+                      NULL);
 }
 
 /* What is refused is not warned of as well. */
@@ -44,11 +41,11 @@ static void test_later_or_refused(void **state) {
 
 /* Only of what counts in the end. */
 static void test_later_is_overridden(void **state) {
-        _cleanup_load_ Load load = load_two(V "enforcement: {on_stop: restore}\n"
+        _cleanup_load_ Load load = load_two(V "sampling: {access: on}\n"
                                               "irq: [{match: {net: a}}]\n"
                                               "policies: [{name: a, match: {unit: a.scope}, "
                                               "migrate: kernel}]\n",
-                                            V "enforcement: {on_stop: keep}\n"
+                                            V "sampling: {access: off}\n"
                                               "irq: [{match: {net: b}}]\n"
                                               "policies: [{name: a, match: {unit: a.scope}}]\n");
 

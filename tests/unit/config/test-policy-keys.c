@@ -275,9 +275,9 @@ static void test_table(void **state) {
 
 static void test_later(void **state) {
         (void)state;
-        assert_string_equal(policy_key_later(policy_key_at("policies[].migrate"), "kernel"),
-                            "kernel");
-        assert_null(policy_key_later(policy_key_at("policies[].migrate"), "gentle"));
+        assert_string_equal(policy_key_later(policy_key_at("sampling.access"), "on"), "on");
+        assert_null(policy_key_later(policy_key_at("sampling.access"), "off"));
+        assert_null(policy_key_later(policy_key_at("policies[].migrate"), "kernel"));
         assert_string_equal(policy_key_later(policy_key_at("sampling.budget"), "1%"), "*");
         assert_null(policy_key_later(policy_key_at("policies[].memory"), "bind"));
 }

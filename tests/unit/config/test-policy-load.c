@@ -172,6 +172,26 @@ static void test_later_file_replaces_whole_policy(void **state) {
         assert_int_equal(load.set.policies[2].column, 3);
 }
 
+/* What an operator's drop-in names is all that is named. */
+static void test_release(void **state) {
+        _cleanup_load_ Load one =
+                load_text(V "enforcement: {on_stop: restore, release: 'tikv-*'}\n");
+        _cleanup_load_ Load two = load_two(V "enforcement: {release: [a, b, 'c[0-9]']}\n",
+                                           V "enforcement: {release: [d, '*']}\n");
+        _cleanup_load_ Load none =
+                load_two(V "enforcement: {release: [a, b]}\n", V "enforcement: {release: []}\n");
+
+        (void)state;
+        assert_int_equal(one.set.on_stop, ON_STOP_RESTORE);
+        assert_int_equal(one.set.release.n_words, 1);
+        assert_string_equal(one.set.release.words[0], "tikv-*");
+        assert_int_equal(two.set.on_stop, ON_STOP_KEEP);
+        assert_int_equal(two.set.release.n_words, 2);
+        assert_string_equal(two.set.release.words[0], "d");
+        assert_string_equal(two.set.release.words[1], "*");
+        assert_int_equal(none.set.release.n_words, 0);
+}
+
 static void test_settings_override_key_by_key(void **state) {
         _cleanup_load_ Load load =
                 load_two(V "sampling: {interval: 30s}\nenforcement: {mode: observe}\n",
@@ -260,6 +280,7 @@ int main(void) {
                 cmocka_unit_test(test_accepted),
                 cmocka_unit_test(test_later_file_replaces_whole_policy),
                 cmocka_unit_test(test_settings_override_key_by_key),
+                cmocka_unit_test(test_release),
                 cmocka_unit_test(test_no_topology),
                 cmocka_unit_test(test_warnings),
                 cmocka_unit_test(test_limit_of_policies),
