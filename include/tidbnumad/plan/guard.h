@@ -1,0 +1,108 @@
+/* The full-node guard: when does a strict binding have to be widened, to which node, and when may
+ * it be narrowed again?
+ *
+ * A process that may use full nodes only is stalled for half a minute and then killed, or another
+ * one in its place, while other nodes stand empty. Before that nothing tells but the free memory of
+ * the nodes. On a database host that alone says little: page cache fills every node, and the kernel
+ * takes clean cache back as soon as somebody needs memory. So two things are read:
+ *
+ *   what is left    MemFree, the clean page cache that nobody used lately, and half of that in use,
+ *                   as the kernel's own MemAvailable has it (the inactive list alone would not do:
+ *                   the kernel lets it shrink to a few percent of the active one). A node full of
+ *                   cache is not full. Above the headroom this is called room.
+ *   how fast it falls   the loss of MemFree and of page cache of any kind together: memory of
+ *                   programs and of the kernel, which nothing gives back. Reading or writing files
+ *                   only makes free memory cache, inactive cache active and clean cache dirty, and
+ *                   is no fall. Nor is, as far as its rate allows, what goes while the mover brings
+ *                   memory there: it stops at the headroom by itself. It counts as falling only if
+ *                   it fell over the last second and over the last three: a burst of a second
+ *                   counts for a third, at the very start as well.
+ *
+ * Of several nodes the sum counts: the kernel takes from all of them before it kills. Whoever may
+ * use the same nodes is judged alike, and widened with the others: the victim may be any of them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/model/topology.h"
+#include "tidbnumad/plan/fit.h"
+
+/* Widened so long before the room is gone; read ten times as often when it is a minute. */
+#define GUARD_WIDEN_USEC (UINT64_C(10) * 1000 * 1000)
+#define GUARD_WATCH_USEC (UINT64_C(60) * 1000 * 1000)
+
+/* So long the room must have been back before the binding is narrowed again. */
+#define GUARD_CALM_USEC (UINT64_C(60) * 1000 * 1000)
+
+/* How often nodes are read. */
+#define GUARD_INTERVAL_USEC (UINT64_C(1000) * 1000)
+#define GUARD_FAST_INTERVAL_USEC (UINT64_C(100) * 1000)
+
+typedef struct GuardReading {
+        uint64_t usec; /* monotonic */
+        uint64_t free_bytes;
+        uint64_t inactive_file_bytes, active_file_bytes; /* page cache, dirty or not */
+        uint64_t unclean_bytes;                          /* dirty, and under writeback */
+        uint64_t pull_bytes_per_sec; /* the rate at which we may be moving memory there */
+} GuardReading;
+
+/* More than three seconds of the shorter interval. */
+enum { GUARD_READINGS = 40 };
+
+/* One node's recent past. Zeroed but for the first two it has none. */
+typedef struct GuardNode {
+        uint32_t node;
+        uint64_t headroom_bytes;               /* fit_headroom_bytes() */
+        GuardReading readings[GUARD_READINGS]; /* a ring */
+        uint64_t pulled_bytes[GUARD_READINGS]; /* beside it: lost to the mover so far */
+        size_t n_readings, newest;
+} GuardNode;
+
+/* A reading that is not later than the last one is dropped. After a gap the past is forgotten. */
+void guard_add(GuardNode *node, const GuardReading *reading);
+
+/* What is left by a reading, the headroom included. */
+uint64_t guard_left_bytes(const GuardReading *reading);
+
+typedef struct GuardOutlook {
+        bool known; /* false: none of the nodes has been read */
+        uint64_t room_bytes;
+        uint64_t headroom_bytes;
+        uint64_t fall_bytes_per_sec; /* 0: it does not fall */
+        uint64_t gone_usec;          /* until the room is gone; UINT64_MAX: never, as it looks */
+} GuardOutlook;
+
+/* Of those of the nodes that are in `set`, together. */
+GuardOutlook guard_predict(const GuardNode *nodes, size_t n_nodes, const NodeSet *set);
+
+typedef enum GuardVerdict {
+        GUARD_QUIET,
+        GUARD_WATCH, /* read at the shorter interval */
+        GUARD_WIDEN, /* now */
+} GuardVerdict;
+
+GuardVerdict guard_judge(const GuardOutlook *outlook);
+
+/* Of the nodes that the binding was widened from: has there been room for a minute? That is as much
+ * as the headroom once more, and nothing that falls fast. Whether what lies outside fits in, the
+ * steps see (fit_check()). `since_usec`, 0 at first, is kept from call to call. */
+bool guard_has_rested(const GuardOutlook *home, uint64_t *since_usec, uint64_t now_usec);
+
+typedef struct GuardSearch {
+        const Topology *topology;
+        const NodeSet *home;     /* whose distance counts */
+        const NodeSet *barred;   /* not these */
+        const NodeSet *reserved; /* only when no other will do */
+        bool strict;             /* not even then */
+        const NodeRoom *rooms;   /* with `reclaimable_bytes` as guard_left_bytes() has it */
+        size_t n_rooms;
+        uint64_t want_bytes; /* of room, so that it lasts a while */
+} GuardSearch;
+
+/* The index in `rooms` of the node to widen to: the nearest one that has the room wanted and keeps
+ * its own headroom twice, of equally near ones that with the most; else the one with the most room.
+ * -1: none has any. */
+int guard_choose(const GuardSearch *search);

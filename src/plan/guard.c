@@ -1,0 +1,196 @@
+/* The full-node guard's judgement. */
+#include "tidbnumad/plan/guard.h"
+
+/* The two spans over which it must fall, and the least that says anything: the kernel frees and
+ * takes pages in lots for each CPU. */
+#define SHORT_USEC (UINT64_C(1000) * 1000)
+#define LONG_USEC (UINT64_C(3000) * 1000)
+#define LEAST_USEC (UINT64_C(500) * 1000)
+
+/* Nobody read the node for so long: what was before says nothing about now. */
+#define GAP_USEC (UINT64_C(5000) * 1000)
+
+static uint64_t minus(uint64_t a, uint64_t b) {
+        return a > b ? a - b : 0;
+}
+
+/* --- one node --- */
+
+/* age 0: the newest */
+static size_t index_at(const GuardNode *node, size_t age) {
+        return (node->newest + GUARD_READINGS - age) % GUARD_READINGS;
+}
+
+static const GuardReading *reading_at(const GuardNode *node, size_t age) {
+        return &node->readings[index_at(node, age)];
+}
+
+/* All that programs and the kernel have not taken for good. */
+static uint64_t untaken_bytes(const GuardReading *r) {
+        return r->free_bytes + r->inactive_file_bytes + r->active_file_bytes;
+}
+
+/* What the mover may have brought since then. A pass may have ended meanwhile, or begun. What it
+ * counts itself is less: pages that NUMA balancing has marked move when it looks at them. */
+static uint64_t lost_to_mover(const GuardReading *then, const GuardReading *now) {
+        const uint64_t rate = then->pull_bytes_per_sec > now->pull_bytes_per_sec
+                                      ? then->pull_bytes_per_sec
+                                      : now->pull_bytes_per_sec;
+        const double most = (double)rate * (double)(now->usec - then->usec) / 1e6;
+        const uint64_t lost = minus(untaken_bytes(then), untaken_bytes(now));
+
+        return (double)lost < most ? lost : (uint64_t)most;
+}
+
+void guard_add(GuardNode *node, const GuardReading *reading) {
+        uint64_t pulled = 0;
+
+        if (node->n_readings > 0) {
+                const GuardReading *last = reading_at(node, 0);
+
+                if (reading->usec <= last->usec)
+                        return;
+                if (reading->usec - last->usec > GAP_USEC)
+                        node->n_readings = 0;
+                else
+                        pulled = node->pulled_bytes[node->newest] + lost_to_mover(last, reading);
+        }
+        node->newest = (node->newest + 1) % GUARD_READINGS;
+        node->readings[node->newest] = *reading;
+        node->pulled_bytes[node->newest] = pulled;
+        if (node->n_readings < GUARD_READINGS)
+                node->n_readings++;
+}
+
+uint64_t guard_left_bytes(const GuardReading *r) {
+        return r->free_bytes + minus(r->inactive_file_bytes, r->unclean_bytes) +
+               r->active_file_bytes / 2;
+}
+
+/* As if what the mover brought were elsewhere still. */
+static double level_at(const GuardNode *node, size_t age) {
+        const size_t index = index_at(node, age);
+
+        return (double)untaken_bytes(&node->readings[index]) + (double)node->pulled_bytes[index];
+}
+
+/* Bytes a second since the youngest reading that is as old as that; since the oldest, as if nothing
+ * had changed before, where none is. Negative: it grows. */
+static double fall_over(const GuardNode *node, uint64_t span_usec) {
+        uint64_t elapsed = 0;
+        size_t age = 0;
+
+        if (node->n_readings == 0)
+                return 0;
+        while (elapsed < span_usec && age + 1 < node->n_readings)
+                elapsed = reading_at(node, 0)->usec - reading_at(node, ++age)->usec;
+        if (elapsed < LEAST_USEC)
+                return 0;
+        return (level_at(node, age) - level_at(node, 0)) * 1e6 /
+               (double)(elapsed > span_usec ? elapsed : span_usec);
+}
+
+/* --- a set of nodes --- */
+
+static uint64_t usec_until_gone(uint64_t room_bytes, double fall) {
+        const double usec = fall > 0 ? (double)room_bytes * 1e6 / fall : 1e18;
+
+        if (room_bytes == 0)
+                return 0;
+        return usec < 1e18 ? (uint64_t)usec : UINT64_MAX;
+}
+
+GuardOutlook guard_predict(const GuardNode *nodes, size_t n_nodes, const NodeSet *set) {
+        double fall_short = 0, fall_long = 0, fall;
+        GuardOutlook o = { 0 };
+
+        for (size_t i = 0; i < n_nodes; i++) {
+                const GuardNode *n = &nodes[i];
+
+                if (n->n_readings == 0 || !id_set_has(set, n->node))
+                        continue;
+                o.known = true;
+                o.room_bytes += minus(guard_left_bytes(reading_at(n, 0)), n->headroom_bytes);
+                o.headroom_bytes += n->headroom_bytes;
+                fall_short += fall_over(n, SHORT_USEC);
+                fall_long += fall_over(n, LONG_USEC);
+        }
+        fall = fall_short < fall_long ? fall_short : fall_long;
+        o.fall_bytes_per_sec = fall > 0 ? (uint64_t)fall : 0;
+        o.gone_usec = o.known ? usec_until_gone(o.room_bytes, fall) : UINT64_MAX;
+        return o;
+}
+
+GuardVerdict guard_judge(const GuardOutlook *o) {
+        if (!o->known)
+                return GUARD_QUIET;
+        if (o->gone_usec <= GUARD_WIDEN_USEC)
+                return GUARD_WIDEN;
+        return o->gone_usec <= GUARD_WATCH_USEC ? GUARD_WATCH : GUARD_QUIET;
+}
+
+bool guard_has_rested(const GuardOutlook *home, uint64_t *since_usec, uint64_t now_usec) {
+        const bool calm = guard_judge(home) == GUARD_QUIET && home->known &&
+                          home->room_bytes >= home->headroom_bytes;
+
+        if (!calm)
+                *since_usec = 0;
+        else if (*since_usec == 0)
+                *since_usec = now_usec;
+        return calm && now_usec - *since_usec >= GUARD_CALM_USEC;
+}
+
+/* --- the node to widen to --- */
+
+static uint64_t room_of(const NodeRoom *r) {
+        return minus(minus(r->free_bytes + r->reclaimable_bytes, r->headroom_bytes),
+                     r->promised_bytes);
+}
+
+static uint16_t distance_to(const GuardSearch *s, uint32_t node) {
+        uint16_t least = UINT16_MAX;
+
+        ID_SET_FOREACH(from, s->home) {
+                const uint16_t distance = topology_distance(s->topology, (uint32_t)from, node);
+
+                if (distance < least)
+                        least = distance;
+        }
+        return least;
+}
+
+static bool will_do(const GuardSearch *s, const NodeRoom *r) {
+        const uint64_t room = room_of(r);
+
+        return room >= s->want_bytes && room >= r->headroom_bytes;
+}
+
+/* Lower is better: will it do, is it not reserved, is it near? Of those that will not do, how near
+ * they are is of no matter. */
+static uint32_t rank(const GuardSearch *s, const NodeRoom *r) {
+        const uint32_t reserved = id_set_has(s->reserved, r->node);
+
+        return will_do(s, r) ? reserved << 16 | distance_to(s, r->node)
+                             : UINT32_C(1) << 18 | reserved << 17;
+}
+
+int guard_choose(const GuardSearch *s) {
+        uint32_t best_rank = UINT32_MAX;
+        int best = -1;
+
+        for (size_t i = 0; i < s->n_rooms; i++) {
+                const NodeRoom *r = &s->rooms[i];
+                uint32_t its;
+
+                if (room_of(r) == 0 || id_set_has(s->barred, r->node) ||
+                    (s->strict && id_set_has(s->reserved, r->node)))
+                        continue;
+                its = rank(s, r);
+                if (its < best_rank ||
+                    (its == best_rank && room_of(r) > room_of(&s->rooms[best]))) {
+                        best_rank = its;
+                        best = (int)i;
+                }
+        }
+        return best;
+}
