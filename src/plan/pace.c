@@ -1,0 +1,53 @@
+/* The pace of a migration. */
+#include "tidbnumad/plan/pace.h"
+
+void pace_init(Pace *pace, double usual) {
+        *pace = (Pace){ .usual = usual };
+}
+
+static void note_calm(Pace *pace) {
+        pace->vain = 0;
+        pace->lowered = false;
+        if (++pace->calm < PACE_CALM)
+                return;
+        pace->calm = 0;
+        if (pace->shift > 0)
+                pace->shift--;
+}
+
+static void note_waiting(Pace *pace, double waiting) {
+        pace->calm = 0;
+        pace->vain =
+                pace->lowered && waiting >= pace->at_lowering * PACE_HELPED ? pace->vain + 1 : 0;
+        if (pace->vain >= PACE_VAIN) {
+                pace->usual = waiting;
+                pace->vain = 0;
+                pace->lowered = false;
+                return;
+        }
+        if (pace->shift < PACE_SHIFT_MAX)
+                pace->shift++;
+        pace->at_lowering = waiting;
+        pace->lowered = true;
+}
+
+void pace_note(Pace *pace, double waiting) {
+        if (waiting > pace->usual + PACE_MARGIN)
+                note_waiting(pace, waiting);
+        else
+                note_calm(pace);
+}
+
+uint64_t pace_rate(const Pace *pace, uint64_t policy_bytes_per_sec) {
+        uint64_t rate = policy_bytes_per_sec >> pace->shift;
+
+        return rate > 0 ? rate : 1;
+}
+
+double pace_left_seconds(uint64_t bytes, uint64_t bytes_per_sec, uint64_t reached_bytes_per_sec) {
+        uint64_t speed = bytes_per_sec;
+
+        if (reached_bytes_per_sec > 0 && reached_bytes_per_sec < speed)
+                speed = reached_bytes_per_sec;
+        return (double)bytes / (double)(speed > 0 ? speed : 1);
+}

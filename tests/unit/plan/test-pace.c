@@ -1,0 +1,130 @@
+/* The pace of a migration, sentence by sentence of its header. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/plan/pace.h"
+
+#define RATE UINT64_C(1600)
+
+static void note(Pace *pace, double waiting, unsigned n) {
+        for (unsigned i = 0; i < n; i++)
+                pace_note(pace, waiting);
+}
+
+static void test_the_policys_rate_while_all_is_as_usual(void **state) {
+        Pace pace;
+
+        (void)state;
+        pace_init(&pace, 0.3);
+        assert_int_equal(pace_rate(&pace, RATE), RATE);
+        note(&pace, 0.34, 100); /* within the margin */
+        assert_int_equal(pace_rate(&pace, RATE), RATE);
+        note(&pace, 0, 100);
+        assert_int_equal(pace_rate(&pace, RATE), RATE);
+}
+
+static void test_halved_while_it_waits_more(void **state) {
+        Pace pace;
+        double waiting = 1;
+
+        (void)state;
+        pace_init(&pace, 0);
+        for (unsigned i = 1; i <= PACE_SHIFT_MAX; i++) {
+                pace_note(&pace, waiting);
+                assert_int_equal(pace_rate(&pace, RATE), RATE >> i);
+                waiting /= 2; /* each halving helps, and it still is too much */
+        }
+        pace_note(&pace, waiting);
+        pace_note(&pace, waiting / 2 + 0.04);
+        assert_int_equal(pace_rate(&pace, RATE), RATE / 16); /* it still ends */
+        assert_int_equal(pace_rate(&pace, 3), 1);
+}
+
+static void test_doubled_when_it_is_calm(void **state) {
+        Pace pace;
+
+        (void)state;
+        pace_init(&pace, 0.1);
+        pace_note(&pace, 1);
+        pace_note(&pace, 0.5);
+        assert_int_equal(pace_rate(&pace, RATE), RATE / 4);
+        note(&pace, 0.1, PACE_CALM - 1);
+        assert_int_equal(pace_rate(&pace, RATE), RATE / 4);
+        pace_note(&pace, 0.1);
+        assert_int_equal(pace_rate(&pace, RATE), RATE / 2);
+        note(&pace, 0.1, PACE_CALM - 1);
+        pace_note(&pace, 0.4); /* not in a row */
+        assert_int_equal(pace_rate(&pace, RATE), RATE / 4);
+        note(&pace, 0.1, PACE_CALM * 2);
+        assert_int_equal(pace_rate(&pace, RATE), RATE);
+        note(&pace, 0.1, PACE_CALM * 10);
+        assert_int_equal(pace_rate(&pace, RATE), RATE); /* and never more */
+}
+
+/* A calm second between them: what comes then is another story. */
+static void test_calm_ends_a_vain_row(void **state) {
+        Pace pace;
+
+        (void)state;
+        pace_init(&pace, 0);
+        note(&pace, 1, 2);
+        pace_note(&pace, 0);
+        pace_note(&pace, 1);
+        assert_int_equal(pace_rate(&pace, RATE), RATE / 8);
+}
+
+/* A server that is busy by itself is not left with its memory remote for ever. */
+static void test_what_does_not_help_is_not_done(void **state) {
+        Pace pace;
+
+        (void)state;
+        pace_init(&pace, 0);
+        pace_note(&pace, 0.8);
+        assert_int_equal(pace_rate(&pace, RATE), RATE / 2);
+        note(&pace, 0.8, PACE_VAIN);
+        assert_true(pace_rate(&pace, RATE) < RATE);
+        assert_true(fabs(pace.usual - 0.8) < 1e-9);
+        note(&pace, 0.8, PACE_CALM * PACE_SHIFT_MAX);
+        assert_int_equal(pace_rate(&pace, RATE), RATE);
+        pace_note(&pace, 1.2); /* more than that counts again */
+        assert_int_equal(pace_rate(&pace, RATE), RATE / 2);
+}
+
+/* From any waiting whatever, the rate comes back to the policy's in the end. */
+static void test_no_creeping_for_ever(void **state) {
+        (void)state;
+        for (unsigned percent = 0; percent <= 200; percent++) {
+                Pace pace;
+
+                pace_init(&pace, 0);
+                note(&pace, percent / 100.0, 100);
+                assert_int_equal(pace_rate(&pace, RATE), RATE);
+        }
+}
+
+static void test_time_left(void **state) {
+        (void)state;
+        assert_true(fabs(pace_left_seconds(1000, 100, 0) - 10) < 1e-9);
+        assert_true(fabs(pace_left_seconds(1000, 100, 50) - 20) < 1e-9);
+        assert_true(fabs(pace_left_seconds(1000, 100, 200) - 10) < 1e-9);
+        assert_true(pace_left_seconds(0, 0, 0) == 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_policys_rate_while_all_is_as_usual),
+                cmocka_unit_test(test_halved_while_it_waits_more),
+                cmocka_unit_test(test_doubled_when_it_is_calm),
+                cmocka_unit_test(test_calm_ends_a_vain_row),
+                cmocka_unit_test(test_what_does_not_help_is_not_done),
+                cmocka_unit_test(test_no_creeping_for_ever),
+                cmocka_unit_test(test_time_left),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
