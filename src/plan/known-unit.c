@@ -241,9 +241,15 @@ uint64_t known_unit_room_bytes(const Topology *topology, const NodeSet *nodes, b
 
 /* --- one property --- */
 
-void known_property_read(KnownProperty *property, const IdSet *value) {
-        property->ours = property->ours && id_set_equal(&property->value, value);
+void known_property_read(KnownProperty *property, const IdSet *value, bool ours,
+                         const IdSet *before) {
+        property->ours = ours;
+        property->before = ours ? *before : (IdSet){ 0 };
         property->value = *value;
+}
+
+const IdSet *known_property_own(const KnownProperty *property) {
+        return property->ours ? &property->before : &property->value;
 }
 
 bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet *ret) {
@@ -253,16 +259,12 @@ bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet
         return !id_set_equal(ret, &property->value);
 }
 
-void known_property_stands(KnownProperty *property, const IdSet *want, const IdSet *value,
-                           bool runtime) {
+void known_property_stands(KnownProperty *property, const IdSet *want, const IdSet *value) {
         if (id_set_is_empty(want)) {
                 property->ours = false;
         } else if (!property->ours) {
-                bool found = id_set_equal(&property->value, value);
-
-                /* Found as it is to be, by the admin's own unit file: never ours to take away. */
-                property->ours = !found || runtime;
-                property->before = runtime ? (IdSet){ 0 } : property->value;
+                property->ours = !id_set_equal(&property->value, value);
+                property->before = property->value;
         }
         property->value = *value;
 }

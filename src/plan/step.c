@@ -1,8 +1,13 @@
 /* The next step that brings an instance to its placement. */
 #include "tidbnumad/plan/step.h"
 
-static Step step(StepKind kind, const char *reason) {
-        return (Step){ .kind = kind, .reason = reason };
+/* There is nothing to say. */
+static Step step(StepKind kind) {
+        return (Step){ .kind = kind, .reason = "" };
+}
+
+static Step step_for(StepKind kind, Reason code, const char *reason) {
+        return (Step){ .kind = kind, .code = code, .reason = reason };
 }
 
 static Step step_to(StepKind kind, const NodeSet *mems) {
@@ -26,7 +31,25 @@ bool step_begins_blind(const StepInput *in) {
                !id_set_is_empty(&in->placement->nodes);
 }
 
+/* One pass for what is worth it and is not needed for anything. */
+static bool is_to_follow(const StepInput *in) {
+        return in->follows && in->memory_known && in->outside_bytes == 0 && in->has_room &&
+               in->passes == 0 && in->placement->migrate == MIGRATE_GENTLE;
+}
+
+bool step_needs_scope(const StepInput *in) {
+        return !acts_on_processes(in) &&
+               (in->outside_unit || (!in->binding->alone && !in->in_scope));
+}
+
+bool step_was_pulled(const StepInput *in) {
+        return in->passes > 0 && in->pass_whole && in->pass_moved_bytes >= in->pass_found_bytes;
+}
+
 static bool is_exhausted(const StepInput *in) {
+        /* The kernel's own way has asked for everything at once. */
+        if (in->placement->migrate == MIGRATE_KERNEL)
+                return in->passes > 0;
         return in->passes >= STEP_PASSES_MAX || (in->passes > 0 && in->pass_moved_bytes == 0);
 }
 
@@ -36,21 +59,25 @@ static const char no_room[] =
 /* One more pass, or what to say when passes do not help any more. */
 static Step pull_or_settle(const StepInput *in, bool may_sweep) {
         if (in->placement->migrate == MIGRATE_NONE)
-                return step(STEP_PARTLY,
-                            "what was allocated before stays where it is (migrate: none)");
+                return step_for(STEP_PARTLY, REASON_NOT_MOVED,
+                                "what was allocated before stays where it is (migrate: none)");
+        if (!is_exhausted(in) && in->placement->migrate == MIGRATE_KERNEL)
+                return in->fits ? step(STEP_PULL) : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
         if (!is_exhausted(in))
-                return in->fits || in->has_room ? step(STEP_PULL, "") : step(STEP_PARTLY, no_room);
+                return in->fits || in->has_room ? step(STEP_PULL)
+                                                : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
         /* Counters lag: wait for them before anything heavy is done, and after it. */
         if (in->settles < STEP_SETTLES_MAX)
-                return step(STEP_SETTLE, "");
+                return step(STEP_SETTLE);
         if (!in->fits && !in->has_room)
-                return step(STEP_PARTLY, no_room);
+                return step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
         /* A sweep cannot be made gentle: no more than a second's worth of the allowed rate. */
         if (may_sweep && in->fits && in->sweeps < STEP_SWEEPS_MAX &&
             in->outside_bytes <= in->placement->rate_bytes_per_sec)
-                return step(STEP_SWEEP, "");
-        return step(STEP_PARTLY, "the kernel did not move all of its pages; they may be pinned or "
-                                 "shared with a process outside");
+                return step(STEP_SWEEP);
+        return step_for(STEP_PARTLY, REASON_PINNED_PAGES,
+                        "the kernel did not move all of its pages; they may be pinned or "
+                        "shared with a process outside");
 }
 
 /* A node without memory is in no effective set, whatever is written. */
@@ -63,22 +90,62 @@ static NodeSet home_of(const StepInput *in) {
 
 /* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch. What
  * cgroup1 has is a directory of our own, in which nobody else narrows. */
-static bool is_to_be_opened(const StepInput *in) {
-        bool ours = in->we_narrowed || in->backend == BACKEND_CGROUP1;
+static bool are_mems_ours(const StepInput *in) {
+        return in->backend == BACKEND_CGROUP1 ||
+               (in->we_narrowed && in->backend != BACKEND_AFFINITY);
+}
 
-        return ours && in->backend != BACKEND_AFFINITY &&
-               !id_set_equal(&in->binding->mems, &in->all_nodes);
+static bool is_to_be_opened(const StepInput *in) {
+        return are_mems_ours(in) && !id_set_equal(&in->binding->mems, &in->all_nodes);
+}
+
+bool step_mems_stand(const StepInput *in) {
+        const NodeSet home = home_of(in);
+
+        if (in->backend == BACKEND_AFFINITY || id_set_is_empty(&home) ||
+            !id_set_is_empty(&in->extra))
+                return false;
+        if (in->placement->memory == MEMORY_BIND)
+                return id_set_equal(&in->binding->mems, &home);
+        return are_mems_ours(in) && id_set_equal(&in->binding->mems, &in->all_nodes);
+}
+
+static Step write_mems(const StepInput *in, StepKind kind, const NodeSet *mems) {
+        if (in->mem_repairs >= STEP_REPAIRS_MAX)
+                return step_for(STEP_PARTLY, REASON_CONTESTED,
+                                "something else changes its memory nodes again and again: left "
+                                "to it for a minute");
+        return step_to(kind, mems);
 }
 
 static Step step_open(const StepInput *in) {
         if (in->mem_writes >= STEP_WRITES_MAX)
-                return step(STEP_PARTLY, "its memory nodes could not be opened again");
-        return step_to(STEP_WIDEN, &in->all_nodes);
+                return step_for(STEP_PARTLY, REASON_SLICE_TOO_TIGHT,
+                                "its memory nodes could not be opened again");
+        return write_mems(in, STEP_WIDEN, &in->all_nodes);
 }
 
 static const char memory_unknown[] =
         "its memory cannot be read (it has no memory cgroup of its own), so nothing is moved and "
         "whether a strict binding fits is not known: CPUs only";
+
+/* What it had before it came to its scope is counted nowhere: the mover looks at every page, and
+ * what it finds is all that is known. DONE: once nothing was left outside. */
+static Step step_pull_uncounted(const StepInput *in) {
+        if (in->pulled)
+                return step(STEP_DONE);
+        if (in->placement->migrate == MIGRATE_NONE)
+                return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE,
+                                "its memory cannot be counted (it was moved to a scope "
+                                "of its own) and is not to be moved (migrate: none), so "
+                                "it is not bound");
+        if (!is_exhausted(in))
+                return step(STEP_PULL);
+        return in->pass_whole ? step_for(STEP_PARTLY, REASON_PINNED_PAGES,
+                                         "the kernel did not move all of its pages; they may be "
+                                         "pinned")
+                              : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
+}
 
 static Step step_preferred(const StepInput *in) {
         const NodeSet nodes = home_of(in);
@@ -86,15 +153,44 @@ static Step step_preferred(const StepInput *in) {
         if (is_to_be_opened(in))
                 return step_open(in);
         if (!id_set_is_subset(&nodes, &in->binding->mems))
-                return step(STEP_PARTLY,
-                            "it may not use memory of its nodes: the unit's own "
-                            "AllowedMemoryNodes=, that of a slice above, or its cpuset leaves "
-                            "them out");
+                return step_for(STEP_PARTLY, REASON_SLICE_TOO_TIGHT,
+                                "it may not use memory of its nodes: the unit's own "
+                                "AllowedMemoryNodes=, that of a slice above, or its cpuset leaves "
+                                "them out");
         if (!in->memory_known && acts_on_processes(in))
-                return step(STEP_PARTLY, memory_unknown);
+                return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_unknown);
+        if (in->in_scope)
+                return step_pull_uncounted(in);
+        if (is_to_follow(in))
+                return step(STEP_PULL);
         if (!in->memory_known || in->outside_bytes == 0)
-                return step(STEP_DONE, "");
+                return step(STEP_DONE);
         return pull_or_settle(in, false);
+}
+
+/* Nothing is pulled meanwhile: there is no room. Afterwards the way goes on as if it had never been
+ * narrowed: the gentle pull, and then the narrowing. */
+static Step step_widened(const StepInput *in) {
+        const NodeSet *mems = &in->binding->mems;
+        NodeSet wide = home_of(in);
+        bool stands;
+
+        id_set_add_all(&wide, &in->extra);
+        stands = id_set_is_subset(&wide, mems);
+        if (stands && !in->extra_unsaid)
+                return step_for(STEP_WIDENED, REASON_NODE_FULL,
+                                "its nodes are nearly full: it may use memory of others "
+                                "too, until there has been room again for a minute");
+        if (in->mem_writes >= STEP_WRITES_MAX)
+                return stands ? step_for(STEP_WIDENED, REASON_NODE_FULL,
+                                         "its nodes are nearly full: the kernel lets it "
+                                         "use others too, of which the unit's "
+                                         "AllowedMemoryNodes= says nothing")
+                              : step_for(STEP_PARTLY, REASON_NODE_FULL,
+                                         "its nodes are nearly full, and others could not "
+                                         "be given to it: free memory on its nodes");
+        id_set_add_all(&wide, mems);
+        return step_to(STEP_WIDEN, &wide);
 }
 
 static Step step_bind(const StepInput *in) {
@@ -102,39 +198,47 @@ static Step step_bind(const StepInput *in) {
         bool pulled =
                 in->placement->migrate == MIGRATE_NONE || in->outside_bytes == 0 || in->passes > 0;
 
+        if (!id_set_is_empty(&in->extra))
+                return step_widened(in);
         if (id_set_equal(&in->binding->mems, &nodes)) {
                 if (in->memory_known && in->outside_bytes > 0)
                         return pull_or_settle(in, true);
-                return step(STEP_DONE, "");
+                return step(is_to_follow(in) ? STEP_PULL : STEP_DONE);
         }
         if (!in->memory_known && acts_on_processes(in))
-                return is_to_be_opened(in) ? step_open(in) : step(STEP_PARTLY, memory_unknown);
-        if (!in->memory_known)
-                return step(STEP_REFUSE,
-                            "its memory cannot be read (no memory controller for its unit), "
-                            "so whether a strict binding fits is not known: CPUs only");
+                return is_to_be_opened(in)
+                               ? step_open(in)
+                               : step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_unknown);
+        if (!in->memory_known && !in->in_scope)
+                return step_for(STEP_REFUSE, REASON_MEMORY_UNREADABLE,
+                                "its memory cannot be read (no memory controller for its unit), "
+                                "so whether a strict binding fits is not known: CPUs only");
         if (in->mem_writes >= STEP_WRITES_MAX)
-                return step(STEP_REFUSE,
-                            in->backend == BACKEND_CGROUP1
-                                    ? "cpuset.mems was written and had no effect"
-                                    : "AllowedMemoryNodes= was set and had no effect; does a slice "
-                                      "above the unit allow less?");
+                return step_for(
+                        STEP_REFUSE, REASON_SLICE_TOO_TIGHT,
+                        in->backend == BACKEND_CGROUP1
+                                ? "cpuset.mems was written and had no effect"
+                                : "AllowedMemoryNodes= was set and had no effect; does a slice "
+                                  "above the unit allow less?");
         if (!id_set_is_subset(&nodes, &in->binding->mems)) {
                 NodeSet both = in->binding->mems;
 
                 id_set_add_all(&both, &nodes);
-                return step_to(STEP_WIDEN, &both);
+                return write_mems(in, STEP_WIDEN, &both);
         }
-        if (!in->fits) {
+        if (in->in_scope && !in->pulled)
+                return step_pull_uncounted(in);
+        if (!in->fits && !in->in_scope) {
                 /* As preferred as it can be: a part is better than nothing. */
                 if (in->has_room && in->placement->migrate == MIGRATE_GENTLE && !is_exhausted(in))
-                        return step(STEP_PULL, "");
-                return step(STEP_PARTLY, "its nodes have no room for all of its memory: preferred, "
-                                         "not bound, until there is");
+                        return step(STEP_PULL);
+                return step_for(STEP_PARTLY, REASON_NO_ROOM,
+                                "its nodes have no room for all of its memory: preferred, "
+                                "not bound, until there is");
         }
-        if (!pulled)
-                return step(STEP_PULL, "");
-        return step_to(STEP_NARROW, &nodes);
+        if (!pulled && !in->in_scope)
+                return step(STEP_PULL);
+        return write_mems(in, STEP_NARROW, &nodes);
 }
 
 /* There is nothing that would hold the memory there: the nearest thing is done, and told. */
@@ -142,21 +246,22 @@ static Step step_bind_by_affinity(const StepInput *in) {
         Step next = step_preferred(in);
 
         if (next.kind == STEP_DONE)
-                return step(STEP_PARTLY, "memory: bind is carried out as preferred, for the "
-                                         "backend affinity cannot hold memory to nodes");
+                return step_for(STEP_PARTLY, REASON_NOT_STRICT,
+                                "memory: bind is carried out as preferred, for the "
+                                "backend affinity cannot hold memory to nodes");
         return next;
 }
 
 static Step step_memory(const StepInput *in) {
         switch (in->placement->memory) {
         case MEMORY_NONE:
-                return is_to_be_opened(in) ? step_open(in) : step(STEP_DONE, "");
+                return is_to_be_opened(in) ? step_open(in) : step(STEP_DONE);
         case MEMORY_PREFERRED:
                 return step_preferred(in);
         case MEMORY_BIND:
                 return in->backend == BACKEND_AFFINITY ? step_bind_by_affinity(in) : step_bind(in);
         }
-        return step(STEP_REFUSE, "unknown memory mode");
+        return step_for(STEP_REFUSE, REASON_OTHER, "unknown memory mode");
 }
 
 static const char *no_effect(BackendKind backend) {
@@ -174,13 +279,24 @@ static const char *no_effect(BackendKind backend) {
         return "AllowedCPUs= was set and had no effect; does a slice above the unit allow less?";
 }
 
+static Step step_scope(const StepInput *in) {
+        if (in->no_scope)
+                return step_for(STEP_REFUSE, REASON_SHARED_UNIT, in->no_scope);
+        if (in->scope_moves >= STEP_WRITES_MAX)
+                return step_for(STEP_REFUSE, REASON_CONTESTED,
+                                "it was moved to a scope of its own, and did not stay "
+                                "there; does another manager move it?");
+        return step(STEP_SCOPE);
+}
+
 static Step step_cpus(const StepInput *in) {
         if (in->cpu_writes >= STEP_WRITES_MAX)
-                return step(STEP_REFUSE, no_effect(in->backend));
+                return step_for(STEP_REFUSE, REASON_SLICE_TOO_TIGHT, no_effect(in->backend));
         if (in->repairs >= STEP_REPAIRS_MAX)
-                return step(STEP_PARTLY, "something else changes its CPUs again and again: left "
-                                         "to it for a minute");
-        return step(STEP_SET_CPUS, "");
+                return step_for(STEP_PARTLY, REASON_CONTESTED,
+                                "something else changes its CPUs again and again: left "
+                                "to it for a minute");
+        return step(STEP_SET_CPUS);
 }
 
 /* Of affinity, what a thread was before it is first set does not count. */
@@ -190,21 +306,44 @@ static bool are_cpus_done(const StepInput *in) {
                 in->binding->n_threads_off_cpus == 0);
 }
 
+static const char inner_group[] =
+        "a cgroup that it has made below its unit leaves other CPUs or memory nodes to its "
+        "processes: widen the cpuset.cpus and cpuset.mems of that";
+
+static bool has_inner_cpus(const StepInput *in) {
+        return in->binding->inner_group[0] != '\0' &&
+               !id_set_equal(&in->binding->inner_cpus, &in->binding->cpus);
+}
+
+/* Nothing can be moved to where that group does not let it be. */
+static bool are_nodes_kept_out(const StepInput *in) {
+        NodeSet nodes = home_of(in);
+
+        id_set_keep_only(&nodes, &in->binding->mems);
+        return in->binding->inner_group[0] != '\0' && in->placement->memory != MEMORY_NONE &&
+               !id_set_is_subset(&nodes, &in->binding->inner_mems);
+}
+
 Step step_next(const StepInput *in) {
         Step next;
 
         if (id_set_is_empty(&in->placement->nodes))
-                return step(STEP_WATCH, in->placement->reason);
+                return step_for(STEP_WATCH, *in->placement->reason ? REASON_NO_PLACE : REASON_NONE,
+                                in->placement->reason);
         if (!in->can_enforce)
-                return step(STEP_REFUSE, in->cannot);
-        if (!in->binding->alone && !acts_on_processes(in))
-                return step(STEP_REFUSE, "other processes that it did not start share its unit; "
-                                         "run it in a unit of its own");
+                return step_for(STEP_REFUSE, in->cannot_code, in->cannot);
+        if (step_needs_scope(in))
+                return step_scope(in);
         if (!are_cpus_done(in))
                 return step_cpus(in);
+        if (are_nodes_kept_out(in))
+                return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
         next = step_memory(in);
+        if (next.kind == STEP_DONE && has_inner_cpus(in))
+                return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
         if (next.kind == STEP_DONE && in->binding->n_threads_off_cpus > 0)
-                return step(STEP_PARTLY, "some of its threads keep CPUs of their own choice "
-                                         "(taskset, sched_setaffinity)");
+                return step_for(STEP_PARTLY, REASON_OWN_CPUS,
+                                "some of its threads keep CPUs of their own choice "
+                                "(taskset, sched_setaffinity)");
         return next;
 }

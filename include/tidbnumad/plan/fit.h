@@ -10,7 +10,8 @@
 typedef struct NodeRoom {
         uint32_t node;
         uint64_t free_bytes;        /* MemFree */
-        uint64_t reclaimable_bytes; /* clean page cache that nobody used lately */
+        uint64_t reclaimable_bytes; /* clean page cache that nobody used lately, and what else may
+                                     * be had for the one that asks */
         uint64_t headroom_bytes;    /* to be left free, see fit_headroom_bytes() */
         uint64_t promised_bytes;    /* what other instances are still moving there */
 } NodeRoom;

@@ -50,15 +50,18 @@ typedef struct KnownProperty {
         bool ours;    /* `value` was set by us */
 } KnownProperty;
 
-/* It was read. Where somebody else has changed it since, it is ours no more. */
-void known_property_read(KnownProperty *property, const IdSet *value);
+/* It was read. `ours`: it is what we have set; `before`: what stood before that, otherwise not
+ * looked at. */
+void known_property_read(KnownProperty *property, const IdSet *value, bool ours,
+                         const IdSet *before);
+
+/* What somebody else has set, if anybody has; empty: nobody. */
+const IdSet *known_property_own(const KnownProperty *property);
 
 /* What is to be set, so that it is `want` (empty: what stood before us). Returns false where
  * nothing is to be written. */
 bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet *ret);
 
-/* `value`, as planned for `want`, stands: written by us, or found so. `runtime`: what stood there
- * before was set until the next boot only, as we do it, and not by the admin's unit files: then an
- * earlier life of this daemon did it, and nothing stood before. */
-void known_property_stands(KnownProperty *property, const IdSet *want, const IdSet *value,
-                           bool runtime);
+/* `value`, as planned for `want`, stands: written by us, or found so. What was found as it is to be
+ * is never ours to take away. */
+void known_property_stands(KnownProperty *property, const IdSet *want, const IdSet *value);

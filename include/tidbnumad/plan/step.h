@@ -10,10 +10,12 @@
 
 #include "tidbnumad/model/binding.h"
 #include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/reason.h"
 
 typedef enum StepKind {
         STEP_WATCH,    /* nothing to enforce */
         STEP_REFUSE,   /* must not, or cannot: `reason` */
+        STEP_SCOPE,    /* into a scope of its own, so that nothing else is bound with it */
         STEP_SET_CPUS, /* its CPUs := placement.cpus */
         STEP_WIDEN,    /* its memory nodes := `mems`, so that the pull may reach its nodes */
         STEP_PULL,     /* one pass of the mover */
@@ -21,12 +23,15 @@ typedef enum StepKind {
         STEP_SWEEP,    /* what the mover cannot see: migrate_pages, node by node */
         STEP_SETTLE,   /* wait for the kernel's counters, look again */
         STEP_DONE,     /* bound */
+        STEP_WIDENED,  /* bound to its nodes and to others beside them, for its own are nearly full
+                        */
         STEP_PARTLY,   /* as far as it goes; `reason` says what is left */
 } StepKind;
 
 typedef struct Step {
         StepKind kind;
         NodeSet mems;
+        Reason code;        /* of what kind `reason` is; REASON_NONE with "" */
         const char *reason; /* a constant sentence, "" where there is nothing to say */
 } Step;
 
@@ -44,8 +49,8 @@ typedef struct Step {
 /* Writes that had no effect, after which the instance is refused until something changes. */
 #define STEP_WRITES_MAX 3u
 
-/* So often in a minute CPUs that stood and were changed by somebody else are set again; then it is
- * left to the other one for a while, and told. */
+/* So often in a minute CPUs, or memory nodes, that stood and were changed by somebody else are set
+ * again; then it is left to the other one for a while, and told. */
 #define STEP_REPAIRS_MAX 3u
 
 typedef struct StepInput {
@@ -55,25 +60,46 @@ typedef struct StepInput {
         NodeSet all_nodes;      /* that have memory: others never show in cpuset.mems.effective */
         bool can_enforce;       /* there is a backend for it */
         const char *cannot;     /* why not, where it cannot */
+        Reason cannot_code;     /* of what kind that is */
         bool cpus_given;        /* each of its processes got these CPUs once */
         unsigned repairs;       /* of CPUs that had stood, within the last minute */
+        unsigned mem_repairs;   /* of memory nodes, likewise */
+        bool outside_unit;      /* it runs in no service and in no scope of ours */
+        bool in_scope;          /* it runs in a scope of ours: all that is in that is its own, but
+                                 * what it had before is counted elsewhere */
+        const char *no_scope;   /* why it cannot get one, where it needs one; NULL: it can */
+        bool pulled;            /* of one in a scope: step_was_pulled() was true once */
         bool memory_known;      /* `outside_bytes` was read */
         uint64_t outside_bytes; /* anonymous bytes outside the nodes */
-        bool fits;              /* fit_check() of what is outside */
-        bool has_room;          /* at least for a part of it */
-        bool we_narrowed;       /* the memory nodes are narrow by our own doing */
+        bool follows;      /* files or shared memory are outside that no pass has seen there: they
+                            * are pulled along, and nothing depends on it */
+        bool fits;         /* fit_check() of what is outside */
+        bool has_room;     /* at least for a part of it */
+        bool we_narrowed;  /* the memory nodes are narrow by our own doing */
+        NodeSet extra;     /* memory nodes that it is to have beside its own, for these are
+                            * nearly full: the guard's, see plan/guard.h */
+        bool extra_unsaid; /* the kernel was told of them, the backend's manager not yet */
 
         /* What was done since the instance, its placement or its memory changed. */
+        unsigned scope_moves;
         unsigned cpu_writes;
         unsigned mem_writes;
         unsigned passes; /* complete passes since the last narrowing, or since the start */
         uint64_t pass_found_bytes; /* what the last pass found outside */
         uint64_t pass_moved_bytes;
+        bool pass_whole; /* it saw all of the memory */
         unsigned sweeps;
         unsigned settles;
 } StepInput;
 
 Step step_next(const StepInput *input);
+
+/* Has it no unit to itself? Looks at `binding`, `backend` and where it runs only. */
+bool step_needs_scope(const StepInput *input);
+
+/* Has the last pass of the mover seen all of its memory, and left nothing outside? What stands in
+ * for a count where there is none. */
+bool step_was_pulled(const StepInput *input);
 
 /* Are the CPUs to be set before anything is read? So it is for processes that are new, by a backend
  * that answers at once: no thread is to run elsewhere while we read about its memory. Looks at
@@ -83,3 +109,7 @@ bool step_begins_blind(const StepInput *input);
 /* Do the CPUs stand, so that nothing is to be set? Of the backends with a cpuset: it has them
  * (threads may be narrower). Of affinity: no thread may run elsewhere. */
 bool step_cpus_stand(BackendKind backend, const Binding *binding, const Placement *placement);
+
+/* Do the memory nodes stand, such as we set them? Never where they are not ours: with affinity, and
+ * where systemd was not asked to narrow them. Not while the guard holds others open beside them. */
+bool step_mems_stand(const StepInput *input);

@@ -178,10 +178,10 @@ static bool plan(const KnownProperty *p, const char *want, const char *expected)
         return write;
 }
 
-static void stands(KnownProperty *p, const char *want, const char *value, bool runtime) {
+static void stands(KnownProperty *p, const char *want, const char *value) {
         const IdSet w = ids(want), v = ids(value);
 
-        known_property_stands(p, &w, &v, runtime);
+        known_property_stands(p, &w, &v);
 }
 
 static void test_set_and_back(void **state) {
@@ -190,12 +190,13 @@ static void test_set_and_back(void **state) {
         (void)state;
         assert_false(plan(&p, "", ""));
         assert_true(plan(&p, "2", "2"));
-        stands(&p, "2", "2", false);
+        stands(&p, "2", "2");
         assert_false(plan(&p, "2", "2"));
         assert_true(plan(&p, "3", "3"));
-        stands(&p, "3", "3", true);
+        stands(&p, "3", "3");
+        assert_ids(*known_property_own(&p), "");
         assert_true(plan(&p, "", ""));
-        stands(&p, "", "", true);
+        stands(&p, "", "");
         assert_false(p.ours);
 }
 
@@ -204,42 +205,37 @@ static void test_gives_back_what_the_admin_had_set(void **state) {
 
         (void)state;
         assert_false(plan(&p, "", "0-3")); /* not ours to clear */
+        assert_ids(*known_property_own(&p), "0-3");
         assert_true(plan(&p, "2", "2"));
-        stands(&p, "2", "2", false);
+        stands(&p, "2", "2");
+        assert_ids(*known_property_own(&p), "0-3");
         assert_true(plan(&p, "", "0-3"));
 }
 
 static void test_found_as_it_is_to_be(void **state) {
-        KnownProperty ours = { .value = ids("2") }, theirs = ours;
-
-        (void)state;
-        assert_false(plan(&ours, "2", "2"));
-        stands(&ours, "2", "2", true); /* by an earlier life of the daemon */
-        assert_true(plan(&ours, "", ""));
-        stands(&theirs, "2", "2", false); /* by the unit file */
-        assert_false(plan(&theirs, "", "2"));
-}
-
-static void test_runtime_value_is_nothing_to_give_back(void **state) {
         KnownProperty p = { .value = ids("2") };
 
         (void)state;
-        stands(&p, "5", "5", true); /* the policy changed while the daemon was away */
-        assert_true(plan(&p, "", ""));
+        assert_false(plan(&p, "2", "2"));
+        stands(&p, "2", "2");
+        assert_false(p.ours); /* somebody else has set it */
+        assert_false(plan(&p, "", "2"));
 }
 
-static void test_changed_by_somebody_else(void **state) {
+/* What an earlier life of the daemon has written down. */
+static void test_read_with_a_record(void **state) {
+        const IdSet value = ids("2"), before = ids("0-3"), none = { 0 };
         KnownProperty p = { 0 };
-        const IdSet same = ids("2"), other = ids("4");
 
         (void)state;
-        stands(&p, "2", "2", false);
-        known_property_read(&p, &same);
-        assert_true(p.ours);
-        known_property_read(&p, &other);
-        assert_false(p.ours);
-        assert_false(plan(&p, "", "4"));
-        assert_true(plan(&p, "2", "2")); /* while a policy names it, the policy counts */
+        known_property_read(&p, &value, true, &before);
+        assert_ids(*known_property_own(&p), "0-3");
+        assert_true(plan(&p, "", "0-3"));
+        known_property_read(&p, &value, true, &none);
+        assert_true(plan(&p, "", ""));
+        known_property_read(&p, &value, false, &before);
+        assert_ids(*known_property_own(&p), "2");
+        assert_false(plan(&p, "", "2"));
 }
 
 int main(void) {
@@ -255,8 +251,7 @@ int main(void) {
                 cmocka_unit_test(test_set_and_back),
                 cmocka_unit_test(test_gives_back_what_the_admin_had_set),
                 cmocka_unit_test(test_found_as_it_is_to_be),
-                cmocka_unit_test(test_runtime_value_is_nothing_to_give_back),
-                cmocka_unit_test(test_changed_by_somebody_else),
+                cmocka_unit_test(test_read_with_a_record),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

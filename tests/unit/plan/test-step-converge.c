@@ -13,9 +13,9 @@
 
 enum { NODES_MAX = 4, CPUS_A_NODE = 4, SITUATIONS = 1000 };
 
-/* 3 writes of CPUs; 3 of memory nodes with a pull before each; after the last 5 passes, 2 sweeps
- * with 4 settles before, between and after; the end. */
-enum { STEPS_MAX = 3 + 3 * 2 + 5 + 2 + 3 * 4 + 1 };
+/* 3 moves to a scope; 3 writes of CPUs; 3 of memory nodes with a pull before each; after the last 5
+ * passes, 2 sweeps with 4 settles before, between and after; the end. */
+enum { STEPS_MAX = 3 + 3 + 3 * 2 + 5 + 2 + 3 * 4 + 1 };
 
 typedef struct Kernel {
         unsigned n_nodes;
@@ -24,7 +24,7 @@ typedef struct Kernel {
         NodeSet slice_mems; /* what a slice above allows */
         bool slice_cpus;    /* a slice above allows fewer CPUs */
         bool memory_controller;
-        unsigned deaf_cpu_writes, deaf_mem_writes; /* so many have no effect */
+        unsigned deaf_cpu_writes, deaf_mem_writes, deaf_scope_moves; /* so many have no effect */
 
         uint64_t pages[NODES_MAX];  /* in bytes; moved by passes */
         uint64_t marked[NODES_MAX]; /* moved by a sweep only */
@@ -88,6 +88,11 @@ static uint64_t really_outside(const Kernel *k) {
         return outside(k, k->pages) + outside(k, k->marked) + outside(k, k->pinned);
 }
 
+/* What the mover can see. */
+static uint64_t pages_outside(const Kernel *k) {
+        return outside(k, k->pages) + outside(k, k->pinned);
+}
+
 static void show(Kernel *k) {
         for (unsigned i = 0; i < k->n_nodes; i++)
                 k->shown[i] = k->pages[i] + k->marked[i] + k->pinned[i];
@@ -128,8 +133,11 @@ static void init_cooperative(Kernel *k, uint32_t *seed, MemoryMode memory) {
 static void make_stubborn(Kernel *k, uint32_t *seed) {
         if (one_in(seed, 8))
                 k->memory_controller = false;
-        if (one_in(seed, 8))
+        if (one_in(seed, 4))
                 k->binding.alone = false;
+        if (one_in(seed, 2))
+                k->in.no_scope = "no";
+        k->deaf_scope_moves = one_in(seed, 4) ? 100 : 0;
         if (one_in(seed, 8))
                 k->binding.n_threads_off_cpus = 1;
         if (one_in(seed, 4))
@@ -182,6 +190,17 @@ static void pass(Kernel *k) {
         move(k, k->pages,
              ++k->passes_on_the_way >= 3 && k->moved_percent > 1 ? 100 : k->moved_percent,
              &k->in.pass_moved_bytes);
+        k->in.pass_whole = k->room >= 4096; /* otherwise it has ended early */
+}
+
+static void move_to_scope(Kernel *k) {
+        k->in.scope_moves++;
+        if (k->deaf_scope_moves > 0) {
+                k->deaf_scope_moves--;
+                return;
+        }
+        k->in.in_scope = true;
+        k->in.outside_unit = false;
 }
 
 static void sweep(Kernel *k) {
@@ -196,6 +215,7 @@ static void sweep(Kernel *k) {
 static void write_mems(Kernel *k, const Step *step) {
         k->in.mem_writes++;
         k->in.passes = k->in.sweeps = k->in.settles = 0;
+        k->in.extra_unsaid = false;
         k->in.we_narrowed |= step->kind == STEP_NARROW;
         if (k->deaf_mem_writes > 0) {
                 k->deaf_mem_writes--;
@@ -228,7 +248,8 @@ static void look(Kernel *k) {
         k->in.binding = &k->binding;
         k->in.all_nodes = all_nodes(k->n_nodes);
         k->in.can_enforce = true;
-        k->in.memory_known = k->memory_controller && k->binding.alone;
+        k->in.memory_known = k->memory_controller && k->binding.alone && !k->in.in_scope;
+        k->in.pulled |= step_was_pulled(&k->in);
         k->in.outside_bytes = k->in.memory_known ? outside(k, k->shown) : 0;
         k->in.fits = k->in.memory_known && k->in.outside_bytes <= k->room;
         k->in.has_room = k->in.memory_known && k->room >= 4096;
@@ -240,16 +261,22 @@ static void assert_harmless(const Kernel *k, const Step *step) {
         bool cpus_stand = k->binding.cpuset && id_set_equal(&k->binding.cpus, &k->placement.cpus);
 
         switch (step->kind) {
+        case STEP_SCOPE:
+                assert_true(k->in.outside_unit || !k->binding.alone);
+                assert_false(k->in.in_scope);
+                assert_null(k->in.no_scope);
+                return;
         case STEP_SET_CPUS:
                 assert_false(cpus_stand);
                 break;
         case STEP_WIDEN:
                 assert_true(id_set_is_subset(nodes, &step->mems));
                 assert_true(id_set_is_subset(&k->binding.mems, &step->mems));
-                assert_false(id_set_equal(&k->binding.mems, &step->mems));
+                assert_true(k->in.extra_unsaid || !id_set_equal(&k->binding.mems, &step->mems));
                 break;
         case STEP_NARROW:
-                assert_true(k->in.fits);
+                assert_true(k->in.in_scope ? k->in.pulled && pages_outside(k) == 0 : k->in.fits);
+                assert_true(id_set_is_empty(&k->in.extra));
                 assert_true(cpus_stand);
                 assert_true(k->placement.memory == MEMORY_BIND);
                 assert_true(id_set_equal(&step->mems, nodes));
@@ -259,11 +286,12 @@ static void assert_harmless(const Kernel *k, const Step *step) {
                             k->placement.migrate == MIGRATE_NONE);
                 break;
         case STEP_PULL:
-                assert_true(k->in.fits || k->in.has_room);
+                assert_true(k->in.in_scope ? !k->in.pulled : k->in.fits || k->in.has_room);
+                assert_true(id_set_is_empty(&k->in.extra) || k->placement.memory != MEMORY_BIND);
                 assert_true(cpus_stand);
                 assert_true(id_set_is_subset(nodes, &k->binding.mems));
                 assert_int_equal(k->placement.migrate, MIGRATE_GENTLE);
-                assert_true(k->in.outside_bytes > 0);
+                assert_true(k->in.in_scope || k->in.outside_bytes > 0);
                 break;
         case STEP_SWEEP:
                 assert_true(cpus_stand);
@@ -278,17 +306,26 @@ static void assert_harmless(const Kernel *k, const Step *step) {
                 assert_true(k->placement.memory == MEMORY_NONE || k->in.outside_bytes == 0);
                 assert_int_equal(k->binding.n_threads_off_cpus, 0);
                 break;
+        case STEP_WIDENED:
+                assert_false(id_set_is_empty(&k->in.extra));
+                assert_true(id_set_is_subset(nodes, &k->binding.mems));
+                assert_true(id_set_is_subset(&k->in.extra, &k->binding.mems));
+                break;
         case STEP_WATCH:
         case STEP_REFUSE:
         case STEP_SETTLE:
         case STEP_PARTLY:
-                break;
+                return;
         }
+        assert_false(step_needs_scope(&k->in)); /* else others are bound with it */
 }
 
 /* False at an end. */
 static bool carry_out(Kernel *k, const Step *step) {
         switch (step->kind) {
+        case STEP_SCOPE:
+                move_to_scope(k);
+                return true;
         case STEP_SET_CPUS:
                 write_cpus(k);
                 return true;
@@ -416,6 +453,77 @@ static void test_bound_as_room_appears(void **state) {
         }
 }
 
+/* Bound, widened because its nodes are full, and bound again when there is room. */
+static void test_widened_and_back(void **state) {
+        (void)state;
+        for (uint32_t i = 0; i < SITUATIONS; i++) {
+                uint32_t seed = i * 374761393u + 11;
+                NodeSet wide;
+                Kernel k;
+
+                init_cooperative(&k, &seed, MEMORY_BIND);
+                assert_ends_done(&k);
+                forget_progress(&k);
+                k.in.extra = some_nodes(&seed, k.n_nodes);
+                id_set_remove_all(&k.in.extra, &k.placement.nodes);
+                k.in.extra_unsaid = one_in(&seed, 2);
+                if (id_set_is_empty(&k.in.extra))
+                        continue; /* it has all nodes already */
+                wide = k.placement.nodes;
+                id_set_add_all(&wide, &k.in.extra);
+                if (one_in(&seed, 2)) /* by the guard itself; else by the step */
+                        k.binding.mems = wide;
+                k.room = 0;
+                assert_int_equal(run(&k).kind, STEP_WIDENED);
+                assert_true(id_set_equal(&k.binding.mems, &wide));
+                k.pages[id_set_next(&k.in.extra, 0)] += 4096 * next_number(&seed, 100000);
+                k.looks_until_shown = 0;
+                assert_int_equal(run(&k).kind, STEP_WIDENED);
+                k.room = UINT64_MAX;
+                forget_progress(&k);
+                assert_ends_done(&k);
+                assert_true(id_set_equal(&k.binding.mems, &k.placement.nodes));
+        }
+}
+
+/* From a session of others to a scope of its own, whose memory is counted nowhere. */
+static void test_scope_ends_bound(void **state) {
+        (void)state;
+        for (uint32_t i = 0; i < SITUATIONS; i++) {
+                uint32_t seed = i * 2654435789u + 13;
+                Kernel k;
+
+                init_cooperative(&k, &seed, (MemoryMode)(i % 3));
+                k.binding.mems = all_nodes(k.n_nodes);
+                k.in.we_narrowed = false;
+                k.deaf_scope_moves = next_number(&seed, STEP_WRITES_MAX);
+                k.in.outside_unit = true;
+                unmark(&k); /* what no pass sees, nobody can know of */
+                assert_ends_done(&k);
+                assert_true(k.in.in_scope);
+        }
+}
+
+/* No room for all of it: it is not narrowed. */
+static void test_scope_without_room(void **state) {
+        (void)state;
+        for (uint32_t i = 0; i < SITUATIONS; i++) {
+                uint32_t seed = i * 2654435789u + 17;
+                Kernel k;
+
+                init_cooperative(&k, &seed, MEMORY_BIND);
+                k.binding.mems = all_nodes(k.n_nodes);
+                k.in.we_narrowed = false;
+                k.in.outside_unit = true;
+                unmark(&k);
+                k.room = really_outside(&k) / 2;
+                if (k.room == 0)
+                        continue;
+                assert_int_equal(run(&k).kind, STEP_PARTLY);
+                assert_true(id_set_equal(&k.binding.mems, &k.in.all_nodes));
+        }
+}
+
 /* Whatever it meets, it comes to an end and does nothing dangerous on the way. */
 static void test_stubborn_kernels(void **state) {
         unsigned ends[STEP_PARTLY + 1] = { 0 };
@@ -441,6 +549,9 @@ int main(void) {
                 cmocka_unit_test(test_none_ends_with_cpus),
                 cmocka_unit_test(test_bound_elsewhere_afterwards),
                 cmocka_unit_test(test_bound_as_room_appears),
+                cmocka_unit_test(test_widened_and_back),
+                cmocka_unit_test(test_scope_ends_bound),
+                cmocka_unit_test(test_scope_without_room),
                 cmocka_unit_test(test_stubborn_kernels),
         };
 

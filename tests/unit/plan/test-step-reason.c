@@ -1,0 +1,255 @@
+/* What is wrong has the right code, memory nodes that somebody else changes again and again are
+ * left to them, and it is told when memory nodes stand as we set them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/plan/step.h"
+
+typedef struct Situation {
+        Placement placement;
+        Binding binding;
+        StepInput in;
+} Situation;
+
+/* Node 1 of 0-3 with its CPUs; nothing outside; all nodes are open. */
+static void init(Situation *s, BackendKind backend, MemoryMode memory) {
+        *s = (Situation){
+                .placement = { .nodes = ids("1"),
+                               .cpus = ids("4-7"),
+                               .memory = memory,
+                               .rate_bytes_per_sec = 1000,
+                               .reason = "" },
+                .binding = { .cpuset = true,
+                             .cpus = ids("4-7"),
+                             .mems = ids("0-3"),
+                             .n_threads = 10,
+                             .alone = true },
+        };
+        s->in = (StepInput){ .placement = &s->placement,
+                             .binding = &s->binding,
+                             .backend = backend,
+                             .all_nodes = ids("0-3"),
+                             .can_enforce = true,
+                             .cpus_given = true,
+                             .memory_known = true,
+                             .fits = true };
+}
+
+static void assert_code(const Situation *s, StepKind kind, Reason code) {
+        const Step step = step_next(&s->in);
+
+        assert_int_equal(step.kind, kind);
+        assert_string_equal(reason_to_string(step.code), reason_to_string(code));
+}
+
+static void test_no_place(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        s.placement.nodes = ids("");
+        assert_code(&s, STEP_WATCH, REASON_NONE);
+        s.placement.reason = "too few";
+        assert_code(&s, STEP_WATCH, REASON_NO_PLACE);
+}
+
+static void test_refusals(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        s.binding.alone = false;
+        s.in.no_scope = "no";
+        assert_code(&s, STEP_REFUSE, REASON_SHARED_UNIT);
+        s.in.no_scope = NULL;
+        assert_code(&s, STEP_SCOPE, REASON_NONE);
+        s.in.scope_moves = STEP_WRITES_MAX;
+        assert_code(&s, STEP_REFUSE, REASON_CONTESTED);
+        s.in.can_enforce = false;
+        s.in.cannot = "no";
+        s.in.cannot_code = REASON_OWN_LIMITS;
+        assert_code(&s, STEP_REFUSE, REASON_OWN_LIMITS);
+        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        s.in.memory_known = false;
+        assert_code(&s, STEP_REFUSE, REASON_MEMORY_UNREADABLE);
+        s.placement.memory = (MemoryMode)77;
+        assert_code(&s, STEP_REFUSE, REASON_OTHER);
+}
+
+/* In a scope what it had before is not counted: what passes find is all that is known. */
+static void test_scope(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        s.in.in_scope = true;
+        s.in.memory_known = s.in.fits = false;
+        s.placement.migrate = MIGRATE_NONE;
+        assert_code(&s, STEP_PARTLY, REASON_MEMORY_UNREADABLE);
+        s.placement.migrate = MIGRATE_GENTLE;
+        assert_code(&s, STEP_PULL, REASON_NONE);
+        s.in.passes = STEP_PASSES_MAX;
+        assert_code(&s, STEP_PARTLY, REASON_NO_ROOM);
+        s.in.pass_whole = true;
+        assert_code(&s, STEP_PARTLY, REASON_PINNED_PAGES);
+        s.in.pulled = true;
+        assert_code(&s, STEP_NARROW, REASON_NONE);
+}
+
+static void test_inner_group(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        s.binding.mems = ids("1");
+        assert_code(&s, STEP_DONE, REASON_NONE);
+        (void)strcpy(s.binding.inner_group, "/a");
+        s.binding.inner_cpus = ids("4");
+        s.binding.inner_mems = ids("0");
+        assert_code(&s, STEP_PARTLY, REASON_INNER_GROUP);
+}
+
+/* What was written has no effect. */
+static void test_too_tight(void **state) {
+        static const BackendKind kinds[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_AFFINITY };
+        Situation s;
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+                init(&s, kinds[i], MEMORY_BIND);
+                s.binding.cpus = ids("4");
+                s.binding.n_threads_outside = 1;
+                s.in.cpu_writes = STEP_WRITES_MAX;
+                assert_code(&s, STEP_REFUSE, REASON_SLICE_TOO_TIGHT);
+        }
+        for (size_t i = 0; i < 2; i++) {
+                init(&s, kinds[i], MEMORY_BIND);
+                s.in.mem_writes = STEP_WRITES_MAX;
+                assert_code(&s, STEP_REFUSE, REASON_SLICE_TOO_TIGHT);
+                s.in.extra = ids("2");
+                s.binding.mems = ids("1");
+                assert_code(&s, STEP_PARTLY, REASON_NODE_FULL);
+        }
+        init(&s, BACKEND_SYSTEMD, MEMORY_PREFERRED);
+        s.binding.mems = ids("0");
+        assert_code(&s, STEP_PARTLY, REASON_SLICE_TOO_TIGHT);
+        s.in.we_narrowed = true;
+        s.in.mem_writes = STEP_WRITES_MAX;
+        assert_code(&s, STEP_PARTLY, REASON_SLICE_TOO_TIGHT);
+}
+
+static void test_memory(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, BACKEND_SYSTEMD, MEMORY_PREFERRED);
+        s.in.outside_bytes = 5000;
+        s.in.passes = STEP_PASSES_MAX;
+        s.in.settles = STEP_SETTLES_MAX;
+        assert_code(&s, STEP_PARTLY, REASON_PINNED_PAGES);
+        s.in.fits = false;
+        assert_code(&s, STEP_PARTLY, REASON_NO_ROOM);
+        s.in.passes = 0;
+        assert_code(&s, STEP_PARTLY, REASON_NO_ROOM);
+        s.placement.memory = MEMORY_BIND;
+        assert_code(&s, STEP_PARTLY, REASON_NO_ROOM);
+        s.placement.memory = MEMORY_PREFERRED;
+        s.placement.migrate = MIGRATE_NONE;
+        assert_code(&s, STEP_PARTLY, REASON_NOT_MOVED);
+        init(&s, BACKEND_CGROUP1, MEMORY_PREFERRED);
+        s.in.memory_known = false;
+        assert_code(&s, STEP_PARTLY, REASON_MEMORY_UNREADABLE);
+        s.placement.memory = MEMORY_BIND;
+        assert_code(&s, STEP_PARTLY, REASON_MEMORY_UNREADABLE);
+        init(&s, BACKEND_AFFINITY, MEMORY_BIND);
+        assert_code(&s, STEP_PARTLY, REASON_NOT_STRICT);
+        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        s.in.extra = ids("2");
+        s.binding.mems = ids("1-2");
+        assert_code(&s, STEP_WIDENED, REASON_NODE_FULL);
+        s.in.extra_unsaid = true;
+        s.in.mem_writes = STEP_WRITES_MAX;
+        assert_code(&s, STEP_WIDENED, REASON_NODE_FULL);
+}
+
+static void test_own_cpus(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, BACKEND_SYSTEMD, MEMORY_NONE);
+        s.binding.n_threads_off_cpus = 1;
+        assert_code(&s, STEP_PARTLY, REASON_OWN_CPUS);
+        s.binding.n_threads_off_cpus = 0;
+        assert_code(&s, STEP_DONE, REASON_NONE);
+}
+
+/* As CPUs are, memory nodes are left to somebody who insists; nobody insists on what stands. */
+static void test_contest(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        s.in.mem_repairs = STEP_REPAIRS_MAX - 1;
+        assert_code(&s, STEP_NARROW, REASON_NONE);
+        s.in.mem_repairs++;
+        assert_code(&s, STEP_PARTLY, REASON_CONTESTED);
+        s.binding.mems = ids("0");
+        assert_code(&s, STEP_PARTLY, REASON_CONTESTED); /* nor are they widened first */
+        s.binding.mems = ids("1");
+        assert_code(&s, STEP_DONE, REASON_NONE);
+        s.in.extra = ids("2"); /* the guard is not hindered by it */
+        assert_code(&s, STEP_WIDEN, REASON_NONE);
+        init(&s, BACKEND_CGROUP1, MEMORY_PREFERRED);
+        s.binding.mems = ids("0-2");
+        s.in.mem_repairs = STEP_REPAIRS_MAX;
+        assert_code(&s, STEP_PARTLY, REASON_CONTESTED);
+        s.binding.cpus = ids("4");
+        s.in.repairs = STEP_REPAIRS_MAX;
+        assert_code(&s, STEP_PARTLY, REASON_CONTESTED);
+}
+
+static void assert_mems_stand(BackendKind backend, MemoryMode memory, bool we_narrowed,
+                              const char *mems, bool expected) {
+        Situation s;
+
+        init(&s, backend, memory);
+        s.in.we_narrowed = we_narrowed;
+        s.binding.mems = ids(mems);
+        assert_int_equal(step_mems_stand(&s.in), expected);
+        s.in.extra = ids("3");
+        assert_false(step_mems_stand(&s.in));
+        s.in.extra = ids("");
+        s.placement.nodes = ids("");
+        assert_false(step_mems_stand(&s.in));
+}
+
+static void test_mems_stand(void **state) {
+        (void)state;
+        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_BIND, false, "1", true);
+        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_BIND, false, "0-1", false);
+        assert_mems_stand(BACKEND_CGROUP1, MEMORY_BIND, false, "1", true);
+        assert_mems_stand(BACKEND_AFFINITY, MEMORY_BIND, true, "1", false);
+        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_PREFERRED, false, "0-3", false);
+        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_PREFERRED, true, "0-3", true);
+        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_PREFERRED, true, "0-2", false);
+        assert_mems_stand(BACKEND_CGROUP1, MEMORY_NONE, false, "0-3", true);
+        assert_mems_stand(BACKEND_AFFINITY, MEMORY_PREFERRED, true, "0-3", false);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_no_place),   cmocka_unit_test(test_refusals),
+                cmocka_unit_test(test_scope),      cmocka_unit_test(test_inner_group),
+                cmocka_unit_test(test_too_tight),  cmocka_unit_test(test_memory),
+                cmocka_unit_test(test_own_cpus),   cmocka_unit_test(test_contest),
+                cmocka_unit_test(test_mems_stand),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
