@@ -1,0 +1,156 @@
+/* What stood before we changed anything: of a unit, and of the threads of processes.
+ *
+ * A record speaks of one instance, and of one boot. What it says of a unit holds until that is
+ * given back; what it says of a process, for this very process (pid and start time). It is written
+ * down before each change (see undo.h), so that whoever reads it later can take all of it back.
+ * Plain data; how it looks in a file is undo-text's business.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/workload.h"
+
+/* Where the value of a unit's property came from that stood before us. */
+typedef enum UndoOrigin {
+        UNDO_UNSET,
+        UNDO_RUNTIME,    /* `systemctl set-property --runtime` */
+        UNDO_PERSISTENT, /* a unit file, a drop-in, `systemctl set-property` */
+} UndoOrigin;
+
+/* What may stand by our doing: the value that is being set, last, and before it those that it may
+ * not have replaced yet. A call that failed may have had its effect all the same, and a daemon that
+ * was killed does not know how far it came. */
+typedef struct UndoValues {
+        IdSet *values; /* owned; none: nothing of ours stands */
+        size_t n, allocated;
+} UndoValues;
+
+/* So many refused values are remembered; of more, the oldest are forgotten. */
+#define UNDO_VALUES_MAX 8u
+
+/* AllowedCPUs= or AllowedMemoryNodes= of a unit. */
+typedef struct UndoProperty {
+        IdSet before; /* empty: it was not set */
+        UndoOrigin origin;
+        UndoValues ours;
+} UndoProperty;
+
+/* The files of the unit's cgroup: cpuset.cpus, cpuset.cpus.effective and the same of mems. */
+typedef struct UndoFiles {
+        bool known; /* there was a cgroup, with the cpuset controller */
+        CpuSet cpus, cpus_effective;
+        NodeSet mems, mems_effective;
+} UndoFiles;
+
+/* Threads of neighbouring numbers with the same CPUs. */
+typedef struct UndoThreads {
+        pid_t first, last;
+        uint32_t mask; /* index into `masks`, or UNDO_FOLLOWS */
+} UndoThreads;
+
+/* The thread could run wherever its cpuset let it: it had chosen nothing itself. */
+#define UNDO_FOLLOWS UINT32_MAX
+
+typedef struct UndoProcess {
+        ProcessId id;
+        uint64_t noted_ticks; /* when its threads were looked at, in ticks since boot */
+        char *cpuset;    /* its path in the cpuset hierarchy of v1; NULL: not moved by us; owned */
+        bool masks_set;  /* we set the CPUs of its threads one by one */
+        bool given;      /* and each of them got them once */
+        uint32_t leader; /* the mask of its first thread, and of all that were made since */
+        CpuSet *masks;   /* each different one that threads had chosen; owned */
+        size_t n_masks, masks_allocated;
+        UndoThreads *threads; /* ascending; owned */
+        size_t n_threads, threads_allocated;
+} UndoProcess;
+
+/* What the unit of a process is like that is to leave it for a scope of ours. */
+typedef struct UndoFormer {
+        bool known;
+        bool delegated;        /* its processes are the business of another manager */
+        bool send_sighup;      /* SendSIGHUP= */
+        bool has_oom_policy;   /* this systemd has OOMPolicy= for scopes, 253 and later */
+        uint64_t timeout_usec; /* TimeoutStopUSec= */
+} UndoFormer;
+
+typedef struct UndoRecord {
+        char *instance; /* as backends know it (a cgroup1 folder has its name); owned */
+        char *unit;     /* the service that the instance is; NULL: none; owned */
+        char *scope;    /* a scope of ours that its processes were moved to, or are about to be;
+                         * NULL: none. What is said of the unit is then said of the scope; owned */
+        char *home;     /* the cgroup that they came from, with `scope`; that of the scope itself:
+                         * not known; owned */
+
+        bool unit_noted; /* what follows is known */
+        UndoProperty cpus, mems;
+        UndoFiles files;
+
+        UndoValues given;       /* the CPUs that threads were given */
+        UndoProcess *processes; /* owned */
+        size_t n_processes, processes_allocated;
+
+        /* Not written down. */
+        bool releasing; /* it is being given back: nothing else may touch it */
+        bool stale;     /* the file does not say all of this yet */
+        UndoFormer former;
+        char *file; /* its name; NULL: not written yet; owned */
+} UndoRecord;
+
+/* `unit` may be NULL. -ENOMEM. */
+int undo_record_new(const char *instance, const char *unit, UndoRecord **ret);
+UndoRecord *undo_record_free(UndoRecord *record);
+DEFINE_CLEANUP(UndoRecord *, undo_record_free)
+
+UndoProcess *undo_record_find(const UndoRecord *record, const ProcessId *id);
+
+/* An entry for a process that has none. -ENOMEM. */
+int undo_record_add(UndoRecord *record, const ProcessId *id, UndoProcess **ret);
+void undo_record_remove(UndoRecord *record, size_t index);
+
+/* The next thread, of a higher number than all before. `mask` NULL: it followed its cpuset.
+ * -ENOMEM. */
+int undo_process_add_thread(UndoProcess *process, pid_t tid, const CpuSet *mask);
+
+/* -ENOMEM: `*ret` is untouched. */
+int undo_process_find_mask(UndoProcess *process, const CpuSet *mask, uint32_t *ret);
+
+/* The CPUs that a thread had, or, when it was made later, those of the first one. NULL: it followed
+ * its cpuset. */
+const CpuSet *undo_process_mask(const UndoProcess *process, pid_t tid, uint64_t start_ticks);
+
+/* It was made by one that is bound already and has what that one has: before us it would have had
+ * what that one had. -ENOMEM. */
+int undo_process_inherit(UndoProcess *process, const UndoProcess *from);
+
+/* The value is about to be set. 1: it is to be written down before; 0: it is known; -ENOMEM. */
+int undo_values_add(UndoValues *values, const IdSet *value);
+
+/* May this value stand by our doing? */
+bool undo_values_have(const UndoValues *values, const IdSet *value);
+
+/* The value that is to stand; empty: none. */
+IdSet undo_values_last(const UndoValues *values);
+
+/* It does: the former ones are gone. */
+void undo_values_confirm(UndoValues *values);
+void undo_values_clear(UndoValues *values);
+
+/* The CPUs of threads are about to become others: 1, 0 or -ENOMEM as above. */
+int undo_record_will_give(UndoRecord *record, const CpuSet *cpus);
+
+/* Its processes are about to be moved, or were. Once for a record. -ENOMEM. */
+int undo_record_set_scope(UndoRecord *record, const char *scope, const char *home);
+
+/* The unit whose properties it speaks of: the scope or the service. NULL: none. */
+const char *undo_record_unit(const UndoRecord *record);
+
+/* Does anything of ours stand on the unit? */
+bool undo_record_has_unit(const UndoRecord *record);
+
+/* Nothing is left that could be given back. */
+bool undo_record_is_empty(const UndoRecord *record);

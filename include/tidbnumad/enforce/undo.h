@@ -1,0 +1,53 @@
+/* The records of all instances, in memory and in the folder undo/ of the runtime folder: one file
+ * each, written whole and flushed before the change that it speaks of. */
+#pragma once
+
+#include <stddef.h>
+
+#include "tidbnumad/enforce/undo-record.h"
+#include "tidbnumad/sys/boot.h"
+#include "tidbnumad/sys/sysroot.h"
+
+typedef struct Undo {
+        const Sysroot *sysroot; /* borrowed */
+        int dir_fd;             /* -EBADF: not opened; nothing may be changed then */
+        char boot_id[BOOT_ID_SIZE];
+        UndoRecord **records; /* owned */
+        size_t n_records, allocated;
+} Undo;
+
+#define UNDO_FOLDER "undo"
+
+void undo_init(Undo *undo, const Sysroot *sysroot);
+void undo_done(Undo *undo); /* the files stay */
+
+/* Opens the folder below the runtime folder, and makes it where it is not there. */
+int undo_open(Undo *undo, int runtime_fd);
+
+/* Hears of each file that is no record: `error` as of private_file_read() and undo_text_parse().
+ * Such a file is taken away, unless it could not be read for a reason that may pass. */
+typedef void (*UndoBadFile)(const char *name, int error, void *userdata);
+
+/* Reads what an earlier life of the daemon has left. What it says of processes that have ended is
+ * dropped, and a record of nothing else with it. -ENOMEM, or that the folder cannot be read. */
+int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata);
+
+/* Of a service by its unit, of any other by one of its processes; NULL: there is none. */
+UndoRecord *undo_find(const Undo *undo, const char *unit, const ProcessId *id);
+
+/* Of a scope of ours, by its name. */
+UndoRecord *undo_find_scope(const Undo *undo, const char *scope);
+
+/* The record, or a new one that no file has yet. -ENOMEM. */
+int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId *id,
+             UndoRecord **ret);
+
+/* Writes the record down, if something in it is new. Nothing may be changed unless this returned
+ * 0: -EBADF: there is no folder; -ENOSPC, -EROFS, … */
+int undo_write(Undo *undo, UndoRecord *record);
+
+/* All is given back, or nothing was ever changed: takes its file away, and the record itself. */
+void undo_forget(Undo *undo, UndoRecord *record);
+
+/* Drops what it says of processes that have ended. True: nothing is left in it. */
+bool undo_prune(const Undo *undo, UndoRecord *record);

@@ -1,0 +1,282 @@
+/* Records out of JSON. All of it is doubted: whatever does not fit makes the whole text none. */
+#include <jansson.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/enforce/undo-json.h"
+#include "tidbnumad/enforce/undo-text.h"
+
+/* PID_MAX_LIMIT of 64-bit kernels, proc(5). */
+#define PID_MAX ((json_int_t)4 << 20)
+
+static int hex(char c) {
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int to_bytes(const json_t *json, char **ret) {
+        const char *text = json_string_value(json);
+        _cleanup_free_ char *bytes = text ? malloc(strlen(text) + 1) : NULL;
+        char *out = bytes;
+
+        if (!bytes)
+                return text ? -ENOMEM : -EBADMSG;
+        for (const char *p = text; *p; p++) {
+                int high = *p == '%' ? hex(p[1]) : -1, low = high >= 0 ? hex(p[2]) : -1;
+
+                if (*p == '%' && (low < 0 || (high == 0 && low == 0)))
+                        return -EBADMSG;
+                *out++ = *p == '%' ? (char)(high << 4 | low) : *p;
+                p += *p == '%' ? 2 : 0;
+        }
+        *out = '\0';
+        if (*bytes == '\0')
+                return -EBADMSG;
+        *ret = TAKE_PTR(bytes);
+        return 0;
+}
+
+static int to_bytes_or_none(const json_t *json, char **ret) {
+        return json_is_null(json) ? 0 : to_bytes(json, ret);
+}
+
+static int to_set(const json_t *json, IdSet *ret) {
+        const char *text = json_string_value(json);
+
+        return text && id_set_parse_list(text, ret) == 0 ? 0 : -EBADMSG;
+}
+
+static int to_values(const json_t *json, UndoValues *ret) {
+        const size_t n = json_array_size(json);
+
+        if (!json_is_array(json) || n > UNDO_VALUES_MAX)
+                return -EBADMSG;
+        if (ARRAY_RESERVE(ret->values, ret->allocated, n) < 0)
+                return -ENOMEM;
+        for (; ret->n < n; ret->n++)
+                if (to_set(json_array_get(json, ret->n), &ret->values[ret->n]) < 0 ||
+                    id_set_is_empty(&ret->values[ret->n]))
+                        return -EBADMSG;
+        return 0;
+}
+
+static int to_ticks(const json_t *json, uint64_t *ret) {
+        if (!json_is_integer(json) || json_integer_value(json) < 0)
+                return -EBADMSG;
+        *ret = (uint64_t)json_integer_value(json);
+        return 0;
+}
+
+static int to_pid(const json_t *json, pid_t *ret) {
+        json_int_t value = json_is_integer(json) ? json_integer_value(json) : 0;
+
+        if (value <= 0 || value > PID_MAX)
+                return -EBADMSG;
+        *ret = (pid_t)value;
+        return 0;
+}
+
+static int to_bool(const json_t *json, bool *ret) {
+        if (!json_is_boolean(json))
+                return -EBADMSG;
+        *ret = json_is_true(json);
+        return 0;
+}
+
+/* --- the scope --- */
+
+/* Records of versions before scopes have neither. Of the two, none is good for anything alone. */
+static int to_scope(const json_t *json, UndoRecord *r) {
+        const json_t *scope = json_object_get(json, "scope"), *home = json_object_get(json, "home");
+        int error = scope ? to_bytes_or_none(scope, &r->scope) : 0;
+
+        if (error >= 0 && home)
+                error = to_bytes_or_none(home, &r->home);
+        if (error < 0)
+                return error;
+        if (!r->scope && !r->home)
+                return 0;
+        return r->scope && r->home && !r->unit && unit_is_own_scope(r->scope) &&
+                               !strchr(r->scope, '/') && r->home[0] == '/'
+                       ? 0
+                       : -EBADMSG;
+}
+
+/* --- the unit --- */
+
+static int to_property(const json_t *json, UndoProperty *ret) {
+        const json_t *origin = json_object_get(json, "origin");
+        json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
+
+        if (value < UNDO_UNSET || value > UNDO_PERSISTENT ||
+            to_set(json_object_get(json, "before"), &ret->before) < 0)
+                return -EBADMSG;
+        ret->origin = (UndoOrigin)value;
+        return to_values(json_object_get(json, "ours"), &ret->ours);
+}
+
+static int to_files(const json_t *json, UndoFiles *ret) {
+        if (json_is_null(json))
+                return 0;
+        if (to_set(json_object_get(json, "cpus"), &ret->cpus) < 0 ||
+            to_set(json_object_get(json, "cpus_effective"), &ret->cpus_effective) < 0 ||
+            to_set(json_object_get(json, "mems"), &ret->mems) < 0 ||
+            to_set(json_object_get(json, "mems_effective"), &ret->mems_effective) < 0)
+                return -EBADMSG;
+        ret->known = true;
+        return 0;
+}
+
+static int to_unit(const json_t *json, UndoRecord *r) {
+        int error;
+
+        if (json_is_null(json))
+                return 0;
+        if (!undo_record_unit(r) || to_files(json_object_get(json, "files"), &r->files) < 0)
+                return -EBADMSG;
+        error = to_property(json_object_get(json, "cpus"), &r->cpus);
+        if (error >= 0)
+                error = to_property(json_object_get(json, "mems"), &r->mems);
+        r->unit_noted = error >= 0;
+        return error;
+}
+
+/* --- processes --- */
+
+static int to_mask(const UndoProcess *p, const json_t *json, uint32_t *ret) {
+        json_int_t value = json_is_integer(json) ? json_integer_value(json) : -1;
+
+        if (!json_is_null(json) && (value < 0 || (size_t)value >= p->n_masks))
+                return -EBADMSG;
+        *ret = json_is_null(json) ? UNDO_FOLLOWS : (uint32_t)value;
+        return 0;
+}
+
+static int to_masks(const json_t *json, UndoProcess *p) {
+        const size_t n = json_array_size(json);
+
+        if (!json_is_array(json))
+                return -EBADMSG;
+        if (ARRAY_RESERVE(p->masks, p->masks_allocated, n) < 0)
+                return -ENOMEM;
+        for (; p->n_masks < n; p->n_masks++)
+                if (to_set(json_array_get(json, p->n_masks), &p->masks[p->n_masks]) < 0 ||
+                    id_set_is_empty(&p->masks[p->n_masks]))
+                        return -EBADMSG;
+        return 0;
+}
+
+static int to_threads(const json_t *json, UndoProcess *p) {
+        const size_t n = json_array_size(json);
+
+        if (!json_is_array(json))
+                return -EBADMSG;
+        if (ARRAY_RESERVE(p->threads, p->threads_allocated, n) < 0)
+                return -ENOMEM;
+        for (pid_t before = 0; p->n_threads < n; p->n_threads++) {
+                const json_t *entry = json_array_get(json, p->n_threads);
+                UndoThreads *t = &p->threads[p->n_threads];
+
+                if (json_array_size(entry) != 3 ||
+                    to_pid(json_array_get(entry, 0), &t->first) < 0 ||
+                    to_pid(json_array_get(entry, 1), &t->last) < 0 ||
+                    to_mask(p, json_array_get(entry, 2), &t->mask) < 0 || t->first <= before ||
+                    t->last < t->first)
+                        return -EBADMSG;
+                before = t->last;
+        }
+        return 0;
+}
+
+static int to_process(const json_t *json, UndoRecord *r) {
+        UndoProcess *p;
+        ProcessId id;
+        int error;
+
+        if (to_pid(json_object_get(json, "pid"), &id.pid) < 0 ||
+            to_ticks(json_object_get(json, "start"), &id.start_ticks) < 0 ||
+            undo_record_find(r, &id))
+                return -EBADMSG;
+        error = undo_record_add(r, &id, &p);
+        if (error < 0)
+                return error;
+        if (to_ticks(json_object_get(json, "noted"), &p->noted_ticks) < 0 ||
+            to_bool(json_object_get(json, "masks_set"), &p->masks_set) < 0 ||
+            to_bool(json_object_get(json, "given"), &p->given) < 0)
+                return -EBADMSG;
+        error = to_bytes_or_none(json_object_get(json, "cpuset"), &p->cpuset);
+        if (error < 0)
+                return error;
+        error = to_masks(json_object_get(json, "masks"), p);
+        if (error < 0)
+                return error;
+        error = to_threads(json_object_get(json, "threads"), p);
+        return error < 0 ? error : to_mask(p, json_object_get(json, "leader"), &p->leader);
+}
+
+static int to_processes(const json_t *json, UndoRecord *r) {
+        if (!json_is_array(json))
+                return -EBADMSG;
+        for (size_t i = 0; i < json_array_size(json); i++) {
+                int error = to_process(json_array_get(json, i), r);
+
+                if (error < 0)
+                        return error;
+        }
+        return 0;
+}
+
+/* --- the whole --- */
+
+static int to_record(const json_t *json, const char *boot_id, UndoRecord **ret) {
+        _cleanup_(undo_record_freep) UndoRecord *r = calloc(1, sizeof(*r));
+        const char *boot = json_string_value(json_object_get(json, "boot"));
+        int error;
+
+        if (!r)
+                return -ENOMEM;
+        if (!boot)
+                return -EBADMSG;
+        if (strcmp(boot, boot_id) != 0)
+                return -ESTALE;
+        error = to_bytes(json_object_get(json, "instance"), &r->instance);
+        if (error >= 0)
+                error = to_bytes_or_none(json_object_get(json, "service"), &r->unit);
+        if (error >= 0)
+                error = to_scope(json, r);
+        if (error >= 0)
+                error = to_unit(json_object_get(json, "unit"), r);
+        if (error >= 0)
+                error = to_values(json_object_get(json, "given"), &r->given);
+        if (error >= 0)
+                error = to_processes(json_object_get(json, "processes"), r);
+        if (error < 0)
+                return error;
+        r->stale = false;
+        *ret = TAKE_PTR(r);
+        return 0;
+}
+
+static int check_sum(const json_t *root, const json_t *record) {
+        const char *said = json_string_value(json_object_get(root, "checksum"));
+        char checksum[UNDO_CHECKSUM_SIZE];
+        int r;
+
+        if (!said || !json_is_object(record))
+                return -EBADMSG;
+        r = undo_json_checksum(record, checksum);
+        return r < 0 ? r : strcmp(said, checksum) == 0 ? 0 : -EILSEQ;
+}
+
+int undo_text_parse(const char *text, size_t size, const char *boot_id, UndoRecord **ret) {
+        _cleanup_(json_decrefp) json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+        const json_t *record = json_object_get(root, "record");
+        const json_t *version = json_object_get(root, "version");
+        int r;
+
+        if (!json_is_integer(version))
+                return -EBADMSG;
+        if (json_integer_value(version) != UNDO_TEXT_VERSION)
+                return -ENOTSUP;
+        r = check_sum(root, record);
+        return r < 0 ? r : to_record(record, boot_id, ret);
+}

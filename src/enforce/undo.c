@@ -1,0 +1,202 @@
+/* The records on disk. */
+#include <fcntl.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/enforce/undo-text.h"
+#include "tidbnumad/enforce/undo.h"
+#include "tidbnumad/sys/cgroup1.h"
+#include "tidbnumad/sys/private-file.h"
+#include "tidbnumad/sys/proc.h"
+
+void undo_init(Undo *undo, const Sysroot *sysroot) {
+        *undo = (Undo){ .sysroot = sysroot, .dir_fd = -EBADF };
+}
+
+void undo_done(Undo *undo) {
+        for (size_t i = 0; i < undo->n_records; i++)
+                undo_record_free(undo->records[i]);
+        free(undo->records);
+        closep(&undo->dir_fd);
+        *undo = (Undo){ .dir_fd = -EBADF };
+}
+
+int undo_open(Undo *undo, int runtime_fd) {
+        int r = boot_id_read(undo->sysroot, undo->boot_id);
+
+        return r < 0 ? r : private_dir_open(runtime_fd, UNDO_FOLDER, &undo->dir_fd);
+}
+
+/* --- finding --- */
+
+UndoRecord *undo_find(const Undo *undo, const char *unit, const ProcessId *id) {
+        for (size_t i = 0; i < undo->n_records; i++) {
+                UndoRecord *r = undo->records[i];
+
+                if (unit ? r->unit && strcmp(r->unit, unit) == 0
+                         : !r->unit && id && undo_record_find(r, id))
+                        return r;
+        }
+        return NULL;
+}
+
+UndoRecord *undo_find_scope(const Undo *undo, const char *scope) {
+        for (size_t i = 0; i < undo->n_records; i++)
+                if (undo->records[i]->scope && strcmp(undo->records[i]->scope, scope) == 0)
+                        return undo->records[i];
+        return NULL;
+}
+
+static int take_in(Undo *undo, UndoRecord *record) {
+        if (ARRAY_RESERVE(undo->records, undo->allocated, undo->n_records + 1) < 0)
+                return -ENOMEM;
+        undo->records[undo->n_records++] = record;
+        return 0;
+}
+
+int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId *id,
+             UndoRecord **ret) {
+        UndoRecord *record = undo_find(undo, unit, id);
+        int r;
+
+        if (!record) {
+                r = undo_record_new(instance, unit, &record);
+                if (r < 0)
+                        return r;
+                r = take_in(undo, record);
+                if (r < 0) {
+                        undo_record_free(record);
+                        return r;
+                }
+        }
+        *ret = record;
+        return 0;
+}
+
+/* --- writing --- */
+
+/* By what makes it single: a service's name ends with .service, that of any other with a number. */
+static int name_file(UndoRecord *record) {
+        char name[CGROUP1_NAME_MAX];
+
+        if (record->file)
+                return 0;
+        cgroup1_name(record->unit ? record->unit : record->instance, name);
+        return asprintf(&record->file, "%s.json", name) < 0 ? (record->file = NULL, -ENOMEM) : 0;
+}
+
+int undo_write(Undo *undo, UndoRecord *record) {
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        int r;
+
+        if (undo->dir_fd < 0)
+                return -EBADF;
+        if (!record->stale)
+                return 0;
+        r = name_file(record);
+        if (r >= 0)
+                r = undo_text_render(record, undo->boot_id, &text, &size);
+        if (r >= 0)
+                r = private_file_write(undo->dir_fd, record->file, text, size);
+        if (r >= 0)
+                record->stale = false;
+        return r;
+}
+
+void undo_forget(Undo *undo, UndoRecord *record) {
+        for (size_t i = 0; i < undo->n_records; i++)
+                if (undo->records[i] == record)
+                        undo->records[i--] = undo->records[--undo->n_records];
+        if (record->file)
+                (void)unlinkat(undo->dir_fd, record->file, 0);
+        undo_record_free(record);
+}
+
+/* --- what has ended --- */
+
+static bool lives(const Undo *undo, const ProcessId *id) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        int r = proc_open(undo->sysroot, id->pid, &handle);
+
+        if (r < 0)
+                return r != -ESRCH && r != -ENOENT; /* not known: it may live */
+        return handle.start_ticks == id->start_ticks && proc_is_alive(&handle);
+}
+
+bool undo_prune(const Undo *undo, UndoRecord *record) {
+        for (size_t i = record->n_processes; i > 0; i--)
+                if (!lives(undo, &record->processes[i - 1].id))
+                        undo_record_remove(record, i - 1);
+        return undo_record_is_empty(record);
+}
+
+/* --- reading --- */
+
+/* It may be read another time. */
+static bool may_pass(int error) {
+        return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EIO ||
+               error == -EAGAIN || error == -EACCES;
+}
+
+static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
+        _cleanup_(undo_record_freep) UndoRecord *record = NULL;
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        int r;
+
+        r = private_file_read(undo->dir_fd, name, UNDO_TEXT_MAX_BYTES, &text, &size);
+        if (r >= 0)
+                r = undo_text_parse(text, size, undo->boot_id, &record);
+        if (r < 0)
+                return r;
+        record->file = strdup(name);
+        if (!record->file)
+                return -ENOMEM;
+        /* Two files of one unit, or of one process: somebody has copied one. */
+        if ((record->unit && undo_find(undo, record->unit, NULL)) ||
+            (record->scope && undo_find_scope(undo, record->scope)))
+                return -EEXIST;
+        *ret = TAKE_PTR(record);
+        return 0;
+}
+
+static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *userdata) {
+        UndoRecord *record;
+        int r = load_file(undo, name, &record);
+
+        if (r < 0) {
+                bad_file(name, r, userdata);
+                if (!may_pass(r))
+                        (void)unlinkat(undo->dir_fd, name, 0);
+                return r == -ENOMEM ? r : 0;
+        }
+        r = take_in(undo, record);
+        if (r < 0) {
+                undo_record_free(record);
+                return r;
+        }
+        if (undo_prune(undo, record))
+                undo_forget(undo, record);
+        return 0;
+}
+
+int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+        int fd, r = 0;
+
+        if (undo->dir_fd < 0)
+                return -EBADF;
+        fd = openat(undo->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                r = -errno;
+                closep(&fd);
+                return r;
+        }
+        while (r >= 0 && (errno = 0, entry = readdir(dir)))
+                if (entry->d_name[0] != '.')
+                        r = load_one(undo, entry->d_name, bad_file, userdata);
+        return r;
+}

@@ -1,0 +1,67 @@
+/* A record of what stood before, with any content; the checksum is made to fit now and then, so
+ * that what lies behind it is reached. */
+#include <errno.h>
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/enforce/undo-json.h"
+#include "tidbnumad/enforce/undo-text.h"
+
+#define BOOT "0a1b2c3d-0001-4000-8000-00000000000f"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int condition) {
+        if (!condition)
+                abort();
+}
+
+/* What is taken can be written, and is then taken as the same. */
+static void check_record(const UndoRecord *record) {
+        UndoRecord *again = NULL;
+        char *text = NULL, *other = NULL;
+        size_t size, other_size;
+
+        for (size_t i = 0; i < record->n_processes; i++)
+                for (pid_t tid = 0; tid < 100; tid++)
+                        (void)undo_process_mask(&record->processes[i], tid, 1000);
+        check(undo_text_render(record, BOOT, &text, &size) == 0);
+        check(undo_text_parse(text, size, BOOT, &again) == 0);
+        check(undo_text_render(again, BOOT, &other, &other_size) == 0);
+        check(size == other_size && memcmp(text, other, size) == 0);
+        free(text);
+        free(other);
+        undo_record_free(again);
+}
+
+static void parse(const char *text, size_t size) {
+        UndoRecord *record = NULL;
+        int r = undo_text_parse(text, size, BOOT, &record);
+
+        if (r == 0)
+                check_record(record);
+        else
+                check(!record && (r == -EBADMSG || r == -ENOTSUP || r == -EILSEQ || r == -ESTALE ||
+                                  r == -ENOMEM));
+        undo_record_free(record);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        json_t *root = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
+        json_t *record = json_object_get(root, "record");
+        char checksum[UNDO_CHECKSUM_SIZE], *text;
+
+        parse((const char *)data, size);
+        if (record && undo_json_checksum(record, checksum) == 0) {
+                (void)json_object_set_new(root, "checksum", json_string(checksum));
+                text = json_dumps(root, 0);
+                if (text)
+                        parse(text, strlen(text));
+                free(text);
+        }
+        json_decref(root);
+        return 0;
+}

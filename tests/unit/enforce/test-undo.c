@@ -1,0 +1,349 @@
+/* The folder of records: who is believed, and what goes with its process. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/enforce/undo.h"
+#include "undo-example.h"
+
+typedef struct Host {
+        FakeTree tree;
+        Undo undo;
+        char bad_name[64];
+        int bad_error;
+        unsigned n_bad;
+} Host;
+
+static void open_undo(Host *h) {
+        undo_init(&h->undo, &h->tree.sysroot);
+        assert_int_equal(undo_open(&h->undo, h->tree.fd), 0);
+}
+
+/* The processes 50 and 90 of the example live. */
+static void host_init(Host *h) {
+        *h = (Host){ 0 };
+        fake_init(&h->tree);
+        fake_write(&h->tree, "proc/sys/kernel/random/boot_id", BOOT "\n");
+        fake_process(&h->tree, 50, 1, "/srv/a", "/", "0-7");
+        fake_process(&h->tree, 90, 1, "/srv/a", "/", "0-7");
+        open_undo(h);
+}
+
+static void host_done(Host *h) {
+        undo_done(&h->undo);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+static void on_bad_file(const char *name, int error, void *userdata) {
+        Host *h = userdata;
+
+        (void)snprintf(h->bad_name, sizeof(h->bad_name), "%s", name);
+        h->bad_error = error;
+        h->n_bad++;
+}
+
+static void load_again(Host *h) {
+        undo_done(&h->undo);
+        h->n_bad = 0;
+        open_undo(h);
+        assert_int_equal(undo_load(&h->undo, on_bad_file, h), 0);
+}
+
+static UndoRecord *put(Host *h, const char *instance, const char *unit) {
+        UndoRecord *example = example_record(instance, unit), *r = NULL;
+        const ProcessId id = example->processes[0].id;
+
+        /* As the daemon does it: an empty one that is filled. */
+        assert_int_equal(undo_get(&h->undo, instance, unit, &id, &r), 0);
+        assert_int_equal(r->n_processes, 0);
+        assert_true(r->stale);
+        free(r->instance);
+        free(r->unit);
+        *r = *example;
+        free(example);
+        assert_int_equal(undo_write(&h->undo, r), 0);
+        assert_false(r->stale);
+        return r;
+}
+
+static unsigned count_files(const Host *h) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+        unsigned n = 0;
+
+        dir = fdopendir(openat(h->undo.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        assert_non_null(dir);
+        while ((entry = readdir(dir)))
+                n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+        return n;
+}
+
+static void test_folder_and_file_are_ours_alone(void **state) {
+        _cleanup_host_ Host h;
+        struct stat st;
+
+        (void)state;
+        host_init(&h);
+        assert_string_equal(put(&h, "a", "a.service")->file, "a.service.json");
+        assert_int_equal(fstatat(h.tree.fd, "undo", &st, 0), 0);
+        assert_int_equal(st.st_mode & 07777, 0700);
+        assert_int_equal(fstatat(h.undo.dir_fd, "a.service.json", &st, 0), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+}
+
+static void test_comes_back(void **state) {
+        UndoRecord *expected = example_record("a", "a.service"), *r;
+        const ProcessId reused = { .pid = 50, .start_ticks = 7 };
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        (void)put(&h, "a", "a.service");
+        (void)put(&h, "x:50", NULL);
+        load_again(&h);
+        assert_int_equal(h.undo.n_records, 2);
+        r = undo_find(&h.undo, "a.service", NULL);
+        assert_non_null(r);
+        assert_same_record(r, expected);
+        r = undo_find(&h.undo, NULL, &expected->processes[1].id);
+        assert_string_equal(r->instance, "x:50");
+        assert_null(undo_find(&h.undo, "b.service", NULL));
+        assert_null(undo_find(&h.undo, "b.service", &expected->processes[1].id));
+        assert_null(undo_find(&h.undo, NULL, &reused));
+        assert_null(undo_find(&h.undo, NULL, NULL));
+        assert_int_equal(h.n_bad, 0);
+        undo_record_free(expected);
+}
+
+static void test_goes_for_good(void **state) {
+        _cleanup_host_ Host h;
+        UndoRecord *a, *b;
+
+        (void)state;
+        host_init(&h);
+        a = put(&h, "a", "a.service");
+        b = put(&h, "b", "b.service");
+        undo_forget(&h.undo, a);
+        assert_int_equal(h.undo.n_records, 1);
+        assert_ptr_equal(undo_find(&h.undo, "b.service", NULL), b);
+        assert_int_equal(count_files(&h), 1);
+        undo_forget(&h.undo, b);
+        assert_int_equal(count_files(&h), 0);
+}
+
+/* Ended, or its number given to another one. */
+static void test_ended_processes_go(void **state) {
+        _cleanup_host_ Host h;
+        UndoRecord *r;
+
+        (void)state;
+        host_init(&h);
+        (void)put(&h, "a", "a.service");
+        (void)put(&h, "x:50", NULL);
+        fake_remove(&h.tree, "proc/90");
+        load_again(&h);
+        r = undo_find(&h.undo, "a.service", NULL);
+        assert_int_equal(r->n_processes, 1);
+        assert_int_equal(r->processes[0].id.pid, 50);
+        fake_stat_file(&h.tree, "proc/50", 50, 1, 'S', 999, 0);
+        load_again(&h);
+        assert_int_equal(h.undo.n_records, 1); /* the unit is still narrow */
+        assert_int_equal(undo_find(&h.undo, "a.service", NULL)->n_processes, 0);
+        assert_int_equal(count_files(&h), 1);
+        assert_int_equal(h.n_bad, 0);
+}
+
+static void test_not_believed(void **state) {
+        static const struct {
+                mode_t mode;
+                uid_t uid;
+                int error;
+        } cases[] = {
+                { 0600, 0, 0 },      { 0644, 0, 0 },          { 0620, 0, -EPERM },
+                { 0602, 0, -EPERM }, { 0600, 65534, -EPERM },
+        };
+
+        (void)state;
+        if (geteuid() != 0)
+                skip();
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                _cleanup_host_ Host h;
+
+                host_init(&h);
+                (void)put(&h, "a", "a.service");
+                assert_int_equal(fchmodat(h.undo.dir_fd, "a.service.json", cases[i].mode, 0), 0);
+                assert_int_equal(fchownat(h.undo.dir_fd, "a.service.json", cases[i].uid, 0, 0), 0);
+                load_again(&h);
+                assert_int_equal(h.n_bad, cases[i].error != 0);
+                assert_int_equal(h.bad_error, cases[i].error);
+                assert_int_equal(h.undo.n_records, cases[i].error == 0);
+                assert_int_equal(count_files(&h), cases[i].error == 0); /* told once */
+        }
+}
+
+static void test_not_a_file(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        (void)put(&h, "a", "a.service");
+        assert_int_equal(renameat(h.undo.dir_fd, "a.service.json", h.tree.fd, "elsewhere"), 0);
+        assert_int_equal(symlinkat("../elsewhere", h.undo.dir_fd, "a.service.json"), 0);
+        load_again(&h);
+        assert_int_equal(h.bad_error, -EPERM);
+        assert_int_equal(h.undo.n_records, 0);
+        assert_int_equal(mkfifoat(h.undo.dir_fd, "fifo", 0600), 0);
+        load_again(&h);
+        assert_int_equal(h.bad_error, -EPERM);
+        assert_string_equal(h.bad_name, "fifo");
+        assert_int_equal(faccessat(h.tree.fd, "elsewhere", F_OK, 0), 0);
+}
+
+static void test_another_boot_and_nonsense(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        (void)put(&h, "a", "a.service");
+        fake_write(&h.tree, "undo/x.json", "nonsense");
+        load_again(&h);
+        assert_int_equal(h.bad_error, -EBADMSG);
+        assert_string_equal(h.bad_name, "x.json");
+        assert_int_equal(h.undo.n_records, 1);
+        fake_write(&h.tree, "proc/sys/kernel/random/boot_id",
+                   "ffffffff-0001-4000-8000-00000000000f\n");
+        load_again(&h);
+        assert_int_equal(h.bad_error, -ESTALE);
+        assert_int_equal(count_files(&h), 0);
+}
+
+/* By its name, and by its process until that is there; never by the name of a service. */
+static void test_scope(void **state) {
+        const ProcessId id = { .pid = 50, .start_ticks = 1050 }, other = { .pid = 50 };
+        _cleanup_host_ Host h;
+        UndoProcess *entry;
+        UndoRecord *r;
+
+        (void)state;
+        host_init(&h);
+        assert_int_equal(undo_get(&h.undo, "a:1", NULL, &id, &r), 0);
+        assert_int_equal(undo_record_add(r, &id, &entry), 0);
+        assert_int_equal(undo_record_set_scope(r, "tidbnumad-a-1.scope", "/b.scope"), 0);
+        assert_int_equal(undo_write(&h.undo, r), 0);
+        assert_int_equal(linkat(h.undo.dir_fd, r->file, h.undo.dir_fd, "copy.json", 0), 0);
+        load_again(&h);
+        assert_int_equal(h.bad_error, -EEXIST);
+        assert_int_equal(h.undo.n_records, 1);
+        r = h.undo.records[0];
+        assert_string_equal(r->home, "/b.scope");
+        assert_ptr_equal(undo_find_scope(&h.undo, "tidbnumad-a-1.scope"), r);
+        assert_null(undo_find_scope(&h.undo, "tidbnumad-a-2.scope"));
+        assert_ptr_equal(undo_find(&h.undo, NULL, &id), r);
+        assert_null(undo_find(&h.undo, NULL, &other));
+        assert_null(undo_find(&h.undo, "b.scope", &id));
+        /* With its process ended it stays: others may be in the scope. */
+        fake_remove(&h.tree, "proc/50");
+        assert_false(undo_prune(&h.undo, r));
+        assert_int_equal(r->n_processes, 0);
+        load_again(&h);
+        assert_int_equal(h.undo.n_records, 1);
+}
+
+static void test_copied_file(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        (void)put(&h, "a", "a.service");
+        assert_int_equal(linkat(h.undo.dir_fd, "a.service.json", h.undo.dir_fd, "copy.json", 0), 0);
+        load_again(&h);
+        assert_int_equal(h.bad_error, -EEXIST);
+        assert_int_equal(h.undo.n_records, 1);
+        assert_int_equal(count_files(&h), 1);
+}
+
+/* What a killed daemon left of a file that it was writing is none. */
+static void test_half_written(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_write(&h.tree, "undo/.a.service.json.new", "{\"version\": 1, \"che");
+        load_again(&h);
+        assert_int_equal(h.n_bad, 0);
+        assert_int_equal(h.undo.n_records, 0);
+        (void)put(&h, "a", "a.service");
+        assert_int_equal(count_files(&h), 1);
+}
+
+/* The former record stays whole, and the new one counts as not written. */
+static void test_disk_that_is_full(void **state) {
+        struct rlimit before, small;
+        _cleanup_host_ Host h;
+        UndoRecord *r;
+        int result;
+
+        (void)state;
+        host_init(&h);
+        r = put(&h, "a", "a.service");
+        r->cpus.before = ids("99");
+        r->stale = true;
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+        small = (struct rlimit){ .rlim_cur = 10, .rlim_max = before.rlim_max };
+        (void)signal(SIGXFSZ, SIG_IGN);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        result = undo_write(&h.undo, r);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(result, -EFBIG);
+        assert_true(r->stale);
+        load_again(&h);
+        assert_ids(undo_find(&h.undo, "a.service", NULL)->cpus.before, "0-3");
+}
+
+static void test_folder_that_is_not_ours(void **state) {
+        _cleanup_host_ Host h;
+        UndoRecord *r = NULL;
+        const ProcessId id = { .pid = 50, .start_ticks = 1050 };
+
+        (void)state;
+        host_init(&h);
+        undo_done(&h.undo);
+        assert_int_equal(undo_get(&h.undo, "a", "a.service", &id, &r), 0);
+        assert_int_equal(undo_write(&h.undo, r), -EBADF); /* no folder, no record */
+        undo_done(&h.undo);
+        undo_init(&h.undo, &h.tree.sysroot);
+        assert_int_equal(fchmodat(h.tree.fd, "undo", 0770, 0), 0);
+        assert_int_equal(undo_open(&h.undo, h.tree.fd), -EPERM);
+        assert_int_equal(undo_load(&h.undo, on_bad_file, &h), -EBADF);
+        fake_remove(&h.tree, "undo");
+        fake_mkdir(&h.tree, "elsewhere");
+        fake_link(&h.tree, "undo", "elsewhere");
+        assert_true(undo_open(&h.undo, h.tree.fd) < 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_folder_and_file_are_ours_alone),
+                cmocka_unit_test(test_comes_back),
+                cmocka_unit_test(test_goes_for_good),
+                cmocka_unit_test(test_ended_processes_go),
+                cmocka_unit_test(test_not_believed),
+                cmocka_unit_test(test_not_a_file),
+                cmocka_unit_test(test_another_boot_and_nonsense),
+                cmocka_unit_test(test_scope),
+                cmocka_unit_test(test_copied_file),
+                cmocka_unit_test(test_half_written),
+                cmocka_unit_test(test_disk_that_is_full),
+                cmocka_unit_test(test_folder_that_is_not_ours),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
