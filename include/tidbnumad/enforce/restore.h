@@ -1,0 +1,47 @@
+/* The way back: what a record says, put on again, in the reverse order of what was done. Each kind
+ * of change has its own part (`BackendOps.restore`); a record may have several, for the backend may
+ * have been changed between. Pages stay where they are. */
+#pragma once
+
+#include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/enforce/undo-record.h"
+
+typedef enum RestoreStage {
+        RESTORE_READ,     /* what does systemd have? */
+        RESTORE_WIDEN,    /* the full sets, or what stood before */
+        RESTORE_WIDENING, /* systemd has answered: does the kernel show it? */
+        RESTORE_CLEAR,    /* what was not set is not set again */
+        RESTORE_CHECK,    /* what does systemd have now? */
+        RESTORE_CHECKED,  /* and is the cgroup still wide? */
+} RestoreStage;
+
+/* Of one record, as far as it has come. To be kept until all parts are done, zeroed at the begin
+ * and to begin anew. */
+typedef struct Restore {
+        UndoRecord *record; /* borrowed */
+        RestoreStage stage;
+        bool writes_cpus, writes_mems;
+        char *group; /* of the unit, NULL: it does not run; owned */
+        Backend *backend;
+        BackendReply reply; /* of the call in flight */
+        void *userdata;
+
+        /* What could not be as it was; constants, NULL: nothing. */
+        const char *shortfall;
+} Restore;
+
+void restore_begin(Restore *restore, UndoRecord *record);
+void restore_done(Restore *restore);
+
+/* The CPUs of each thread of a process. 0; -ESRCH: it is gone; -EPERM. */
+int restore_threads(Backend *backend, const UndoRecord *record, const UndoProcess *entry,
+                    const ProcHandle *handle);
+
+/* The parts. 1: done; 0: begun, and `reply` will come, after which it is to be called again;
+ * -EAGAIN: it was written, and does not show yet; other negative errno: it failed. */
+int restore_unit(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+                 sd_bus_slot **ret_slot);
+int restore_cpuset(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+                   sd_bus_slot **ret_slot);
+int restore_masks(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+                  sd_bus_slot **ret_slot);

@@ -1,0 +1,211 @@
+/* The properties of a unit, as they were.
+ *
+ * Never by clearing alone: the kernel refuses to empty the sets of a cgroup that has processes
+ * (-ENOSPC, validate_change() in kernel/cgroup/cpuset.c), so that a cleared property leaves the
+ * live set narrow (systemd issue 43846); and when systemd then takes the controller away, some
+ * kernels leave the processes as narrow as they were. So the full sets first, and only when the
+ * kernel's files show them, what stood before. */
+#include <fcntl.h>
+#include <string.h>
+
+#include "tidbnumad/enforce/restore.h"
+#include "tidbnumad/sys/bus-manager.h"
+#include "tidbnumad/sys/bus-units.h"
+#include "tidbnumad/sys/cgroup.h"
+
+void restore_begin(Restore *restore, UndoRecord *record) {
+        *restore = (Restore){ .record = record };
+}
+
+void restore_done(Restore *restore) {
+        free(restore->group);
+        *restore = (Restore){ 0 };
+}
+
+/* --- what systemd has --- */
+
+/* It has what we gave it. Where it does not, it is somebody else's by now. */
+static bool is_to_be_written(const UndoProperty *p, const IdSet *now) {
+        return undo_values_have(&p->ours, now);
+}
+
+static void on_read(int error, const BusUnit *unit, void *userdata) {
+        Restore *restore = userdata;
+        UndoRecord *record = restore->record;
+
+        if (error == 0) {
+                bool loaded = strcmp(unit->load_state, "loaded") == 0;
+
+                restore->writes_cpus = is_to_be_written(&record->cpus, &unit->cpus) && loaded;
+                restore->writes_mems = is_to_be_written(&record->mems, &unit->mems) && loaded;
+                free(restore->group);
+                restore->group = unit->group[0] ? strdup(unit->group) : NULL;
+                restore->stage = restore->group ? RESTORE_WIDEN : RESTORE_CLEAR;
+                if (unit->group[0] && !restore->group)
+                        error = -ENOMEM;
+        }
+        restore->reply(error, "", restore->userdata);
+}
+
+static int read_unit(Backend *backend, Restore *restore, BusUnitReply reply,
+                     sd_bus_slot **ret_slot) {
+        int r = backend_systemd_ensure_bus(backend);
+
+        if (r >= 0)
+                r = bus_manager_read_unit(backend->bus, undo_record_unit(restore->record), reply,
+                                          restore, ret_slot);
+        return r < 0 ? r : 0;
+}
+
+/* --- writing --- */
+
+static const IdSet *full_set(const UndoProperty *p, const UndoFiles *files, const IdSet *file,
+                             const IdSet *all) {
+        if (!id_set_is_empty(&p->before))
+                return &p->before;
+        /* Written to the file by hand, past systemd: then that. */
+        return files->known && !id_set_is_empty(file) ? file : all;
+}
+
+static const CpuSet *full_cpus(const Backend *backend, const UndoRecord *r) {
+        return full_set(&r->cpus, &r->files, &r->files.cpus, &backend->all_cpus);
+}
+
+static const NodeSet *full_mems(const Backend *backend, const UndoRecord *r) {
+        return full_set(&r->mems, &r->files, &r->files.mems, &backend->all_nodes);
+}
+
+static void on_written(int error, const char *message, void *userdata) {
+        Restore *restore = userdata;
+
+        if (error == 0)
+                restore->stage = restore->stage == RESTORE_WIDEN ? RESTORE_WIDENING : RESTORE_CHECK;
+        restore->reply(error, message, restore->userdata);
+}
+
+static int write_sets(Backend *backend, Restore *restore, const CpuSet *cpus, const NodeSet *mems,
+                      sd_bus_slot **ret_slot) {
+        BusUnitsProperty properties[2];
+        size_t n = 0;
+        int r;
+
+        if (restore->writes_mems && mems)
+                properties[n++] = (BusUnitsProperty){ "AllowedMemoryNodes", mems };
+        if (restore->writes_cpus && cpus)
+                properties[n++] = (BusUnitsProperty){ "AllowedCPUs", cpus };
+        if (n == 0)
+                return 1;
+        r = backend_systemd_ensure_bus(backend);
+        if (r >= 0)
+                r = bus_units_set_all(backend->bus, undo_record_unit(restore->record), properties,
+                                      n, on_written, restore, ret_slot);
+        return r < 0 ? r : 0;
+}
+
+/* The unit's own value again, or none. Of one that was widened, what had a value has it already. */
+static int clear(Backend *backend, Restore *restore, sd_bus_slot **ret_slot) {
+        const UndoRecord *r = restore->record;
+        bool cpus = !restore->group || id_set_is_empty(&r->cpus.before);
+        bool mems = !restore->group || id_set_is_empty(&r->mems.before);
+
+        return write_sets(backend, restore, cpus ? &r->cpus.before : NULL,
+                          mems ? &r->mems.before : NULL, ret_slot);
+}
+
+/* --- what the kernel shows --- */
+
+typedef int (*ReadEffective)(int cgroup_fd, IdSet *ret);
+
+/* Has the group what was written, as far as the one above lets it? */
+static bool is_wide(int fd, int above_fd, ReadEffective read_effective, const IdSet *want) {
+        IdSet now, allowed = *want, above;
+
+        if (read_effective(fd, &now) < 0)
+                return true; /* the controller is gone from it: nothing is narrow */
+        if (read_effective(above_fd, &above) == 0)
+                id_set_keep_only(&allowed, &above);
+        /* Of sets that have nothing in common the kernel takes the one above. */
+        return id_set_equal(id_set_is_empty(&allowed) ? &above : &allowed, &now);
+}
+
+static bool shows(const Backend *backend, const Restore *restore) {
+        const UndoRecord *r = restore->record;
+        _cleanup_close_ int fd = -EBADF, above_fd = -EBADF;
+
+        if (!restore->group || cgroup_open(backend->sysroot, restore->group, &fd) < 0)
+                return true; /* it has ended */
+        above_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return (!restore->writes_cpus ||
+                is_wide(fd, above_fd, cgroup_effective_cpus_read, full_cpus(backend, r))) &&
+               (!restore->writes_mems ||
+                is_wide(fd, above_fd, cgroup_effective_mems_read, full_mems(backend, r)));
+}
+
+static bool has(const UndoProperty *p, bool written, const IdSet *now) {
+        return !written || id_set_equal(&p->before, now);
+}
+
+/* systemd answers a write before it has carried it out, and does that before it reads the next
+ * call: what it answers now is said when all of it stands in the cgroup files. Only then are the
+ * masks of the threads given back, for kernels before 6.2 forget them at every such change. */
+static void on_checked(int error, const BusUnit *unit, void *userdata) {
+        Restore *restore = userdata;
+        const UndoRecord *r = restore->record;
+
+        if (error == 0 && strcmp(unit->load_state, "loaded") == 0 &&
+            (!has(&r->cpus, restore->writes_cpus, &unit->cpus) ||
+             !has(&r->mems, restore->writes_mems, &unit->mems)))
+                error = -EBUSY; /* somebody else writes to it as well */
+        if (error == 0)
+                restore->stage = RESTORE_CHECKED;
+        restore->reply(error, error == -EBUSY ? "it was changed meanwhile" : "", restore->userdata);
+}
+
+/* Emptied, and narrow again: then from the begin. */
+static int finish(Backend *backend, Restore *restore) {
+        UndoRecord *r = restore->record;
+
+        if (!shows(backend, restore)) {
+                restore->stage = RESTORE_WIDEN;
+                return -EAGAIN;
+        }
+        if ((restore->writes_cpus && r->cpus.origin == UNDO_PERSISTENT) ||
+            (restore->writes_mems && r->mems.origin == UNDO_PERSISTENT))
+                restore->shortfall = "what its unit files say stands in a runtime drop-in too "
+                                     "until the next boot";
+        return 1;
+}
+
+int restore_unit(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+                 sd_bus_slot **ret_slot) {
+        const UndoRecord *r = restore->record;
+        int cleared;
+
+        if (!undo_record_has_unit(r) && restore->stage == RESTORE_READ)
+                return 1;
+        restore->reply = reply;
+        restore->userdata = userdata;
+        switch (restore->stage) {
+        case RESTORE_READ:
+                return read_unit(backend, restore, on_read, ret_slot);
+        case RESTORE_WIDEN:
+                return write_sets(backend, restore, full_cpus(backend, r), full_mems(backend, r),
+                                  ret_slot);
+        case RESTORE_WIDENING:
+                if (!shows(backend, restore))
+                        return -EAGAIN;
+                restore->stage = RESTORE_CLEAR;
+                /* fall through */
+        case RESTORE_CLEAR:
+                cleared = clear(backend, restore, ret_slot);
+                if (cleared <= 0)
+                        return cleared;
+                restore->stage = RESTORE_CHECK;
+                /* fall through */
+        case RESTORE_CHECK:
+                return read_unit(backend, restore, on_checked, ret_slot);
+        case RESTORE_CHECKED:
+                return finish(backend, restore);
+        }
+        return -EINVAL;
+}
