@@ -1,36 +1,42 @@
-/* The gentle mover. When to call it, and how fast, is the caller's business. */
+/* The gentle mover's walk. When to call it, and how fast, is the caller's business; how pages are
+ * moved is mover-batch.c's. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 
-#include "tidbnumad/enforce/mover.h"
+#include "tidbnumad/enforce/mover-batch.h"
+#include "tidbnumad/enforce/mover-survey.h"
 
-/* Pages of 4 KiB in a chunk; fewer where pages are larger. */
-enum { CHUNK_PAGES_MAX = 512 };
+/* How far a call may look ahead for a page that is there: the kernel holds the process's memory map
+ * meanwhile, for a millisecond where all of it is reserved, touched once and given back. */
+#define SKIP_BYTES (UINT64_C(256) << 20)
+
+/* A step of the walk that finds nothing costs about as much as looking at so much memory: a line of
+ * maps, or a system call or two for a mapping of a few pages. */
+#define LINE_COST_BYTES (MOVER_CHUNK_BYTES / 16)
 
 void mover_end(Mover *mover) {
         closep(&mover->pagemap_fd);
-        free(mover->mappings);
-        mover->mappings = NULL;
-        mover->n_mappings = 0;
+        mover->maps = maps_close(mover->maps);
         mover->process = NULL;
         mover->pagemap_fd = -EBADF;
 }
 
 void mover_reset_counters(Mover *mover) {
         mover->found_bytes = mover->moved_bytes = mover->failed_pages = 0;
+        mover->shared_moved_bytes = 0;
 }
 
 int mover_begin(Mover *mover, const ProcHandle *process) {
         int r;
 
         mover_end(mover);
-        mover->mapping = 0;
+        mover->phase = MOVER_SURVEY;
+        mover->n_ranked = mover->rank = 0;
+        mover->mapping = (Mapping){ 0 };
         mover->address = 0;
-        mover->pagemap_fd = openat(process->dir_fd, "pagemap", O_RDONLY | O_CLOEXEC);
-        if (mover->pagemap_fd < 0)
-                return errno == ENOENT ? -ESRCH : -errno;
-        r = maps_read(process, &mover->mappings, &mover->n_mappings);
+        mover->cannot_skip = false;
+        r = pagemap_open(process, &mover->pagemap_fd);
+        if (r >= 0)
+                r = maps_open(process, &mover->maps);
         if (r < 0) {
                 mover_end(mover);
                 return r;
@@ -39,129 +45,186 @@ int mover_begin(Mover *mover, const ProcHandle *process) {
         return 0;
 }
 
-/* The next piece of the walk, cut at the borders of chunks. False at the end. */
-static bool next_chunk(Mover *mover, uint64_t *ret_start, uint64_t *ret_end) {
-        const Mapping *m;
-        uint64_t border;
+static int next_of_rest(Mover *mover) {
+        Mapping mapping;
+        int r = maps_next(mover->maps, &mapping);
 
-        if (mover->mapping >= mover->n_mappings)
-                return false;
-        m = &mover->mappings[mover->mapping];
-        *ret_start = mover->address > 0 ? mover->address : m->start;
-        border = (*ret_start / MOVER_CHUNK_BYTES + 1) * MOVER_CHUNK_BYTES;
-        *ret_end = border < m->end ? border : m->end;
-        if (*ret_end == m->end) {
-                mover->mapping++;
-                mover->address = 0;
-        } else
-                mover->address = *ret_end;
-        return true;
+        if (r <= 0)
+                return r;
+        if (mapping.kind == MAPPING_OTHER || mover_survey_has(mover, &mapping))
+                return 1; /* the address stays at the end of the last one */
+        mover->mapping = mapping;
+        mover->address = mapping.start;
+        return 1;
 }
 
-/* Asks again for the pages that showed no node though they are present: marked by NUMA balancing,
- * most of them. A touch that is refused leaves them as they are. */
-static int reveal_hidden(pid_t pid, void **addresses, size_t n, int *where) {
-        void *hidden[CHUNK_PAGES_MAX];
-        int seen[CHUNK_PAGES_MAX], r;
-        size_t n_hidden = 0;
+/* Moves on to another mapping, or over one in which there is nothing to do. 0: there is no more. */
+static int next_mapping(Mover *mover) {
+        int r;
 
-        for (size_t i = 0; i < n; i++)
-                if (where[i] == -ENOENT)
-                        hidden[n_hidden++] = addresses[i];
-        if (n_hidden == 0)
+        if (mover->phase == MOVER_REST)
+                return next_of_rest(mover);
+        if (mover->rank < mover->n_ranked) {
+                mover->mapping = mover->ranked[mover->rank++].mapping;
+                mover->address = mover->mapping.start;
+                return 1;
+        }
+        r = maps_rewind(mover->maps);
+        mover->phase = MOVER_REST;
+        return r < 0 ? r : 1;
+}
+
+/* Over what is empty, where the kernel can. The walk is then at a page that is there, or further on
+ * in the mapping. */
+static int skip_empty(Mover *mover) {
+        const uint64_t left = mover->mapping.end - mover->address;
+        uint64_t end = mover->address + (left < SKIP_BYTES ? left : SKIP_BYTES);
+        int r;
+
+        /* What one reading shows as well needs no call of its own. */
+        if (mover->cannot_skip || left < MOVER_CHUNK_BYTES)
                 return 0;
-        r = pages_touch(pid, n_hidden, hidden);
-        if (r < 0)
-                return r == -ESRCH ? r : 0;
-        r = pages_query(pid, n_hidden, hidden, seen);
-        if (r < 0)
-                return r;
-        for (size_t i = 0, k = 0; i < n; i++)
-                if (where[i] == -ENOENT)
-                        where[i] = seen[k++];
-        return 0;
+        r = pagemap_skip(mover->pagemap_fd, &mover->address, end);
+        mover->cannot_skip = r == -EOPNOTSUPP;
+        return r == -EOPNOTSUPP ? 0 : r;
 }
 
-/* Keeps, of `n` addresses, those of pages that lie on a node outside `nodes`. Pages without a node
- * (gone since, marked for hinting) are left: a later pass sees them again. */
-static int keep_outside(pid_t pid, const NodeSet *nodes, void **addresses, size_t n) {
-        int where[CHUNK_PAGES_MAX], r, kept = 0;
+/* Where the piece at the walk's address ends: at a chunk's border or with the mapping. */
+static uint64_t piece_end(const Mover *mover) {
+        uint64_t border = (mover->address / MOVER_CHUNK_BYTES + 1) * MOVER_CHUNK_BYTES;
 
-        r = pages_query(pid, n, addresses, where);
-        if (r >= 0)
-                r = reveal_hidden(pid, addresses, n, where);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < n; i++)
-                if (where[i] >= 0 && !id_set_has(nodes, (uint32_t)where[i]))
-                        addresses[kept++] = addresses[i];
-        return kept;
+        return border < mover->mapping.end ? border : mover->mapping.end;
 }
 
-static int move_batches(pid_t pid, void **addresses, size_t n, uint32_t target) {
-        int status[MOVER_BATCH_PAGES];
+typedef struct Walk {
+        Mover *mover;
+        const NodeSet *nodes;
+        uint32_t target;
+        PageBatch own, shared;
+        uint64_t scanned_bytes, paid_bytes;
+} Walk;
 
-        for (size_t i = 0; i < n; i += MOVER_BATCH_PAGES) {
-                size_t batch = n - i < MOVER_BATCH_PAGES ? n - i : MOVER_BATCH_PAGES;
-                int r = pages_move(pid, batch, addresses + i, target, status);
+static int flush(Walk *w, PageBatch *batch) {
+        int64_t bytes = mover_batch_flush(w->mover, batch, w->nodes, w->target);
 
+        if (bytes > 0)
+                w->paid_bytes += (uint64_t)bytes;
+        return bytes < 0 ? (int)bytes : 0;
+}
+
+/* Adds pages of one kind. Those of many small mappings are asked for together; a whole chunk stands
+ * alone, for it may be one huge page. */
+static int add(Walk *w, PageBatch *batch, const uint64_t *entries, size_t n, PageKind kind) {
+        void *addresses[PAGEMAP_PAGES_MAX];
+        size_t n_picked = pagemap_pick(entries, n, w->mover->address, kind, addresses);
+        bool whole = n_picked == MOVER_CHUNK_BYTES / page_size_bytes();
+        int r;
+
+        if (n_picked == 0)
+                return 0;
+        if (batch->dense || whole || batch->n + n_picked > PAGEMAP_PAGES_MAX) {
+                r = flush(w, batch);
                 if (r < 0)
                         return r;
         }
+        for (size_t i = 0; i < n_picked; i++)
+                batch->addresses[batch->n++] = addresses[i];
+        batch->dense = whole;
         return 0;
 }
 
-/* Returns the bytes that lay outside in this piece, or a negative errno. */
-static int64_t move_chunk(Mover *mover, uint64_t start, uint64_t end, const NodeSet *nodes,
-                          uint32_t target) {
-        const uint64_t page = page_size_bytes();
-        const pid_t pid = mover->process->pid;
-        void *addresses[CHUNK_PAGES_MAX];
-        int n, outside, left, r;
+static int add_shared(Walk *w, const uint64_t *entries, size_t n) {
+        const PageReach reach =
+                w->mover->mapping.kind == MAPPING_SHARED_ANON ? PAGES_ALL : PAGES_ALONE;
+        int r = reach == w->shared.reach ? 0 : flush(w, &w->shared);
 
-        n = pagemap_anonymous(mover->pagemap_fd, start, (size_t)((end - start) / page), addresses);
-        if (n < 0)
-                return n;
-        /* The system call takes a pid: it must still be the one that we hold. And of one that has
-         * ended the map is empty. */
-        if (!proc_is_alive(mover->process))
-                return -ESRCH;
-        if (n == 0)
-                return 0;
-        outside = keep_outside(pid, nodes, addresses, (size_t)n);
-        if (outside <= 0)
-                return outside;
-        r = move_batches(pid, addresses, (size_t)outside, target);
+        w->shared.reach = reach;
         if (r < 0)
                 return r;
-        /* The statuses may say busy of a page that did move: ask where they are now. */
-        left = keep_outside(pid, nodes, addresses, (size_t)outside);
-        if (left < 0)
-                return left;
-        mover->found_bytes += (uint64_t)outside * page;
-        mover->moved_bytes += (uint64_t)(outside - left) * page;
-        mover->failed_pages += (uint64_t)left;
-        return (int64_t)((uint64_t)outside * page);
+        return add(w, &w->shared, entries, n, reach == PAGES_ALL ? PAGE_FILE : PAGE_FILE_ALONE);
+}
+
+/* The chunk, or the part of one, at the walk's address. */
+static int add_piece(Walk *w) {
+        Mover *mover = w->mover;
+        const Mapping *mapping = &mover->mapping;
+        uint64_t entries[PAGEMAP_PAGES_MAX], end;
+        size_t n;
+        int r;
+
+        r = skip_empty(mover);
+        if (r < 0 || mover->address >= mapping->end)
+                return r;
+        end = piece_end(mover);
+        n = (size_t)((end - mover->address) / page_size_bytes());
+        r = pagemap_read(mover->pagemap_fd, mover->address, n, entries);
+        if (r >= 0 && mapping->kind == MAPPING_PRIVATE)
+                r = add(w, &w->own, entries, n, PAGE_OWN);
+        if (r >= 0 && (mapping->kind != MAPPING_PRIVATE || mapping->has_file))
+                r = add_shared(w, entries, n);
+        if (r >= 0) {
+                w->scanned_bytes += end - mover->address;
+                mover->address = end;
+        }
+        return r;
+}
+
+/* Until something had to be moved, or enough was looked at. 0: the pass is complete. */
+static int walk(Walk *w, uint64_t scan_bytes) {
+        Mover *mover = w->mover;
+        int r = 1;
+
+        while (r > 0 && w->paid_bytes == 0 && w->scanned_bytes < scan_bytes) {
+                w->scanned_bytes += LINE_COST_BYTES;
+                if (mover->address >= mover->mapping.end) {
+                        r = next_mapping(mover);
+                        continue;
+                }
+                r = add_piece(w);
+                r = r < 0 ? r : 1;
+        }
+        return r;
+}
+
+/* At the end, and where a file of the process has nothing more to say: is it still what it was? Any
+ * address has an entry, mapped or not, as long as there is the address space. */
+static int check_still_there(const Mover *mover) {
+        uint64_t entry;
+
+        if (!proc_is_alive(mover->process))
+                return -ESRCH;
+        return pagemap_read(mover->pagemap_fd, 0, 1, &entry);
+}
+
+static int survey(Mover *mover, const NodeSet *nodes) {
+        int r = mover_survey_step(mover, nodes);
+
+        if (r != 0)
+                return r;
+        mover->phase = MOVER_RANKED;
+        return 1;
 }
 
 int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
-               uint64_t *ret_moved_bytes) {
-        uint64_t start, end, scanned = 0;
+               uint64_t *ret_bytes) {
+        Walk w = { .mover = mover, .nodes = nodes, .target = target };
+        int r, q;
 
-        *ret_moved_bytes = 0;
-        while (scanned < scan_bytes) {
-                int64_t bytes;
-
-                if (!next_chunk(mover, &start, &end))
-                        return 0;
-                bytes = move_chunk(mover, start, end, nodes, target);
-                if (bytes < 0)
-                        return (int)bytes;
-                scanned += end - start;
-                if (bytes > 0) {
-                        *ret_moved_bytes = (uint64_t)bytes;
-                        return 1;
-                }
+        *ret_bytes = 0;
+        if (mover->phase == MOVER_SURVEY)
+                return survey(mover, nodes);
+        w.own.reach = PAGES_ALL;
+        w.shared.shared = true;
+        r = walk(&w, scan_bytes);
+        q = r < 0 ? 0 : flush(&w, &w.own);
+        if (r >= 0 && q >= 0)
+                q = flush(&w, &w.shared);
+        *ret_bytes = w.paid_bytes;
+        if (r >= 0 && q < 0)
+                r = q;
+        if (r == 0 || r == -ESTALE) {
+                q = check_still_there(mover);
+                r = q < 0 ? q : r;
         }
-        return 1;
+        return r;
 }

@@ -25,6 +25,11 @@ uint64_t rate_wait_usec(Rate *rate, uint64_t now_usec) {
         return (uint64_t)((double)-rate->balance_bytes / (double)rate->bytes_per_sec * 1e6) + 1;
 }
 
+void rate_change(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
+        refill(rate, now_usec);
+        rate->bytes_per_sec = bytes_per_sec;
+}
+
 void rate_take(Rate *rate, uint64_t bytes) {
         rate->balance_bytes -= (int64_t)bytes;
 }

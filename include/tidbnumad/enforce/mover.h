@@ -1,10 +1,14 @@
-/* The gentle mover: brings the private anonymous pages of one process to a set of nodes, in
- * small pieces, so that the process is never held up for long.
+/* The gentle mover: brings the memory of one process to a set of nodes, in small pieces, so that
+ * the process is never held up for long.
  *
- * It walks the mappings in chunks, asks the kernel where the pages of a chunk lie and moves those
- * that lie outside, at most 256 pages a call. It holds no lock of the process for longer than one
- * such call, and never reads numa_maps, which would. Pages of files and of shared memory stay where
- * they are.
+ * A pass first asks of each larger mapping where a few of its pages lie, and then goes through
+ * those that have the most outside, and at last through all others. It asks the kernel where pages
+ * lie and moves those outside, at most 256 a call or one huge page. It holds no lock of the process
+ * for longer than one such call, and never reads numa_maps, which would.
+ *
+ * What is moved: private memory, also what a fork still shares; shared memory without a name; and
+ * of files and named shared memory the mapped pages that no other process maps. Libraries that
+ * others use too are never dragged about. Page cache that nobody maps stays where it is.
  */
 #pragma once
 
@@ -12,29 +16,58 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/sys/maps.h"
+#include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/sys/proc.h"
 
-/* A chunk is one huge page of x86-64 and of arm64 with 4 KiB pages: such a page lies in one chunk,
- * is moved whole by the first call and paid for once. */
+/* One huge page of x86-64 and of arm64 with 4 KiB pages: such a page lies in one chunk, is moved
+ * whole by the first call and paid for once. */
 #define MOVER_CHUNK_BYTES (UINT64_C(2) << 20)
 
-/* Pages a call: in enforcement.md's measurements batches of 256 kept the stalls near those without
- * migration, 1,024 were as bad as moving all at once. */
-enum { MOVER_BATCH_PAGES = 256 };
+enum {
+        /* Pages a call: in enforcement.md's measurements batches of 256 kept the stalls near those
+         * without migration, 1,024 were as bad as moving all at once. */
+        MOVER_BATCH_PAGES = 256,
+        /* Of files fewer: the kernel waits for one that is being written to its disk, and we are
+         * one thread. */
+        MOVER_FILE_BATCH_PAGES = 32,
+        /* Mappings that are gone through first. */
+        MOVER_RANKED_MAX = 32,
+        /* Pages of a mapping that are asked for their node to rank it. */
+        MOVER_SAMPLES = 16,
+        /* Lines of /proc/PID/maps a step, of mappings in which there is nothing to do. */
+        MOVER_LINES = 64,
+};
+
+typedef struct RankedMapping {
+        Mapping mapping;
+        uint64_t outside_bytes; /* an estimate */
+} RankedMapping;
+
+typedef enum MoverPhase {
+        MOVER_SURVEY,
+        MOVER_RANKED,
+        MOVER_REST,
+} MoverPhase;
 
 typedef struct Mover {
         const ProcHandle *process; /* borrowed; NULL: idle */
         int pagemap_fd;
-        Mapping *mappings; /* owned; as they were when the pass began */
-        size_t n_mappings;
-        size_t mapping;   /* where it stands */
-        uint64_t address; /* 0: at the mapping's start */
+        MapsReader *maps; /* owned */
+        MoverPhase phase;
+        RankedMapping ranked[MOVER_RANKED_MAX]; /* descending */
+        size_t n_ranked, rank;                  /* `rank`: the next one */
+        Mapping mapping;                        /* that it stands in */
+        uint64_t address;                       /* where; mapping.end: through with it */
+        bool cannot_skip;                       /* a kernel without PAGEMAP_SCAN */
 
-        /* Of this pass. */
+        /* Of this pass, private memory. */
         uint64_t found_bytes;  /* seen outside the nodes */
         uint64_t moved_bytes;  /* and no longer there when asked again */
         uint64_t failed_pages; /* and still there */
+        /* Files and shared memory. */
+        uint64_t shared_moved_bytes;
 } Mover;
 
 #define MOVER_NONE                                                                                 \
@@ -48,9 +81,10 @@ int mover_begin(Mover *mover, const ProcHandle *process);
 void mover_reset_counters(Mover *mover);
 void mover_end(Mover *mover);
 
-/* Looks at chunks until one had pages outside `nodes`, and moves those to `target`; or until the
- * work of about `scan_bytes` of address space is done. `ret_moved_bytes`: what to pay for. Returns
- * 1: more to do; 0: the pass is complete; -ESRCH: the process ended; -EACCES: its cpuset does not
- * have the target; other: the kernel's refusal. */
+/* Looks at pages until some lay outside `nodes`, and moves those to `target`; or until the work of
+ * about `scan_bytes` of address space is done. `ret_bytes`: what to pay for. Returns 1: more to do;
+ * 0: the pass is complete; -ESRCH: the process ended; -ESTALE: it has executed another program, so
+ * that the pass is to be begun again; -EACCES: its cpuset does not have the target; other: the
+ * kernel's refusal. */
 int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
-               uint64_t *ret_moved_bytes);
+               uint64_t *ret_bytes);

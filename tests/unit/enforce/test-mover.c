@@ -23,9 +23,15 @@ typedef struct Kernel {
         char *area;
         Mapping mappings[3];
         size_t n_mappings;
-        int nodes[PAGES];      /* negative: what a query answers instead */
-        bool stubborn[PAGES];  /* does not move */
-        unsigned moves[PAGES]; /* how often it was asked for */
+        int nodes[PAGES];              /* negative: what a query answers instead */
+        bool stubborn[PAGES];          /* does not move */
+        bool others[PAGES];            /* another process maps it too */
+        unsigned moves[PAGES];         /* how often it was asked for */
+        size_t huge_first, huge_pages; /* one huge page, which moves whole by its first page */
+        size_t largest_call;
+        const void *asked_first; /* of the first call that moves */
+        PageReach reach;         /* of the last one */
+        size_t next_mapping;
         unsigned queries, calls;
         bool says_busy;     /* of what it moved */
         bool marked[PAGES]; /* by NUMA balancing: hidden until it is touched */
@@ -36,24 +42,32 @@ typedef struct Kernel {
 
 static Kernel kernel;
 
-int __real_maps_read(const ProcHandle *handle, Mapping **ret, size_t *ret_n);
-int __wrap_maps_read(const ProcHandle *handle, Mapping **ret, size_t *ret_n);
+int __real_maps_next(MapsReader *reader, Mapping *ret);
+int __wrap_maps_next(MapsReader *reader, Mapping *ret);
+int __real_maps_rewind(MapsReader *reader);
+int __wrap_maps_rewind(MapsReader *reader);
 int __real_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
 int __wrap_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
-int __real_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *ret_status);
-int __wrap_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *ret_status);
+int __real_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
+                      int *ret_status);
+int __wrap_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
+                      int *ret_status);
 
 int __real_pages_touch(pid_t pid, size_t n_pages, void **addresses);
 int __wrap_pages_touch(pid_t pid, size_t n_pages, void **addresses);
 
-int __wrap_maps_read(const ProcHandle *handle, Mapping **ret, size_t *ret_n) {
+int __wrap_maps_next(MapsReader *reader, Mapping *ret) {
         if (!kernel.on)
-                return __real_maps_read(handle, ret, ret_n);
-        *ret = calloc(3, sizeof(Mapping));
-        assert_non_null(*ret);
-        memcpy(*ret, kernel.mappings, kernel.n_mappings * sizeof(Mapping));
-        *ret_n = kernel.n_mappings;
-        return 0;
+                return __real_maps_next(reader, ret);
+        if (kernel.next_mapping == kernel.n_mappings)
+                return 0;
+        *ret = kernel.mappings[kernel.next_mapping++];
+        return 1;
+}
+
+int __wrap_maps_rewind(MapsReader *reader) {
+        kernel.next_mapping = 0;
+        return __real_maps_rewind(reader);
 }
 
 static size_t page_of(const void *address) {
@@ -68,14 +82,10 @@ int __wrap_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nod
                 return __real_pages_query(pid, n_pages, addresses, ret_nodes);
         assert_int_equal(pid, getpid());
         kernel.queries++;
-        for (size_t i = 0; i < n_pages; i++) {
-                /* All of one chunk. */
-                assert_int_equal((uintptr_t)addresses[i] / MOVER_CHUNK_BYTES,
-                                 (uintptr_t)addresses[0] / MOVER_CHUNK_BYTES);
+        for (size_t i = 0; i < n_pages; i++)
                 ret_nodes[i] = kernel.marked[page_of(addresses[i])]
                                        ? -ENOENT
                                        : kernel.nodes[page_of(addresses[i])];
-        }
         return 0;
 }
 
@@ -92,30 +102,43 @@ int __wrap_pages_touch(pid_t pid, size_t n_pages, void **addresses) {
         return 0;
 }
 
-int __wrap_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, int *ret_status) {
+/* As migrate.c does it: a huge page goes as a whole when its first page is asked for. */
+static void put(size_t page, uint32_t node) {
+        size_t n = page == kernel.huge_first && kernel.huge_pages > 0 ? kernel.huge_pages : 1;
+
+        for (size_t i = page; i < page + n; i++)
+                kernel.nodes[i] = (int)node;
+}
+
+int __wrap_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
+                      int *ret_status) {
         if (!kernel.on)
-                return __real_pages_move(pid, n_pages, addresses, node, ret_status);
+                return __real_pages_move(pid, n_pages, addresses, node, reach, ret_status);
         assert_int_equal(pid, getpid());
         assert_true(n_pages > 0 && n_pages <= MOVER_BATCH_PAGES);
-        kernel.calls++;
+        kernel.asked_first = kernel.calls++ == 0 ? addresses[0] : kernel.asked_first;
+        kernel.largest_call = n_pages > kernel.largest_call ? n_pages : kernel.largest_call;
+        kernel.reach = reach;
         if (kernel.refusal < 0)
                 return kernel.refusal;
         for (size_t i = 0; i < n_pages; i++) {
                 size_t page = page_of(addresses[i]);
+                bool stays = kernel.stubborn[page] || (reach == PAGES_ALONE && kernel.others[page]);
 
                 kernel.moves[page]++;
-                ret_status[i] = kernel.stubborn[page] || kernel.says_busy ? -EBUSY : (int)node;
-                if (!kernel.stubborn[page])
-                        kernel.nodes[page] = (int)node;
+                ret_status[i] = stays || kernel.says_busy ? -EBUSY : (int)node;
+                if (!stays)
+                        put(page, node);
         }
         return 0;
 }
 
 /* An area of this process, touched whole, that begins in the middle of a chunk. */
-static void kernel_init(int node) {
+static void kernel_init_as(int node, MappingKind kind) {
         const size_t size = PAGES * page_size_bytes();
+        int flags = kind == MAPPING_PRIVATE ? MAP_PRIVATE : MAP_SHARED;
         char *p = mmap(NULL, size + MOVER_CHUNK_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                       flags | MAP_ANONYMOUS, -1, 0);
 
         assert_true(p != MAP_FAILED);
         kernel = (Kernel){ .on = true, .area = p + page_size_bytes(), .n_mappings = 1 };
@@ -125,8 +148,13 @@ static void kernel_init(int node) {
         memset(kernel.area, 1, size);
         kernel.mappings[0].start = (uintptr_t)kernel.area;
         kernel.mappings[0].end = (uintptr_t)kernel.area + size;
+        kernel.mappings[0].kind = kind;
         for (size_t i = 0; i < PAGES; i++)
                 kernel.nodes[i] = node;
+}
+
+static void kernel_init(int node) {
+        kernel_init_as(node, MAPPING_PRIVATE);
 }
 
 static int begin(void **state, Mover *mover, ProcHandle *handle) {
@@ -137,19 +165,30 @@ static int begin(void **state, Mover *mover, ProcHandle *handle) {
         return mover_begin(mover, handle);
 }
 
+/* What it does before it moves anything. */
+static void survey(Mover *mover, const NodeSet *nodes, uint32_t target) {
+        uint64_t bytes;
+
+        while (mover->phase == MOVER_SURVEY) {
+                assert_int_equal(mover_step(mover, nodes, target, UINT64_MAX, &bytes), 1);
+                assert_int_equal(bytes, 0);
+        }
+        kernel.queries = 0;
+}
+
 /* Steps to the end. Returns what had to be paid for; every step that found something returned. */
 static uint64_t walk(Mover *mover, const char *nodes, uint32_t target) {
         NodeSet set = ids(nodes);
         uint64_t total = 0, bytes;
         int r;
 
+        survey(mover, &set, target);
         for (unsigned n = 0; n < 10000; n++) {
                 r = mover_step(mover, &set, target, UINT64_MAX, &bytes);
-                assert_true(bytes <= MOVER_CHUNK_BYTES);
+                assert_true(bytes <= 2 * MOVER_CHUNK_BYTES);
                 total += bytes;
                 if (r <= 0) {
                         assert_int_equal(r, 0);
-                        assert_int_equal(bytes, 0);
                         return total;
                 }
                 assert_true(bytes > 0);
@@ -168,9 +207,14 @@ static void test_moves_every_page_once(void **state) {
         assert_int_equal(begin(state, &mover, &handle), 0);
         assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES));
         for (size_t i = 0; i < PAGES; i++) {
-                assert_int_equal(kernel.moves[i], 1);
+                /* The first of a whole chunk is tried alone before the others. */
+                assert_true(kernel.moves[i] == 1 ||
+                            (kernel.moves[i] == 2 &&
+                             (uintptr_t)(kernel.area + BYTES(i)) % MOVER_CHUNK_BYTES == 0));
                 assert_int_equal(kernel.nodes[i], 0);
         }
+        assert_int_equal(kernel.largest_call, MOVER_BATCH_PAGES);
+        assert_int_equal(kernel.reach, PAGES_ALL);
         assert_int_equal(mover.found_bytes, BYTES(PAGES));
         assert_int_equal(mover.moved_bytes, BYTES(PAGES));
         assert_int_equal(mover.failed_pages, 0);
@@ -205,6 +249,7 @@ static void test_nothing_to_do(void **state) {
         assert_int_equal(walk(&mover, "0", 0), 0);
         assert_int_equal(kernel.calls, 0);
         assert_true(kernel.queries > 1);
+        assert_int_equal(mover.n_ranked, 0);
         assert_int_equal(mover.found_bytes, 0);
         mover_end(&mover);
         proc_close(&handle);
@@ -267,14 +312,14 @@ static void test_statuses_are_not_believed(void **state) {
         kernel_init(1);
         kernel.says_busy = true;
         for (size_t i = 0; i < 10; i++)
-                kernel.stubborn[100 * i] = true;
+                kernel.stubborn[100 * i + 1] = true;
         assert_int_equal(begin(state, &mover, &handle), 0);
         assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES));
         assert_int_equal(mover.found_bytes, BYTES(PAGES));
         assert_int_equal(mover.moved_bytes, BYTES(PAGES - 10));
         assert_int_equal(mover.failed_pages, 10);
-        for (size_t i = 0; i < PAGES; i++)
-                assert_int_equal(kernel.moves[i], 1); /* tried once a pass */
+        for (size_t i = 0; i < 10; i++)
+                assert_true(kernel.moves[100 * i + 1] <= 2); /* and not again and again in a pass */
         mover_end(&mover);
         proc_close(&handle);
 }
@@ -288,6 +333,7 @@ static void test_refusals(void **state) {
         kernel_init(1);
         kernel.refusal = -EACCES;
         assert_int_equal(begin(state, &mover, &handle), 0);
+        survey(&mover, &nodes, 0);
         assert_int_equal(mover_step(&mover, &nodes, 0, UINT64_MAX, &bytes), -EACCES);
         assert_int_equal(bytes, 0);
         assert_int_equal(mover.moved_bytes, 0);
@@ -317,8 +363,9 @@ static void test_several_mappings(void **state) {
 
         kernel_init(1);
         kernel.n_mappings = 3;
-        kernel.mappings[2].end = kernel.mappings[0].end;
         kernel.mappings[0].end = kernel.mappings[0].start + page;
+        kernel.mappings[1] = kernel.mappings[2] = kernel.mappings[0];
+        kernel.mappings[2].end = kernel.mappings[0].start + PAGES * page;
         kernel.mappings[1].start = kernel.mappings[0].start + 2 * page;
         kernel.mappings[1].end = kernel.mappings[0].start + 600 * page;
         kernel.mappings[2].start = kernel.mappings[2].end - page;
@@ -340,9 +387,11 @@ static void test_scan_limit(void **state) {
 
         kernel_init(0);
         assert_int_equal(begin(state, &mover, &handle), 0);
+        survey(&mover, &nodes, 0);
         while (mover_step(&mover, &nodes, 0, 1, &bytes) == 1) {
                 assert_int_equal(bytes, 0);
-                assert_int_equal(kernel.queries, ++steps);
+                assert_true(kernel.queries <= steps + 1);
+                steps = kernel.queries;
         }
         /* The chunks that the area touches. */
         assert_int_equal(steps, (kernel.mappings[0].end - 1) / MOVER_CHUNK_BYTES -
@@ -359,7 +408,9 @@ static void test_begin_again(void **state) {
 
         kernel_init(1);
         assert_int_equal(begin(state, &mover, &handle), 0);
+        survey(&mover, &nodes, 0);
         assert_int_equal(mover_step(&mover, &nodes, 0, UINT64_MAX, &bytes), 1);
+        assert_true(bytes > 0);
         for (size_t i = 0; i < PAGES; i++)
                 kernel.nodes[i] = 1;
         assert_int_equal(mover_begin(&mover, &handle), 0); /* from the start */
@@ -382,6 +433,175 @@ static void test_empty_process(void **state) {
         kernel.n_mappings = 0;
         assert_int_equal(begin(state, &mover, &handle), 0);
         assert_int_equal(walk(&mover, "0", 0), 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* --- huge pages, shared memory, files ----------------------------------------------------------
+ */
+
+/* The first page of the first whole chunk in the area. */
+static size_t first_of_chunk(void) {
+        uint64_t start = (uintptr_t)kernel.area;
+
+        return (size_t)((MOVER_CHUNK_BYTES - start % MOVER_CHUNK_BYTES) / page_size_bytes());
+}
+
+static void test_a_huge_page_is_asked_for_once(void **state) {
+        const size_t pages = MOVER_CHUNK_BYTES / page_size_bytes();
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.huge_first = first_of_chunk();
+        kernel.huge_pages = pages;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES)); /* paid for by its bytes */
+        assert_int_equal(mover.moved_bytes, BYTES(PAGES));
+        assert_int_equal(kernel.moves[kernel.huge_first], 1);
+        for (size_t i = 1; i < pages; i++)
+                assert_int_equal(kernel.moves[kernel.huge_first + i], 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* A chunk that is not outside as a whole is no huge page. */
+static void test_a_chunk_with_a_page_at_home(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.nodes[first_of_chunk() + 9] = 0;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1));
+        assert_int_equal(kernel.moves[first_of_chunk()], 1);
+        assert_int_equal(kernel.moves[first_of_chunk() + 9], 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* Of files what nobody else maps, in smaller calls; and it is none of the private memory. */
+static void test_files(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init_as(1, MAPPING_FILE);
+        kernel.others[3] = kernel.others[4] = kernel.marked[5] = true;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 3));
+        assert_int_equal(mover.shared_moved_bytes, BYTES(PAGES - 3));
+        assert_int_equal(mover.found_bytes + mover.moved_bytes + mover.failed_pages, 0);
+        assert_int_equal(kernel.largest_call, MOVER_FILE_BATCH_PAGES);
+        assert_int_equal(kernel.reach, PAGES_ALONE);
+        assert_int_equal(kernel.touches[5], 0);
+        assert_int_equal(kernel.nodes[3], 1);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* Shared memory without a name: only a fork can share it, and it comes whole. */
+static void test_shared_memory(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init_as(1, MAPPING_SHARED_ANON);
+        kernel.others[3] = true;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES));
+        assert_int_equal(mover.shared_moved_bytes, BYTES(PAGES));
+        assert_int_equal(mover.found_bytes, 0);
+        assert_int_equal(kernel.reach, PAGES_ALL);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+static void test_mappings_that_do_not_count(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.mappings[0].kind = MAPPING_OTHER;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), 0);
+        assert_int_equal(kernel.calls, 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* The rank of the pages' kind is the mapping's: pages of a file in private memory without one do
+ * not exist. */
+static void test_shared_pages_are_not_private(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init_as(1, MAPPING_FILE);
+        kernel.mappings[0].kind = MAPPING_PRIVATE;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), 0);
+        kernel.mappings[0].has_file = true;
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES));
+        assert_int_equal(kernel.reach, PAGES_ALONE);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* --- the order ----------------------------------------------------------------------------------
+ */
+
+/* The one that has more outside first, though it is neither the first nor the largest. */
+static void test_largest_outside_first(void **state) {
+        const uint64_t page = page_size_bytes(), chunk = MOVER_CHUNK_BYTES / page;
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(0);
+        kernel.n_mappings = 2;
+        kernel.mappings[1] = kernel.mappings[0];
+        kernel.mappings[0].end = kernel.mappings[1].start = kernel.mappings[0].start + 700 * page;
+        for (size_t i = 0; i < 100; i++)
+                kernel.nodes[i] = 1;
+        for (size_t i = 700; i < 700 + chunk; i++)
+                kernel.nodes[i] = 1;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(100 + chunk));
+        assert_int_equal(mover.n_ranked, 2);
+        assert_ptr_equal(kernel.asked_first, kernel.area + 700 * page);
+        for (size_t i = 0; i < PAGES; i++)
+                assert_true(kernel.moves[i] <= 2 && kernel.nodes[i] == 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* There may be 50,000 of them, and none is worth a question of its own. */
+static void test_small_mappings_are_not_ranked(void **state) {
+        NodeSet nodes = ids("0");
+        uint64_t bytes;
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.mappings[0].end = kernel.mappings[0].start + MOVER_CHUNK_BYTES - page_size_bytes();
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        while (mover.phase == MOVER_SURVEY)
+                assert_int_equal(mover_step(&mover, &nodes, 0, UINT64_MAX, &bytes), 1);
+        assert_int_equal(kernel.queries + mover.n_ranked, 0);
+        assert_int_equal(walk(&mover, "0", 0), MOVER_CHUNK_BYTES - page_size_bytes());
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* A mapping that was gone through is not gone through again. */
+static void test_ranked_mappings_are_not_walked_twice(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(0);
+        kernel.nodes[0] = 1; /* the first sample */
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(1));
+        assert_int_equal(mover.n_ranked, 1);
+        assert_true(kernel.queries <= 1 + PAGES / 512 + 2);
         mover_end(&mover);
         proc_close(&handle);
 }
@@ -467,8 +687,10 @@ static void test_real_process_is_found_whole(void **state) {
         assert_int_equal(mover.found_bytes, anonymous_bytes(&handle));
         assert_true(mover.found_bytes > 0);
         assert_int_equal(mover.moved_bytes, 0);
+        assert_int_equal(mover.shared_moved_bytes, 0);
         assert_int_equal(mover.failed_pages * page_size_bytes(), mover.found_bytes);
         assert_int_equal(mover_begin(&mover, &handle), 0);
+        survey(&mover, &none, NO_SUCH_NODE);
         assert_int_equal(mover_step(&mover, &none, NO_SUCH_NODE, UINT64_MAX, &bytes), -ENODEV);
         mover_end(&mover);
         end_child(pid);
@@ -513,8 +735,49 @@ static void test_number_may_be_anothers(void **state) {
         handle.pidfd = TAKE_FD(ended.pidfd);
         assert_int_equal(mover_begin(&mover, &handle), 0);
         assert_int_equal(mover_step(&mover, &nodes, 0, UINT64_MAX, &bytes), -ESRCH);
+        mover.phase = MOVER_REST;
+        assert_int_equal(mover_step(&mover, &nodes, 0, UINT64_MAX, &bytes), -ESRCH);
         assert_int_equal(kernel.queries + kernel.calls, 0);
         mover_end(&mover);
+}
+
+/* It executes another program in the middle of the pass: what the mover holds is of a memory that
+ * is gone, and the pass is to be begun again. */
+static void test_exec_in_the_middle(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        NodeSet nodes = ids("0");
+        Mover mover = MOVER_NONE;
+        uint64_t bytes;
+        int go[2], r;
+        pid_t pid;
+
+        kernel = (Kernel){ 0 };
+        assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                char byte;
+
+                (void)!read(go[0], &byte, 1);
+                (void)execlp("sleep", "sleep", "1000", NULL);
+                _exit(127);
+        }
+        assert_int_equal(proc_open(*state, pid, &handle), 0);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        survey(&mover, &nodes, 0);
+        assert_int_equal(write(go[1], "x", 1), 1);
+        for (int i = 0; i < 1000 && !sleeps(&handle); i++)
+                (void)usleep(2000);
+        do
+                r = mover_step(&mover, &nodes, 0, 1, &bytes);
+        while (r > 0);
+        assert_int_equal(r, -ESTALE);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), 0);
+        mover_end(&mover);
+        end_child(pid);
+        (void)close(go[0]);
+        (void)close(go[1]);
 }
 
 static int setup(void **state) {
@@ -554,9 +817,19 @@ int main(void) {
                 TEST(test_scan_limit),
                 TEST(test_begin_again),
                 TEST(test_empty_process),
+                TEST(test_a_huge_page_is_asked_for_once),
+                TEST(test_a_chunk_with_a_page_at_home),
+                TEST(test_files),
+                TEST(test_shared_memory),
+                TEST(test_mappings_that_do_not_count),
+                TEST(test_shared_pages_are_not_private),
+                TEST(test_largest_outside_first),
+                TEST(test_small_mappings_are_not_ranked),
+                TEST(test_ranked_mappings_are_not_walked_twice),
                 TEST(test_real_process_in_its_place),
                 TEST(test_real_process_is_found_whole),
                 TEST(test_real_process_that_ends),
+                TEST(test_exec_in_the_middle),
                 TEST(test_number_may_be_anothers),
         };
 

@@ -160,6 +160,19 @@ static void test_time_that_goes_back(void **state) {
         assert_true(rate_wait_usec(&rate, 4000000) <= 1001);
 }
 
+/* What was earned before counts at the old speed, and a debt is paid at the new one. */
+static void test_another_speed(void **state) {
+        Rate rate;
+
+        (void)state;
+        rate_init(&rate, 1000000, 0);
+        rate_take(&rate, 1000000);
+        rate_change(&rate, 100000, 500000);
+        assert_int_equal(rate.balance_bytes, -500000);
+        assert_in_range(rate_wait_usec(&rate, 500000), 5000000, 5000001);
+        assert_int_equal(rate_wait_usec(&rate, 5500000), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_never_above),
@@ -167,6 +180,7 @@ int main(void) {
                 cmocka_unit_test(test_one_burst_after_a_rest),
                 cmocka_unit_test(test_nothing_is_saved_at_the_start),
                 cmocka_unit_test(test_the_wait_is_enough_and_no_longer),
+                cmocka_unit_test(test_another_speed),
                 cmocka_unit_test(test_large_debt),
                 cmocka_unit_test(test_absurd_rate),
                 cmocka_unit_test(test_time_that_goes_back),

@@ -1,0 +1,123 @@
+/* A batch of pages: where they lie, which of them go, and whether they went. */
+#include <errno.h>
+
+#include "tidbnumad/enforce/mover-batch.h"
+
+/* Asks again for the pages that showed no node though they are present: marked by NUMA balancing,
+ * most of them. A touch that is refused leaves them as they are. */
+static int reveal_hidden(pid_t pid, void **addresses, size_t n, int *where) {
+        void *hidden[PAGEMAP_PAGES_MAX];
+        int seen[PAGEMAP_PAGES_MAX], r;
+        size_t n_hidden = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (where[i] == -ENOENT)
+                        hidden[n_hidden++] = addresses[i];
+        if (n_hidden == 0)
+                return 0;
+        r = pages_touch(pid, n_hidden, hidden);
+        if (r < 0)
+                return r == -ESRCH ? r : 0;
+        r = pages_query(pid, n_hidden, hidden, seen);
+        if (r < 0)
+                return r;
+        for (size_t i = 0, k = 0; i < n; i++)
+                if (where[i] == -ENOENT)
+                        where[i] = seen[k++];
+        return 0;
+}
+
+/* Keeps those that lie on a node outside `nodes`. Pages without a node (gone since, marked for
+ * hinting) are left: a later pass sees them again. Of files no marked page is touched: their
+ * reading may be the disk's work. */
+static int keep_outside(pid_t pid, PageBatch *batch, const NodeSet *nodes) {
+        int where[PAGEMAP_PAGES_MAX], r;
+        size_t kept = 0;
+
+        r = pages_query(pid, batch->n, batch->addresses, where);
+        if (r >= 0 && batch->reach == PAGES_ALL)
+                r = reveal_hidden(pid, batch->addresses, batch->n, where);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < batch->n; i++)
+                if (where[i] >= 0 && !id_set_has(nodes, (uint32_t)where[i]))
+                        batch->addresses[kept++] = batch->addresses[i];
+        batch->n = kept;
+        return 0;
+}
+
+/* A whole chunk outside may be one huge page, which the kernel moves when asked for its first base
+ * page. Asked for all of them it would do the same, and look at 512 instead of one. */
+static int try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
+        void *last = batch->addresses[batch->n - 1];
+        int status, where, r;
+
+        r = pages_move(pid, 1, batch->addresses, target, batch->reach, &status);
+        if (r >= 0)
+                r = pages_query(pid, 1, &last, &where);
+        if (r < 0)
+                return r;
+        return where >= 0 && id_set_has(nodes, (uint32_t)where);
+}
+
+static int move_pages_of(pid_t pid, PageBatch *batch, uint32_t target) {
+        const size_t most =
+                batch->reach == PAGES_ALONE ? MOVER_FILE_BATCH_PAGES : MOVER_BATCH_PAGES;
+        int status[MOVER_BATCH_PAGES];
+
+        for (size_t i = 0; i < batch->n; i += most) {
+                size_t n = batch->n - i < most ? batch->n - i : most;
+                int r = pages_move(pid, n, batch->addresses + i, target, batch->reach, status);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static void count(Mover *mover, const PageBatch *left, size_t n_found) {
+        const uint64_t page = page_size_bytes();
+
+        if (left->shared) {
+                mover->shared_moved_bytes += (n_found - left->n) * page;
+                return;
+        }
+        mover->found_bytes += n_found * page;
+        mover->moved_bytes += (n_found - left->n) * page;
+        mover->failed_pages += left->n;
+}
+
+static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
+        const pid_t pid = mover->process->pid;
+        const size_t n_all = batch->n;
+        size_t n_found;
+        int r;
+
+        /* The system call takes a pid: it must still be the one that we hold. */
+        if (!proc_is_alive(mover->process))
+                return -ESRCH;
+        r = keep_outside(pid, batch, nodes);
+        if (r < 0 || batch->n == 0)
+                return r;
+        n_found = batch->n;
+        r = batch->dense && n_found == n_all ? try_as_huge(pid, batch, nodes, target) : 0;
+        if (r == 0)
+                r = move_pages_of(pid, batch, target);
+        /* The statuses may say busy of a page that did move: ask where they are now. */
+        if (r >= 0)
+                r = keep_outside(pid, batch, nodes);
+        if (r < 0)
+                return r;
+        count(mover, batch, n_found);
+        /* What the kernel refused of files cost next to nothing. */
+        return (int64_t)((batch->reach == PAGES_ALONE ? n_found - batch->n : n_found) *
+                         page_size_bytes());
+}
+
+int64_t mover_batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
+        int64_t bytes = batch->n > 0 ? flush(mover, batch, nodes, target) : 0;
+
+        batch->n = 0;
+        batch->dense = false;
+        return bytes;
+}
