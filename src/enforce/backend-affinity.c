@@ -2,6 +2,8 @@
 #include <errno.h>
 
 #include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/enforce/restore.h"
+#include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/sys/affinity.h"
 
 /* A process that starts threads faster than we set them; what the last pass leaves, the next look
@@ -68,6 +70,16 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
         return result;
 }
 
+static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
+                BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        int r = undo_note_processes(backend, target, note->record, NOTE_MASKS);
+
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        return r < 0 ? r : 1;
+}
+
 static const char *refuses(Backend *backend, const BackendTarget *target,
                            const Placement *placement) {
         (void)backend;
@@ -80,5 +92,7 @@ const BackendOps backend_affinity_ops = {
         .name = "affinity",
         .kind = BACKEND_AFFINITY,
         .set_cpus = set_cpus,
+        .note = note,
+        .restore = restore_masks,
         .refuses = refuses,
 };

@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/enforce/restore.h"
+#include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 
-#define OWN_NAME "tidbnumad"
 #define CPUS "cpuset.cpus"
 #define MEMS "cpuset.mems"
 
@@ -82,7 +83,7 @@ static int open_own(Backend *backend, bool create) {
         r = ensure_root(backend);
         if (r < 0)
                 return r;
-        r = open_group(backend->root_fd, OWN_NAME, create, &backend->own_fd);
+        r = open_group(backend->root_fd, BACKEND_CGROUP1_FOLDER, create, &backend->own_fd);
         if (r == 0 && create)
                 sweep(backend->own_fd);
         return r;
@@ -138,7 +139,7 @@ static char *own_path(const char *instance) {
         char name[CGROUP1_NAME_MAX], *path;
 
         cgroup1_name(instance, name);
-        return asprintf(&path, "/" OWN_NAME "/%s", name) < 0 ? NULL : path;
+        return asprintf(&path, "/" BACKEND_CGROUP1_FOLDER "/%s", name) < 0 ? NULL : path;
 }
 
 static bool is_in(const ProcHandle *handle, const char *path) {
@@ -179,7 +180,8 @@ static void put_right(Backend *backend, pid_t pid, const char *path) {
 
 /* Moves the process with all its threads; threads and children that it makes meanwhile come along,
  * the kernel sees to that. There is no way in by pidfd: hence the look afterwards. */
-static int attach(Backend *backend, int group_fd, const char *path, const ProcHandle *handle) {
+int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
+                           const ProcHandle *handle) {
         int r;
 
         if (!proc_is_alive(handle))
@@ -210,7 +212,7 @@ static int attach_all(Backend *backend, const BackendTarget *target, int group_f
         if (!path)
                 return -ENOMEM;
         for (size_t i = 0; i < target->n_processes; i++) {
-                int r = attach(backend, group_fd, path, &target->handles[i]);
+                int r = backend_cgroup1_attach(backend, group_fd, path, &target->handles[i]);
 
                 if (r < 0 && r != -ESRCH)
                         return r;
@@ -253,6 +255,24 @@ static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet
         return r < 0 ? r : 1;
 }
 
+static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
+                BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        int r = undo_note_processes(backend, target, note->record, NOTE_MASKS | NOTE_CPUSET);
+
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        return r < 0 ? r : 1;
+}
+
+static int widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *path = NULL;
+        int r = backend_cgroup1_open(backend, target, &fd, &path);
+
+        return r < 0 ? r : cgroup_mems_widen(fd, mems);
+}
+
 /* Does this group, of a container or of another manager, allow what the process is to get? */
 static bool allows(Backend *backend, const char *path, const Placement *placement) {
         _cleanup_close_ int fd = -EBADF;
@@ -266,8 +286,15 @@ static bool allows(Backend *backend, const char *path, const Placement *placemen
                (placement->memory == MEMORY_NONE || id_set_is_subset(&placement->nodes, &mems));
 }
 
+bool backend_cgroup1_is_ours(const char *path) {
+        static const char own[] = "/" BACKEND_CGROUP1_FOLDER;
+        const size_t length = strlen(own);
+
+        return strncmp(path, own, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
 static bool is_free(const char *path) {
-        return strcmp(path, "/") == 0 || strncmp(path, "/" OWN_NAME "/", 11) == 0;
+        return strcmp(path, "/") == 0 || backend_cgroup1_is_ours(path);
 }
 
 static const char *refuses(Backend *backend, const BackendTarget *target,
@@ -289,7 +316,7 @@ static void tidy(Backend *backend) {
         if (open_own(backend, false) < 0)
                 return;
         sweep(backend->own_fd);
-        if (cgroup1_rmdir(backend->root_fd, OWN_NAME) == 0)
+        if (cgroup1_rmdir(backend->root_fd, BACKEND_CGROUP1_FOLDER) == 0)
                 close_own(backend);
 }
 
@@ -327,6 +354,9 @@ const BackendOps backend_cgroup1_ops = {
         .kind = BACKEND_CGROUP1,
         .set_cpus = set_cpus,
         .set_mems = set_mems,
+        .note = note,
+        .restore = restore_cpuset,
+        .widen_mems = widen_mems,
         .refuses = refuses,
         .tidy = tidy,
 };

@@ -3,12 +3,19 @@
 #include <string.h>
 
 #include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/enforce/restore.h"
+#include "tidbnumad/enforce/scope.h"
+#include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
 
-static int ensure_bus(Backend *backend) {
+int backend_systemd_ensure_bus(Backend *backend) {
         if (backend->bus && sd_bus_is_open(backend->bus) > 0)
                 return 0;
+        /* It was lost, and still tells those who wait for an answer, one in each round of the loop.
+         * Closed now, the others would wait for ever. */
+        if (backend->bus && sd_bus_get_event(backend->bus))
+                return -ENOTCONN;
         backend->bus = sd_bus_flush_close_unref(backend->bus);
         return bus_units_open(backend->event, &backend->bus);
 }
@@ -16,7 +23,7 @@ static int ensure_bus(Backend *backend) {
 static int set_property(Backend *backend, const BackendTarget *target, const char *property,
                         const IdSet *value, BackendReply reply, void *userdata,
                         sd_bus_slot **ret_slot) {
-        int r = ensure_bus(backend);
+        int r = backend_systemd_ensure_bus(backend);
 
         if (r < 0)
                 return r;
@@ -34,22 +41,73 @@ static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet
         return set_property(backend, target, "AllowedMemoryNodes", mems, reply, userdata, ret_slot);
 }
 
-const char *backend_refuses_unit(const char *unit) {
-        size_t length = unit ? strlen(unit) : 0;
-        static const char service[] = ".service";
+static void on_unit(int error, const BusUnit *unit, void *userdata) {
+        BackendNote *note = userdata;
 
-        if (length <= strlen(service) || strcmp(unit + length - strlen(service), service) != 0)
-                return "it does not run as a systemd service of its own; run it in one";
-        if (strncmp(unit, "user@", 5) == 0)
-                return "it runs under a user's own manager; run it as a system service";
-        return NULL;
+        if (error == 0)
+                undo_note_unit(note->backend->sysroot, note->record, unit);
+        note->reply(error, "", note->userdata);
 }
 
+/* The unit once. Of its processes, the threads that have chosen CPUs themselves: kernels before 6.2
+ * forget that choice when the cpuset changes. */
+static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
+                BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        int r = undo_note_processes(backend, target, note->record, 0);
+
+        if (r < 0 || note->record->unit_noted)
+                return r < 0 ? r : 1;
+        r = backend_systemd_ensure_bus(backend);
+        if (r < 0)
+                return r;
+        note->backend = backend;
+        note->reply = reply;
+        note->userdata = userdata;
+        r = bus_manager_read_unit(backend->bus, target->unit, on_unit, note, ret_slot);
+        return r < 0 ? r : 0;
+}
+
+/* The group of the unit itself: its processes may be in groups below it. */
+static int open_unit(const Backend *backend, const BackendTarget *target, int *ret_fd) {
+        const char *path = target->n_processes > 0 ? target->processes[0].cgroup : NULL;
+        const size_t length = path ? unit_cgroup_length(path, target->unit) : 0;
+        _cleanup_free_ char *own = NULL;
+
+        if (length == 0)
+                return -ENXIO;
+        own = strndup(path, length);
+        return own ? cgroup_open(backend->sysroot, own, ret_fd) : -ENOMEM;
+}
+
+/* systemd takes up to two seconds to write what it is asked for, and longer on a host without
+ * memory: the process would stand still so long. A writer beside systemd is none that it minds as
+ * long as the property follows. */
+static int widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
+        _cleanup_close_ int fd = -EBADF;
+        int r = open_unit(backend, target, &fd);
+
+        return r < 0 ? r : cgroup_mems_widen(fd, mems);
+}
+
+/* What has no unit to itself may be given one: see scope.h. */
 static const char *refuses(Backend *backend, const BackendTarget *target,
                            const Placement *placement) {
         (void)backend;
+        (void)target;
         (void)placement;
-        return backend_refuses_unit(target->unit);
+        return NULL;
+}
+
+static int restore(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+                   sd_bus_slot **ret_slot) {
+        int r;
+
+        if (restore->record->scope && restore->stage == RESTORE_READ) {
+                r = scope_send_home(backend, restore);
+                if (r != 0)
+                        return r;
+        }
+        return restore_unit(backend, restore, reply, userdata, ret_slot);
 }
 
 static bool has_cpuset_controller(const Sysroot *sysroot) {
@@ -81,5 +139,10 @@ const BackendOps backend_systemd_ops = {
         .kind = BACKEND_SYSTEMD,
         .set_cpus = set_cpus,
         .set_mems = set_mems,
+        .note = note,
+        .note_scope = scope_note,
+        .start_scope = scope_start,
+        .restore = restore,
+        .widen_mems = widen_mems,
         .refuses = refuses,
 };

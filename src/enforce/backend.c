@@ -1,8 +1,15 @@
 /* Which backend binds on this host. What each of them does is in its own file. */
 #include "tidbnumad/enforce/backend.h"
 
+static const BackendOps *const ALL[] = {
+        [BACKEND_SYSTEMD] = &backend_systemd_ops,
+        [BACKEND_CGROUP1] = &backend_cgroup1_ops,
+        [BACKEND_AFFINITY] = &backend_affinity_ops,
+};
+
 void backend_init(Backend *backend, const Sysroot *sysroot, sd_event *event) {
-        *backend = (Backend){ .sysroot = sysroot,
+        *backend = (Backend){ .all = ALL,
+                              .sysroot = sysroot,
                               .event = event,
                               .root_fd = -EBADF,
                               .own_fd = -EBADF,
@@ -38,17 +45,12 @@ static BackendKind best_kind(const Sysroot *sysroot) {
 }
 
 bool backend_choose(Backend *backend, BackendKind kind) {
-        static const BackendOps *const all[] = {
-                [BACKEND_SYSTEMD] = &backend_systemd_ops,
-                [BACKEND_CGROUP1] = &backend_cgroup1_ops,
-                [BACKEND_AFFINITY] = &backend_affinity_ops,
-        };
         const BackendOps *before = backend->ops;
 
         backend->why_not = why_not(backend->sysroot, kind);
         if (!backend->why_not && kind == BACKEND_AUTO)
                 kind = best_kind(backend->sysroot);
-        backend->ops = backend->why_not ? NULL : all[kind];
+        backend->ops = backend->why_not ? NULL : backend->all[kind];
         return backend->ops != before;
 }
 

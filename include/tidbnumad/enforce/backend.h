@@ -1,7 +1,8 @@
 /* How a placement is put on processes: one table of operations, one implementation a kind of host.
  *
  *   systemd   properties of the unit, on cgroup v2. The whole unit is bound, so it must hold
- * nothing but the instance. cgroup1   a directory tidbnumad/<instance> in the cpuset hierarchy of
+ * nothing but the instance; what has no unit to itself is moved to a scope of its own, see scope.h.
+ * cgroup1   a directory tidbnumad/<instance> in the cpuset hierarchy of
  * cgroup v1, into which the instance's processes are moved. What they fork is born in it. affinity
  * the CPUs of every single thread. The kernel has no such thing for the memory of another process:
  * the memory of an instance can only be pulled.
@@ -21,7 +22,9 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/enforce/undo-record.h"
 #include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/topology.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
@@ -46,11 +49,43 @@ typedef struct Backend Backend;
 typedef int (*BackendSet)(Backend *backend, const BackendTarget *target, const IdSet *set,
                           BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
 
+typedef struct Restore Restore;
+
+/* Looks at what stands, before the first change, for a record. Kept by the caller until the
+ * answer. */
+typedef struct BackendNote {
+        Backend *backend;
+        UndoRecord *record; /* borrowed */
+        BackendReply reply;
+        void *userdata;
+} BackendNote;
+
 typedef struct BackendOps {
         const char *name;
         BackendKind kind;
         BackendSet set_cpus;
         BackendSet set_mems; /* NULL: it cannot */
+
+        /* Puts into the record what the two above are about to change, as far as it is not there
+         * yet. Answers as they do. */
+        int (*note)(Backend *backend, const BackendTarget *target, BackendNote *note,
+                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+
+        /* Into a scope of its own, of which the two above are then asked: the same for that.
+         * NULL: it needs none. */
+        int (*note_scope)(Backend *backend, const BackendTarget *target, BackendNote *note,
+                          BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+        int (*start_scope)(Backend *backend, const BackendTarget *target, const UndoRecord *record,
+                           BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+
+        /* Takes back what this backend has done, whichever is in use now: see restore.h. */
+        int (*restore)(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+                       sd_bus_slot **ret_slot);
+
+        /* The kernel is to allow these memory nodes as well, now: to be followed by set_mems, for
+         * what manages the cpuset does not hear of it. 0; -ENODEV: a group above does not allow
+         * them all; other negative errno. NULL: it cannot. */
+        int (*widen_mems)(Backend *backend, const BackendTarget *target, const NodeSet *mems);
 
         /* May it act on this target? NULL, or a constant sentence why not. */
         const char *(*refuses)(Backend *backend, const BackendTarget *target,
@@ -62,15 +97,18 @@ typedef struct BackendOps {
 } BackendOps;
 
 struct Backend {
-        const BackendOps *ops;  /* NULL: nothing can be enforced here, `why_not` says why */
-        const char *why_not;    /* a constant sentence */
-        const Sysroot *sysroot; /* borrowed */
-        sd_event *event;        /* borrowed */
-        sd_bus *bus;            /* systemd: owned; opened again when it was lost */
-        int root_fd, own_fd;    /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
-                                 * not opened */
-        uint64_t n_strangers;   /* processes that were hit because a number was given anew, and were
-                                 * put right */
+        const BackendOps *ops;        /* NULL: nothing can be enforced here, `why_not` says why */
+        const char *why_not;          /* a constant sentence */
+        const BackendOps *const *all; /* by kind; constant */
+        const Sysroot *sysroot;       /* borrowed */
+        sd_event *event;              /* borrowed */
+        CpuSet all_cpus;              /* of the host, for what is to be opened fully */
+        NodeSet all_nodes;
+        sd_bus *bus;          /* systemd: owned; opened again when it was lost */
+        int root_fd, own_fd;  /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
+                               * not opened */
+        uint64_t n_strangers; /* processes that were hit because a number was given anew, and were
+                               * put right */
 };
 
 /* Chooses nothing yet. */
@@ -90,14 +128,25 @@ const char *backend_name(const Backend *backend);
 const char *backend_refuses(Backend *backend, const BackendTarget *target,
                             const Placement *placement);
 
-/* The same of the unit alone, of the backend systemd: what the dump of another machine is judged
- * by. `unit` NULL: the process is in none. */
-const char *backend_refuses_unit(const char *unit);
-
 /* cgroup1: the folder of the target, and its path as /proc/PID/cgroup has it. The caller owns both.
  * -ENOENT: it is not there yet. */
 int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,
                          char **ret_path);
+
+/* cgroup1: the process with all its threads into the directory of that path. 0; -ESRCH: it is gone;
+ * -ENOSPC: the directory has no CPUs or no memory nodes. */
+int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
+                           const ProcHandle *handle);
+
+/* Our directory below the root of the cpuset hierarchy. */
+#define BACKEND_CGROUP1_FOLDER "tidbnumad"
+
+/* Is a process that is there, there by our doing? In our directory itself are those whose own has
+ * lost its last CPU: the kernel moves them to the one above (cpusets.rst). */
+bool backend_cgroup1_is_ours(const char *path);
+
+/* systemd: the bus, opened again where it was lost. -ENOTCONN: it was lost just now; try later. */
+int backend_systemd_ensure_bus(Backend *backend);
 
 /* What affinity does with one process, and cgroup1 with one that it has not bound yet. 0; -ESRCH:
  * it is gone; -EINVAL: its cpuset allows none of the CPUs; -EPERM. */

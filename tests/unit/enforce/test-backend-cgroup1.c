@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/enforce/restore.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 
@@ -246,6 +246,90 @@ static void test_foreign_cpuset(void **state) {
                 assert_non_null(strstr(more, "does not allow"));
 }
 
+static int note(Host *h, UndoRecord *record) {
+        BackendNote n = { .record = record };
+
+        return backend_cgroup1_ops.note(&h->backend, &h->target, &n, NULL, NULL, NULL);
+}
+
+static int put_back(Host *h, UndoRecord *record) {
+        Restore r;
+        int result;
+
+        restore_begin(&r, record);
+        result = backend_cgroup1_ops.restore(&h->backend, &r, NULL, NULL, NULL);
+        if (result == 1)
+                result = backend_affinity_ops.restore(&h->backend, &r, NULL, NULL, NULL);
+        restore_done(&r);
+        return result;
+}
+
+/* With a child that nobody has noted: it goes where its parent goes. */
+static void test_goes_back(void **state) {
+        _cleanup_(undo_record_freep) UndoRecord *record = NULL;
+        _cleanup_free_ char *home = NULL, *path = NULL;
+        _cleanup_proc_ ProcHandle child = PROC_HANDLE_NONE;
+        _cleanup_close_ int fd = -EBADF;
+        char child_pid[16];
+        _cleanup_host_ Host h;
+        ProcStatus status;
+
+        (void)state;
+        host_init(&h);
+        h.process.id = (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
+        assert_int_equal(cgroup1_path_read(&h.handle, "cpuset", &home), 0);
+        assert_int_equal(undo_record_new(h.name, NULL, &record), 0);
+        assert_int_equal(note(&h, record), 1);
+        assert_string_equal(record->processes[0].cpuset, home);
+        assert_true(undo_record_will_give(record, &h.one) > 0);
+        assert_int_equal(set_cpus(&h, &h.one), 1);
+        assert_int_equal(backend_cgroup1_open(&h.backend, &h.target, &fd, &path), 0);
+        assert_int_equal(proc_open(&h.sysroot, start_child(), &child), 0);
+        (void)snprintf(child_pid, sizeof(child_pid), "%d", child.pid);
+        assert_int_equal(cgroup_write(fd, "cgroup.procs", child_pid), 0);
+
+        assert_int_equal(put_back(&h, record), 1);
+        assert_in(&h, home);
+        assert_cpus(&h, &h.all);
+        free(path);
+        assert_int_equal(cgroup1_path_read(&child, "cpuset", &path), 0);
+        assert_string_equal(path, home);
+        assert_int_equal(proc_status_read(&child, 0, &status), 0);
+        assert_true(id_set_equal(&status.cpus_allowed, &h.all));
+        (void)kill(child.pid, SIGKILL);
+        (void)waitpid(child.pid, NULL, 0);
+        assert_int_equal(put_back(&h, record), 1); /* and again, to the same end */
+}
+
+/* The kernel moves those up whose directory has lost its last CPU: they are ours all the same. */
+static void test_fallen_out_of_its_directory(void **state) {
+        const Placement placement = { .reason = "", .cpus = ids("8191") };
+        _cleanup_(undo_record_freep) UndoRecord *record = NULL;
+        _cleanup_free_ char *home = NULL;
+        char pid[16];
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.process.id = (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
+        assert_int_equal(cgroup1_path_read(&h.handle, "cpuset", &home), 0);
+        assert_int_equal(undo_record_new(h.name, NULL, &record), 0);
+        assert_int_equal(note(&h, record), 1);
+        assert_true(undo_record_will_give(record, &h.one) > 0);
+        assert_int_equal(set_cpus(&h, &h.one), 1);
+        (void)snprintf(pid, sizeof(pid), "%d", h.handle.pid);
+        assert_int_equal(cgroup_write(h.backend.own_fd, "cgroup.procs", pid), 0);
+        assert_in(&h, "/" BACKEND_CGROUP1_FOLDER);
+        /* Whatever is left there, it is to come out again. */
+        assert_null(backend_refuses(&h.backend, &h.target, &placement));
+        assert_int_equal(put_back(&h, record), 1);
+        assert_in(&h, home);
+        assert_cpus(&h, &h.all);
+        assert_true(backend_cgroup1_is_ours("/tidbnumad/a"));
+        assert_false(backend_cgroup1_is_ours("/tidbnumad-2"));
+        assert_false(backend_cgroup1_is_ours("/"));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_binds),
@@ -254,6 +338,8 @@ int main(void) {
                 cmocka_unit_test(test_gone),
                 cmocka_unit_test(test_stranger_is_put_back),
                 cmocka_unit_test(test_foreign_cpuset),
+                cmocka_unit_test(test_goes_back),
+                cmocka_unit_test(test_fallen_out_of_its_directory),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

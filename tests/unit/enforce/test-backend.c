@@ -9,32 +9,10 @@
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/backend.h"
 
-static void assert_refuses(const char *unit, const char *in_reason) {
-        Backend backend = { .ops = &backend_systemd_ops };
-        const BackendTarget target = { .unit = unit };
-        const Placement placement = { .reason = "" };
-        const char *reason = backend_refuses(&backend, &target, &placement);
-
-        if (!reason)
-                fail_msg("%s is not refused", unit ? unit : "no unit");
-        if (!strstr(reason, in_reason))
-                fail_msg("'%s' does not say '%s'", reason, in_reason);
-        assert_string_equal(backend_refuses_unit(unit), reason);
-}
-
-static void test_systemd_refuses(void **state) {
-        (void)state;
-        assert_refuses(NULL, "a systemd service of its own");
-        assert_refuses("", "a systemd service of its own");
-        assert_refuses(".service", "a systemd service of its own");
-        assert_refuses("session-1.scope", "a systemd service of its own");
-        assert_refuses("a.service.slice", "a systemd service of its own");
-        assert_refuses("user@1000.service", "a user's own manager");
-}
-
 static void test_systemd_takes(void **state) {
-        static const char *const units[] = { "a.service", "tikv@20160.service", "user.service",
-                                             "users@1.service", "a.b.service" };
+        /* Where it may not be bound, a scope would have to be made: that refuses. */
+        static const char *const units[] = { "a.service", "tikv@20160.service", "session-1.scope",
+                                             "user@1000.service", NULL };
         Backend backend = { .ops = &backend_systemd_ops };
         const Placement placement = { .reason = "" };
 
@@ -111,10 +89,64 @@ static void test_this_machine(void **state) {
         backend_done(&backend);
 }
 
+/* The unit's own group is widened, whatever group below it the process is in. */
+static void assert_systemd_widens(const char *unit, const char *cgroup, const char *group) {
+        _cleanup_fake_ FakeTree tree;
+        Backend backend = { .ops = &backend_systemd_ops };
+        Process process = { .cgroup = (char *)cgroup };
+        const BackendTarget target = { .unit = unit, .processes = &process, .n_processes = 1 };
+        const NodeSet mems = ids("2-3");
+        char name[256], text[64];
+
+        fake_init(&tree);
+        backend.sysroot = &tree.sysroot;
+        (void)snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpuset.mems", group);
+        fake_write(&tree, name, "3\n");
+        (void)snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpuset.mems.effective", group);
+        fake_link(&tree, name, "cpuset.mems");
+        assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), 0);
+        (void)snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpuset.mems", group);
+        assert_true(read_file_at(tree.fd, name, text, sizeof(text)) >= 0);
+        assert_string_equal(text, "2-3");
+}
+
+static void test_systemd_widens(void **state) {
+        (void)state;
+        assert_systemd_widens("a.service", "/system.slice/a.service", "/system.slice/a.service");
+        assert_systemd_widens("a.service", "/a.service", "/a.service");
+        assert_systemd_widens("a.service", "/system.slice/a.service/b/c",
+                              "/system.slice/a.service");
+        assert_systemd_widens("t@1.service", "/system.slice/system-t.slice/t@1.service",
+                              "/system.slice/system-t.slice/t@1.service");
+        assert_systemd_widens("a.service", "/a.service.d.slice/a.service",
+                              "/a.service.d.slice/a.service");
+}
+
+static void test_systemd_widens_no_other(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        Backend backend = { .ops = &backend_systemd_ops };
+        Process process = { .cgroup = (char *)"/system.slice/aa.service" };
+        BackendTarget target = { .unit = "a.service", .processes = &process };
+        const NodeSet mems = ids("2-3");
+
+        (void)state;
+        fake_init(&tree);
+        backend.sysroot = &tree.sysroot;
+        fake_write(&tree, "sys/fs/cgroup/system.slice/aa.service/cpuset.mems", "3\n");
+        fake_write(&tree, "sys/fs/cgroup/system.slice/aa.service/cpuset.mems.effective", "3\n");
+        assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), -ENXIO);
+        target.n_processes = 1;
+        assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), -ENXIO);
+        process.cgroup = (char *)"/system.slice/a.service"; /* it has ended */
+        assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), -ESRCH);
+        assert_null(backend_affinity_ops.widen_mems);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_systemd_refuses),
                 cmocka_unit_test(test_systemd_takes),
+                cmocka_unit_test(test_systemd_widens),
+                cmocka_unit_test(test_systemd_widens_no_other),
                 cmocka_unit_test(test_affinity_takes_all),
                 cmocka_unit_test(test_host_without_backend),
                 cmocka_unit_test(test_dump_is_never_changed),

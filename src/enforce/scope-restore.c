@@ -1,0 +1,71 @@
+/* Out of a scope of our own: its processes, and all that were born in it, to where they came from.
+ * systemd takes an empty scope away, with its properties. */
+#include <limits.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/enforce/scope.h"
+#include "tidbnumad/sys/cgroup.h"
+
+/* Who forks faster than we move has children that are born inside. */
+enum { PASSES_MAX = 10 };
+
+typedef struct Home {
+        Backend *backend;
+        int fd;
+        size_t n_seen;
+} Home;
+
+static int send(pid_t pid, void *userdata) {
+        Home *home = userdata;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        int r = proc_open(home->backend->sysroot, pid, &handle);
+
+        home->n_seen++;
+        if (r >= 0)
+                r = scope_attach(home->fd, &handle);
+        return r == -ESRCH ? 0 : r;
+}
+
+static int send_all(Home *home, int scope_fd) {
+        int r = 0;
+
+        for (unsigned i = 0; i < PASSES_MAX; i++) {
+                home->n_seen = 0;
+                r = cgroup_foreach_pid(scope_fd, send, home);
+                if (r < 0 || home->n_seen == 0)
+                        break;
+        }
+        return r < 0 ? r : home->n_seen == 0 ? 1 : -EAGAIN;
+}
+
+/* They cannot be there any more: the unit has ended, or holds groups of its own by now. */
+static bool is_gone(int error) {
+        return error == -ESRCH || error == -ENOENT || error == -EOPNOTSUPP;
+}
+
+static int stay(Restore *restore) {
+        restore->shortfall = "the cgroup that it came from is gone: it stays in a scope of its "
+                             "own, which holds it to nothing any more";
+        return 0;
+}
+
+int scope_send_home(Backend *backend, Restore *restore) {
+        const UndoRecord *record = restore->record;
+        Home home = { .backend = backend, .fd = -EBADF };
+        _cleanup_close_ int scope_fd = -EBADF;
+        _cleanup_free_ char *path = NULL;
+        int r = scope_open(backend->sysroot, record, &path, &scope_fd);
+
+        if (r < 0)
+                return r == -ESRCH ? 1 : r;
+        if (strcmp(path, record->home) == 0)
+                return stay(restore);
+        r = cgroup_open(backend->sysroot, record->home, &home.fd);
+        if (r >= 0)
+                r = send_all(&home, scope_fd);
+        closep(&home.fd);
+        if (r == -ESRCH && faccessat(scope_fd, "cgroup.procs", F_OK, 0) < 0)
+                return 1; /* it has gone with its last process */
+        return is_gone(r) ? stay(restore) : r;
+}

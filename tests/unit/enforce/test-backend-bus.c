@@ -1,0 +1,274 @@
+/* A bus that is lost while systemd is being asked: every question is answered once, whatever is
+ * asked meanwhile, and the next one goes over a new connection. systemd is the other end of a pair
+ * of sockets here. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/sys/bus-units.h"
+
+enum { CALLS = 3 };
+
+/* systemd, as far as it lives. */
+static struct {
+        sd_bus *bus;
+        unsigned n_opened, n_asked;
+        const char *error; /* what it answers; NULL: that it is done */
+        bool silent;       /* it takes questions, and does not answer */
+        int refuses;       /* the bus cannot be opened */
+} peer;
+
+int __wrap_bus_units_open(sd_event *event, sd_bus **ret);
+
+static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        (void)userdata;
+        (void)error;
+        if (!sd_bus_message_is_method_call(message, "org.freedesktop.systemd1.Manager",
+                                           "SetUnitProperties"))
+                return 0;
+        peer.n_asked++;
+        if (peer.error)
+                return sd_bus_reply_method_errorf(message, peer.error, "because");
+        return peer.silent ? 1 : sd_bus_reply_method_return(message, NULL);
+}
+
+static void start_peer(int fd, sd_event *event) {
+        sd_id128_t id = { .qwords = { 1, 2 } };
+
+        peer.bus = sd_bus_unref(peer.bus);
+        assert_int_equal(sd_bus_new(&peer.bus), 0);
+        assert_true(sd_bus_set_fd(peer.bus, fd, fd) >= 0);
+        assert_true(sd_bus_set_server(peer.bus, 1, id) >= 0);
+        assert_true(sd_bus_set_anonymous(peer.bus, 1) >= 0);
+        assert_true(sd_bus_set_trusted(peer.bus, 1) >= 0);
+        assert_true(sd_bus_add_filter(peer.bus, NULL, on_message, NULL) >= 0);
+        assert_true(sd_bus_start(peer.bus) >= 0);
+        assert_true(sd_bus_attach_event(peer.bus, event, SD_EVENT_PRIORITY_NORMAL) >= 0);
+}
+
+int __wrap_bus_units_open(sd_event *event, sd_bus **ret) {
+        sd_bus *bus = NULL;
+        int fds[2];
+
+        if (peer.refuses < 0)
+                return peer.refuses;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds),
+                         0);
+        start_peer(fds[0], event);
+        assert_int_equal(sd_bus_new(&bus), 0);
+        assert_true(sd_bus_set_fd(bus, fds[1], fds[1]) >= 0);
+        assert_true(sd_bus_start(bus) >= 0);
+        assert_true(sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL) >= 0);
+        peer.n_opened++;
+        *ret = bus;
+        return 0;
+}
+
+typedef struct Host Host;
+
+typedef struct Caller {
+        Host *host;
+        sd_bus_slot *slot;
+        unsigned n_replies;
+        int error;
+} Caller;
+
+struct Host {
+        sd_event *event;
+        Backend backend;
+        Caller callers[CALLS];
+        bool asks_again; /* who is answered with an error asks once more at once */
+        int asked_again; /* and that came to this */
+};
+
+static int ask(Caller *caller);
+
+static void on_reply(int error, const char *message, void *userdata) {
+        Caller *caller = userdata;
+        Host *h = caller->host;
+
+        (void)message;
+        caller->slot = sd_bus_slot_unref(caller->slot);
+        caller->n_replies++;
+        caller->error = error;
+        if (error < 0 && h->asks_again)
+                h->asked_again = ask(caller);
+}
+
+static int ask(Caller *caller) {
+        const BackendTarget target = { .instance = "a", .unit = "a.service" };
+        const CpuSet cpus = ids("1");
+        Backend *backend = &caller->host->backend;
+
+        return backend_systemd_ops.set_cpus(backend, &target, &cpus, on_reply, caller,
+                                            &caller->slot);
+}
+
+static void host_init(Host *h) {
+        *h = (Host){ 0 };
+        memset(&peer, 0, sizeof(peer));
+        assert_int_equal(sd_event_new(&h->event), 0);
+        backend_init(&h->backend, NULL, h->event);
+        for (size_t i = 0; i < CALLS; i++)
+                h->callers[i].host = h;
+}
+
+static void host_done(Host *h) {
+        for (size_t i = 0; i < CALLS; i++)
+                sd_bus_slot_unref(h->callers[i].slot);
+        backend_done(&h->backend);
+        peer.bus = sd_bus_close_unref(peer.bus);
+        sd_event_unref(h->event);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+/* What there is to do, and no waiting. */
+static void run(Host *h) {
+        while (sd_event_run(h->event, 0) > 0)
+                ;
+}
+
+static void lose(void) {
+        peer.bus = sd_bus_close_unref(peer.bus);
+}
+
+static void test_answers(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        for (size_t i = 0; i < CALLS; i++)
+                assert_int_equal(ask(&h.callers[i]), 0);
+        run(&h);
+        assert_int_equal(peer.n_opened, 1);
+        assert_int_equal(peer.n_asked, CALLS);
+        for (size_t i = 0; i < CALLS; i++) {
+                assert_int_equal(h.callers[i].n_replies, 1);
+                assert_int_equal(h.callers[i].error, 0);
+        }
+}
+
+/* Each of these wants something else of the operator. */
+static void test_refusals_are_told_apart(void **state) {
+        static const struct {
+                const char *name;
+                int error;
+        } cases[] = {
+                { "org.freedesktop.systemd1.UnitMasked", -ERFKILL },
+                { "org.freedesktop.systemd1.NoSuchUnit", -ENOENT },
+                { "org.freedesktop.systemd1.LoadFailed", -ENOEXEC },
+                { "org.freedesktop.systemd1.BadUnitSetting", -ENOEXEC },
+                { "org.freedesktop.systemd1.UnitExists", -EEXIST },
+                { "org.freedesktop.systemd1.TransactionIsDestructive", -EDEADLK },
+                { "org.freedesktop.systemd1.UnitMaskedNot", -EIO },
+                { "org.example.systemd1.UnitMasked", -EIO },
+                { "org.freedesktop.DBus.Error.AccessDenied", -EACCES },
+                { "org.freedesktop.DBus.Error.NoReply", -ETIMEDOUT },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_host_ Host h;
+
+                host_init(&h);
+                peer.error = cases[i].name;
+                assert_int_equal(ask(&h.callers[0]), 0);
+                run(&h);
+                assert_int_equal(h.callers[0].n_replies, 1);
+                if (h.callers[0].error != cases[i].error)
+                        fail_msg("%s: %d", cases[i].name, h.callers[0].error);
+        }
+}
+
+static void test_lost_with_questions_open(void **state) {
+        for (int asks_again = 0; asks_again <= 1; asks_again++) {
+                _cleanup_host_ Host h;
+
+                (void)state;
+                host_init(&h);
+                peer.silent = true;
+                for (size_t i = 0; i < CALLS; i++)
+                        assert_int_equal(ask(&h.callers[i]), 0);
+                run(&h);
+                assert_int_equal(peer.n_asked, CALLS);
+                lose();
+                h.asks_again = asks_again;
+                run(&h);
+                for (size_t i = 0; i < CALLS; i++) {
+                        assert_int_equal(h.callers[i].n_replies, 1);
+                        assert_true(h.callers[i].error < 0);
+                }
+                if (asks_again)
+                        assert_int_equal(h.asked_again, -ENOTCONN);
+                assert_int_equal(peer.n_opened, 1);
+                /* And then over a new one. */
+                h.asks_again = peer.silent = false;
+                assert_int_equal(ask(&h.callers[0]), 0);
+                run(&h);
+                assert_int_equal(peer.n_opened, 2);
+                assert_int_equal(h.callers[0].n_replies, 2);
+                assert_int_equal(h.callers[0].error, 0);
+                assert_int_equal(h.callers[1].n_replies, 1);
+        }
+}
+
+/* Somebody else asks, by a timer, while those before are still being told. */
+static void test_asked_while_others_are_told(void **state) {
+        _cleanup_host_ Host h;
+        unsigned told = 0;
+
+        (void)state;
+        host_init(&h);
+        peer.silent = true;
+        assert_int_equal(ask(&h.callers[0]), 0);
+        assert_int_equal(ask(&h.callers[1]), 0);
+        run(&h);
+        lose();
+        while (h.callers[0].n_replies + h.callers[1].n_replies == 0)
+                assert_true(sd_event_run(h.event, 0) >= 0);
+        told = h.callers[0].n_replies + h.callers[1].n_replies;
+        assert_int_equal(told, 1); /* the test bites: one still waits */
+        assert_int_equal(ask(&h.callers[2]), -ENOTCONN);
+        run(&h);
+        assert_int_equal(h.callers[0].n_replies, 1);
+        assert_int_equal(h.callers[1].n_replies, 1);
+        peer.silent = false;
+        assert_int_equal(ask(&h.callers[2]), 0);
+        run(&h);
+        assert_int_equal(h.callers[2].n_replies, 1);
+        assert_int_equal(h.callers[2].error, 0);
+}
+
+static void test_no_bus(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        peer.refuses = -ECONNREFUSED;
+        assert_int_equal(ask(&h.callers[0]), -ECONNREFUSED);
+        assert_null(h.callers[0].slot);
+        peer.refuses = 0;
+        assert_int_equal(ask(&h.callers[0]), 0);
+        run(&h);
+        assert_int_equal(h.callers[0].n_replies, 1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_answers),
+                cmocka_unit_test(test_refusals_are_told_apart),
+                cmocka_unit_test(test_lost_with_questions_open),
+                cmocka_unit_test(test_asked_while_others_are_told),
+                cmocka_unit_test(test_no_bus),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
