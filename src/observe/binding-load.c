@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tidbnumad/observe/binding-load.h"
+#include "tidbnumad/observe/inner-group.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
@@ -136,6 +137,32 @@ static int load_cpuset(Load *load, const BindingGroups *groups) {
         return 0;
 }
 
+/* The unit's own sets are no witness for processes in groups below it. */
+static int load_inner(Load *load, const BindingGroups *groups) {
+        Binding *b = &load->binding;
+
+        b->inner_cpus = b->cpus;
+        b->inner_mems = b->mems;
+        for (size_t i = 0; b->cpuset && groups->unit_path && i < load->n_members; i++) {
+                _cleanup_free_ char *path = NULL;
+                CpuSet cpus;
+                NodeSet mems;
+                int r = inner_group_read(load->sysroot, &load->members[i], groups->unit_path, &path,
+                                         &cpus, &mems);
+
+                if (r == -ESRCH || r == 0)
+                        continue;
+                if (r < 0)
+                        return r;
+                if (b->inner_group[0] == '\0' &&
+                    (!id_set_is_subset(&b->cpus, &cpus) || !id_set_is_subset(&b->mems, &mems)))
+                        (void)snprintf(b->inner_group, sizeof(b->inner_group), "%s", path);
+                id_set_keep_only(&b->inner_cpus, &cpus);
+                id_set_keep_only(&b->inner_mems, &mems);
+        }
+        return 0;
+}
+
 static bool is_still_there(const Load *load, const BindingGroups *groups) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_free_ char *path = NULL;
@@ -171,6 +198,8 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, const ProcHan
         int r;
 
         r = load_cpuset(&load, groups);
+        if (r == 0)
+                r = load_inner(&load, groups);
         if (r == 0)
                 r = load_neighbours(&load, groups);
         if (r < 0)

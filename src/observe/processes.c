@@ -17,6 +17,8 @@ static int read_cgroup(const ProcHandle *handle, Process *process) {
         if (r < 0)
                 return r;
         r = unit_from_cgroup(process->cgroup, &process->unit);
+        if (r == 0 && unit_is_own_scope(process->unit))
+                process->scope = TAKE_PTR(process->unit);
         return r == -ENXIO ? 0 : r;
 }
 

@@ -33,6 +33,7 @@ int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node)
                                               ? rows[i].file_bytes - rows[i].shmem_bytes
                                               : 0,
                         .shmem_bytes = rows[i].shmem_bytes,
+                        .mapped_bytes = rows[i].mapped_bytes,
                 };
         }
         return 0;
@@ -45,6 +46,16 @@ uint64_t residency_outside(const Topology *topology, const NodeMemory *by_node,
         for (size_t i = 0; i < topology->n_nodes; i++)
                 if (!id_set_has(nodes, topology->nodes[i].id))
                         bytes += by_node[i].anon_bytes;
+        return bytes;
+}
+
+uint64_t residency_mapped_outside(const Topology *topology, const NodeMemory *by_node,
+                                  const NodeSet *nodes) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (!id_set_has(nodes, topology->nodes[i].id))
+                        bytes += by_node[i].mapped_bytes;
         return bytes;
 }
 

@@ -13,9 +13,10 @@ typedef struct BindingGroups {
                                   * is so; NULL: it goes without saying */
         const char *group_path;  /* on v1 the path of `group_fd` in the memory hierarchy; NULL on
                                   * v2 */
-        int32_t suspect;         /* the intruder of the last look, 0: none. v1 sorts a list of the
-                                  * whole group for whoever reads it, some 10 ms of a session's:
-                                  * while this one is still there, it is not read */
+        const char *unit_path; /* on v2 the path of the unit, where it has the cpuset; NULL: none */
+        int32_t suspect;       /* the intruder of the last look, 0: none. v1 sorts a list of the
+                                * whole group for whoever reads it, some 10 ms of a session's:
+                                * while this one is still there, it is not read */
 } BindingGroups;
 
 /* `members` are the instance's processes, `cpus` what every thread is to have. Reads each thread's

@@ -13,5 +13,10 @@ int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node)
 uint64_t residency_outside(const Topology *topology, const NodeMemory *by_node,
                            const NodeSet *nodes);
 
-/* The same as a share of all anonymous bytes, 0..1; NAN when there are none. */
+/* Bytes of files and of shared memory outside the nodes that are mapped and so may be moved. What
+ * others map too is among them, and stays. */
+uint64_t residency_mapped_outside(const Topology *topology, const NodeMemory *by_node,
+                                  const NodeSet *nodes);
+
+/* Anonymous bytes outside as a share of all anonymous bytes, 0..1; NAN when there are none. */
 double residency_ratio(const Topology *topology, const NodeMemory *by_node, const NodeSet *nodes);

@@ -57,6 +57,7 @@ static int load_for(const Host *h, const CpuSet *cpus, Binding *ret) {
                                                                          : h->cgroup_fd,
                                        .cpuset_path = h->cpuset_path,
                                        .group_path = h->group_path,
+                                       .unit_path = CGROUP,
                                        .suspect = h->suspect };
 
         return binding_load(&h->topology, &h->tree.sysroot, h->members, h->n_members, &groups, cpus,
@@ -112,6 +113,88 @@ static void test_threads(void **state) {
         b = load_good(&h);
         assert_int_equal(b.n_threads, 3);
         assert_int_equal(b.n_threads_off_cpus, 1);
+}
+
+/* Below the unit, with these sets of its own; CPUs NULL: without the controller. */
+static void inner(Host *h, const char *name, int pid, const char *cpus, const char *mems) {
+        char path[128];
+
+        (void)snprintf(path, sizeof(path), CGROUP "/%s", name);
+        fake_process(&h->tree, pid, 1, "/srv/a", path, cpus ? cpus : "4-7");
+        (void)snprintf(path, sizeof(path), FOLDER "%s/cgroup.procs", name);
+        fake_write(&h->tree, path, "");
+        if (!cpus)
+                return;
+        (void)snprintf(path, sizeof(path), FOLDER "%s/cpuset.cpus.effective", name);
+        fake_write(&h->tree, path, cpus);
+        (void)snprintf(path, sizeof(path), FOLDER "%s/cpuset.mems.effective", name);
+        fake_write(&h->tree, path, mems);
+}
+
+static void test_inner_groups(void **state) {
+        static const struct {
+                const char *cpus, *mems; /* of the group that process 50 is in */
+                const char *inner_cpus, *inner_mems;
+                bool less;
+        } cases[] = {
+                { "4-7", "2", "4-7", "2", false }, /* it follows */
+                { "4-5", "2", "4-5", "2", true },
+                { "0-1", "2", "", "2", true }, /* apart from the unit's: never by the kernel */
+                { "4-7", "0", "4-7", "", true },
+                { NULL, NULL, "4-7", "2", false },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_host_ Host h;
+                Binding b;
+
+                host_init(&h);
+                inner(&h, "payload", 50, cases[i].cpus, cases[i].mems);
+                b = load_good(&h);
+                assert_ids(b.cpus, "4-7"); /* the unit's, which is what its properties set */
+                assert_ids(b.mems, "2");
+                assert_ids(b.inner_cpus, cases[i].inner_cpus);
+                assert_ids(b.inner_mems, cases[i].inner_mems);
+                assert_string_equal(b.inner_group, cases[i].less ? CGROUP "/payload" : "");
+        }
+}
+
+static void test_inner_groups_of_several(void **state) {
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        fake_write(&h.tree, FOLDER "cpuset.mems.effective", "0,2");
+        inner(&h, "a", 50, "4-6", "0,2");
+        inner(&h, "b/c", 51, NULL, NULL); /* the nearest above it that has a cpuset counts */
+        inner(&h, "b", 60, "5-7", "2");
+        assert_int_equal(proc_open(&h.tree.sysroot, 51, &h.members[1]), 0);
+        h.n_members = 2;
+        b = load_good(&h);
+        assert_ids(b.inner_cpus, "5-6");
+        assert_ids(b.inner_mems, "2");
+        assert_string_equal(b.inner_group, CGROUP "/a");
+        fake_remove(&h.tree, FOLDER "a"); /* it moves just now */
+        b = load_good(&h);
+        assert_ids(b.inner_cpus, "5-7");
+        assert_string_equal(b.inner_group, CGROUP "/b");
+}
+
+/* A group of a like name is none below it. */
+static void test_neighbour_is_no_inner_group(void **state) {
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        fake_process(&h.tree, 50, 1, "/srv/a", CGROUP "-2/x", "4-7");
+        fake_write(&h.tree, "sys/fs/cgroup" CGROUP "-2/x/cpuset.cpus.effective", "1");
+        fake_write(&h.tree, "sys/fs/cgroup" CGROUP "-2/x/cpuset.mems.effective", "0");
+        b = load_good(&h);
+        assert_string_equal(b.inner_group, "");
+        assert_ids(b.inner_cpus, "4-7");
 }
 
 static void test_where_it_ran(void **state) {
@@ -337,6 +420,9 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bound),
                 cmocka_unit_test(test_threads),
+                cmocka_unit_test(test_inner_groups),
+                cmocka_unit_test(test_inner_groups_of_several),
+                cmocka_unit_test(test_neighbour_is_no_inner_group),
                 cmocka_unit_test(test_where_it_ran),
                 cmocka_unit_test(test_several_members),
                 cmocka_unit_test(test_gone),

@@ -81,6 +81,20 @@ static void test_identify(void **state) {
         assert_int_equal(process.foreign, FOREIGN_NONE);
 }
 
+/* Where it came from, only the daemon's records know. */
+static void test_own_scope(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_process_ Process process = { 0 };
+        Filter filter = { 0 };
+
+        (void)state;
+        init(&tree);
+        fake_process(&tree, 50, 1, EXE, "/user.slice/tidbnumad-a-1.scope", "0-1");
+        assert_int_equal(identify(&tree, &filter, &process), 0);
+        assert_string_equal(process.scope, "tidbnumad-a-1.scope");
+        assert_null(process.unit);
+}
+
 static void test_deleted_executable(void **state) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_process_ Process process = { 0 };
@@ -214,6 +228,7 @@ static void test_list_of_nothing(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_identify),
+                cmocka_unit_test(test_own_scope),
                 cmocka_unit_test(test_deleted_executable),
                 cmocka_unit_test(test_filter_goes_first),
                 cmocka_unit_test(test_no_unit),

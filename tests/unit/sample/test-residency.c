@@ -100,6 +100,17 @@ static void test_outside(void **state) {
         assert_int_equal(residency_outside(&topology, by_node, &others), 1000);
 }
 
+static void test_mapped_outside(void **state) {
+        static const NodeMemory by_node[3] = { { .anon_bytes = 100, .mapped_bytes = 1 },
+                                               { .shmem_bytes = 2000, .mapped_bytes = 20 },
+                                               { .file_bytes = 700, .mapped_bytes = 300 } };
+        NodeSet all = ids("0,2,5"), two = ids("2");
+
+        (void)state;
+        assert_int_equal(residency_mapped_outside(&topology, by_node, &two), 301);
+        assert_int_equal(residency_mapped_outside(&topology, by_node, &all), 0);
+}
+
 static void test_ratio(void **state) {
         static const NodeMemory by_node[3] = { { .anon_bytes = 100, .file_bytes = 1000 },
                                                { .anon_bytes = 200 },
@@ -116,9 +127,10 @@ static void test_ratio(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_read),         cmocka_unit_test(test_unknown_node),
-                cmocka_unit_test(test_not_readable), cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_outside),      cmocka_unit_test(test_ratio),
+                cmocka_unit_test(test_read),           cmocka_unit_test(test_unknown_node),
+                cmocka_unit_test(test_not_readable),   cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_outside),        cmocka_unit_test(test_ratio),
+                cmocka_unit_test(test_mapped_outside),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
