@@ -1,33 +1,10 @@
 /* Snapshot to Prometheus text 0.0.4
- * (https://prometheus.io/docs/instrumenting/exposition_formats/): one table row a metric, one
- * function a kind of sample. Writing the file is left to the daemon, serving it to the exporter. */
-#include <inttypes.h>
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/): one table row a metric. Writing
+ * the file is left to the daemon, serving it to the exporter. */
 #include <math.h>
 
+#include "tidbnumad/publish/metric-kinds.h"
 #include "tidbnumad/publish/metrics.h"
-#include "tidbnumad/publish/prometheus.h"
-
-typedef struct Metric Metric;
-
-struct Metric {
-        const char *name;
-        const char *type;
-        const char *help; /* no backslash, no newline */
-        void (*render)(const Metric *metric, const Snapshot *snapshot, Text *text);
-        union {
-                double (*number)(const Snapshot *snapshot);
-                uint64_t (*policy)(const PolicySnapshot *policy);
-                double (*instance)(const InstanceSnapshot *instance);
-                uint64_t (*instance_count)(const InstanceSnapshot *instance);
-                uint64_t (*event)(const EventSnapshot *event);
-        } value;
-};
-
-static void append_instance(Text *text, const Metric *metric, const InstanceSnapshot *instance) {
-        text_append(text, metric->name);
-        prometheus_append_label(text, "{", "policy", instance->policy);
-        prometheus_append_label(text, ",", "instance", instance->name);
-}
 
 /* --- what a metric takes from the snapshot --- */
 
@@ -49,6 +26,18 @@ static double load_seconds(const Snapshot *s) {
 
 static double n_policies(const Snapshot *s) {
         return (double)s->n_policies;
+}
+
+static double undo_records(const Snapshot *s) {
+        return s->undo_known ? (double)s->undo_records : (double)NAN;
+}
+
+static double n_released(const Snapshot *s) {
+        return s->undo_known ? (double)s->n_released : (double)NAN;
+}
+
+static double n_release_failures(const Snapshot *s) {
+        return s->undo_known ? (double)s->n_release_failures : (double)NAN;
 }
 
 static double sample_interval(const Snapshot *s) {
@@ -79,10 +68,6 @@ static uint64_t policy_attempts(const PolicySnapshot *p) {
         return p->bind_attempts;
 }
 
-static uint64_t policy_failures(const PolicySnapshot *p) {
-        return p->bind_failures;
-}
-
 static uint64_t threads(const InstanceSnapshot *i) {
         return i->n_threads;
 }
@@ -108,8 +93,24 @@ static uint64_t pending(const InstanceSnapshot *i) {
         return i->pending_bytes;
 }
 
+static uint64_t migration_rate(const InstanceSnapshot *i) {
+        return i->migration_bytes_per_sec;
+}
+
+static double migration_left(const InstanceSnapshot *i) {
+        return isnan(i->migration_left_seconds) ? 0 : i->migration_left_seconds;
+}
+
 static uint64_t failed_pages(const InstanceSnapshot *i) {
         return i->failed_pages;
+}
+
+static uint64_t widened(const InstanceSnapshot *i) {
+        return i->memory_widened;
+}
+
+static uint64_t widenings(const InstanceSnapshot *i) {
+        return i->memory_widenings;
 }
 
 static uint64_t received(const EventSnapshot *e) {
@@ -124,159 +125,29 @@ static uint64_t rescans(const EventSnapshot *e) {
         return e->rescans;
 }
 
-/* --- samples, a kind at a time --- */
-
-static void render_number(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        double value = metric->value.number(snapshot);
-
-        if (isnan(value))
-                return;
-        text_appendf(text, "%s ", metric->name);
-        prometheus_append_number(text, value);
-        text_append(text, "\n");
-}
-
-static void render_build(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        text_append(text, metric->name);
-        prometheus_append_label(text, "{", "version", snapshot->version);
-        prometheus_append_label(text, ",", "hwloc", snapshot->hwloc_version);
-        prometheus_append_label(text, ",", "systemd", snapshot->systemd_version);
-        text_append(text, "} 1\n");
-}
-
-static void render_policies(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        for (size_t i = 0; i < snapshot->n_policies; i++) {
-                const PolicySnapshot *policy = &snapshot->policies[i];
-
-                text_append(text, metric->name);
-                prometheus_append_label(text, "{", "policy", policy->name);
-                text_appendf(text, "} %" PRIu64 "\n", metric->value.policy(policy));
-        }
-}
-
-static void render_events(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        for (size_t i = 0; i < snapshot->n_events; i++) {
-                const EventSnapshot *event = &snapshot->events[i];
-
-                text_append(text, metric->name);
-                prometheus_append_label(text, "{", "source", event->source);
-                text_appendf(text, "} %" PRIu64 "\n", metric->value.event(event));
-        }
-}
-
-static void render_instance_counts(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
-
-                append_instance(text, metric, instance);
-                text_appendf(text, "} %" PRIu64 "\n", metric->value.instance_count(instance));
-        }
-}
-
-static void render_instance_numbers(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
-                double value = metric->value.instance(instance);
-
-                if (isnan(value))
-                        continue;
-                append_instance(text, metric, instance);
-                text_append(text, "} ");
-                prometheus_append_number(text, value);
-                text_append(text, "\n");
-        }
-}
-
-static void append_set(Text *text, const char *name, const IdSet *set) {
-        char list[ID_SET_MAX * 5]; /* four digits and a comma each: any set fits */
-
-        prometheus_append_label(text, ",", name,
-                                id_set_render_list(set, list, sizeof(list)) < 0 ? "" : list);
-}
-
-static void render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
-
-                append_instance(text, metric, instance);
-                text_appendf(text, ",pid=\"%jd\"", (intmax_t)instance->pid);
-                prometheus_append_label(text, ",", "exe", instance->exe);
-                prometheus_append_label(text, ",", "unit", instance->unit);
-                prometheus_append_label(text, ",", "backend", instance->backend);
-                append_set(text, "nodes", &instance->nodes);
-                append_set(text, "cpus", &instance->cpus);
-                text_append(text, "} 1\n");
-        }
-}
-
-static void render_instance_bound(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
-
-                append_instance(text, metric, instance);
-                text_appendf(text, ",kind=\"cpu\"} %d\n", instance->cpu_bound);
-                append_instance(text, metric, instance);
-                text_appendf(text, ",kind=\"memory\"} %d\n", instance->memory_bound);
-        }
-}
-
-static void append_node_memory(const Metric *metric, const InstanceSnapshot *instance,
-                               const Node *node, const NodeMemory *memory, Text *text) {
-        const struct {
-                const char *kind;
-                uint64_t bytes;
-        } kinds[] = { { "anon", memory->anon_bytes },
-                      { "file", memory->file_bytes },
-                      { "shmem", memory->shmem_bytes } };
-
-        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
-                append_instance(text, metric, instance);
-                text_appendf(text, ",node=\"%" PRIu32 "\",kind=\"%s\"} %" PRIu64 "\n", node->id,
-                             kinds[i].kind, kinds[i].bytes);
-        }
-}
-
-static void render_instance_memory(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        const Topology *topology = snapshot->topology;
-
-        for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
-
-                if (!instance->by_node || !topology)
-                        continue;
-                for (size_t n = 0; n < topology->n_nodes; n++)
-                        append_node_memory(metric, instance, &topology->nodes[n],
-                                           &instance->by_node[n], text);
-        }
-}
-
 /* --- the catalogue --- */
 
 #define NUMBER(f)                                                                                  \
-        render_number, {                                                                           \
+        metric_render_number, {                                                                    \
                 .number = f                                                                        \
         }
-#define POLICY(f)                                                                                  \
-        render_policies, {                                                                         \
-                .policy = f                                                                        \
-        }
 #define INSTANCE(f)                                                                                \
-        render_instance_numbers, {                                                                 \
+        metric_render_instance_numbers, {                                                          \
                 .instance = f                                                                      \
         }
 #define INSTANCE_COUNT(f)                                                                          \
-        render_instance_counts, {                                                                  \
+        metric_render_instance_counts, {                                                           \
                 .instance_count = f                                                                \
         }
 #define EVENT(f)                                                                                   \
-        render_events, {                                                                           \
+        metric_render_events, {                                                                    \
                 .event = f                                                                         \
         }
 
 /* clang-format off */
 static const Metric metrics[] = {
         { "tidbnumad_build_info", "gauge",
-          "Versions of the daemon and of the libraries it was built with.", render_build, { 0 } },
+          "Versions of the daemon and of the libraries it was built with.", metric_render_build, { 0 } },
         { "tidbnumad_ready", "gauge",
           "Whether the first look at the machine is complete.", NUMBER(ready) },
         { "tidbnumad_enforcing", "gauge",
@@ -287,28 +158,44 @@ static const Metric metrics[] = {
           "When the policies were last loaded, in seconds since the epoch.", NUMBER(load_seconds) },
         { "tidbnumad_policies", "gauge",
           "Policies in force.", NUMBER(n_policies) },
+        { "tidbnumad_undo_records", "gauge",
+          "Instances and units that could be given back what they had.", NUMBER(undo_records) },
+        { "tidbnumad_releases_total", "counter",
+          "Instances and units that were given back what they had.", NUMBER(n_released) },
+        { "tidbnumad_release_failures_total", "counter",
+          "Attempts at that which failed and are repeated.", NUMBER(n_release_failures) },
         { "tidbnumad_instance_info", "gauge",
-          "What an instance is and where it is to run.", render_instance_info, { 0 } },
+          "What an instance is and where it is to run.", metric_render_instance_info, { 0 } },
         { "tidbnumad_instance_bound", "gauge",
-          "Whether the binding of an instance was verified, by kind.", render_instance_bound, { 0 } },
+          "Whether the binding of an instance was verified, by kind.", metric_render_instance_bound, { 0 } },
         { "tidbnumad_instance_threads", "gauge",
           "Threads of an instance.", INSTANCE_COUNT(threads) },
         { "tidbnumad_instance_threads_outside", "gauge",
           "Threads whose CPUs are not those the instance is to have.", INSTANCE_COUNT(threads_outside) },
         { "tidbnumad_instance_memory_bytes", "gauge",
-          "Resident memory of an instance by node and kind.", render_instance_memory, { 0 } },
+          "Resident memory of an instance by node and kind.", metric_render_instance_memory, { 0 } },
         { "tidbnumad_instance_remote_memory_ratio", "gauge",
           "Share of the anonymous memory of an instance that lies outside its nodes.", INSTANCE(remote_ratio) },
         { "tidbnumad_instance_remote_memory_ratio_halfwidth", "gauge",
           "Half-width of the 95 % confidence interval of the ratio, 0 where it is exact.", INSTANCE(remote_halfwidth) },
         { "tidbnumad_bind_attempts_total", "counter",
-          "Attempts to bind an instance of the policy.", POLICY(policy_attempts) },
+          "Attempts to bind an instance of the policy.", metric_render_policies, { .policy = policy_attempts } },
         { "tidbnumad_bind_failures_total", "counter",
-          "Attempts to bind an instance of the policy that failed.", POLICY(policy_failures) },
+          "Attempts to bind an instance of the policy that failed, by reason.", metric_render_failures, { 0 } },
+        { "tidbnumad_drift_repairs_total", "counter",
+          "Times that CPUs or memory nodes were set again which somebody else had changed, by kind.", metric_render_drift, { 0 } },
+        { "tidbnumad_memory_widened", "gauge",
+          "Whether a strictly bound instance may use memory of other nodes, because its own are or were nearly full.", INSTANCE_COUNT(widened) },
+        { "tidbnumad_memory_widenings_total", "counter",
+          "Times that a strictly bound instance was given another memory node because its own were nearly full.", INSTANCE_COUNT(widenings) },
         { "tidbnumad_migrated_bytes_total", "counter",
           "Bytes moved to the nodes of an instance.", INSTANCE_COUNT(migrated) },
         { "tidbnumad_migration_pending_bytes", "gauge",
           "Anonymous bytes of an instance that are still to be moved.", INSTANCE_COUNT(pending) },
+        { "tidbnumad_migration_rate_bytes_per_second", "gauge",
+          "Bytes a second at which memory of an instance may be moved now; 0: none is being moved.", INSTANCE_COUNT(migration_rate) },
+        { "tidbnumad_migration_left_seconds", "gauge",
+          "Seconds until the memory of an instance is moved, as it goes now; 0: none is being moved.", INSTANCE(migration_left) },
         { "tidbnumad_migration_failed_pages_total", "counter",
           "Pages of an instance that the kernel refused to move.", INSTANCE_COUNT(failed_pages) },
         { "tidbnumad_events_total", "counter",

@@ -123,12 +123,27 @@ static void render_warning(const PlanReport *report, PlacementWarning warning, T
                              *rule ? " (" : "", rule, *rule ? ")" : "");
 }
 
+/* Only what changes with a binding: the kernel fits it to the nodes, and not back. */
+static void render_memory_policy(const PlanReportInstance *i, Text *text) {
+        if (!i->memory_policy || i->placement->memory != MEMORY_BIND ||
+            id_set_is_empty(&i->placement->nodes))
+                return;
+        text_append(text, "warning: ");
+        text_append_printable(text, i->name);
+        text_append(text, ": it has a memory policy of its own, ");
+        text_append_printable(text, i->memory_policy);
+        text_append(text, " (numactl?), which the kernel fits to the nodes and not back: a release "
+                          "cannot restore it; better restart it without\n");
+}
+
 static void render_remarks(const PlanReport *report, Text *text) {
         size_t before = text->length;
 
         text_append(text, "\n");
         for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
                 render_warning(report, 1u << bit, text);
+        for (size_t i = 0; i < report->n_instances; i++)
+                render_memory_policy(&report->instances[i], text);
         for (size_t i = 0; i < report->n_notes; i++) {
                 text_append(text, "note: ");
                 text_append_printable(text, report->notes[i]);

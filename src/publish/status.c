@@ -21,12 +21,35 @@ static json_t *timestamp(double seconds) {
         return json_string(buffer);
 }
 
+static json_t *failures(const PolicySnapshot *policy, uint64_t *ret_sum) {
+        Object o = object_new();
+
+        for (Reason r = REASON_NONE + 1; r < N_REASONS; r++) {
+                *ret_sum += policy->bind_failures[r];
+                if (policy->bind_failures[r] > 0)
+                        object_set(&o, reason_to_string(r), object_count(policy->bind_failures[r]));
+        }
+        return object_finish(&o);
+}
+
+static json_t *repairs(const PolicySnapshot *policy) {
+        Object o = object_new();
+
+        for (DriftKind k = 0; k < N_DRIFTS; k++)
+                object_set(&o, drift_to_string(k), object_count(policy->drift_repairs[k]));
+        return object_finish(&o);
+}
+
 static json_t *policy(const PolicySnapshot *policy) {
+        uint64_t n_failures = 0;
+        json_t *by_reason = failures(policy, &n_failures);
         Object o = object_new();
 
         object_set(&o, "name", object_string(policy->name));
         object_set(&o, "bind_attempts", object_count(policy->bind_attempts));
-        object_set(&o, "bind_failures", object_count(policy->bind_failures));
+        object_set(&o, "bind_failures", object_count(n_failures));
+        object_set(&o, "bind_failures_by_reason", by_reason);
+        object_set(&o, "drift_repairs", repairs(policy));
         return object_finish(&o);
 }
 
@@ -120,6 +143,8 @@ static void set_plan(Object *o, const InstanceSnapshot *instance) {
         object_set(o, "backend", object_string(instance->backend));
         object_set(o, "state", object_string(instance->state));
         object_set(o, "reason", object_string(instance->reason));
+        object_set(o, "reason_code", object_string(reason_to_string(instance->reason_code)));
+        object_set(o, "remedy", object_string(reason_to_remedy(instance->reason_code)));
         object_set(o, "nodes", object_list(&instance->nodes));
         object_set(o, "cpus", object_list(&instance->cpus));
         object_set(o, "memory_mode", object_string(memory_mode_to_string(instance->memory)));
@@ -141,7 +166,13 @@ static json_t *instance(const Topology *topology, const InstanceSnapshot *instan
         object_set(&o, "bind_failures", object_count(instance->bind_failures));
         object_set(&o, "migrated_bytes", object_count(instance->migrated_bytes));
         object_set(&o, "pending_bytes", object_count(instance->pending_bytes));
+        object_set(&o, "migration_bytes_per_second",
+                   object_count(instance->migration_bytes_per_sec));
+        object_set(&o, "migration_left_seconds", object_number(instance->migration_left_seconds));
         object_set(&o, "failed_pages", object_count(instance->failed_pages));
+        object_set(&o, "memory_widened", json_boolean(instance->memory_widened));
+        object_set(&o, "memory_extra_nodes", object_list(&instance->memory_extra_nodes));
+        object_set(&o, "memory_widenings", object_count(instance->memory_widenings));
         object_set(&o, "bind_seconds", object_number(instance->bind_seconds));
         return object_finish(&o);
 }
@@ -170,6 +201,25 @@ static json_t *strangers(const Snapshot *snapshot) {
 
         for (size_t i = 0; i < snapshot->n_strangers && array; i++)
                 array = object_append(array, stranger(&snapshot->strangers[i]));
+        return array;
+}
+
+static json_t *release(const ReleaseSnapshot *release) {
+        Object o = object_new();
+
+        object_set(&o, "name", object_string(release->name));
+        object_set(&o, "unit", object_string(release->unit));
+        object_set(&o, "reason", object_string(release->reason));
+        object_set(&o, "failure", object_string(release->failure));
+        object_set(&o, "failure_code", object_string(reason_to_string(release->failure_code)));
+        return object_finish(&o);
+}
+
+static json_t *releases(const Snapshot *snapshot) {
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < snapshot->n_releases && array; i++)
+                array = object_append(array, release(&snapshot->releases[i]));
         return array;
 }
 
@@ -216,6 +266,7 @@ static json_t *process(const Snapshot *snapshot) {
         if (!snapshot->self_known)
                 return json_null();
         o = object_new();
+        object_set(&o, "pid", json_integer(snapshot->self.pid));
         object_set(&o, "cpu_seconds", object_number(snapshot->self.cpu_seconds));
         object_set(&o, "resident_bytes", object_count(snapshot->self.resident_bytes));
         object_set(&o, "open_fds", object_count(snapshot->self.open_fds));
@@ -240,6 +291,8 @@ static json_t *status(const Snapshot *snapshot) {
         object_set(&o, "instances", instances(snapshot));
         object_set(&o, "units", units(snapshot));
         object_set(&o, "strangers", strangers(snapshot));
+        if (snapshot->n_releases > 0) /* seldom, and for seconds */
+                object_set(&o, "releases", releases(snapshot));
         object_set(&o, "events", events(snapshot));
         object_set(&o, "process", process(snapshot));
         return object_finish(&o);

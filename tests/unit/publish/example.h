@@ -25,7 +25,10 @@ static inline void example_init(Example *e) {
                 .distances = { 10, 32, 32, 10 },
                 .memory = { { .anon_bytes = UINT64_C(123456789012345), .file_bytes = 4096 },
                             { .anon_bytes = 1, .shmem_bytes = UINT64_MAX } },
-                .policies = { { .name = "tikv", .bind_attempts = 3, .bind_failures = 1 } },
+                .policies = { { .name = "tikv",
+                                .bind_attempts = 3,
+                                .bind_failures = { [REASON_PERMISSION] = 1, [REASON_BUS_GONE] = 2 },
+                                .drift_repairs = { [DRIFT_MEMS] = 4 } } },
                 .events = { { .source = "connector", .received = 42, .lost = 2, .rescans = 1 } },
                 .warnings = { "a.yaml:3:1: rate is above what the machine moves" },
         };
@@ -49,10 +52,15 @@ static inline void example_init(Example *e) {
                 .remote_ratio = 0.0625,
                 .migrated_bytes = UINT64_C(9007199254740993), /* 2^53+1: no double holds it */
                 .pending_bytes = 8192,
+                .migration_bytes_per_sec = 268435456,
+                .migration_left_seconds = 0.5,
                 .failed_pages = 7,
                 .bind_attempts = 2,
+                .memory_widened = true,
+                .memory_widenings = 4,
                 .bind_seconds = 0.25,
         };
+        id_set_parse_list("2", &e->instances[0].memory_extra_nodes);
         id_set_parse_list("0", &e->instances[0].nodes);
         id_set_parse_list("0-3", &e->instances[0].cpus);
         e->instances[1] = (InstanceSnapshot){
@@ -64,7 +72,9 @@ static inline void example_init(Example *e) {
                 .memory = MEMORY_NONE,
                 .state = "waiting",
                 .reason = "nothing to bind with",
+                .reason_code = REASON_NO_UNIT,
                 .remote_ratio = (double)NAN,
+                .migration_left_seconds = (double)NAN,
                 .bind_seconds = (double)NAN,
         };
         e->snapshot = (Snapshot){
@@ -76,6 +86,10 @@ static inline void example_init(Example *e) {
                 .policy_load_success = true,
                 .policy_load_seconds = 1780000000,
                 .policy_warnings = e->warnings,
+                .undo_known = true,
+                .undo_records = 3,
+                .n_released = 2,
+                .n_release_failures = 1,
                 .n_policy_warnings = 1,
                 .sample_interval_seconds = 10,
                 .topology = &e->topology,
@@ -85,7 +99,8 @@ static inline void example_init(Example *e) {
                 .n_policies = 1,
                 .events = e->events,
                 .n_events = 1,
-                .self = { .cpu_seconds = 1.000000001,
+                .self = { .pid = 4711,
+                          .cpu_seconds = 1.000000001,
                           .resident_bytes = 5242880,
                           .open_fds = 12,
                           .start_seconds = 1779999999.99 },

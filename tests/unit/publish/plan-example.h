@@ -75,6 +75,7 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .in_force = ids("1"),
                                                 .cost_known = true,
                                                 .cost_bytes = 12,
+                                                .memory_policy = "interleave:0-7",
                                                 .state = "bound",
                                                 .state_reason = "" };
         e->instances[2] = (PlanReportInstance){ .name = "pd-\x1b[1m",

@@ -50,8 +50,8 @@ static void test_instances(void **state) {
               " \"other\": 32},"
               "{\"nodes\": \"0-1\", \"criterion\": \"reserved\", \"rule\": \"R2\", \"chosen\": 0,"
               " \"other\": 1}],"
-              " \"pid\": null, \"in_force\": null, \"move_bytes\": null, \"state\": null,"
-              " \"state_reason\": null}");
+              " \"pid\": null, \"in_force\": null, \"move_bytes\": null,"
+              " \"memory_policy\": null, \"state\": null, \"state_reason\": null}");
         json_decref(json);
 }
 
@@ -65,6 +65,7 @@ static void test_running(void **state) {
         check(json_object_get(instance, "pid"), "4711");
         check(json_object_get(instance, "in_force"), "\"1\"");
         check(json_object_get(instance, "move_bytes"), "12");
+        check(json_object_get(instance, "memory_policy"), "\"interleave:0-7\"");
         check(json_object_get(instance, "need_bytes"), "4096");
         check(json_object_get(instance, "unit"), "\"tikv-20160.service\"");
         check(json_object_get(instance, "state"), "\"bound\"");

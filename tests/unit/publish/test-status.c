@@ -58,7 +58,9 @@ static void test_topology_policy_and_events(void **state) {
               "{\"load_success\": true, \"load_time\": \"2026-05-28T20:26:40Z\","
               " \"load_time_seconds\": 1780000000.0, \"errors\": [],"
               " \"warnings\": [\"a.yaml:3:1: rate is above what the machine moves\"],"
-              " \"policies\": [{\"name\": \"tikv\", \"bind_attempts\": 3, \"bind_failures\": 1}]}");
+              " \"policies\": [{\"name\": \"tikv\", \"bind_attempts\": 3, \"bind_failures\": 3,"
+              " \"bind_failures_by_reason\": {\"permission\": 1, \"bus-gone\": 2},"
+              " \"drift_repairs\": {\"cpus\": 0, \"mems\": 4, \"threads\": 0}}]}");
         check(json_object_get(json, "events"),
               "[{\"source\": \"connector\", \"received\": 42, \"lost\": 2, \"rescans\": 1}]");
         check(json_object_get(json, "time_seconds"), "1780000000.125");
@@ -66,7 +68,8 @@ static void test_topology_policy_and_events(void **state) {
         check(json_object_get(json, "ready"), "true");
         check(json_object_get(json, "enforcing"), "false");
         check(json_object_get(json, "process"),
-              "{\"cpu_seconds\": 1.000000001, \"resident_bytes\": 5242880, \"open_fds\": 12,"
+              "{\"pid\": 4711, \"cpu_seconds\": 1.000000001, \"resident_bytes\": 5242880, "
+              "\"open_fds\": 12,"
               " \"start_time\": \"2026-05-28T20:26:39Z\", \"start_time_seconds\": 1779999999.99}");
         json_decref(json);
 }
@@ -89,7 +92,7 @@ static void test_instances(void **state) {
               "[{\"name\": \"tikv-20160\", \"policy\": \"tikv\", \"unit\": \"tikv-20160.service\","
               " \"exe\": \"/srv/tikv/bin/tikv-server\", \"pid\": 1234, \"processes\": 1,"
               " \"ports\": [20160, 20180], \"data_dir\": \"/data/tikv\", \"backend\": \"systemd\", "
-              "\"state\": \"bound\", \"reason\": \"\","
+              "\"state\": \"bound\", \"reason\": \"\", \"reason_code\": \"\", \"remedy\": \"\","
               " \"nodes\": \"0\", \"cpus\": \"0-3\", \"memory_mode\": \"bind\","
               " \"basis\": \"chosen\", \"warnings\": [{\"rule\": \"R2\", \"text\": \"it uses a "
               "reserved node: nothing else was left\"}],"
@@ -101,17 +104,23 @@ static void test_instances(void **state) {
               " \"shmem_bytes\": 9223372036854775807}],"
               " \"remote_memory_ratio\": 0.0625, \"bind_attempts\": 2, \"bind_failures\": 0,"
               " \"migrated_bytes\": 9007199254740993, \"pending_bytes\": 8192,"
-              " \"failed_pages\": 7, \"bind_seconds\": 0.25},"
+              " \"migration_bytes_per_second\": 268435456, \"migration_left_seconds\": 0.5,"
+              " \"failed_pages\": 7, \"memory_widened\": true, \"memory_extra_nodes\": \"2\","
+              " \"memory_widenings\": 4, \"bind_seconds\": 0.25},"
               "{\"name\": \"x\", \"policy\": \"tikv\", \"unit\": null, \"exe\": \"/x\", \"pid\": 1,"
               " \"processes\": 0, \"ports\": [], \"data_dir\": null, \"backend\": \"none\", "
               "\"state\": \"waiting\","
-              " \"reason\": \"nothing to bind with\", \"nodes\": \"\", \"cpus\": \"\","
+              " \"reason\": \"nothing to bind with\", \"reason_code\": \"no-unit\","
+              " \"remedy\": \"run it in one\", \"nodes\": \"\", \"cpus\": \"\","
               " \"memory_mode\": \"none\", \"basis\": \"refused\", \"warnings\": [], "
               "\"cpu_bound\": false, \"memory_bound\": false,"
               " \"threads\": 0, \"threads_outside\": 0, \"memory_by_node\": null,"
               " \"remote_memory_ratio\": null, \"bind_attempts\": 0, \"bind_failures\": 0,"
-              " \"migrated_bytes\": 0, \"pending_bytes\": 0, \"failed_pages\": 0,"
-              " \"bind_seconds\": null}]");
+              " \"migrated_bytes\": 0, \"pending_bytes\": 0,"
+              " \"migration_bytes_per_second\": 0, \"migration_left_seconds\": null,"
+              " \"failed_pages\": 0,"
+              " \"memory_widened\": false, \"memory_extra_nodes\": \"\","
+              " \"memory_widenings\": 0, \"bind_seconds\": null}]");
         json_decref(json);
 }
 
@@ -126,6 +135,31 @@ static void test_strangers(void **state) {
         check(json_object_get(json, "strangers"),
               "[{\"pid\": 77, \"exe\": \"/opt/thief/tidb-server\", \"unit\": null,"
               " \"policy\": \"tidb\", \"reason\": \"it runs as user 65534\"}]");
+        json_decref(json);
+}
+
+static void test_releases(void **state) {
+        const ReleaseSnapshot releases[] = {
+                { "tikv-1", "tikv-1.service", "no policy names it any more", NULL },
+                { "x:7", NULL, "enforcement.release names it", "affinity: Operation not permitted",
+                  REASON_PERMISSION },
+        };
+        Snapshot snapshot = { .releases = releases, .n_releases = 2 };
+        json_t *json = render(&snapshot);
+
+        (void)state;
+        check(json_object_get(json, "releases"),
+              "[{\"name\": \"tikv-1\", \"unit\": \"tikv-1.service\","
+              " \"reason\": \"no policy names it any more\", \"failure\": null, \"failure_code\": "
+              "\"\"},"
+              " {\"name\": \"x:7\", \"unit\": null,"
+              " \"reason\": \"enforcement.release names it\","
+              " \"failure\": \"affinity: Operation not permitted\","
+              " \"failure_code\": \"permission\"}]");
+        json_decref(json);
+        snapshot.n_releases = 0;
+        json = render(&snapshot);
+        assert_null(json_object_get(json, "releases"));
         json_decref(json);
 }
 
@@ -200,6 +234,7 @@ int main(void) {
                 cmocka_unit_test(test_topology_policy_and_events),
                 cmocka_unit_test(test_instances),
                 cmocka_unit_test(test_strangers),
+                cmocka_unit_test(test_releases),
                 cmocka_unit_test(test_units),
                 cmocka_unit_test(test_nothing_there),
                 cmocka_unit_test(test_bytes_that_are_not_utf8),

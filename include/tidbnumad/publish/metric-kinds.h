@@ -1,0 +1,32 @@
+/* A row of the catalogue of metrics, and the kinds of samples that rows have. */
+#pragma once
+
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/model/snapshot.h"
+
+typedef struct Metric {
+        const char *name;
+        const char *type;
+        const char *help; /* no backslash, no newline */
+        void (*render)(const struct Metric *metric, const Snapshot *snapshot, Text *text);
+        union {
+                double (*number)(const Snapshot *snapshot);
+                uint64_t (*policy)(const PolicySnapshot *policy);
+                double (*instance)(const InstanceSnapshot *instance);
+                uint64_t (*instance_count)(const InstanceSnapshot *instance);
+                uint64_t (*event)(const EventSnapshot *event);
+        } value;
+} Metric;
+
+/* Each renders all samples of one metric; `value` is what its kind reads. */
+void metric_render_number(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_build(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_policies(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_failures(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_drift(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_events(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_instance_counts(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_instance_numbers(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_instance_bound(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_instance_memory(const Metric *metric, const Snapshot *snapshot, Text *text);
