@@ -1,0 +1,283 @@
+/* CPUs and memory that come and go: what is read anew then, and what the plan makes of it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/place.h"
+#include "tidbnumad/observe/topology-load.h"
+
+enum { NODES = 3 };
+
+/* What the machine shows: node i has the CPUs 2i and 2i+1. */
+static struct {
+        unsigned n_loads;
+        int error;
+        size_t n_nodes;
+        CpuSet online;
+        NodeSet memory;
+} machine;
+
+int __wrap_topology_load(const Sysroot *sysroot, Topology *ret);
+
+static void fill_node(Node *node, uint32_t id) {
+        *node = (Node){ .id = id, .package = 7 };
+        if (id_set_has(&machine.memory, id))
+                node->memory_bytes = 1 << 30;
+        for (uint32_t cpu = 2 * id; cpu < 2 * id + 2; cpu++)
+                if (id_set_has(&machine.online, cpu)) {
+                        id_set_add(&node->cpus, cpu);
+                        if (id_set_is_empty(&node->first_threads))
+                                id_set_add(&node->first_threads, cpu);
+                }
+}
+
+int __wrap_topology_load(const Sysroot *sysroot, Topology *ret) {
+        (void)sysroot;
+        machine.n_loads++;
+        if (machine.error < 0)
+                return machine.error;
+        *ret = (Topology){ .nodes = calloc(machine.n_nodes, sizeof(Node)),
+                           .n_nodes = machine.n_nodes,
+                           .offline_cpus = ids("5") };
+        for (uint32_t i = 0; i < machine.n_nodes; i++)
+                fill_node(&ret->nodes[i], i);
+        return 0;
+}
+
+typedef struct Host {
+        FakeTree tree;
+        Manager m;
+        uint64_t left[NODES + 1];
+        Policy policy;
+        Instance instance;
+        Instance *pointer;
+        Unit unit;
+        Unit *units;
+} Host;
+
+static void show(Host *h, const char *cpus, const char *nodes, const char *memory) {
+        fake_write(&h->tree, "sys/devices/system/cpu/online", cpus);
+        fake_write(&h->tree, "sys/devices/system/node/online", nodes);
+        fake_write(&h->tree, "sys/devices/system/node/has_memory", memory);
+        machine.online = ids(cpus);
+        machine.memory = ids(memory);
+}
+
+/* The live machine, but for its files; no event comes. */
+static void host_init(Host *h) {
+        memset(&machine, 0, sizeof(machine));
+        machine.n_nodes = NODES;
+        *h = (Host){ .policy = { .name = (char *)"p",
+                                 .file = (char *)"p.yaml",
+                                 .place = { .count = 1, .same_package = true } } };
+        fake_init(&h->tree);
+        show(h, "0-5", "0-2", "0-2");
+        h->m = (Manager){ .sysroot = h->tree.sysroot,
+                          .journal = { .max_priority = -1 },
+                          .left_bytes = h->left,
+                          .policies = { .policies = &h->policy, .n_policies = 1 },
+                          .instances = &h->pointer,
+                          .n_instances = 1,
+                          .units = { .units = &h->units, .n_units = 1 } };
+        h->m.sysroot.live = true;
+        h->units = &h->unit;
+        h->unit = (Unit){ .manager = &h->m, .name = (char *)"u.service" };
+        h->pointer = &h->instance;
+        h->instance = (Instance){ .manager = &h->m,
+                                  .name = (char *)"i",
+                                  .policy = &h->policy,
+                                  .due_usec = INSTANCE_NEVER };
+        assert_int_equal(topology_load(&h->m.sysroot, &h->m.topology), 0);
+        assert_int_equal(sd_event_new(&h->m.event), 0);
+        assert_int_equal(hotplug_start(&h->m), 0);
+        h->m.plan_stale = true;
+        place_refresh(&h->m);
+        h->instance.due_usec = INSTANCE_NEVER;
+        machine.n_loads = 0;
+}
+
+static void host_done(Host *h) {
+        hotplug_done(&h->m);
+        sd_event_unref(h->m.event);
+        topology_done(&h->m.topology);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+static void check(Host *h) {
+        hotplug_check(&h->m);
+        place_refresh(&h->m);
+}
+
+static void assert_placed(const Host *h, const char *nodes, const char *cpus) {
+        assert_ids(h->instance.planned.placement.nodes, nodes);
+        assert_ids(h->instance.planned.placement.cpus, cpus);
+}
+
+static void test_nothing_new(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        check(&h);
+        fake_write(&h.tree, "sys/devices/system/cpu/online", "x");
+        check(&h); /* what cannot be read has not changed */
+        fake_remove(&h.tree, "sys/devices/system/cpu/online");
+        check(&h);
+        assert_int_equal(machine.n_loads, 0);
+        assert_false(h.m.plan_stale);
+}
+
+static void test_one_cpu_goes_and_comes(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_placed(&h, "0", "0-1");
+        h.instance.planned.allowed_known = true;
+        show(&h, "1-5", "0-2", "0-2");
+        check(&h);
+        assert_int_equal(machine.n_loads, 1);
+        assert_placed(&h, "0", "1"); /* it stays */
+        assert_true(h.instance.due_usec != INSTANCE_NEVER);
+        assert_ids(h.m.backend.all_cpus, "1-5");
+        assert_ids(h.m.topology.nodes[0].first_threads, "1");
+        assert_ids(h.m.topology.offline_cpus, "5");
+        check(&h);
+        assert_int_equal(machine.n_loads, 1);
+        show(&h, "0-5", "0-2", "0-2");
+        check(&h);
+        assert_placed(&h, "0", "0-1");
+}
+
+/* What groups above allow is read again: it was without the CPU that has come. */
+static void test_allowed_is_read_again(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.instance.planned.allowed_cpus = ids("1-5");
+        h.instance.planned.allowed_known = true;
+        h.unit.planned.allowed_cpus = ids("1-3");
+        show(&h, "1-4", "0-2", "0-2");
+        hotplug_check(&h.m);
+        assert_false(h.instance.planned.allowed_known);
+        assert_ids(h.unit.planned.allowed_cpus, "1-3");
+        show(&h, "0-4", "0-2", "0-2");
+        hotplug_check(&h.m);
+        assert_ids(h.unit.planned.allowed_cpus, "0-3");
+        h.unit.planned.allowed_cpus = ids(""); /* all of them, as before */
+        show(&h, "0-5", "0-2", "0-2");
+        hotplug_check(&h.m);
+        assert_ids(h.unit.planned.allowed_cpus, "");
+}
+
+static void test_node_without_cpus_is_left(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_placed(&h, "0", "0-1");
+        show(&h, "2-5", "0-2", "0-2");
+        check(&h);
+        assert_placed(&h, "1", "2-3");
+        show(&h, "0-5", "0-2", "0-2");
+        check(&h);
+        assert_placed(&h, "1", "2-3"); /* and not left again */
+}
+
+static void test_explicit_node_without_cpus_is_refused(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.policy.place = (Place){ .nodes = ids("2") };
+        h.m.plan_stale = true;
+        place_refresh(&h.m);
+        assert_placed(&h, "2", "4-5");
+        show(&h, "0-3", "0-2", "0-2");
+        check(&h);
+        assert_placed(&h, "", "");
+        assert_int_equal(h.instance.planned.refusal, REFUSAL_NO_CPU);
+        show(&h, "0-5", "0-2", "0-2");
+        check(&h);
+        assert_placed(&h, "2", "4-5");
+}
+
+static void test_memory_and_nodes(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        show(&h, "0-5", "0-2", "1-2");
+        check(&h);
+        assert_ids(h.m.backend.all_nodes, "1-2");
+        assert_placed(&h, "1", "2-3");
+        machine.n_nodes = 1; /* two nodes go altogether: their places stay, and are empty */
+        show(&h, "0-1", "0", "0");
+        check(&h);
+        assert_int_equal(h.m.topology.n_nodes, NODES);
+        assert_placed(&h, "0", "0-1");
+        assert_int_equal(h.m.topology.nodes[2].id, 2);
+        assert_int_equal(h.m.topology.nodes[2].package, 7);
+        assert_true(id_set_is_empty(&h.m.topology.nodes[2].cpus));
+        machine.n_nodes = NODES + 1; /* there is no place for a new one */
+        show(&h, "0-7", "0-3", "0-3");
+        check(&h);
+        assert_int_equal(h.m.topology.n_nodes, NODES);
+        assert_ids(h.m.hotplug.told, "3");
+        assert_ids(h.m.backend.all_cpus, "0-5");
+}
+
+static void test_failure_is_tried_again(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        show(&h, "1-5", "0-2", "0-2");
+        machine.error = -EMFILE;
+        check(&h);
+        assert_placed(&h, "0", "0-1");
+        machine.error = 0;
+        check(&h);
+        assert_placed(&h, "0", "1");
+        assert_int_equal(machine.n_loads, 2);
+}
+
+/* The dump of another machine does not change. */
+static void test_dump(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        hotplug_done(&h.m);
+        h.m.hotplug = (Hotplug){ 0 };
+        h.m.sysroot.live = false;
+        assert_int_equal(hotplug_start(&h.m), 0);
+        assert_null(h.m.hotplug.timer);
+        show(&h, "1-5", "0-2", "0-2");
+        check(&h);
+        assert_int_equal(machine.n_loads, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_nothing_new),
+                cmocka_unit_test(test_one_cpu_goes_and_comes),
+                cmocka_unit_test(test_allowed_is_read_again),
+                cmocka_unit_test(test_node_without_cpus_is_left),
+                cmocka_unit_test(test_explicit_node_without_cpus_is_refused),
+                cmocka_unit_test(test_memory_and_nodes),
+                cmocka_unit_test(test_failure_is_tried_again),
+                cmocka_unit_test(test_dump),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
