@@ -2,29 +2,50 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/bind.h"
+#include "tidbnumad/daemon/drift.h"
+#include "tidbnumad/daemon/record.h"
+#include "tidbnumad/daemon/scope.h"
 #include "tidbnumad/sys/clock.h"
 
 /* systemd answers before it has written the cgroup files: so long a property may take to show. */
 #define EFFECT_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
 
 #define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
-#define REPAIRS_WINDOW_USEC (UINT64_C(60) * 1000 * 1000)
 
-static BackendTarget target_of(const Instance *i) {
+BackendTarget bind_target(const Instance *i) {
         return (BackendTarget){ .instance = i->first_name,
-                                .unit = i->unit,
+                                .unit = scope_of(i) ? scope_of(i) : i->unit,
                                 .handles = i->handles,
                                 .processes = i->processes,
                                 .n_processes = i->n_processes };
 }
 
-const char *bind_refuses(Instance *i) {
-        const BackendTarget target = target_of(i);
+static Reason refusal_code(const Instance *i) {
+        if (i->own_refuses)
+                return REASON_OWN_LIMITS;
+        if (i->manager->sysroot.live && !i->manager->backend.ops)
+                return REASON_CONTROLLER_MISSING;
+        switch (backend_kind(&i->manager->backend)) {
+        case BACKEND_CGROUP1:
+        case BACKEND_AFFINITY:
+                return REASON_SLICE_TOO_TIGHT;
+        case BACKEND_AUTO:
+        case BACKEND_SYSTEMD:
+                break;
+        }
+        return REASON_NO_UNIT;
+}
+
+const char *bind_refuses(Instance *i, Reason *ret_code) {
+        const BackendTarget target = bind_target(i);
+        const char *why = i->own_refuses;
 
         /* The dump of another machine is planned for as if that host could. */
-        return i->manager->sysroot.live
-                       ? backend_refuses(&i->manager->backend, &target, &i->placement)
-                       : backend_refuses_unit(i->unit);
+        if (!why && i->manager->sysroot.live)
+                why = backend_refuses(&i->manager->backend, &target, &i->placement);
+        if (ret_code)
+                *ret_code = why ? refusal_code(i) : REASON_NONE;
+        return why;
 }
 
 bool bind_cpus_given(const Instance *i) {
@@ -37,21 +58,7 @@ bool bind_cpus_given(const Instance *i) {
 void bind_begin_anew(Instance *i) {
         for (size_t k = 0; k < i->n_processes; k++)
                 i->processes[k].cpus_given = false;
-        i->cpus_stood = false;
-        i->n_repairs = 0;
-}
-
-unsigned bind_repairs(const Instance *i, uint64_t now_usec) {
-        return now_usec < i->repairs_end_usec ? i->n_repairs : 0;
-}
-
-static void count_repair(Instance *i, uint64_t now_usec) {
-        i->n_repairs = bind_repairs(i, now_usec) + 1;
-        if (i->n_repairs == 1)
-                i->repairs_end_usec = now_usec + REPAIRS_WINDOW_USEC;
-        /* The minute of leaving it alone begins with the last one. */
-        if (i->n_repairs == STEP_REPAIRS_MAX)
-                i->repairs_end_usec = now_usec + REPAIRS_WINDOW_USEC;
+        i->cpus_drift = i->mems_drift = (Drift){ 0 };
 }
 
 static uint64_t backoff_usec(unsigned failures) {
@@ -60,27 +67,69 @@ static uint64_t backoff_usec(unsigned failures) {
         return usec < BACKOFF_MAX_USEC ? usec : BACKOFF_MAX_USEC;
 }
 
-static void failed(Instance *i, int error, const char *message) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-        const char *what = i->call_kind == STEP_SET_CPUS ? "CPUs" : "memory nodes";
+/* The failure's sentence is there. */
+static void try_later(Instance *i, int error) {
+        const JournalFields fields = { .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = i->failure_code };
 
-        instance_set_failure(i, "%s did not set the %s: %s%s%s; trying again",
-                             backend_name(&i->manager->backend), what, strerror(-error),
-                             *message ? ": " : "", message);
         if (i->progress.call_failures == 0)
                 journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s", i->name,
                             i->failure ? i->failure : strerror(-error));
         i->due_usec = clock_monotonic_usec() + backoff_usec(i->progress.call_failures++);
         i->bind_failures++;
-        i->manager->policy_counters[i->policy_index].bind_failures++;
+        i->manager->policy_counters[i->policy_index].bind_failures[i->failure_code]++;
         i->effect_deadline_usec = 0;
         manager_publish_soon(i->manager);
+}
+
+static void failed(Instance *i, int error, const char *message) {
+        const char *what = i->call_kind == STEP_SCOPE      ? "make a scope for it"
+                           : i->call_kind == STEP_SET_CPUS ? "set the CPUs"
+                                                           : "set the memory nodes";
+
+        const Reason code = reason_of_error(error);
+
+        instance_set_failure(i, code, "%s did not %s: %s%s%s; %s; trying again",
+                             backend_name(&i->manager->backend), what, strerror(-error),
+                             *message ? ": " : "", message, reason_to_remedy(code));
+        try_later(i, error);
+}
+
+/* What stands is not known, so it could not be taken back. */
+static void cannot_note(Instance *i, int error) {
+        const Reason code = reason_of_error(error);
+
+        instance_set_failure(i, code,
+                             "what stands before cannot be read, so nothing is changed: %s; %s; "
+                             "trying again",
+                             strerror(-error), reason_to_remedy(code));
+        try_later(i, error);
+}
+
+/* Without a record nothing could be taken back, so nothing is done. */
+static void cannot_record(Instance *i, int error) {
+        if (reason_of_error(error) == REASON_BUS_GONE) { /* of which a folder knows nothing */
+                cannot_note(i, error);
+                return;
+        }
+        instance_set_failure(i, REASON_RECORD_UNWRITABLE,
+                             "what stands before cannot be written down to %s/" UNDO_FOLDER
+                             ", so nothing is changed: %s; trying again",
+                             i->manager->args->runtime_dir, strerror(-error));
+        try_later(i, error);
 }
 
 static void succeeded(Instance *i) {
         Progress *p = &i->progress;
 
+        record_after(i, i->call_kind);
+
         p->call_failures = 0;
+        if (i->call_kind == STEP_SCOPE) {
+                p->scope_moves++;
+                return;
+        }
         if (i->call_kind == STEP_SET_CPUS) {
                 p->cpu_writes++;
                 for (size_t k = 0; k < i->n_processes; k++)
@@ -88,7 +137,9 @@ static void succeeded(Instance *i) {
                 return;
         }
         p->mem_writes++;
+        units_note_mems(i->manager, i->unit, &i->call_mems);
         i->we_narrowed |= i->call_kind == STEP_NARROW;
+        i->guard.extra_unsaid = false;
         /* What passes did before says nothing about what they will do now. */
         p->passes = p->sweeps = p->settles = 0;
 }
@@ -108,6 +159,19 @@ static void on_reply(int error, const char *message, void *userdata) {
         manager_schedule(i->manager);
 }
 
+/* What stands was read: the step itself is next. */
+static void on_noted(int error, const char *message, void *userdata) {
+        Instance *i = userdata;
+
+        (void)message;
+        i->call = sd_bus_slot_unref(i->call);
+        if (error < 0)
+                cannot_note(i, error);
+        else
+                i->due_usec = clock_monotonic_usec();
+        manager_schedule(i->manager);
+}
+
 static void tell_strangers(Instance *i, uint64_t before) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
@@ -120,11 +184,16 @@ static void tell_strangers(Instance *i, uint64_t before) {
 
 static int ask(Instance *i, const Step *step) {
         Backend *backend = &i->manager->backend;
-        const BackendTarget target = target_of(i);
+        const BackendTarget target = bind_target(i);
         const uint64_t strangers = backend->n_strangers;
         int r;
 
-        if (step->kind == STEP_SET_CPUS)
+        if (step->kind == STEP_SCOPE)
+                r = backend->ops->start_scope
+                            ? backend->ops->start_scope(backend, &target, record_of(i), on_reply, i,
+                                                        &i->call)
+                            : -EOPNOTSUPP;
+        else if (step->kind == STEP_SET_CPUS)
                 r = backend->ops->set_cpus(backend, &target, &i->placement.cpus, on_reply, i,
                                            &i->call);
         else if (backend->ops->set_mems)
@@ -138,15 +207,18 @@ static int ask(Instance *i, const Step *step) {
 bool bind_carry_out(Instance *i, const Step *step, uint64_t now_usec) {
         int r;
 
-        if (step->kind == STEP_SET_CPUS && i->cpus_stood) {
-                i->cpus_stood = false;
-                count_repair(i, now_usec);
-        }
+        i->due_usec = INSTANCE_NEVER;
+        r = record_before(i, step, on_noted);
+        if (r < 0 && r != -ESRCH)
+                cannot_record(i, r);
+        if (r <= 0)
+                return false;
+        drift_count(i, step, now_usec);
         i->call_kind = step->kind;
+        i->call_mems = step->mems;
         i->effect_deadline_usec = 0;
         i->bind_attempts++;
         i->manager->policy_counters[i->policy_index].bind_attempts++;
-        i->due_usec = INSTANCE_NEVER;
         r = ask(i, step);
         if (r < 0 && r != -ESRCH) /* of one that has ended, the exit event is on its way */
                 failed(i, r, "");
@@ -156,8 +228,26 @@ bool bind_carry_out(Instance *i, const Step *step, uint64_t now_usec) {
         return true;
 }
 
+int bind_widen_now(Instance *i, const NodeSet *mems, uint64_t now_usec) {
+        const Step step = { .kind = STEP_WIDEN, .mems = *mems, .reason = "" };
+        Backend *backend = &i->manager->backend;
+        const BackendTarget target = bind_target(i);
+        int r = backend->ops && backend->ops->widen_mems
+                        ? backend->ops->widen_mems(backend, &target, mems)
+                        : -EOPNOTSUPP;
+
+        if (r == -ENODEV || r == -ESRCH)
+                return r;
+        /* What is on its way to systemd is done before this, and this stands in the end. */
+        i->call = sd_bus_slot_unref(i->call);
+        i->guard.extra_unsaid = true;
+        if (bind_carry_out(i, &step, now_usec))
+                i->due_usec = now_usec;
+        return 0;
+}
+
 int bind_open_cpuset(Instance *i, int *ret_fd, char **ret_path) {
-        const BackendTarget target = target_of(i);
+        const BackendTarget target = bind_target(i);
 
         return backend_cgroup1_open(&i->manager->backend, &target, ret_fd, ret_path);
 }

@@ -4,6 +4,7 @@
 
 #include "tidbnumad/daemon/bind.h"
 #include "tidbnumad/daemon/groups.h"
+#include "tidbnumad/daemon/scope.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 
@@ -11,6 +12,7 @@ void groups_close(Groups *groups) {
         closep(&groups->group_fd);
         closep(&groups->cpuset_fd);
         free(groups->group_path);
+        free(groups->unit_path);
         free(groups->cpuset_path);
         *groups = GROUPS_NONE;
 }
@@ -41,12 +43,23 @@ static int open_memory_group(const Instance *i, Groups *g) {
         return r;
 }
 
+char *groups_unit_path(const Instance *i) {
+        const char *path = i->n_processes > 0 ? i->processes[0].cgroup : NULL;
+        const char *unit = scope_of(i) ? scope_of(i) : instance_is_service(i) ? i->unit : NULL;
+        const size_t length = path && unit ? unit_cgroup_length(path, unit) : 0;
+
+        return !path ? NULL : length > 0 ? strndup(path, length) : strdup(path);
+}
+
 static int open_group(const Instance *i, Groups *g) {
         const Sysroot *sysroot = &i->manager->sysroot;
 
         if (sysroot->live && cgroup_version(sysroot) == CGROUP_V1)
                 return open_memory_group(i, g);
-        return i->unit ? cgroup_open(sysroot, i->processes[0].cgroup, &g->group_fd) : 0;
+        if (!i->unit && !i->processes[0].scope)
+                return 0;
+        g->unit_path = groups_unit_path(i);
+        return g->unit_path ? cgroup_open(sysroot, g->unit_path, &g->group_fd) : -ENOMEM;
 }
 
 int groups_open(Instance *i, Groups *ret) {

@@ -5,6 +5,7 @@
 #include "tidbnumad/daemon/describe.h"
 #include "tidbnumad/daemon/identify.h"
 #include "tidbnumad/daemon/roster.h"
+#include "tidbnumad/daemon/scope.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -197,6 +198,7 @@ int identify_consider(Manager *m, pid_t pid) {
         switch (r) {
         case 0:
                 m->identify_failed = false;
+                scope_resolve(m, &process);
                 return sort_in(m, &process, &handle);
         case -ENOMEM:
                 return r;

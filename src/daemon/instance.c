@@ -28,8 +28,10 @@ int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_
                 return -ENOMEM;
         i->manager = manager;
         i->mover = MOVER_NONE;
+        i->kernel_mover_fd = -EBADF;
         i->state = "waiting";
         i->step.reason = "";
+        i->drift_watches[0] = i->drift_watches[1] = -1;
         i->bind_seconds = i->remote_ratio = NAN;
         i->first_seen_usec = i->due_usec = now_usec;
         i->describe_due_usec = INSTANCE_NEVER;
@@ -48,6 +50,7 @@ Instance *instance_free(Instance *instance) {
         if (!instance)
                 return NULL;
         mover_end(&instance->mover);
+        closep(&instance->kernel_mover_fd);
         sd_bus_slot_unref(instance->call);
         for (size_t i = 0; i < instance->n_processes; i++) {
                 sd_event_source_disable_unref(instance->exits[i]);
@@ -69,7 +72,18 @@ Instance *instance_free(Instance *instance) {
         return NULL;
 }
 
+/* What is born in a scope of ours belongs to the instance that the scope was made for. */
+static bool has_scope(const Instance *instance, const char *scope) {
+        for (size_t i = 0; scope && i < instance->n_processes; i++)
+                if (instance->processes[i].scope &&
+                    strcmp(instance->processes[i].scope, scope) == 0)
+                        return true;
+        return false;
+}
+
 bool instance_owns(const Instance *instance, const Process *process) {
+        if (has_scope(instance, process->scope))
+                return true;
         if (unit_is_service(process->unit))
                 return instance->unit && strcmp(instance->unit, process->unit) == 0;
         return instance_find(instance, process->id.pid) >= 0;
@@ -78,6 +92,8 @@ bool instance_owns(const Instance *instance, const Process *process) {
 /* The mover borrows a handle from the array that is about to change. */
 static void end_pass(Instance *instance) {
         mover_end(&instance->mover);
+        closep(&instance->kernel_mover_fd); /* it makes no further call then */
+        instance->kernel_mover_fd = -EBADF;
         instance->moving = false;
 }
 
@@ -98,6 +114,7 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
         instance->handles[i] = *handle;
         instance->exits[i] = NULL;
         instance->fresh = true;
+        instance->pulled = false;
         instance->n_processes++;
         *process = (Process){ 0 };
         *handle = PROC_HANDLE_NONE;
@@ -131,13 +148,17 @@ void instance_restart(Instance *instance, uint64_t now_usec) {
         instance->due_usec = now_usec;
 }
 
-void instance_set_failure(Instance *instance, const char *format, ...) {
-        va_list args;
-
+void instance_clear_failure(Instance *instance) {
         free(instance->failure);
         instance->failure = NULL;
-        if (!format)
-                return;
+        instance->failure_code = REASON_NONE;
+}
+
+void instance_set_failure(Instance *instance, Reason code, const char *format, ...) {
+        va_list args;
+
+        instance_clear_failure(instance);
+        instance->failure_code = code;
         va_start(args, format);
         if (vasprintf(&instance->failure, format, args) < 0)
                 instance->failure = NULL;

@@ -41,9 +41,13 @@ static int send_to_journal(int priority, const JournalFields *f, const char *mes
         char number[2] = { (char)('0' + (priority & 7)), '\0' };
         const char *const names[] = { "MESSAGE",          "PRIORITY",
                                       "MESSAGE_ID",       "TIDBNUMAD_INSTANCE",
-                                      "TIDBNUMAD_POLICY", "SYSLOG_IDENTIFIER" };
-        const char *const values[] = { message,     number,    f->message_id,
-                                       f->instance, f->policy, "tidbnumad" };
+                                      "TIDBNUMAD_POLICY", "TIDBNUMAD_REASON",
+                                      "SYSLOG_IDENTIFIER" };
+        const char *const values[] = {
+                message,     number,    f->message_id,
+                f->instance, f->policy, f->reason ? reason_to_string(f->reason) : NULL,
+                "tidbnumad"
+        };
         struct iovec fields[ELEMENTSOF(names)];
         char *storage[ELEMENTSOF(names)];
         int n = 0, r;

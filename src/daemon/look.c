@@ -3,11 +3,16 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/bind.h"
+#include "tidbnumad/daemon/drift.h"
 #include "tidbnumad/daemon/groups.h"
+#include "tidbnumad/daemon/guard.h"
+#include "tidbnumad/daemon/look-say.h"
 #include "tidbnumad/daemon/look.h"
+#include "tidbnumad/daemon/move-progress.h"
 #include "tidbnumad/daemon/move.h"
+#include "tidbnumad/daemon/record.h"
+#include "tidbnumad/daemon/scope.h"
 #include "tidbnumad/observe/binding-load.h"
-#include "tidbnumad/sample/residency.h"
 #include "tidbnumad/sys/clock.h"
 
 #define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
@@ -24,69 +29,26 @@
  * for the CPUs and thrice for the memory nodes. */
 enum { STEPS_AT_ONCE_MAX = 8 };
 
-static const char *state_of(StepKind kind) {
-        switch (kind) {
-        case STEP_WATCH:
-                return "watched";
-        case STEP_REFUSE:
-                return "refused";
-        case STEP_SET_CPUS:
-                return "binding";
-        case STEP_WIDEN:
-        case STEP_NARROW:
-                return "narrowing";
-        case STEP_PULL:
-        case STEP_SWEEP:
-                return "moving";
-        case STEP_SETTLE:
-                return "settling";
-        case STEP_DONE:
-                return "bound";
-        case STEP_PARTLY:
-                return "partly";
-        }
-        return "waiting";
-}
-
 static bool is_final(StepKind kind) {
         return kind == STEP_WATCH || kind == STEP_REFUSE || kind == STEP_DONE ||
-               kind == STEP_PARTLY;
-}
-
-static void say_final(const Instance *i) {
-        const JournalFields fields = {
-                .instance = i->name,
-                .policy = i->policy->name,
-                .message_id = i->step.kind == STEP_DONE     ? JOURNAL_BOUND
-                              : i->step.kind == STEP_REFUSE ? JOURNAL_REFUSED
-                                                            : JOURNAL_PARTLY,
-        };
-        char nodes[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX];
-
-        (void)id_set_render_list(&i->placement.nodes, nodes, sizeof(nodes));
-        (void)id_set_render_list(&i->placement.cpus, cpus, sizeof(cpus));
-        if (i->step.kind == STEP_DONE)
-                journal_log(&i->manager->journal, LOG_INFO, &fields,
-                            "%s is bound to node %s (CPUs %s, memory: %s); %.1f MiB were moved in "
-                            "%.1f s",
-                            i->name, nodes, cpus, memory_mode_to_string(i->placement.memory),
-                            (double)i->migrated_bytes / (1 << 20), i->bind_seconds);
-        else if (i->step.kind != STEP_WATCH)
-                journal_log(
-                        &i->manager->journal, LOG_WARNING, &fields, "%s %s node %s: %s", i->name,
-                        i->step.kind == STEP_REFUSE ? "is not bound to" : "is only partly bound to",
-                        nodes, i->step.reason);
+               kind == STEP_WIDENED || kind == STEP_PARTLY;
 }
 
 static void finish(Instance *i) {
+        const uint64_t now_usec = clock_monotonic_usec();
         bool news = i->step.kind != i->said.kind || !i->said.reason ||
                     strcmp(i->step.reason, i->said.reason) != 0;
 
-        instance_set_failure(i, NULL);
-        i->rest_until_usec = clock_monotonic_usec() + REST_USEC;
+        if (i->step.kind == STEP_PARTLY && i->binding.inner_group[0] != '\0')
+                instance_set_failure(i, i->step.code, "%s (%s)", i->step.reason,
+                                     i->binding.inner_group);
+        else
+                instance_clear_failure(i);
+        i->rest_until_usec = now_usec + REST_USEC;
         i->rest_outside_bytes = i->outside_bytes;
         if (news)
-                say_final(i);
+                look_say_final(i);
+        move_progress_end(i, news && i->step.kind == STEP_DONE, now_usec);
         i->said = i->step;
 }
 
@@ -105,10 +67,10 @@ static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
 
 static void decide(Instance *i, Step step) {
         bool changed = step.kind != i->step.kind || strcmp(step.reason, i->step.reason) != 0 ||
-                       strcmp(i->state, state_of(step.kind)) != 0;
+                       strcmp(i->state, look_say_state(i, step.kind)) != 0;
 
         i->step = step;
-        i->state = state_of(step.kind);
+        i->state = look_say_state(i, step.kind);
         if (!changed)
                 return;
         if (step.kind == STEP_DONE && isnan(i->bind_seconds))
@@ -118,42 +80,51 @@ static void decide(Instance *i, Step step) {
         manager_publish_soon(i->manager);
 }
 
+/* Where it belongs, as far as the operator and the admin of its unit leave it that. */
+static Placement allowed_placement(Instance *i) {
+        Placement p = i->planned.placement;
+
+        i->released = release_is_asked(i->manager, i->name, i->unit);
+        if (i->released) {
+                p.nodes = (NodeSet){ 0 };
+                p.cpus = (CpuSet){ 0 };
+                p.reason = "enforcement.release names it: it has back what it had, and is watched";
+        }
+        i->own_refuses = record_keep_own(i, &p);
+        return p;
+}
+
 static void choose_placement(Instance *i) {
         Placement p;
 
         place_ensure(i);
-        p = i->planned.placement;
+        p = allowed_placement(i);
         if (!id_set_equal(&p.nodes, &i->placement.nodes) || p.memory != i->placement.memory) {
-                mover_end(&i->mover);
-                i->moving = false;
+                guard_forget(i);
+                move_forget(i);
+                i->pulled = false;
                 i->progress = (Progress){ 0 };
+                i->mems_drift = (Drift){ 0 };
         }
         if (!id_set_equal(&p.cpus, &i->placement.cpus))
                 bind_begin_anew(i);
         i->placement = p;
-}
-
-static void sample(Instance *i, int cgroup_fd) {
-        const Topology *topology = &i->manager->topology;
-        const NodeSet *nodes =
-                id_set_is_empty(&i->placement.nodes) ? &i->binding.last_nodes : &i->placement.nodes;
-
-        /* A session's or a supervisor's numbers are not the instance's. */
-        i->memory_known = cgroup_fd >= 0 && i->binding.alone &&
-                          residency_read(topology, cgroup_fd, i->by_node) == 0;
-        i->outside_bytes = i->memory_known ? residency_outside(topology, i->by_node, nodes) : 0;
-        i->remote_ratio = i->memory_known ? residency_ratio(topology, i->by_node, nodes) : NAN;
+        record_adopt(i);
 }
 
 /* -ESRCH: it has ended. */
 static int observe(Instance *i) {
         _cleanup_groups_ Groups open = GROUPS_NONE;
         Manager *m = i->manager;
-        int r = groups_open(i, &open);
+        int r;
+
+        scope_follow(i);
+        r = groups_open(i, &open);
         const BindingGroups groups = { .group_fd = open.group_fd,
                                        .cpuset_fd = open.cpuset_fd,
                                        .cpuset_path = open.cpuset_path,
                                        .group_path = open.group_path,
+                                       .unit_path = open.unit_path,
                                        .suspect = i->binding.intruder };
 
         if (r < 0)
@@ -163,7 +134,8 @@ static int observe(Instance *i) {
         if (r < 0)
                 return r;
         i->binding_known = true;
-        sample(i, open.group_fd);
+        drift_watch(i, open.cpuset_fd);
+        move_sample(i, open.group_fd);
         return 0;
 }
 
@@ -174,25 +146,37 @@ static void check_room(const Instance *i, StepInput *in) {
 
         if (!i->memory_known || move_rooms(i, &rooms, &n_rooms) < 0)
                 return;
-        in->fits = fit_check(rooms, n_rooms, i->outside_bytes, NULL);
+        in->fits = fit_check(rooms, n_rooms, i->outside_bytes + guard_margin_bytes(i), NULL);
         in->has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
 }
 
 static Step plan(Instance *i, uint64_t now_usec) {
         const Manager *m = i->manager;
-        const char *cannot = bind_refuses(i);
+        Reason cannot_code;
+        const char *cannot = bind_refuses(i, &cannot_code);
         StepInput in = {
                 .placement = &i->placement,
                 .binding = &i->binding,
                 .backend = backend_kind(&m->backend),
-                .all_nodes = topology_memory_nodes(&m->topology),
+                .all_nodes = record_open_nodes(i),
                 .can_enforce = !cannot,
                 .cannot = cannot,
+                .cannot_code = cannot_code,
                 .cpus_given = bind_cpus_given(i),
-                .repairs = bind_repairs(i, now_usec),
+                .repairs = drift_repairs(&i->cpus_drift, now_usec),
+                .mem_repairs = drift_repairs(&i->mems_drift, now_usec),
+                .outside_unit = !instance_is_service(i) && !scope_holds(i),
+                .in_scope = scope_holds(i),
+                .scope_moves = i->progress.scope_moves,
+                .pulled = i->pulled,
+                .pass_whole = i->progress.pass_whole,
                 .memory_known = i->memory_known,
                 .outside_bytes = i->outside_bytes,
+                .follows = manager_enforces(m) &&
+                           i->mapped_outside_bytes >= i->mapped_left_bytes + REST_GROWTH_BYTES,
                 .we_narrowed = i->we_narrowed || units_did_narrow(m, i->unit),
+                .extra = i->guard.extra,
+                .extra_unsaid = i->guard.extra_unsaid,
                 .cpu_writes = i->progress.cpu_writes,
                 .mem_writes = i->progress.mem_writes,
                 .passes = i->progress.passes,
@@ -201,11 +185,18 @@ static Step plan(Instance *i, uint64_t now_usec) {
                 .sweeps = i->progress.sweeps,
                 .settles = i->progress.settles,
         };
+        Step next;
 
+        in.no_scope = step_needs_scope(&in) ? scope_cannot(i) : NULL;
         check_room(i, &in);
         i->fits = in.fits;
-        i->cpus_stood |= step_cpus_stand(in.backend, in.binding, in.placement);
-        return step_next(&in);
+        in.pulled = i->pulled =
+                (i->pulled || step_was_pulled(&in)) && id_set_is_empty(&i->guard.extra);
+        drift_note(i, &in);
+        next = step_next(&in);
+        if (next.kind == STEP_WATCH && i->released)
+                next.code = REASON_RELEASED;
+        return next;
 }
 
 /* Nothing is read that is not needed for it: until this returns, every thread may run anywhere. */
@@ -216,38 +207,8 @@ static void begin_blind(Instance *i, uint64_t now_usec) {
                                .can_enforce = true,
                                .cpus_given = bind_cpus_given(i) };
 
-        if (manager_enforces(i->manager) && step_begins_blind(&in) && !bind_refuses(i))
+        if (manager_enforces(i->manager) && step_begins_blind(&in) && !bind_refuses(i, NULL))
                 (void)bind_carry_out(i, &step, now_usec);
-}
-
-/* What a dry run would do next. */
-static void tell_plan(Instance *i, const Step *step) {
-        BackendKind kind = backend_kind(&i->manager->backend);
-        bool by_unit = kind == BACKEND_AUTO || kind == BACKEND_SYSTEMD;
-        char list[ID_SET_LIST_MAX];
-
-        i->state = "planned";
-        i->due_usec = INSTANCE_NEVER;
-        switch (step->kind) {
-        case STEP_SET_CPUS:
-                (void)id_set_render_list(&i->placement.cpus, list, sizeof(list));
-                instance_set_failure(i, by_unit ? "would set AllowedCPUs=%s" : "would set CPUs %s",
-                                     list);
-                break;
-        case STEP_WIDEN:
-        case STEP_NARROW:
-                (void)id_set_render_list(&step->mems, list, sizeof(list));
-                instance_set_failure(i,
-                                     by_unit ? "would set AllowedMemoryNodes=%s"
-                                             : "would set memory nodes %s",
-                                     list);
-                break;
-        default:
-                instance_set_failure(i, "would move %s%.1f MiB",
-                                     i->fits ? "" : "what its nodes have room for of ",
-                                     (double)i->outside_bytes / (1 << 20));
-        }
-        manager_publish_soon(i->manager);
 }
 
 /* True: it is done, look again. */
@@ -257,10 +218,11 @@ static bool act(Instance *i, const Step *step, uint64_t now_usec) {
                 return false;
         }
         if (!manager_enforces(i->manager)) {
-                tell_plan(i, step);
+                look_say_plan(i, step);
                 return false;
         }
         switch (step->kind) {
+        case STEP_SCOPE:
         case STEP_SET_CPUS:
         case STEP_WIDEN:
         case STEP_NARROW:
@@ -286,33 +248,46 @@ static bool act(Instance *i, const Step *step, uint64_t now_usec) {
 
 /* What the kernel shows, and the step that follows. True: it was done at once, look again. */
 static bool look_once(Instance *i, uint64_t now_usec) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+        const JournalFields fields = { .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = REASON_STATE_UNREADABLE };
+        const JournalFields debug = { .instance = i->name, .policy = i->policy->name };
         Step step;
         int r = observe(i);
 
         if (r == -ESRCH)
                 return false; /* its exit event, or the next scan, takes it away */
         if (r < 0) {
-                instance_set_failure(i, "its state cannot be read: %s", strerror(-r));
+                instance_set_failure(i, REASON_STATE_UNREADABLE, "its state cannot be read: %s",
+                                     strerror(-r));
                 journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s", i->name,
                             i->failure ? i->failure : strerror(-r));
                 return false;
         }
+        guard_note(i);
         step = plan(i, now_usec);
-        journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+        journal_log(&i->manager->journal, LOG_DEBUG, &debug,
                     "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
-                    state_of(step.kind), i->binding.n_threads, i->binding.n_threads_off_cpus,
-                    (unsigned long long)i->outside_bytes, step.reason);
+                    look_say_state(i, step.kind), i->binding.n_threads,
+                    i->binding.n_threads_off_cpus, (unsigned long long)i->outside_bytes,
+                    step.reason);
         if (is_postponed(i, step.kind, now_usec))
                 return false;
         decide(i, step);
         return act(i, &step, now_usec);
 }
 
+/* What is on its way back is not bound again before it is there. */
+static bool is_on_its_way_back(const Instance *i) {
+        const UndoRecord *record = record_of(i);
+
+        return record && record->releasing;
+}
+
 static void look(Instance *i, uint64_t now_usec) {
         unsigned n = 0;
 
-        if (i->call) { /* its answer brings the next look */
+        if (i->call || is_on_its_way_back(i)) { /* its answer, its end brings the next look */
                 i->due_usec = INSTANCE_NEVER;
                 return;
         }
@@ -327,10 +302,17 @@ static void look(Instance *i, uint64_t now_usec) {
                 ;
 }
 
+/* Bindings before moves; and of the moves one slice, so that what has happened meanwhile is heard
+ * of before the next. */
 void look_at_due(Manager *m, uint64_t now_usec) {
-        for (size_t i = 0; i < m->n_instances; i++)
-                if (m->instances[i]->due_usec <= now_usec)
-                        look(m->instances[i], now_usec);
+        Instance *mover;
+
+        for (size_t k = 0; k < m->n_instances; k++)
+                if (!m->instances[k]->moving && m->instances[k]->due_usec <= now_usec)
+                        look(m->instances[k], now_usec);
+        mover = move_next(m, now_usec);
+        if (mover)
+                look(mover, now_usec);
 }
 
 void look_at_fresh(Manager *m, uint64_t now_usec) {
@@ -346,6 +328,7 @@ void look_at_fresh(Manager *m, uint64_t now_usec) {
 
 void look_at_all(Manager *m, uint64_t now_usec) {
         bind_tidy(m);
+        hotplug_check(m);
         place_read_room(m);
         for (size_t k = 0; k < m->n_instances; k++) {
                 Instance *i = m->instances[k];
@@ -361,6 +344,8 @@ void look_at_all(Manager *m, uint64_t now_usec) {
 }
 
 bool look_is_settled(const Manager *m) {
+        if (m->releases.n > 0)
+                return false;
         for (size_t i = 0; i < m->n_instances; i++)
                 if (m->instances[i]->call || m->instances[i]->due_usec != INSTANCE_NEVER)
                         return false;

@@ -11,6 +11,7 @@
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/publish.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/self.h"
 
 /* --once: instances that are still on their way after so long are reported as they are. */
 #define ONCE_TIMEOUT_USEC (UINT64_C(600) * 1000 * 1000)
@@ -26,6 +27,17 @@ static void raise_descriptor_limit(void) {
                 limit.rlim_cur = limit.rlim_max;
                 (void)setrlimit(RLIMIT_NOFILE, &limit);
         }
+}
+
+/* The guard is to act when the host has no memory left. A run by hand may not be allowed to. */
+static void lock_memory(const Manager *m) {
+        int r = manager_enforces(m) ? self_lock_memory() : 0;
+
+        if (r < 0)
+                journal_log(&m->journal, LOG_NOTICE, NULL,
+                            "Its own memory could not be locked (%s): where the host runs out of "
+                            "memory, a full node may be seen late. It needs LimitMEMLOCK=infinity",
+                            strerror(-r));
 }
 
 static bool all_bound(const Manager *m) {
@@ -58,6 +70,7 @@ static int run_once(Manager *m) {
 static int run_forever(Manager *m) {
         int r;
 
+        lock_memory(m);
         (void)sd_event_set_watchdog(m->event, true);
         (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
                          policy_set_count_written(&m->policies), m->topology.n_nodes);

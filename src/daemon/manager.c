@@ -5,10 +5,13 @@
 #include <systemd/sd-daemon.h>
 
 #include "tidbnumad/daemon/describe.h"
+#include "tidbnumad/daemon/drift.h"
+#include "tidbnumad/daemon/guard.h"
 #include "tidbnumad/daemon/load.h"
 #include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/publish.h"
+#include "tidbnumad/daemon/record.h"
 #include "tidbnumad/daemon/watch.h"
 #include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/observe/topology-load.h"
@@ -96,7 +99,8 @@ int manager_new(const Args *args, Manager **ret) {
                 return -ENOMEM;
         m->args = args;
         m->sysroot = SYSROOT_NONE;
-        m->runtime_fd = m->connector_fd = -EBADF;
+        undo_init(&m->undo, &m->sysroot);
+        m->runtime_fd = m->connector_fd = m->drift_fd = -EBADF;
         journal_init(&m->journal, args->debug);
         policy_set_init(&m->policies);
         r = read_machine(m);
@@ -110,6 +114,8 @@ int manager_new(const Args *args, Manager **ret) {
         if (r < 0)
                 return r;
         backend_init(&m->backend, &m->sysroot, m->event);
+        m->backend.all_cpus = topology_cpus(&m->topology);
+        m->backend.all_nodes = topology_memory_nodes(&m->topology);
         *ret = TAKE_PTR(m);
         return 0;
 }
@@ -120,9 +126,14 @@ Manager *manager_free(Manager *m) {
         for (size_t i = 0; i < m->n_instances; i++)
                 instance_free(m->instances[i]);
         free(m->instances);
+        guard_stop(m);
+        drift_stop(m);
+        hotplug_done(m);
         strangers_done(&m->strangers);
         pid_list_done(&m->scan);
         units_done(m);
+        release_done(m);
+        undo_done(&m->undo);
         sd_event_source_unref(m->connector_source);
         sd_event_source_unref(m->work_timer);
         sd_event_source_unref(m->scan_timer);
@@ -150,7 +161,8 @@ Manager *manager_free(Manager *m) {
 }
 
 bool manager_enforces(const Manager *m) {
-        return m->sysroot.live && !m->args->dry_run && m->policies.mode == ENFORCEMENT_ENFORCE;
+        return m->sysroot.live && !m->args->dry_run && m->policies.mode == ENFORCEMENT_ENFORCE &&
+               !m->releases.stopping;
 }
 
 static int arm(sd_event_source *timer, uint64_t usec) {
@@ -223,6 +235,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
                 r = watch_rematch(m);
         place_refresh(m);
         units_reload(m);
+        release_unwanted(m);
         if (r < 0)
                 journal_log(&m->journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         manager_schedule(m);
@@ -236,9 +249,17 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
 
         (void)info;
         (void)sd_notify(false, "STOPPING=1");
+        if (m->releases.stopping) /* for the second time: at once */
+                return sd_event_exit(sd_event_source_get_event(source), 0);
+        m->ready = false;
+        if (release_before_stop(m)) {
+                journal_log(&m->journal, LOG_INFO, NULL,
+                            "Stopping; what is bound is released first (%zu records)",
+                            m->undo.n_records);
+                return 0;
+        }
         journal_log(&m->journal, LOG_INFO, NULL,
                     "Stopping; what is bound stays bound (%zu instances)", m->n_instances);
-        m->ready = false;
         (void)publish_now(m);
         return sd_event_exit(sd_event_source_get_event(source), 0);
 }
@@ -274,14 +295,25 @@ int manager_start(Manager *m) {
         int r;
 
         r = load_policies(m);
+        if (r >= 0)
+                r = record_start(m);
         if (r < 0)
                 return r;
         r = add_sources(m);
+        if (r >= 0)
+                r = release_start(m);
         if (r >= 0)
                 r = place_start(m);
         if (r < 0)
                 return r;
         place_read_room(m);
+        if (m->sysroot.live)
+                drift_start(m);
+        r = hotplug_start(m);
+        if (r >= 0)
+                r = guard_start(m);
+        if (r < 0)
+                return r;
         r = watch_start(m);
         if (r < 0)
                 return r;
@@ -293,6 +325,7 @@ int manager_start(Manager *m) {
                 return r;
         look_at_due(m, clock_monotonic_usec());
         manager_schedule(m);
+        release_unwanted(m);
         r = units_start(m);
         if (r < 0)
                 return r;

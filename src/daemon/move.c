@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/daemon/move-kernel.h"
+#include "tidbnumad/daemon/move-progress.h"
 #include "tidbnumad/daemon/move.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
@@ -10,12 +12,17 @@
 /* The loop serves others after so long; a piece that was begun is ended first. */
 #define SLICE_USEC UINT64_C(5000)
 
-/* Address space looked through at a time when nothing is found in it. */
-#define SCAN_BYTES (UINT64_C(64) << 20)
+/* Looks whether the kernel has done what it was asked for. */
+#define KERNEL_POLL_USEC UINT64_C(50000)
 
-/* What other instances are still pulling to this node, each one's remainder spread over its nodes.
+/* A start script executes two or three programs; one that goes on and on is left to a later pass.
  */
-static uint64_t promised_to(const Manager *m, const Instance *self, uint32_t node) {
+enum { EXECS_MAX = 8 };
+
+/* Address space looked through at a time when nothing is found in it. */
+#define SCAN_BYTES (UINT64_C(16) << 20)
+
+uint64_t move_promised_to(const Manager *m, const Instance *self, uint32_t node) {
         uint64_t bytes = 0;
 
         for (size_t i = 0; i < m->n_instances; i++) {
@@ -27,23 +34,31 @@ static uint64_t promised_to(const Manager *m, const Instance *self, uint32_t nod
         return bytes;
 }
 
+/* Clean page cache that nobody used lately; for an instance that was bound strictly before its
+ * nodes filled up also half of that in use, as the guard counts it: it would have got that, had it
+ * not been widened, and cache that spread while it was away would keep it out for ever. */
+static uint64_t reclaimable_bytes(const NodeMeminfo *info, const Instance *self) {
+        const uint64_t unclean = info->dirty_bytes + info->writeback_bytes;
+        const uint64_t idle = info->inactive_file_bytes;
+
+        return (idle > unclean ? idle - unclean : 0) +
+               (self && self->guard.widened ? info->active_file_bytes / 2 : 0);
+}
+
 static int read_room(const Manager *m, const Instance *self, const Node *node, NodeRoom *ret) {
         const uint64_t watermark = m->high_watermark_bytes[node - m->topology.nodes];
-        uint64_t unclean;
         NodeMeminfo info;
         int r;
 
         r = node_meminfo_read(&m->sysroot, node->id, &info);
         if (r < 0)
                 return r;
-        unclean = info.dirty_bytes + info.writeback_bytes;
         *ret = (NodeRoom){
                 .node = node->id,
                 .free_bytes = info.free_bytes,
-                .reclaimable_bytes =
-                        info.inactive_file_bytes > unclean ? info.inactive_file_bytes - unclean : 0,
+                .reclaimable_bytes = reclaimable_bytes(&info, self),
                 .headroom_bytes = fit_headroom_bytes(info.total_bytes, watermark),
-                .promised_bytes = promised_to(m, self, node->id),
+                .promised_bytes = move_promised_to(m, self, node->id),
         };
         return 0;
 }
@@ -76,8 +91,17 @@ int move_rooms(const Instance *instance, NodeRoom **ret, size_t *ret_n) {
         return move_rooms_on(instance->manager, &instance->placement.nodes, instance, ret, ret_n);
 }
 
-static void end_pass(Instance *i, uint64_t now_usec) {
+void move_forget(Instance *i) {
+        mover_end(&i->mover);
+        move_kernel_forget(i);
+        i->moving = false;
+        i->migration = (Migration){ 0 };
+}
+
+static void end_pass(Instance *i, bool whole, uint64_t now_usec) {
+        i->passed = true;
         i->progress.passes++;
+        i->progress.pass_whole = whole;
         i->progress.pass_found_bytes = i->mover.found_bytes;
         i->progress.pass_moved_bytes = i->mover.moved_bytes;
         i->failed_pages += i->mover.failed_pages;
@@ -88,20 +112,44 @@ static void end_pass(Instance *i, uint64_t now_usec) {
 
 /* The next process that is still there; false when all were walked through. */
 static bool begin_process(Instance *i) {
+        i->execs = 0;
         for (; i->mover_process < i->n_processes; i->mover_process++)
                 if (mover_begin(&i->mover, &i->handles[i->mover_process]) == 0)
                         return true;
         return false;
 }
 
+static void begin_kernel(Instance *i, uint64_t now_usec) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+        int r = move_kernel_begin(i);
+
+        if (r < 0)
+                journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+                            "the kernel was not asked to move the memory of %s: %s", i->name,
+                            strerror(-r));
+        if (r < 0 || i->kernel_mover_fd < 0)
+                end_pass(i, false, now_usec);
+}
+
+/* Its calls cannot be watched; what they moved is what is no longer outside at the next look. */
+static void wait_for_kernel(Instance *i, uint64_t now_usec) {
+        if (move_kernel_runs(i))
+                i->due_usec = now_usec + KERNEL_POLL_USEC;
+        else
+                end_pass(i, false, now_usec);
+}
+
 void move_begin(Instance *i, uint64_t now_usec) {
         i->moving = true;
         i->mover_process = 0;
         mover_reset_counters(&i->mover);
-        rate_init(&i->rate, i->placement.rate_bytes_per_sec, now_usec);
+        move_progress_begin(i, now_usec);
+        rate_init(&i->rate, move_rate_in_force(i), now_usec);
         i->due_usec = now_usec;
-        if (!begin_process(i))
-                end_pass(i, now_usec);
+        if (i->placement.migrate == MIGRATE_KERNEL)
+                begin_kernel(i, now_usec);
+        else if (!begin_process(i))
+                end_pass(i, true, now_usec);
 }
 
 static int choose_target(const Instance *i, uint32_t *ret) {
@@ -121,7 +169,9 @@ static int choose_target(const Instance *i, uint32_t *ret) {
 
 /* One piece. Returns 1: go on; 0: the pass is complete; negative: it cannot go on. */
 static int move_piece(Instance *i) {
-        uint64_t bytes, moved_before = i->mover.moved_bytes;
+        const uint64_t own_before = i->mover.moved_bytes;
+        const uint64_t shared_before = i->mover.shared_moved_bytes;
+        uint64_t bytes, own;
         uint32_t target;
         int r;
 
@@ -130,10 +180,16 @@ static int move_piece(Instance *i) {
                 return r;
         r = mover_step(&i->mover, &i->placement.nodes, target, SCAN_BYTES, &bytes);
         rate_take(&i->rate, bytes);
-        i->migrated_bytes += i->mover.moved_bytes - moved_before;
+        own = i->mover.moved_bytes - own_before;
+        i->outside_bytes -= own < i->outside_bytes ? own : i->outside_bytes;
+        move_progress_add(i, own + i->mover.shared_moved_bytes - shared_before);
         if (r > 0)
                 return 1;
-        if (r < 0 && r != -ESRCH)
+        /* Another program in the same process: another memory, gone through from the start. */
+        if (r == -ESTALE && i->execs++ < EXECS_MAX &&
+            mover_begin(&i->mover, &i->handles[i->mover_process]) == 0)
+                return 1;
+        if (r < 0 && r != -ESRCH && r != -ESTALE)
                 return r;
         i->mover_process++;
         return begin_process(i) ? 1 : 0;
@@ -142,8 +198,13 @@ static int move_piece(Instance *i) {
 void move_slice(Instance *i, uint64_t now_usec) {
         const uint64_t end = now_usec + SLICE_USEC;
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-        _cleanup_affinity_loan_ AffinityLoan loan;
+        _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
 
+        if (i->placement.migrate == MIGRATE_KERNEL) {
+                wait_for_kernel(i, now_usec);
+                return;
+        }
+        move_progress_note(i, now_usec);
         affinity_borrow(&i->placement.cpus, &loan); /* hidden pages are touched */
         for (uint64_t now = now_usec; now < end; now = clock_monotonic_usec()) {
                 uint64_t wait = rate_wait_usec(&i->rate, now);
@@ -159,11 +220,23 @@ void move_slice(Instance *i, uint64_t now_usec) {
                                     "the pass over the memory of %s ended early: %s", i->name,
                                     strerror(-r));
                 if (r <= 0) {
-                        end_pass(i, now);
+                        end_pass(i, r == 0, now);
                         return;
                 }
         }
         i->due_usec = clock_monotonic_usec();
+}
+
+Instance *move_next(const Manager *m, uint64_t now_usec) {
+        Instance *next = NULL;
+
+        for (size_t k = 0; k < m->n_instances; k++) {
+                Instance *i = m->instances[k];
+
+                if (i->moving && i->due_usec <= now_usec && (!next || i->due_usec < next->due_usec))
+                        next = i;
+        }
+        return next;
 }
 
 static void sweep_process(Instance *i, const ProcHandle *process, uint32_t from) {

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/daemon/groups.h"
 #include "tidbnumad/daemon/place-input.h"
+#include "tidbnumad/daemon/record.h"
 #include "tidbnumad/daemon/unit-list.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/affinity.h"
@@ -43,16 +45,18 @@ static char *parent_of(const char *cgroup) {
 
 void place_input_read_allowed(Instance *i) {
         const Manager *m = i->manager;
-        _cleanup_free_ char *parent = NULL;
+        _cleanup_free_ char *own = NULL, *parent = NULL;
 
         if (i->planned.allowed_known)
                 return;
         i->planned.allowed_known = true;
-        /* A process outside a service is bound where it is, and v1's backend gives it a place of
-         * its own: neither is held by a parent. */
-        if (!instance_is_service(i) || cgroup_version(&m->sysroot) != CGROUP_V2)
+        /* A process outside a service is bound where it is, unless it gets a scope beside that, and
+         * v1's backend gives it a place of its own: neither is held by a parent. */
+        if ((!instance_is_service(i) && backend_kind(&m->backend) != BACKEND_SYSTEMD) ||
+            !i->processes[0].cgroup || cgroup_version(&m->sysroot) != CGROUP_V2)
                 return;
-        parent = parent_of(i->processes[0].cgroup);
+        own = groups_unit_path(i);
+        parent = own ? parent_of(own) : NULL;
         if (!parent || read_cpuset(&m->sysroot, parent, &i->planned.allowed_cpus,
                                    &i->planned.allowed_nodes) < 0) {
                 i->planned.allowed_cpus = (CpuSet){ 0 };
@@ -84,11 +88,11 @@ static bool read_masks(const Instance *i, CpuSet *ret) {
 
 static bool read_unit(const Instance *i, CpuSet *ret) {
         const Manager *m = i->manager;
+        _cleanup_free_ char *own = groups_unit_path(i);
         _cleanup_close_ int fd = -EBADF;
 
-        return instance_is_service(i) && cgroup_version(&m->sysroot) == CGROUP_V2 &&
-               cgroup_open(&m->sysroot, i->processes[0].cgroup, &fd) >= 0 &&
-               cgroup_effective_cpus_read(fd, ret) >= 0;
+        return own && instance_is_service(i) && cgroup_version(&m->sysroot) == CGROUP_V2 &&
+               cgroup_open(&m->sysroot, own, &fd) >= 0 && cgroup_effective_cpus_read(fd, ret) >= 0;
 }
 
 NodeSet place_input_adopt(Instance *i) {
@@ -115,6 +119,15 @@ static uint64_t need_bytes(const Instance *i) {
         return bytes;
 }
 
+/* Its nodes are named: then they are not chosen among what the unit's own properties leave, but cut
+ * down to it. */
+static bool is_explicit(const Instance *i) {
+        const Place *place = &i->policy->place;
+
+        return (!place->count_given && !id_set_is_empty(&place->nodes)) ||
+               match_instance(i->policy, i->unit, i->ports, i->n_ports);
+}
+
 void place_input_fill(Instance *i, PlacementInstance *ret) {
         Planned *p = &i->planned;
 
@@ -130,6 +143,8 @@ void place_input_fill(Instance *i, PlacementInstance *ret) {
                 .device_nodes = p->device_nodes,
                 .need_bytes = need_bytes(i),
         };
+        if (!is_explicit(i))
+                record_add_own(i, &ret->allowed_cpus, &ret->allowed_nodes);
         if (!p->again)
                 ret->in_force = p->known ? p->placement.nodes : place_input_adopt(i);
 }

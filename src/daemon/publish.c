@@ -1,9 +1,12 @@
 /* The daemon's state into the files that others read. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config.h"
+#include "tidbnumad/daemon/move-progress.h"
 #include "tidbnumad/daemon/publish.h"
+#include "tidbnumad/daemon/scope.h"
 #include "tidbnumad/publish/metrics.h"
 #include "tidbnumad/publish/status.h"
 #include "tidbnumad/sys/atomic-file.h"
@@ -15,14 +18,16 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
         bool placed = !id_set_is_empty(&i->placement.nodes);
         bool cpus = placed && b->n_threads_off_cpus == 0 &&
                     step_cpus_stand(backend_kind(&m->backend), b, &i->placement);
-        bool inside = i->memory_known && i->outside_bytes == 0;
+        /* Of one in a scope it is not known now, but was when it came to be done. */
+        bool inside =
+                i->memory_known ? i->outside_bytes == 0 : scope_of(i) && i->step.kind == STEP_DONE;
         NodeSet mems = topology_memory_nodes(&m->topology);
 
         id_set_keep_only(&mems, &i->placement.nodes);
         *s = (InstanceSnapshot){
                 .name = i->name,
                 .policy = i->policy->name,
-                .unit = i->unit,
+                .unit = scope_of(i) ? scope_of(i) : i->unit,
                 .exe = i->exe,
                 .ports = i->ports,
                 .n_ports = i->n_ports,
@@ -37,6 +42,7 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .warnings = i->planned.warnings,
                 .state = i->state,
                 .reason = i->failure ? i->failure : i->step.reason,
+                .reason_code = i->failure ? i->failure_code : i->step.code,
                 .cpu_bound = i->binding_known && cpus,
                 .memory_bound =
                         i->binding_known && placed && inside &&
@@ -52,6 +58,11 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .pending_bytes =
                         placed && i->placement.memory != MEMORY_NONE ? i->outside_bytes : 0,
                 .failed_pages = i->failed_pages,
+                .migration_bytes_per_sec = move_rate_in_force(i),
+                .migration_left_seconds = move_left_seconds(i, clock_monotonic_usec()),
+                .memory_widened = i->guard.widened,
+                .memory_extra_nodes = i->guard.extra,
+                .memory_widenings = i->guard.n_widenings,
                 .bind_seconds = i->bind_seconds,
         };
 }
@@ -97,8 +108,26 @@ static int write_files(Manager *m, const Snapshot *snapshot) {
                                  0644);
 }
 
+static void fill_releases(const Manager *m, ReleaseSnapshot *ret) {
+        for (size_t i = 0; i < m->releases.n; i++) {
+                const Release *r = m->releases.list[i];
+
+                ret[i] = (ReleaseSnapshot){ .name = r->restore.record->instance,
+                                            .unit = r->restore.record->unit,
+                                            .reason = r->why,
+                                            .failure = r->failure,
+                                            .failure_code = r->failure_code };
+        }
+}
+
+static void fill_policy(const Policy *policy, const PolicyCounters *counters, PolicySnapshot *ret) {
+        *ret = (PolicySnapshot){ .name = policy->name, .bind_attempts = counters->bind_attempts };
+        memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
+        memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
+}
+
 static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies,
-                       UnitSnapshot *units) {
+                       UnitSnapshot *units, ReleaseSnapshot *releases) {
         StrangerSnapshot strangers[STRANGERS_MAX];
         const EventSnapshot events[] = {
                 { "connector", m->connector_events.received, m->connector_events.lost,
@@ -126,6 +155,12 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
                 .n_units = m->units.n_units,
                 .strangers = strangers,
                 .n_strangers = m->strangers.n_strangers,
+                .releases = releases,
+                .n_releases = m->releases.n,
+                .undo_known = m->undo.dir_fd >= 0,
+                .undo_records = m->undo.n_records,
+                .n_released = m->releases.n_done,
+                .n_release_failures = m->releases.n_failures,
                 .policies = policies,
                 .n_policies = policy_set_count_written(&m->policies),
                 .events = events,
@@ -134,16 +169,14 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
 
         s.self_known = self_read(&s.self.cpu_seconds, &s.self.resident_bytes, &s.self.open_fds,
                                  &s.self.start_seconds) >= 0;
+        s.self.pid = getpid();
         fill_units(m, units);
         fill_strangers(m, strangers);
+        fill_releases(m, releases);
         for (size_t i = 0; i < m->n_instances; i++)
                 fill_instance(m, m->instances[i], &instances[i]);
         for (size_t i = 0; i < s.n_policies; i++) /* built-in ones are never beside others */
-                policies[i] = (PolicySnapshot){
-                        .name = m->policies.policies[i].name,
-                        .bind_attempts = m->policy_counters[i].bind_attempts,
-                        .bind_failures = m->policy_counters[i].bind_failures,
-                };
+                fill_policy(&m->policies.policies[i], &m->policy_counters[i], &policies[i]);
         return write_files(m, &s);
 }
 
@@ -151,13 +184,15 @@ int publish_now(Manager *m) {
         _cleanup_free_ InstanceSnapshot *instances = NULL;
         _cleanup_free_ PolicySnapshot *policies = NULL;
         _cleanup_free_ UnitSnapshot *units = NULL;
+        _cleanup_free_ ReleaseSnapshot *releases = NULL;
         int r = -ENOMEM;
 
         instances = calloc(m->n_instances + 1, sizeof(*instances));
         policies = calloc(m->policies.n_policies + 1, sizeof(*policies));
         units = calloc(m->units.n_units + 1, sizeof(*units));
-        if (instances && policies && units)
-                r = publish_all(m, instances, policies, units);
+        releases = calloc(m->releases.n + 1, sizeof(*releases));
+        if (instances && policies && units && releases)
+                r = publish_all(m, instances, policies, units, releases);
         if (r < 0 && !m->publish_failed)
                 journal_log(&m->journal, LOG_ERR, NULL,
                             "Writing metrics.prom and status.json to %s failed: %s",

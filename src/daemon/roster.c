@@ -3,6 +3,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/bind.h"
+#include "tidbnumad/daemon/record.h"
 #include "tidbnumad/daemon/roster.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -99,6 +100,7 @@ int roster_add(Manager *m, Instance *instance) {
         instance->first_name = strdup(instance->name);
         if (!instance->first_name)
                 return -ENOMEM;
+        record_adopt(instance);
         put_in(m, instance);
         place_spoil(m);
         return 0;
@@ -128,15 +130,18 @@ int roster_rename(Manager *m, Instance *instance) {
 
 void roster_remove_process(Manager *m, Instance *instance, size_t index) {
         const JournalFields fields = { .instance = instance->name };
+        UndoRecord *record = record_of(instance);
 
         instance_remove_process(instance, index);
         if (instance->n_processes > 0) {
                 instance_restart(instance, clock_monotonic_usec());
+                record_left(m, record, false);
                 return;
         }
         journal_log(&m->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         take_out(m, find_index(m, instance));
         instance_free(instance);
+        record_left(m, record, true);
         place_spoil(m);
         bind_tidy(m);
         manager_publish_soon(m);

@@ -57,6 +57,7 @@ static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
         if (m->scan_next >= m->scan.n_pids) {
                 r = begin_round(m);
                 units_scan(m);
+                release_stray(m);
         }
         if (r >= 0)
                 r = scan_slice(m, m->connector_fd >= 0 ? SLICE_PROCESSES : m->scan.n_pids);

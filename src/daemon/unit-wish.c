@@ -15,11 +15,23 @@ static bool has_room(const Unit *u, const Placement *p) {
                          NULL);
 }
 
+/* systemd puts what it is told into a drop-in of its own, 50-AllowedCPUs.conf, and merges the sets
+ * of all of a unit's files. When it reads the unit anew, as it does for one that nothing refers to,
+ * a file that comes later, such as the override.conf of `systemctl edit`, adds its own to ours. */
+static bool sets_its_own(const Unit *u) {
+        return !id_set_is_empty(known_property_own(&u->cpus)) ||
+               !id_set_is_empty(known_property_own(&u->mems));
+}
+
 UnitWish unit_wish_make(const Unit *u) {
         Manager *m = u->manager;
         UnitWish w = { 0 };
         Placement p;
 
+        if (release_is_asked(m, u->label, u->name)) {
+                w.reason = "enforcement.release names it";
+                return w;
+        }
         w.policy = known_unit_policy(&m->policies, u->name, u->uid_known, u->uid, &w.reason);
         if (!w.policy)
                 return w;
@@ -33,6 +45,11 @@ UnitWish unit_wish_make(const Unit *u) {
         w.reason = p.reason;
         if (id_set_is_empty(&p.nodes))
                 return w;
+        if (sets_its_own(u)) {
+                w.reason = "it sets AllowedCPUs= or AllowedMemoryNodes= itself: it is bound within "
+                           "these once it runs";
+                return w;
+        }
         w.cpus = p.cpus;
         if (p.memory != MEMORY_BIND)
                 return w;

@@ -2,7 +2,7 @@
  * memory before it narrows. */
 #include <string.h>
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/record.h"
 #include "tidbnumad/daemon/unit-list.h"
 #include "tidbnumad/daemon/unit-wish.h"
 #include "tidbnumad/sys/bus-units.h"
@@ -47,7 +47,7 @@ int unit_watch(Unit *u) {
         u->call = sd_bus_slot_unref(u->call);
         u->state_match = sd_bus_slot_unref(u->state_match);
         u->job_match = sd_bus_slot_unref(u->job_match);
-        u->known = u->again = u->widening = false;
+        u->known = u->again = false;
         return bus_manager_watch_unit(&u->manager->units.bus, u->name, &u->state_match,
                                       &u->job_match);
 }
@@ -88,53 +88,29 @@ static void settle(Unit *u, const UnitWish *w) {
         manager_publish_soon(u->manager);
 }
 
-static void call_failed(Unit *u, int error, const char *message) {
+static void not_prepared(Unit *u, Reason code, int error, const char *message) {
         if (u->failures++ == 0)
                 journal_log(&u->manager->journal, LOG_WARNING,
-                            &(JournalFields){ .instance = u->label },
+                            &(JournalFields){ .instance = u->label, .reason = code },
                             "%s is not prepared: %s%s%s; it is tried again at each scan", u->name,
                             strerror(-error), *message ? ": " : "", message);
         u->state = "failed";
-        u->reason = "systemd refused; see the log";
-        u->known = u->widening = false;
+        u->reason = reason_to_sentence(code);
+        u->known = false;
         manager_publish_soon(u->manager);
 }
 
-static void on_written(int error, const char *message, void *userdata);
-
-static void write_sets(Unit *u, const IdSet *cpus, const IdSet *mems) {
-        BusUnitsProperty properties[2];
-        size_t n = 0;
-        int r;
-
-        if (u->writes_cpus)
-                properties[n++] = (BusUnitsProperty){ "AllowedCPUs", cpus };
-        if (u->writes_mems)
-                properties[n++] = (BusUnitsProperty){ "AllowedMemoryNodes", mems };
-        r = bus_units_set_all(u->manager->units.bus.bus, u->name, properties, n, on_written, u,
-                              &u->call);
-        if (r < 0)
-                call_failed(u, r, "");
-}
-
-static void write_next(Unit *u) {
-        write_sets(u, &u->next_cpus.value, &u->next_mems.value);
+static void call_failed(Unit *u, int error, const char *message) {
+        not_prepared(u, reason_of_error(error), error, message);
 }
 
 static void finish_write(Unit *u) {
         const UnitWish w = unit_wish_make(u);
 
+        record_after_unit(u);
         u->cpus = u->next_cpus;
         u->mems = u->next_mems;
-        if (u->released)
-                say(u, LOG_WARNING, NULL, NULL,
-                    "was prepared, but for a minute nothing that its policy names has run in it",
-                    "its CPUs and memory nodes are what they were before, until policies are "
-                    "loaded again");
-        else if (id_set_is_empty(&w.cpus))
-                say(u, LOG_INFO, NULL, NULL,
-                    "is not prepared any more: its properties are what they were before", w.reason);
-        else
+        if (!id_set_is_empty(&w.cpus))
                 say_prepared(u, &w);
         settle(u, &w);
 }
@@ -147,38 +123,71 @@ static void on_written(int error, const char *message, void *userdata) {
                 call_failed(u, error, message);
                 return;
         }
-        if (u->widening) {
-                u->widening = false;
-                write_next(u);
-                return;
-        }
         finish_write(u);
         if (u->again)
                 unit_look(u);
 }
 
+static void write_next(Unit *u) {
+        BusUnitsProperty properties[2];
+        size_t n = 0;
+        int r = record_before_unit(u);
+
+        if (r < 0) {
+                not_prepared(u, REASON_RECORD_UNWRITABLE, r,
+                             "what stands before cannot be written down");
+                return;
+        }
+        if (u->writes_cpus)
+                properties[n++] = (BusUnitsProperty){ "AllowedCPUs", &u->next_cpus.value };
+        if (u->writes_mems)
+                properties[n++] = (BusUnitsProperty){ "AllowedMemoryNodes", &u->next_mems.value };
+        r = bus_units_set_all(u->manager->units.bus.bus, u->name, properties, n, on_written, u,
+                              &u->call);
+        if (r < 0)
+                call_failed(u, r, "");
+}
+
 /* True: it must be written, and `ret_next` is what it will be then. */
-static bool plan_property(const Unit *u, const char *name, const IdSet *want,
-                          KnownProperty *property, KnownProperty *ret_next) {
+static bool plan_property(const IdSet *want, KnownProperty *property, KnownProperty *ret_next) {
         IdSet value = property->value;
         bool write = known_property_plan(property, want, &value);
 
         *ret_next = *property;
-        known_property_stands(ret_next, want, &value, bus_manager_is_runtime(u->name, name));
+        known_property_stands(ret_next, want, &value);
         if (!write)
                 *property = *ret_next;
         return write;
 }
 
 static void plan_write(Unit *u, const UnitWish *w) {
-        u->writes_cpus = plan_property(u, "AllowedCPUs", &w->cpus, &u->cpus, &u->next_cpus);
-        u->writes_mems = plan_property(u, "AllowedMemoryNodes", &w->mems, &u->mems, &u->next_mems);
+        u->writes_cpus = plan_property(&w->cpus, &u->cpus, &u->next_cpus);
+        u->writes_mems = plan_property(&w->mems, &u->mems, &u->next_mems);
+}
+
+/* Nothing is to stand on it any more, and something of ours does. */
+static bool gives_back(Unit *u, const UnitWish *w) {
+        UndoRecord *record = record_of_unit(u);
+
+        if (!record || !id_set_is_empty(&w->cpus) || !(u->cpus.ours || u->mems.ours))
+                return false;
+        u->state = "unprepared";
+        u->reason = w->reason;
+        release_begin(u->manager, record, *w->reason ? w->reason : "no policy names it any more");
+        return true;
+}
+
+static bool is_on_its_way_back(const Unit *u) {
+        const UndoRecord *record = record_of_unit(u);
+
+        return record && record->releasing;
 }
 
 void unit_decide(Unit *u) {
         UnitWish w = { .reason = u->reason };
 
-        if (!u->known || u->call || u->manager->units.gathering || !manager_enforces(u->manager))
+        if (!u->known || u->call || u->manager->units.gathering || !manager_enforces(u->manager) ||
+            is_on_its_way_back(u))
                 return;
         if (!u->loaded) {
                 u->state = "missing";
@@ -187,9 +196,9 @@ void unit_decide(Unit *u) {
         }
         if (!u->released)
                 w = unit_wish_make(u);
+        if (!u->idle || gives_back(u, &w))
+                return; /* what runs is not written to */
         plan_write(u, &w);
-        if (!u->idle)
-                return; /* what stands as wished counts as ours from now on; nothing is written */
         if (u->writes_cpus || u->writes_mems)
                 write_next(u);
         else
@@ -210,23 +219,21 @@ bool unit_is_misused(const Unit *u, uint64_t now_usec) {
         return true;
 }
 
-/* The full sets first, and only then what stood before: the kernel refuses to empty the sets of a
- * cgroup that has processes (-ENOSPC, validate_change() in kernel/cgroup/cpuset.c), so that
- * clearing the properties alone would leave them narrow (systemd issue 43846). */
 void unit_release(Unit *u) {
-        const UnitWish nothing = { .reason = "nothing that its policy names ran in it" };
-        const CpuSet cpus = topology_cpus(&u->manager->topology);
-        const NodeSet mems = topology_memory_nodes(&u->manager->topology);
+        UndoRecord *record = record_of_unit(u);
 
         if (u->call)
                 return; /* the next scan comes back to it */
-        plan_write(u, &nothing);
         u->released = true;
         place_spoil(u->manager);
-        u->reason = nothing.reason;
-        u->widening = u->writes_cpus || u->writes_mems;
-        if (u->widening)
-                write_sets(u, &cpus, &mems);
+        u->state = "released";
+        u->reason = "nothing that its policy names ran in it";
+        say(u, LOG_WARNING, NULL, NULL,
+            "was prepared, but for a minute nothing that its policy names has run in it",
+            "its CPUs and memory nodes become what they were before, until policies are loaded "
+            "again");
+        if (record)
+                release_begin(u->manager, record, u->reason);
 }
 
 /* --- reading --- */
@@ -268,8 +275,7 @@ static void note(Unit *u, const BusUnit *read) {
         u->loaded = strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->name) == 0;
         note_state(u, read->active_state);
         note_user(u, read);
-        known_property_read(&u->cpus, &read->cpus);
-        known_property_read(&u->mems, &read->mems);
+        record_note_unit(u, read);
         u->known = true;
         if (planned != u->loaded || uid_known != u->uid_known || uid != u->uid)
                 place_spoil(u->manager);
@@ -298,7 +304,7 @@ void unit_look(Unit *u) {
         u->again = u->call != NULL;
         if (u->again)
                 return;
-        r = bus_manager_read_unit(&u->manager->units.bus, u->name, on_read, u, &u->call);
+        r = bus_manager_read_unit(u->manager->units.bus.bus, u->name, on_read, u, &u->call);
         if (r < 0)
                 call_failed(u, r, "");
 }

@@ -189,3 +189,10 @@ bool units_did_narrow(const Manager *m, const char *unit) {
 
         return u && u->mems.ours;
 }
+
+void units_note_mems(Manager *m, const char *unit, const NodeSet *mems) {
+        Unit *u = unit ? unit_list_find(&m->units, unit) : NULL;
+
+        if (u && u->mems.ours)
+                u->mems.value = *mems;
+}

@@ -3,19 +3,25 @@
 
 #include "tidbnumad/daemon/manager.h"
 
-/* Why nothing can be done for the instance; NULL: something can. */
-const char *bind_refuses(Instance *instance);
+/* The instance as backends see it. */
+BackendTarget bind_target(const Instance *instance);
+
+/* Why nothing can be done for the instance; NULL: something can. `ret_code` (may be NULL) becomes
+ * of what kind that is. */
+const char *bind_refuses(Instance *instance, Reason *ret_code);
 
 /* Did each of its processes get its CPUs once? Not so after a change of placement or backend. */
 bool bind_cpus_given(const Instance *instance);
 void bind_begin_anew(Instance *instance);
 
-/* So often were CPUs that had stood set again within the last minute. */
-unsigned bind_repairs(const Instance *instance, uint64_t now_usec);
-
 /* Carries out a step that sets CPUs or memory nodes. True: it is done, look again; false: an answer
  * will come, or it failed and is due again later. */
 bool bind_carry_out(Instance *instance, const Step *step, uint64_t now_usec);
+
+/* The kernel is to allow these memory nodes as well, before anything else is done; then the backend
+ * is told, in place of what it was being asked for. 0; -ENODEV: it may not have them all, -ESRCH:
+ * it has ended; nothing more was done then. */
+int bind_widen_now(Instance *instance, const NodeSet *mems, uint64_t now_usec);
 
 /* cgroup1: see backend_cgroup1_open(). */
 int bind_open_cpuset(Instance *instance, int *ret_fd, char **ret_path);

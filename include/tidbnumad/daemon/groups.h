@@ -9,6 +9,7 @@ typedef struct Groups {
         char *group_path;  /* on v1 its path in the memory hierarchy; owned */
         int cpuset_fd;     /* whose cpuset holds it: the unit's on v2, with cgroup1 our directory;
                             * -EBADF: none */
+        char *unit_path;   /* v2: the path of the unit; NULL: none; owned */
         char *cpuset_path; /* cgroup1: the path that its processes have in it; owned */
 } Groups;
 
@@ -16,6 +17,11 @@ typedef struct Groups {
         (Groups) {                                                                                 \
                 .group_fd = -EBADF, .cpuset_fd = -EBADF                                            \
         }
+
+/* The cgroup of its unit on v2, whatever groups the service has made below that; where its
+ * processes have no unit of their own, that of the oldest. The caller owns it; NULL: none, or no
+ * memory. */
+char *groups_unit_path(const Instance *instance);
 
 /* -ESRCH: the unit is gone. */
 int groups_open(Instance *instance, Groups *ret);

@@ -8,6 +8,7 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/daemon/place.h"
+#include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/enforce/rate.h"
 #include "tidbnumad/model/binding.h"
@@ -16,6 +17,7 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/workload.h"
+#include "tidbnumad/plan/pace.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/sys/proc.h"
 
@@ -25,9 +27,43 @@
 typedef struct Progress {
         unsigned cpu_writes, mem_writes;
         unsigned call_failures;
+        unsigned scope_moves;
         unsigned passes, sweeps, settles;
+        bool pass_whole; /* the last pass saw all of its memory */
         uint64_t pass_found_bytes, pass_moved_bytes;
 } Progress;
+
+/* Of its CPUs or its memory nodes; see drift.h. */
+typedef struct Drift {
+        bool stood;         /* at the last look, and nothing of ours has changed it since */
+        unsigned n_repairs; /* of what had stood, until `end_usec` */
+        uint64_t end_usec;
+} Drift;
+
+/* What the full-node guard knows of it; see guard.h. */
+typedef struct InstanceGuard {
+        bool watched;               /* it is narrow by our doing, as of the last look */
+        NodeSet extra;              /* memory nodes that it has beside its own; empty: none */
+        bool extra_unsaid;          /* the backend has not yet confirmed them */
+        bool widened;               /* it was, and is not narrow again yet */
+        bool told;                  /* that its nodes fill, and nothing is done about it */
+        NodeSet barred;             /* nodes that its cgroup does not allow */
+        uint64_t rested_since_usec; /* see guard_has_rested() */
+        uint64_t n_widenings;
+} InstanceGuard;
+
+/* Memory on its way, from the first pass until the instance comes to an end; see move-progress.h.
+ */
+typedef struct Migration {
+        bool under_way;
+        bool told; /* by a line in the journal */
+        uint64_t begun_usec;
+        uint64_t moved_bytes;
+        Pace pace;
+        bool pressure_known;
+        uint64_t window_usec; /* since when `waited_usec` counts */
+        uint64_t waited_usec; /* of the control group's tasks until then */
+} Migration;
 
 typedef struct Instance {
         Manager *manager; /* borrowed */
@@ -57,28 +93,41 @@ typedef struct Instance {
         NodeMemory *by_node; /* owned; n_nodes of the topology */
         bool memory_known;
         double remote_ratio;
-        uint64_t outside_bytes;
-        bool fits; /* its nodes have room for all that is outside */
+        uint64_t outside_bytes;        /* anonymous; goes down while it is being moved */
+        uint64_t mapped_outside_bytes; /* of files and shared memory */
+        uint64_t mapped_left_bytes;    /* what a pass left of these, for others map them too */
+        bool passed;                   /* a pass ended since the last sample */
+        bool fits;                     /* its nodes have room for all that is outside */
+        bool pulled; /* of one in a scope: a pass left nothing outside its nodes */
 
         Progress progress;
         Step step; /* the last decision */
         Step said; /* the last one that was an end, as the log has it */
         uint64_t rest_until_usec, rest_outside_bytes;
-        const char *state;             /* a word, a constant */
-        char *failure;                 /* what went wrong in the last attempt; NULL; owned */
+        const char *state; /* a word, a constant */
+        char *failure;     /* what went wrong in the last attempt; NULL; owned */
+        Reason failure_code;
         sd_bus_slot *call;             /* in flight */
         StepKind call_kind;            /* what it, or the last one, was for */
+        NodeSet call_mems;             /* of one for memory nodes */
         uint64_t effect_deadline_usec; /* until then a call that was answered may still take effect
                                         */
         bool we_narrowed;
-        bool cpus_stood;    /* at the last look */
-        unsigned n_repairs; /* of CPUs that had stood, until `repairs_end_usec` */
-        uint64_t repairs_end_usec;
+        bool released;           /* by enforcement.release */
+        const char *own_refuses; /* what the admin has set on its unit leaves nothing: why; NULL */
+        BackendNote note;        /* in flight, with `call` */
+        Drift cpus_drift, mems_drift;
+        int drift_watches[2]; /* of the files of its cpuset; -1: none */
+
+        InstanceGuard guard;
 
         Mover mover;
         bool moving; /* a pass is under way */
         size_t mover_process;
+        unsigned execs;      /* of the process that the pass is at */
+        int kernel_mover_fd; /* see move-kernel.h; -EBADF: none */
         Rate rate;
+        Migration migration;
 
         uint64_t first_seen_usec, due_usec; /* monotonic; due: INSTANCE_NEVER = wait for an event */
         double bind_seconds;                /* NAN until bound for the first time */
@@ -90,8 +139,8 @@ int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_
                  Instance **ret);
 Instance *instance_free(Instance *instance);
 
-/* The identity that processes of one instance share: their system service, or else the process
- * alone. */
+/* The identity that processes of one instance share: their system service, or the scope of ours
+ * that they are in, or else the process alone. */
 bool instance_owns(const Instance *instance, const Process *process);
 
 /* Takes over both (they are empty afterwards). -ENOMEM: they stay with the caller. */
@@ -110,5 +159,6 @@ bool instance_is_service(const Instance *instance);
 /* Forgets how far it was, so that the next look begins anew. Ends a pass that is under way. */
 void instance_restart(Instance *instance, uint64_t now_usec);
 
-/* Keeps the sentence for status; NULL clears it. */
-void instance_set_failure(Instance *instance, const char *format, ...) _printf_(2, 3);
+/* Keeps the sentence for status, and of what kind it is. */
+void instance_set_failure(Instance *instance, Reason code, const char *format, ...) _printf_(3, 4);
+void instance_clear_failure(Instance *instance);

@@ -5,6 +5,7 @@
 #include <syslog.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/model/reason.h"
 
 /* MESSAGE_ID= of what operators filter for; listed in tidbnumad(8). */
 #define JOURNAL_BOUND "8b1f8b4f6a0c4d0ab5a4a4a1b3a4f6d1"
@@ -13,6 +14,12 @@
 #define JOURNAL_POLICY_REFUSED "5e0c9d8b7a6f4e5d9c4b3a2f1e0d4c44"
 #define JOURNAL_POLICY_LOADED "7d3e2f1a0b9c4d8ea7f6e5d4c3b2a155"
 #define JOURNAL_PREPARED "6b1e0f9d2c3a4f5e8a7b9c0d1e2f3a77"
+#define JOURNAL_RELEASED "3c9e7a51d2b84f60a7c15e8b4d2f9077"
+#define JOURNAL_WIDENED "3d0f5a7c9b1e4c62a8f4d6b2e7c19a88"
+#define JOURNAL_NODE_FULL "4e8b2c6d1f3a4d57b9e05c7a8d2f6b99"
+#define JOURNAL_DRIFT "1b7e4d9a6c0f4285b3d8e2f7a5c19d44"
+#define JOURNAL_MOVING "b47c0e92d6a1458f9e35c1b08d7f2a10"
+#define JOURNAL_MOVED "0d5e8a31c7f94b26a8e1f6439b2c7d58"
 #define JOURNAL_EVENTS_LOST "9a8b7c6d5e4f4a3b8c2d1e0f9a8b7c66"
 
 typedef struct Journal {
@@ -20,11 +27,12 @@ typedef struct Journal {
         int max_priority; /* LOG_INFO, or LOG_DEBUG with --debug */
 } Journal;
 
-/* What a message is about; all may be NULL. */
+/* What a message is about; all may be NULL, or NONE. */
 typedef struct JournalFields {
         const char *message_id;
         const char *instance; /* TIDBNUMAD_INSTANCE= */
         const char *policy;   /* TIDBNUMAD_POLICY= */
+        Reason reason;        /* TIDBNUMAD_REASON=, its word */
 } JournalFields;
 
 void journal_init(Journal *journal, bool debug);

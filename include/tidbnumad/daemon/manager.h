@@ -7,11 +7,14 @@
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/args.h"
+#include "tidbnumad/daemon/hotplug.h"
 #include "tidbnumad/daemon/instance.h"
 #include "tidbnumad/daemon/journal.h"
+#include "tidbnumad/daemon/release.h"
 #include "tidbnumad/daemon/strangers.h"
 #include "tidbnumad/daemon/units.h"
 #include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
@@ -36,7 +39,8 @@ typedef struct EventCounters {
 
 /* Beside the policies, by index. */
 typedef struct PolicyCounters {
-        uint64_t bind_attempts, bind_failures;
+        uint64_t bind_attempts, bind_failures[N_REASONS];
+        uint64_t drift_repairs[N_DRIFTS];
 } PolicyCounters;
 
 struct Manager {
@@ -44,6 +48,7 @@ struct Manager {
         Journal journal;
         Sysroot sysroot;
         Topology topology;
+        Hotplug hotplug;
         DeviceList devices;             /* read at the start and with each reload */
         uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned */
         int runtime_fd;
@@ -70,12 +75,19 @@ struct Manager {
         NodeSet reserved;     /* what host.reserve comes to, at the last plan */
         uint64_t *left_bytes; /* by index of the topology's nodes; owned */
         bool left_known;
+        struct Guard *guard; /* see guard.h; NULL: not started; owned */
         Strangers strangers;
         PidList scan; /* the round of the slow scan that is under way */
         size_t scan_next;
         uint64_t rescan_usec; /* when the last loss was answered */
 
+        Undo undo; /* what stood before each change */
+        Releases releases;
+
         Units units; /* that are prepared before they start */
+
+        int drift_fd; /* inotify(7) on what instances are bound by; -EBADF: none */
+        sd_event_source *drift_source;
 
         EventCounters connector_events, scan_events;
         bool ready;

@@ -32,7 +32,6 @@ typedef struct Unit {
 
         bool released; /* what ran in it was not the policy's: left alone until policies are loaded
                         */
-        bool widening; /* the first of the two writes of a release is in flight */
         bool listed;   /* seen in the list that is being read */
         const char
                 *state; /* "prepared", "unprepared", "running", "missing", "released", "failed" */

@@ -40,3 +40,7 @@ void units_scan(Manager *manager);
 
 /* Are the memory nodes of this unit (may be NULL) narrow by our doing, from before it started? */
 bool units_did_narrow(const Manager *manager, const char *unit);
+
+/* The memory nodes of this unit (may be NULL) were set, for its instance. Where they were ours
+ * before, they still are. */
+void units_note_mems(Manager *manager, const char *unit, const NodeSet *mems);

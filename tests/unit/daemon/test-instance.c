@@ -195,14 +195,17 @@ static void test_removal_closes(void **state) {
 static void pretend_pass(Instance *i) {
         i->moving = true;
         i->mover.process = &i->handles[0];
-        i->mover.mappings = malloc(sizeof(Mapping));
-        i->mover.n_mappings = 1;
+        i->mover.maps = calloc(1, sizeof(*i->mover.maps));
+        assert_non_null(i->mover.maps);
+        i->mover.maps->fd = -EBADF;
+        i->kernel_mover_fd = dup(STDERR_FILENO);
 }
 
 static void assert_no_pass(const Instance *i) {
         assert_false(i->moving);
         assert_null(i->mover.process); /* it would lead to where the handle was */
-        assert_null(i->mover.mappings);
+        assert_null(i->mover.maps);
+        assert_int_equal(i->kernel_mover_fd, -EBADF);
 }
 
 static void test_changes_end_a_pass(void **state) {
@@ -241,11 +244,13 @@ static void test_failure(void **state) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
         (void)state;
-        instance_set_failure(i, "%s: %d", "a", 5);
+        instance_set_failure(i, REASON_NO_ROOM, "%s: %d", "a", 5);
+        assert_int_equal(i->failure_code, REASON_NO_ROOM);
         assert_string_equal(i->failure, "a: 5");
-        instance_set_failure(i, "later");
+        instance_set_failure(i, REASON_OTHER, "later");
         assert_string_equal(i->failure, "later");
-        instance_set_failure(i, NULL);
+        instance_clear_failure(i);
+        assert_int_equal(i->failure_code, REASON_NONE);
         assert_null(i->failure);
 }
 

@@ -1,0 +1,90 @@
+/* A look at an instance: what it tells. */
+#include "tidbnumad/daemon/look-say.h"
+
+const char *look_say_state(const Instance *i, StepKind kind) {
+        switch (kind) {
+        case STEP_WATCH:
+                return i->released ? "released" : "watched";
+        case STEP_REFUSE:
+                return "refused";
+        case STEP_SCOPE:
+        case STEP_SET_CPUS:
+                return "binding";
+        case STEP_WIDEN:
+        case STEP_NARROW:
+                return "narrowing";
+        case STEP_PULL:
+        case STEP_SWEEP:
+                return "moving";
+        case STEP_SETTLE:
+                return "settling";
+        case STEP_DONE:
+                return "bound";
+        case STEP_WIDENED:
+                return "widened";
+        case STEP_PARTLY:
+                return "partly";
+        }
+        return "waiting";
+}
+
+void look_say_final(const Instance *i) {
+        const JournalFields fields = {
+                .instance = i->name,
+                .policy = i->policy->name,
+                .message_id = i->step.kind == STEP_DONE     ? JOURNAL_BOUND
+                              : i->step.kind == STEP_REFUSE ? JOURNAL_REFUSED
+                                                            : JOURNAL_PARTLY,
+                .reason = i->step.code,
+        };
+        char nodes[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX];
+
+        (void)id_set_render_list(&i->placement.nodes, nodes, sizeof(nodes));
+        (void)id_set_render_list(&i->placement.cpus, cpus, sizeof(cpus));
+        if (i->step.kind == STEP_DONE)
+                journal_log(&i->manager->journal, LOG_INFO, &fields,
+                            "%s is bound to node %s (CPUs %s, memory: %s); %.1f MiB were moved in "
+                            "%.1f s",
+                            i->name, nodes, cpus, memory_mode_to_string(i->placement.memory),
+                            (double)i->migrated_bytes / (1 << 20), i->bind_seconds);
+        else if (i->step.kind != STEP_WATCH && i->step.kind != STEP_WIDENED) /* the guard tells */
+                journal_log(
+                        &i->manager->journal, LOG_WARNING, &fields, "%s %s node %s: %s", i->name,
+                        i->step.kind == STEP_REFUSE ? "is not bound to" : "is only partly bound to",
+                        nodes, i->step.reason);
+}
+
+void look_say_plan(Instance *i, const Step *step) {
+        BackendKind kind = backend_kind(&i->manager->backend);
+        bool by_unit = kind == BACKEND_AUTO || kind == BACKEND_SYSTEMD;
+        char list[ID_SET_LIST_MAX];
+
+        i->state = "planned";
+        i->due_usec = INSTANCE_NEVER;
+        switch (step->kind) {
+        case STEP_SCOPE:
+                instance_set_failure(i, REASON_OBSERVE,
+                                     "would move it to a scope of its own; when its session is "
+                                     "ended by systemd, so is that");
+                break;
+        case STEP_SET_CPUS:
+                (void)id_set_render_list(&i->placement.cpus, list, sizeof(list));
+                instance_set_failure(i, REASON_OBSERVE,
+                                     by_unit ? "would set AllowedCPUs=%s" : "would set CPUs %s",
+                                     list);
+                break;
+        case STEP_WIDEN:
+        case STEP_NARROW:
+                (void)id_set_render_list(&step->mems, list, sizeof(list));
+                instance_set_failure(i, REASON_OBSERVE,
+                                     by_unit ? "would set AllowedMemoryNodes=%s"
+                                             : "would set memory nodes %s",
+                                     list);
+                break;
+        default:
+                instance_set_failure(i, REASON_OBSERVE, "would move %s%.1f MiB",
+                                     i->fits ? "" : "what its nodes have room for of ",
+                                     (double)i->outside_bytes / (1 << 20));
+        }
+        manager_publish_soon(i->manager);
+}

@@ -1,0 +1,126 @@
+/* Pace and progress of a migration: from its first pass until the instance comes to an end. */
+#include <math.h>
+
+#include "tidbnumad/daemon/groups.h"
+#include "tidbnumad/daemon/move-progress.h"
+#include "tidbnumad/daemon/scope.h"
+#include "tidbnumad/sample/residency.h"
+#include "tidbnumad/sys/pressure.h"
+
+void move_sample(Instance *i, int cgroup_fd) {
+        const Topology *topology = &i->manager->topology;
+        const NodeSet *nodes =
+                id_set_is_empty(&i->placement.nodes) ? &i->binding.last_nodes : &i->placement.nodes;
+        const uint64_t outside_before = i->outside_bytes;
+
+        /* A session's or a supervisor's numbers are not the instance's; nor are all of a scope's,
+         * see enforce/scope.h. */
+        i->memory_known = cgroup_fd >= 0 && i->binding.alone && !scope_of(i) &&
+                          residency_read(topology, cgroup_fd, i->by_node) == 0;
+        i->outside_bytes = i->memory_known ? residency_outside(topology, i->by_node, nodes) : 0;
+        i->mapped_outside_bytes =
+                i->memory_known ? residency_mapped_outside(topology, i->by_node, nodes) : 0;
+        if (i->passed || i->mapped_outside_bytes < i->mapped_left_bytes)
+                i->mapped_left_bytes = i->mapped_outside_bytes;
+        i->passed = false;
+        /* What the kernel moved by itself shows here alone. */
+        if (i->migration.under_way && i->placement.migrate == MIGRATE_KERNEL &&
+            i->outside_bytes < outside_before)
+                move_progress_add(i, outside_before - i->outside_bytes);
+        i->remote_ratio = i->memory_known ? residency_ratio(topology, i->by_node, nodes) : NAN;
+}
+
+/* The pressure of a session's group, or of a supervisor's, is not the instance's. */
+static int read_pressure(Instance *i, Pressure *ret) {
+        _cleanup_groups_ Groups open = GROUPS_NONE;
+        int r;
+
+        if (!i->binding.alone)
+                return -EOPNOTSUPP;
+        r = groups_open(i, &open);
+        if (r < 0)
+                return r;
+        return open.group_fd >= 0 ? pressure_read(open.group_fd, ret) : -EOPNOTSUPP;
+}
+
+static void begin_window(Migration *m, const Pressure *pressure, uint64_t now_usec) {
+        m->window_usec = now_usec;
+        m->waited_usec = pressure->total_usec;
+}
+
+static void say_begin(const Instance *i) {
+        const JournalFields fields = { .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .message_id = JOURNAL_MOVING };
+        char nodes[ID_SET_LIST_MAX];
+
+        (void)id_set_render_list(&i->placement.nodes, nodes, sizeof(nodes));
+        journal_log(&i->manager->journal, LOG_INFO, &fields, "%s: moving %.1f MiB to node %s, %s",
+                    i->name, (double)i->outside_bytes / (1 << 20), nodes,
+                    i->placement.migrate == MIGRATE_KERNEL ? "at once" : "gently");
+}
+
+void move_progress_begin(Instance *i, uint64_t now_usec) {
+        Pressure pressure = { 0 };
+
+        i->migration.pressure_known = read_pressure(i, &pressure) == 0;
+        begin_window(&i->migration, &pressure, now_usec);
+        if (i->migration.under_way)
+                return;
+        i->migration.under_way = true;
+        i->migration.begun_usec = now_usec;
+        i->migration.told = i->outside_bytes >= MOVE_TOLD_BYTES;
+        pace_init(&i->migration.pace, pressure.recent);
+        if (i->migration.told)
+                say_begin(i);
+}
+
+void move_progress_note(Instance *i, uint64_t now_usec) {
+        Migration *m = &i->migration;
+        const uint64_t window = now_usec - m->window_usec;
+        Pressure pressure;
+
+        if (!m->pressure_known || window < PACE_WINDOW_USEC)
+                return;
+        m->pressure_known = read_pressure(i, &pressure) == 0;
+        if (!m->pressure_known || pressure.total_usec < m->waited_usec)
+                return;
+        pace_note(&m->pace, (double)(pressure.total_usec - m->waited_usec) / (double)window);
+        begin_window(m, &pressure, now_usec);
+        rate_change(&i->rate, pace_rate(&m->pace, i->placement.rate_bytes_per_sec), now_usec);
+}
+
+void move_progress_add(Instance *i, uint64_t bytes) {
+        i->migrated_bytes += bytes;
+        i->migration.moved_bytes += bytes;
+}
+
+void move_progress_end(Instance *i, bool bound_told, uint64_t now_usec) {
+        const JournalFields fields = { .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .message_id = JOURNAL_MOVED };
+        const Migration m = i->migration;
+
+        i->migration = (Migration){ 0 };
+        if (m.told && !bound_told)
+                journal_log(&i->manager->journal, LOG_INFO, &fields,
+                            "%s: %.1f MiB were moved in %.1f s, %.1f MiB lie elsewhere", i->name,
+                            (double)m.moved_bytes / (1 << 20),
+                            (double)(now_usec - m.begun_usec) / 1e6,
+                            (double)i->outside_bytes / (1 << 20));
+}
+
+uint64_t move_rate_in_force(const Instance *i) {
+        return i->moving ? pace_rate(&i->migration.pace, i->placement.rate_bytes_per_sec) : 0;
+}
+
+double move_left_seconds(const Instance *i, uint64_t now_usec) {
+        const uint64_t took_usec = now_usec - i->migration.begun_usec;
+        uint64_t reached = 0;
+
+        if (!i->moving)
+                return NAN;
+        if (took_usec >= PACE_WINDOW_USEC)
+                reached = (uint64_t)((double)i->migration.moved_bytes * 1e6 / (double)took_usec);
+        return pace_left_seconds(i->outside_bytes, move_rate_in_force(i), reached);
+}

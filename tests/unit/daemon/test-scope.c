@@ -1,0 +1,324 @@
+/* Who is in a scope of ours: as it was found, as it moves, and what its record knows of it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/daemon/bind.h"
+#include "tidbnumad/daemon/groups.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/record.h"
+#include "tidbnumad/daemon/scope.h"
+
+#define SLICE "/user.slice/user-7.slice"
+#define HOME SLICE "/session-3.scope"
+#define NAME "tidbnumad-tidb-server:50-1050.scope"
+#define SCOPE SLICE "/" NAME
+
+typedef struct Host {
+        FakeTree tree;
+        Args args;
+        Manager m;
+        Policy policy;
+        Instance *instance;
+} Host;
+
+static void add(Host *h, pid_t pid, const char *cgroup, const char *scope) {
+        Process p = { .id = { .pid = pid, .start_ticks = 1000 + (uint64_t)pid },
+                      .exe = strdup("/srv/tidb-server"),
+                      .cgroup = strdup(cgroup),
+                      .unit = strdup("session-3.scope"),
+                      .scope = scope ? strdup(scope) : NULL };
+        ProcHandle handle = PROC_HANDLE_NONE;
+
+        fake_process(&h->tree, pid, 1, "/srv/tidb-server", cgroup, "0-7");
+        assert_int_equal(proc_open(&h->tree.sysroot, pid, &handle), 0);
+        if (!h->instance) {
+                assert_int_equal(instance_new(&h->m, &p, 1, 0, &h->instance), 0);
+                h->instance->first_name = strdup("tidb-server:50");
+                h->instance->policy = &h->policy;
+        }
+        assert_int_equal(instance_add_process(h->instance, &p, &handle), 0);
+}
+
+static void host_init(Host *h) {
+        *h = (Host){ .policy = { .name = (char *)"p" } };
+        fake_init(&h->tree);
+        h->m = (Manager){ .args = &h->args,
+                          .sysroot = h->tree.sysroot,
+                          .journal = { .max_priority = -1 } };
+        backend_init(&h->m.backend, &h->m.sysroot, NULL);
+        h->m.backend.ops = &backend_systemd_ops;
+        undo_init(&h->m.undo, &h->m.sysroot);
+        fake_write(&h->tree, "sys/fs/cgroup" HOME "/cgroup.procs", "40\n50\n");
+}
+
+static void host_done(Host *h) {
+        instance_free(h->instance);
+        release_done(&h->m);
+        undo_done(&h->m.undo);
+        backend_done(&h->m.backend);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+static UndoRecord *scoped_record(Host *h, pid_t pid) {
+        const ProcessId id = { .pid = pid, .start_ticks = 1000 + (uint64_t)pid };
+        UndoProcess *entry;
+        UndoRecord *r;
+
+        assert_int_equal(undo_get(&h->m.undo, "tidb-server:50", NULL, &id, &r), 0);
+        assert_int_equal(undo_record_add(r, &id, &entry), 0);
+        assert_int_equal(undo_record_set_scope(r, NAME, HOME), 0);
+        return r;
+}
+
+/* Policies name the unit that it came from. */
+static void test_found_in_a_scope_it_is_who_it_was(void **state) {
+        _cleanup_process_ Process p = { .scope = strdup(NAME) }, lost = { .scope = strdup(NAME) },
+                                  other = { .unit = strdup("a.service") };
+        _cleanup_host_ Host h;
+        UndoRecord *r;
+
+        (void)state;
+        host_init(&h);
+        scope_resolve(&h.m, &lost); /* nobody knows where from */
+        assert_null(lost.unit);
+        r = scoped_record(&h, 50);
+        scope_resolve(&h.m, &p);
+        assert_string_equal(p.unit, "session-3.scope");
+        scope_resolve(&h.m, &p);
+        assert_string_equal(p.unit, "session-3.scope");
+        scope_resolve(&h.m, &other);
+        assert_string_equal(other.unit, "a.service");
+        free(r->home); /* taken over without a record */
+        r->home = strdup(SCOPE);
+        scope_resolve(&h.m, &lost);
+        assert_null(lost.unit);
+}
+
+static void test_a_move_shows(void **state) {
+        _cleanup_host_ Host h;
+        char *path;
+
+        (void)state;
+        host_init(&h);
+        add(&h, 50, HOME, NULL);
+        scope_follow(h.instance);
+        assert_null(scope_of(h.instance));
+        assert_false(scope_holds(h.instance));
+        assert_string_equal(bind_target(h.instance).unit, "session-3.scope");
+        fake_process(&h.tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
+        h.m.backend.ops = &backend_affinity_ops; /* which does not ask */
+        scope_follow(h.instance);
+        assert_null(scope_of(h.instance));
+        h.m.backend.ops = &backend_systemd_ops;
+        scope_follow(h.instance);
+        assert_string_equal(scope_of(h.instance), NAME);
+        assert_true(scope_holds(h.instance));
+        assert_string_equal(h.instance->unit, "session-3.scope"); /* by which it is known */
+        assert_string_equal(bind_target(h.instance).unit, NAME);
+        path = groups_unit_path(h.instance);
+        assert_string_equal(path, SCOPE);
+        free(path);
+        fake_process(&h.tree, 50, 1, "/srv/tidb-server", HOME, "0-7");
+        scope_follow(h.instance);
+        assert_null(scope_of(h.instance));
+        assert_string_equal(h.instance->processes[0].cgroup, HOME);
+}
+
+/* A group below its scope is still in it; that of a service is the service's. */
+static void test_the_path_of_its_unit(void **state) {
+        _cleanup_host_ Host h;
+        char *path;
+
+        (void)state;
+        host_init(&h);
+        add(&h, 50, SCOPE "/inner", NAME);
+        path = groups_unit_path(h.instance);
+        assert_string_equal(path, SCOPE);
+        free(path);
+        free(h.instance->processes[0].scope);
+        h.instance->processes[0].scope = NULL;
+        path = groups_unit_path(h.instance); /* of no unit of its own */
+        assert_string_equal(path, SCOPE "/inner");
+        free(path);
+        free(h.instance->unit);
+        h.instance->unit = strdup("a.service");
+        free(h.instance->processes[0].cgroup);
+        h.instance->processes[0].cgroup = strdup("/system.slice/a.service/inner/most");
+        path = groups_unit_path(h.instance);
+        assert_string_equal(path, "/system.slice/a.service");
+        free(path);
+}
+
+/* What is born there belongs to the instance, and half of it there is not all of it. */
+static void test_who_belongs_to_it(void **state) {
+        _cleanup_process_ Process child = { .id = { .pid = 60 }, .scope = strdup(NAME) },
+                                  stranger = { .id = { .pid = 61 },
+                                               .scope = strdup("tidbnumad-b-2.scope") },
+                                  neighbour = { .id = { .pid = 62 },
+                                                .unit = strdup("session-3.scope") };
+        _cleanup_host_ Host h;
+        UndoRecord *r;
+
+        (void)state;
+        host_init(&h);
+        r = scoped_record(&h, 50);
+        add(&h, 50, HOME, NULL);
+        assert_ptr_equal(record_of(h.instance), r); /* the record comes before the move */
+        assert_false(instance_owns(h.instance, &child));
+        fake_process(&h.tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
+        scope_follow(h.instance);
+        assert_true(instance_owns(h.instance, &child));
+        assert_false(instance_owns(h.instance, &stranger));
+        assert_false(instance_owns(h.instance, &neighbour));
+        add(&h, 20, SCOPE, NAME); /* before it, and not in the record */
+        assert_int_equal(h.instance->processes[0].id.pid, 20);
+        assert_ptr_equal(record_of(h.instance), r);
+        assert_true(scope_holds(h.instance));
+        fake_process(&h.tree, 20, 1, "/srv/tidb-server", HOME, "0-7");
+        scope_follow(h.instance);
+        assert_string_equal(scope_of(h.instance), NAME);
+        assert_false(scope_holds(h.instance));
+}
+
+static void test_why_not(void **state) {
+        _cleanup_host_ Host h;
+        UndoRecord *r;
+
+        (void)state;
+        host_init(&h);
+        add(&h, 50, HOME, NULL);
+        assert_null(scope_cannot(h.instance));
+        r = scoped_record(&h, 50);
+        assert_null(scope_cannot(h.instance));
+        r->former = (UndoFormer){ .known = true, .delegated = true };
+        assert_non_null(strstr(scope_cannot(h.instance), "delegated"));
+        r->former.delegated = false;
+        fake_write(&h.tree, "sys/fs/cgroup" HOME "/memory.max", "4096\n");
+        assert_non_null(strstr(scope_cannot(h.instance), "limits"));
+}
+
+/* Whatever ends first, what is in the scope is sent home. */
+static void test_its_end(void **state) {
+        _cleanup_host_ Host h;
+        UndoRecord *r;
+
+        (void)state;
+        host_init(&h);
+        r = scoped_record(&h, 77); /* which has ended */
+        record_left(&h.m, r, false);
+        assert_int_equal(h.m.releases.n, 0);
+        record_left(&h.m, r, true);
+        assert_int_equal(h.m.undo.n_records, 1);
+        assert_int_equal(h.m.releases.n, 1);
+        assert_true(r->releasing);
+}
+
+/* --- the order of things --- */
+
+static struct {
+        int note, start; /* what they answer */
+        unsigned n_starts;
+} backend;
+
+static int note_scope(Backend *b, const BackendTarget *target, BackendNote *note,
+                      BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        const ProcessId *id = &target->processes[0].id;
+        UndoProcess *entry;
+
+        (void)b;
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        if (!undo_record_find(note->record, id))
+                assert_int_equal(undo_record_add(note->record, id, &entry), 0);
+        if (backend.note == 1 && !note->record->scope)
+                assert_int_equal(undo_record_set_scope(note->record, NAME, HOME), 0);
+        return backend.note;
+}
+
+/* By what another life of the daemon would read. */
+static int start_scope(Backend *b, const BackendTarget *target, const UndoRecord *record,
+                       BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        const Host *h = (const Host *)(const void *)((const char *)b - offsetof(Host, m.backend));
+        Undo undo;
+
+        (void)target;
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        backend.n_starts++;
+        assert_string_equal(record->scope, NAME);
+        undo_init(&undo, &h->m.sysroot);
+        assert_int_equal(undo_open(&undo, h->tree.fd), 0);
+        assert_int_equal(undo_load(&undo, NULL, NULL), 0);
+        assert_non_null(undo_find_scope(&undo, NAME));
+        undo_done(&undo);
+        return backend.start;
+}
+
+static const BackendOps ops = { .name = "systemd",
+                                .kind = BACKEND_SYSTEMD,
+                                .note_scope = note_scope,
+                                .start_scope = start_scope };
+
+static bool carry_out(Host *h, int note, int start) {
+        const Step step = { .kind = STEP_SCOPE, .reason = "" };
+
+        backend.note = note;
+        backend.start = start;
+        return bind_carry_out(h->instance, &step, 1);
+}
+
+/* What cannot be written down is not done; what was is not written again. */
+static void test_the_record_comes_first(void **state) {
+        PolicyCounters counters = { 0 };
+        _cleanup_host_ Host h;
+
+        (void)state;
+        memset(&backend, 0, sizeof(backend));
+        host_init(&h);
+        h.m.backend.ops = &ops;
+        h.m.policy_counters = &counters;
+        fake_write(&h.tree, "proc/sys/kernel/random/boot_id",
+                   "0a1b2c3d-0001-4000-8000-00000000000f\n");
+        add(&h, 50, HOME, NULL);
+        assert_false(carry_out(&h, 1, 1)); /* there is no folder yet */
+        assert_non_null(strstr(h.instance->failure, "cannot be written down"));
+        assert_int_equal(undo_open(&h.m.undo, h.tree.fd), 0);
+        assert_false(carry_out(&h, -EIO, 1));
+        assert_false(carry_out(&h, 0, 1)); /* systemd is being asked */
+        assert_int_equal(backend.n_starts, 0);
+        assert_int_equal(h.instance->progress.scope_moves, 0);
+        assert_false(carry_out(&h, 1, -ENOTCONN));
+        assert_non_null(strstr(h.instance->failure, "did not make a scope for it"));
+        assert_int_equal(backend.n_starts, 1);
+        assert_false(carry_out(&h, 1, 0)); /* it is being made */
+        assert_true(carry_out(&h, 1, 1));
+        assert_int_equal(backend.n_starts, 3);
+        assert_int_equal(h.instance->progress.scope_moves, 1);
+        assert_int_equal(h.m.undo.n_records, 1);
+        h.m.undo.records[0]->releasing = true; /* it is on its way home */
+        assert_false(carry_out(&h, 1, 1));
+        assert_int_equal(backend.n_starts, 3);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_found_in_a_scope_it_is_who_it_was),
+                cmocka_unit_test(test_a_move_shows),
+                cmocka_unit_test(test_the_path_of_its_unit),
+                cmocka_unit_test(test_who_belongs_to_it),
+                cmocka_unit_test(test_why_not),
+                cmocka_unit_test(test_its_end),
+                cmocka_unit_test(test_the_record_comes_first),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
