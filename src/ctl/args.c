@@ -102,6 +102,18 @@ static int take_option(Args *args, int id) {
         case OPTION_TIUP:
                 args->tiup = true;
                 return 1;
+        case OPTION_ALL:
+                args->all = true;
+                return 1;
+        case OPTION_UNDO:
+                args->undo = true;
+                return 1;
+        case OPTION_DRY_RUN:
+                args->dry_run = true;
+                return 1;
+        case OPTION_NO_WAIT:
+                args->no_wait = true;
+                return 1;
         default:
                 return -EINVAL;
         }
@@ -187,6 +199,19 @@ static int refuse_argument(const Args *args, const char *word) {
         return try_help(args->command);
 }
 
+static int take_names(Args *args, int n, char *words[]) {
+        for (int i = 0; i < n; i++)
+                if (add_path(args->names, &args->n_names, ARGS_NAMES_MAX, words[i], "instances") <
+                    0)
+                        return try_help(args->command);
+        if (args->command != COMMAND_RELEASE || (n > 0) != args->all)
+                return 1;
+        (void)fputs(n > 0 ? "tidbnumactl: --all and names exclude each other\n"
+                          : "tidbnumactl: release what? Expected names of instances, or --all\n",
+                    stderr);
+        return try_help(args->command);
+}
+
 /* What stands behind the options. */
 static int take_arguments(Args *args, int n, char *words[]) {
         switch (args->command) {
@@ -206,6 +231,9 @@ static int take_arguments(Args *args, int n, char *words[]) {
                 }
                 args->subject = words[0];
                 return n == 1 ? 1 : refuse_argument(args, words[1]);
+        case COMMAND_STATUS:
+        case COMMAND_RELEASE:
+                return take_names(args, n, words);
         default:
                 return n == 0 ? 1 : refuse_argument(args, words[0]);
         }

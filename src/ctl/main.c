@@ -1,4 +1,5 @@
-/* tidbnumactl: what tidbnumad makes of its policies. See tidbnumactl(8). */
+/* tidbnumactl: what tidbnumad makes of its policies, and how it is told to stop. See
+ * tidbnumactl(8). */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,14 @@ static int run(const Args *args) {
                 return command_explain(args);
         case COMMAND_ADVISE:
                 return command_advise(args);
+        case COMMAND_STATUS:
+                return command_status(args);
+        case COMMAND_PAUSE:
+                return command_pause(args);
+        case COMMAND_RESUME:
+                return command_resume(args);
+        case COMMAND_RELEASE:
+                return command_release(args);
         case N_COMMANDS:
                 break;
         }

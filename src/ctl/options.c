@@ -9,22 +9,26 @@
 #define PLAN (1u << COMMAND_PLAN)
 #define EXPLAIN (1u << COMMAND_EXPLAIN)
 #define ADVISE (1u << COMMAND_ADVISE)
+#define STATUS (1u << COMMAND_STATUS)
+#define RELEASE (1u << COMMAND_RELEASE)
 #define PLANNING (PLAN | EXPLAIN | ADVISE)
-#define ALL (VALIDATE | PLANNING)
+#define READING (VALIDATE | PLANNING)
+#define CONTROL ((1u << COMMAND_PAUSE) | (1u << COMMAND_RESUME) | RELEASE)
+#define ALL (READING | STATUS | CONTROL)
 
 /* Where the help of an option begins. */
 enum { HELP_COLUMN = 27 };
 
 static const OptionRow rows[] = {
-        { "policy-dir", "DIR", OPTION_POLICY_DIR, ALL,
+        { "policy-dir", "DIR", OPTION_POLICY_DIR, READING | CONTROL,
           "read policies here instead of the default folders;\n"
           "may be given several times, later ones win" },
         { "policy", "FILE", OPTION_POLICY, PLANNING,
           "read this policy file and no folder; may be given\n"
           "several times, later ones win" },
-        { "sysroot", "DIR", OPTION_SYSROOT, ALL,
+        { "sysroot", "DIR", OPTION_SYSROOT, READING,
           "read DIR/proc and DIR/sys, the dump of another machine" },
-        { "topology", "MACHINE", OPTION_TOPOLOGY, ALL,
+        { "topology", "MACHINE", OPTION_TOPOLOGY, READING,
           "a machine that is not here: a file with hwloc's XML, or\n"
           "a description such as \"package:2 numa:4 core:8 pu:2\"" },
         { "instances", "LIST", OPTION_INSTANCES, PLANNING,
@@ -35,10 +39,15 @@ static const OptionRow rows[] = {
         { "explain", NULL, OPTION_EXPLAIN, PLAN, "tell every alternative that lost, and by what" },
         { "export", "FILE", OPTION_EXPORT, PLAN,
           "write the plan as hwloc XML, which lstopo draws" },
-        { "runtime-dir", "DIR", OPTION_RUNTIME_DIR, PLANNING,
+        { "runtime-dir", "DIR", OPTION_RUNTIME_DIR, PLANNING | STATUS | CONTROL,
           "where the daemon publishes (default: /run/tidbnumad)" },
-        { "json", NULL, OPTION_JSON, ALL, "answer in JSON" },
+        { "json", NULL, OPTION_JSON, READING | STATUS, "answer in JSON" },
         { "tiup", NULL, OPTION_TIUP, ADVISE, "answer as a fragment of a TiUP topology file" },
+        { "all", NULL, OPTION_ALL, RELEASE, "release all instances" },
+        { "undo", NULL, OPTION_UNDO, RELEASE, "bind again what was released" },
+        { "dry-run", NULL, OPTION_DRY_RUN, CONTROL,
+          "tell what would be written, and write nothing" },
+        { "no-wait", NULL, OPTION_NO_WAIT, CONTROL, "do not wait until the daemon has done it" },
         { "help", NULL, OPTION_HELP, ALL, "show help, after a command its own" },
         { "version", NULL, OPTION_VERSION, ALL, "show the version" },
 };
@@ -75,6 +84,32 @@ static const CommandRow commands[N_COMMANDS] = {
                              "the reason. Nothing is applied.\n",
                              "  tidbnumactl advise\n"
                              "  tidbnumactl advise --tiup >fragment.yaml\n" },
+        [COMMAND_STATUS] = { "status", "[INSTANCE…]", "what the daemon has made of each instance",
+                             "Shows what the daemon publishes: state, place and memory of each "
+                             "instance, what is\n"
+                             "wrong with it, and what to do. Ends with 3 when one of them is "
+                             "neither bound nor\n"
+                             "only watched or released, and with 1 when no daemon tells.\n",
+                             "  tidbnumactl status\n"
+                             "  tidbnumactl status tikv-20160 --json\n" },
+        [COMMAND_PAUSE] = { "pause", "", "change nothing from now on",
+                            "Tells the daemon to change nothing until 'resume' or the next boot. "
+                            "What is bound stays\n"
+                            "bound, and what others change is not repaired.\n",
+                            "  tidbnumactl pause\n" },
+        [COMMAND_RESUME] = { "resume", "", "take back a pause",
+                             "Tells the daemon to go on. What was released stays released: see "
+                             "'release --undo'.\n",
+                             "  tidbnumactl resume\n" },
+        [COMMAND_RELEASE] = { "release", "INSTANCE…", "give instances back what they had",
+                              "Gives instances, named by globs over their name or unit, the CPUs "
+                              "and memory nodes back\n"
+                              "that they had before, and leaves them alone until 'release --undo' "
+                              "or the next boot.\n"
+                              "Their memory stays where it is.\n",
+                              "  tidbnumactl release tikv-20160\n"
+                              "  tidbnumactl release --all\n"
+                              "  tidbnumactl release --undo tikv-20160\n" },
 };
 
 size_t options_rows(const OptionRow **ret) {
@@ -129,8 +164,8 @@ static void print_option(const OptionRow *row) {
 void options_print_help(void) {
         puts("tidbnumactl COMMAND [OPTION…]\n"
              "\n"
-             "Tells what tidbnumad makes of its policies, on this host and on others. It changes\n"
-             "nothing.\n"
+             "Tells what tidbnumad makes of its policies, on this host and on others, and what\n"
+             "became of them; pauses it, and lets it give back what it has bound.\n"
              "\n"
              "Commands:");
         for (unsigned c = 0; c < N_COMMANDS; c++) {

@@ -125,6 +125,7 @@ static void fill_running(const PlannedFrom *from, const Running *r, PlanReportIn
                 row->cost_bytes = residency_outside(&from->machine->topology, r->by_node,
                                                     &row->placement->nodes);
         }
+        row->memory_policy = r->memory_policy;
         row->state = told ? told->state : NULL;
         row->state_reason = told ? told->reason : NULL;
 }

@@ -12,6 +12,7 @@
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 #include "tidbnumad/sys/listen-ports.h"
+#include "tidbnumad/sys/memory-policy.h"
 
 /* A unit of many processes, such as a pool of workers, says the same with each. */
 enum { PROCESSES_MAX = 16, THREADS_MAX = 4096 };
@@ -182,6 +183,19 @@ static uint64_t read_limit(int group_fd) {
         return limit;
 }
 
+static int read_memory_policy(Running *r) {
+        char policy[256];
+
+        for (size_t p = 0; p < r->n_processes && p < PROCESSES_MAX; p++) {
+                if (memory_policy_read(&r->handles[p], policy, sizeof(policy)) < 0 ||
+                    strcmp(policy, "default") == 0)
+                        continue;
+                r->memory_policy = strdup(policy);
+                return r->memory_policy ? 0 : -ENOMEM;
+        }
+        return 0;
+}
+
 /* What it holds and cannot give back; page cache comes and goes. */
 static uint64_t held_bytes(const Topology *topology, const NodeMemory *by_node) {
         uint64_t bytes = 0;
@@ -224,6 +238,8 @@ int running_read_facts(const Sysroot *sysroot, const Topology *topology, Running
                 r = read_allowed(sysroot, running);
         if (r >= 0)
                 r = read_memory(sysroot, topology, running);
+        if (r >= 0)
+                r = read_memory_policy(running);
         read_in_force(topology, running);
         return r < 0 ? r : 0;
 }

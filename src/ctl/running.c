@@ -25,6 +25,7 @@ static void running_done(Running *r) {
         free(r->ports);
         free(r->data_dir);
         free(r->by_node);
+        free(r->memory_policy);
         storage_devices_done(&r->storage);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,12 +22,32 @@ static void instance_done(StatusInstance *i) {
         free(i->state);
         free(i->reason);
         free(i->ports);
+        free(i->reason_code);
+        free(i->remedy);
+        free(i->backend);
+        free(i->cpus);
+        free(i->memory);
+}
+
+static void strings_done(char **strings, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                free(strings[i]);
+        free(strings);
 }
 
 void status_file_done(StatusFile *status) {
         for (size_t i = 0; i < status->n_instances; i++)
                 instance_done(&status->instances[i]);
         free(status->instances);
+        for (size_t i = 0; i < status->n_releases; i++) {
+                free(status->releases[i].name);
+                free(status->releases[i].unit);
+                free(status->releases[i].failure);
+        }
+        free(status->releases);
+        strings_done(status->errors, status->n_errors);
+        strings_done(status->units, status->n_units);
+        free(status->version);
         *status = (StatusFile){ 0 };
 }
 
@@ -80,6 +101,55 @@ static int take_ports(const json_t *array, StatusInstance *ret) {
         return 0;
 }
 
+/* What may be missing, or be of another kind: NULL then. */
+static int take_if_there(const json_t *object, const char *key, char **ret) {
+        const char *value = json_string_value(json_object_get(object, key));
+
+        if (value && !(*ret = strdup(value)))
+                return -ENOMEM;
+        return 0;
+}
+
+static int take_memory(const json_t *array, StatusInstance *ret) {
+        ret->memory = calloc(json_array_size(array) + 1, sizeof(*ret->memory));
+        if (!ret->memory)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(array); i++) {
+                const json_t *row = json_array_get(array, i);
+                const json_int_t node = json_integer_value(json_object_get(row, "node"));
+                const json_int_t bytes = json_integer_value(json_object_get(row, "anon_bytes"));
+
+                if (node >= 0 && node < ID_SET_MAX && bytes > 0)
+                        ret->memory[ret->n_memory++] =
+                                (StatusMemory){ (uint32_t)node, (uint64_t)bytes };
+        }
+        return 0;
+}
+
+static int take_state(const json_t *object, StatusInstance *ret) {
+        const json_t *ratio = json_object_get(object, "remote_memory_ratio");
+        const json_t *left = json_object_get(object, "migration_left_seconds");
+        const json_int_t pending = json_integer_value(json_object_get(object, "pending_bytes"));
+        const struct {
+                const char *key;
+                char **field;
+        } fields[] = { { "reason_code", &ret->reason_code },
+                       { "remedy", &ret->remedy },
+                       { "backend", &ret->backend },
+                       { "cpus", &ret->cpus } };
+
+        ret->remote_ratio = json_is_number(ratio) ? json_number_value(ratio) : (double)NAN;
+        ret->left_seconds = json_is_number(left) ? json_number_value(left) : (double)NAN;
+        ret->pending_bytes = pending > 0 ? (uint64_t)pending : 0;
+        for (size_t i = 0; i < ELEMENTSOF(fields); i++) {
+                int r = take_if_there(object, fields[i].key, fields[i].field);
+
+                if (r < 0)
+                        return r;
+        }
+        return take_memory(json_object_get(object, "memory_by_node"), ret);
+}
+
 static int take_instance(const json_t *object, StatusInstance *ret) {
         const json_t *pid = json_object_get(object, "pid");
         const char *nodes = json_string_value(json_object_get(object, "nodes"));
@@ -93,7 +163,8 @@ static int take_instance(const json_t *object, StatusInstance *ret) {
         ret->pid = (pid_t)json_integer_value(pid);
         if (id_set_parse_list(nodes, &ret->nodes) < 0)
                 return -EBADMSG;
-        return take_ports(json_object_get(object, "ports"), ret);
+        r = take_state(object, ret);
+        return r < 0 ? r : take_ports(json_object_get(object, "ports"), ret);
 }
 
 static int take_instances(const json_t *array, StatusFile *ret) {
@@ -112,16 +183,72 @@ static int take_instances(const json_t *array, StatusFile *ret) {
         return 0;
 }
 
+/* The strings among the values of the array, or with `key` those of its objects. */
+static int take_list(const json_t *array, const char *key, char ***ret, size_t *ret_n) {
+        *ret = calloc(json_array_size(array) + 1, sizeof(char *));
+        if (!*ret)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(array); i++) {
+                const json_t *value = json_array_get(array, i);
+                const char *text = json_string_value(key ? json_object_get(value, key) : value);
+
+                if (text && !((*ret)[(*ret_n)++] = strdup(text)))
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int take_releases(const json_t *array, StatusFile *ret) {
+        ret->releases = calloc(json_array_size(array) + 1, sizeof(*ret->releases));
+        if (!ret->releases)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(array); i++) {
+                const json_t *object = json_array_get(array, i);
+                StatusRelease *release = &ret->releases[ret->n_releases++];
+                int r = take_if_there(object, "name", &release->name);
+
+                if (r >= 0)
+                        r = take_if_there(object, "unit", &release->unit);
+                if (r >= 0)
+                        r = take_if_there(object, "failure", &release->failure);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int take_daemon(const json_t *root, StatusFile *ret) {
+        const json_t *policy = json_object_get(root, "policy");
+        const json_int_t pid =
+                json_integer_value(json_object_get(json_object_get(root, "process"), "pid"));
+        int r;
+
+        ret->pid = pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+        ret->load_seconds = json_number_value(json_object_get(policy, "load_time_seconds"));
+        ret->load_failed = json_is_false(json_object_get(policy, "load_success"));
+        ret->n_policies = json_array_size(json_object_get(policy, "policies"));
+        ret->n_warnings = json_array_size(json_object_get(policy, "warnings"));
+        r = take_if_there(root, "version", &ret->version);
+        if (r >= 0)
+                r = take_list(json_object_get(policy, "errors"), NULL, &ret->errors,
+                              &ret->n_errors);
+        if (r >= 0)
+                r = take_list(json_object_get(root, "units"), "name", &ret->units, &ret->n_units);
+        return r < 0 ? r : take_releases(json_object_get(root, "releases"), ret);
+}
+
 static int take_status(const json_t *root, StatusFile *ret) {
         const json_t *time = json_object_get(root, "time_seconds");
         const json_t *interval = json_object_get(root, "sample_interval_seconds");
+        int r;
 
         if (!json_is_number(time) || !json_is_number(interval))
                 return -EBADMSG;
         ret->time_seconds = json_number_value(time);
         ret->sample_interval_seconds = json_number_value(interval);
         ret->enforcing = json_is_true(json_object_get(root, "enforcing"));
-        return take_instances(json_object_get(root, "instances"), ret);
+        r = take_daemon(root, ret);
+        return r < 0 ? r : take_instances(json_object_get(root, "instances"), ret);
 }
 
 int status_file_parse(const char *text, size_t size, StatusFile *ret) {

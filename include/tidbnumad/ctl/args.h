@@ -4,13 +4,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { ARGS_POLICY_DIRS_MAX = 8, ARGS_POLICY_FILES_MAX = 64 };
+enum { ARGS_POLICY_DIRS_MAX = 8, ARGS_POLICY_FILES_MAX = 64, ARGS_NAMES_MAX = 64 };
 
 typedef enum Command {
         COMMAND_VALIDATE,
         COMMAND_PLAN,
         COMMAND_EXPLAIN,
         COMMAND_ADVISE,
+        COMMAND_STATUS,
+        COMMAND_PAUSE,
+        COMMAND_RESUME,
+        COMMAND_RELEASE,
         N_COMMANDS,
 } Command;
 
@@ -31,6 +35,12 @@ typedef struct Args {
         bool json;
         bool explain;
         bool tiup;
+        const char *names[ARGS_NAMES_MAX]; /* of status: instances; of release: globs of them */
+        size_t n_names;
+        bool all;     /* of release: "*" */
+        bool undo;    /* of release: bind them again */
+        bool dry_run; /* only tell what would be written */
+        bool no_wait; /* for the daemon to show it */
 } Args;
 
 /* 1: go on; 0: --help or --version was answered; -EINVAL: wrong, and said so on stderr. The strings

@@ -5,9 +5,13 @@
 #include "tidbnumad/ctl/args.h"
 
 /* tidbnumactl(8), EXIT STATUS. */
-enum { COMMAND_EXIT_REFUSED = 3 };
+enum { COMMAND_EXIT_REFUSED = 3 }; /* also: not all is bound, or not yet done */
 
 int command_validate(const Args *args);
 int command_plan(const Args *args);
 int command_explain(const Args *args);
 int command_advise(const Args *args);
+int command_status(const Args *args);
+int command_pause(const Args *args);
+int command_resume(const Args *args);
+int command_release(const Args *args);

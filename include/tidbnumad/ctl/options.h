@@ -20,6 +20,10 @@ typedef enum OptionId {
         OPTION_JSON,
         OPTION_TIUP,
         OPTION_RUNTIME_DIR,
+        OPTION_ALL,
+        OPTION_UNDO,
+        OPTION_DRY_RUN,
+        OPTION_NO_WAIT,
 } OptionId;
 
 typedef struct OptionRow {
@@ -49,5 +53,5 @@ void options_print_help(void);
 void options_print_command_help(Command command);
 
 /* "plan and explain": the commands that take an option. Returns `buffer`. */
-#define OPTIONS_COMMANDS_MAX 64u
+#define OPTIONS_COMMANDS_MAX 128u
 const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS_COMMANDS_MAX]);

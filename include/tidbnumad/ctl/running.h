@@ -30,6 +30,7 @@ typedef struct Running {
         CpuSet allowed_cpus;
         NodeMemory *by_node; /* by index of the topology's nodes; NULL: not known */
         uint64_t need_bytes; /* 0: not known */
+        char *memory_policy; /* the first that one of its processes has set; NULL: none is seen */
 } Running;
 
 typedef struct RunningList {

@@ -9,15 +9,32 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
 
+typedef struct StatusMemory {
+        uint32_t node;
+        uint64_t bytes;
+} StatusMemory;
+
 typedef struct StatusInstance {
         char *name, *policy, *exe; /* owned, as the others */
         char *unit, *data_dir;     /* NULL: none */
         char *state, *reason;
+        char *reason_code, *remedy; /* NULL: an older daemon tells none */
+        char *backend, *cpus;       /* likewise */
         pid_t pid;
         uint16_t *ports;
         size_t n_ports;
         NodeSet nodes;
+        StatusMemory *memory; /* anonymous memory of the nodes that have any; owned */
+        size_t n_memory;
+        double remote_ratio;    /* NAN: not known */
+        uint64_t pending_bytes; /* still to be moved; 0 also: not known */
+        double left_seconds;    /* that this will take; NAN: not known */
 } StatusInstance;
+
+/* What is on its way back. */
+typedef struct StatusRelease {
+        char *name, *unit, *failure; /* NULL: none; owned */
+} StatusRelease;
 
 typedef struct StatusFile {
         double time_seconds; /* when it was written, since the epoch */
@@ -25,6 +42,19 @@ typedef struct StatusFile {
         bool enforcing;
         StatusInstance *instances; /* owned */
         size_t n_instances;
+
+        /* What an older daemon may leave out: zeros then. */
+        char *version; /* NULL; owned */
+        pid_t pid;     /* of the daemon */
+        double load_seconds;
+        bool load_failed;
+        char **errors; /* of the policies; owned */
+        size_t n_errors;
+        size_t n_policies, n_warnings;
+        char **units; /* names of those that are known before they start; owned */
+        size_t n_units;
+        StatusRelease *releases; /* owned */
+        size_t n_releases;
 } StatusFile;
 
 void status_file_done(StatusFile *status);

@@ -106,6 +106,32 @@ static void test_arguments(void **state) {
         assert_int_equal(PARSE(&args, "explain", "a", "--topology=numa:2", "--instances=1:a"), 1);
 }
 
+static void test_control(void **state) {
+        Args args;
+
+        (void)state;
+        assert_int_equal(PARSE(&args, "status", "a", "b", "--json"), 1);
+        assert_int_equal(args.command, COMMAND_STATUS);
+        assert_int_equal(args.n_names, 2);
+        assert_string_equal(args.names[1], "b");
+        assert_int_equal(PARSE(&args, "status"), 1);
+        assert_int_equal(args.n_names, 0);
+        assert_int_equal(PARSE(&args, "pause", "--dry-run", "--no-wait", "--policy-dir=/d"), 1);
+        assert_int_equal(args.command, COMMAND_PAUSE);
+        assert_true(args.dry_run && args.no_wait && !args.all && !args.undo);
+        assert_string_equal(args.policy_dirs[args.n_policy_dirs - 1], "/d");
+        assert_int_equal(PARSE(&args, "resume"), 1);
+        assert_int_equal(args.command, COMMAND_RESUME);
+        assert_false(args.dry_run || args.no_wait);
+        assert_string_equal(args.policy_dirs[args.n_policy_dirs - 1], "/run/tidbnumad.d");
+        assert_int_equal(PARSE(&args, "release", "--undo", "a*"), 1);
+        assert_int_equal(args.command, COMMAND_RELEASE);
+        assert_true(args.undo && !args.all);
+        assert_string_equal(args.names[0], "a*");
+        assert_int_equal(PARSE(&args, "release", "--all"), 1);
+        assert_true(args.all && args.n_names == 0);
+}
+
 static void assert_wrong(const char *const *words, const char *in_message) {
         Capture capture;
         Args args;
@@ -126,8 +152,16 @@ static void test_wrong_commands(void **state) {
         WRONG("no command", NULL);
         WRONG("unknown command 'plna', did you mean 'plan'?", "plna");
         WRONG("unknown command 'validat', did you mean 'validate'?", "validat", "x");
-        WRONG("unknown command 'frobnicate', expected validate, plan, explain or advise\n",
+        WRONG("unknown command 'frobnicate', expected validate, plan, explain, advise, status, "
+              "pause, "
+              "resume or release\n",
               "frobnicate");
+        WRONG("release what?", "release");
+        WRONG("release what?", "release", "--undo");
+        WRONG("--all and names exclude each other", "release", "--all", "a");
+        WRONG("pause takes no argument 'a'", "pause", "a");
+        WRONG("pause takes no --undo; it is an option of release\n", "pause", "--undo");
+        WRONG("status takes no --policy-dir", "status", "--policy-dir=a");
         WRONG("the command stands first, and '--json' behind it", "--json", "plan");
 }
 
@@ -231,10 +265,11 @@ static void test_command_help(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_defaults),      cmocka_unit_test(test_options),
-                cmocka_unit_test(test_arguments),     cmocka_unit_test(test_wrong_commands),
-                cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_wrong_arguments),
-                cmocka_unit_test(test_help),          cmocka_unit_test(test_command_help),
+                cmocka_unit_test(test_defaults),        cmocka_unit_test(test_options),
+                cmocka_unit_test(test_arguments),       cmocka_unit_test(test_control),
+                cmocka_unit_test(test_wrong_commands),  cmocka_unit_test(test_wrong_options),
+                cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_help),
+                cmocka_unit_test(test_command_help),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,6 +178,21 @@ static void test_memory(void **state) {
         assert_int_equal(r->need_bytes, 123); /* what is cached can be given back */
 }
 
+static void test_memory_policy(void **state) {
+        World *w = *state;
+
+        service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
+        service(w, 11, "/opt/tidb-server", "tidb.service", "0-7");
+        load(w);
+        assert_null(w->list.instances[0].memory_policy);
+        fake_write(&w->tree, "proc/10/numa_maps", "55d0 default file=/opt/tidb-server\n");
+        load(w);
+        assert_null(w->list.instances[0].memory_policy);
+        fake_write(&w->tree, "proc/11/numa_maps", "55d0 interleave:0-1 file=/opt/tidb-server\n");
+        load(w);
+        assert_string_equal(w->list.instances[0].memory_policy, "interleave:0-1");
+}
+
 /* Of a process without a service its group is others' too. */
 static void test_memory_of_a_session(void **state) {
         World *w = *state;
@@ -294,6 +309,7 @@ static void test_told(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_groups),  TEST(test_names_collide), TEST(test_in_force),
+                TEST(test_allowed), TEST(test_memory),        TEST(test_memory_policy),
                 TEST(test_allowed), TEST(test_memory),        TEST(test_memory_of_a_session),
                 TEST(test_find),    TEST(test_told_and_seen), TEST(test_told),
         };

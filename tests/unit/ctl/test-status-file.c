@@ -26,16 +26,37 @@ static int parse(const char *text, StatusFile *ret) {
         return status_file_parse(text, strlen(text), ret);
 }
 
+/* What not every daemon tells. */
+static void test_time_left(void **state) {
+        _cleanup_status_file_ StatusFile with = { 0 }, without = { 0 };
+
+        (void)state;
+        assert_int_equal(
+                parse(STATUS("[" INSTANCE("", ", \"migration_left_seconds\": 12.5") "]"), &with),
+                0);
+        assert_true(with.instances[0].left_seconds == 12.5);
+        assert_int_equal(parse(STATUS("[" INSTANCE("", "") "]"), &without), 0);
+        assert_true(isnan(without.instances[0].left_seconds));
+        assert_true(isnan(without.instances[0].remote_ratio));
+        assert_int_equal(without.pid, 0);
+}
+
 /* The daemon's own rendering is what is read. */
 static void test_round_trip(void **state) {
         static const uint16_t ports[] = { 4000, 10080 };
+        Node nodes[] = { { .id = 0 }, { .id = 3 } };
+        const Topology topology = { .nodes = nodes, .n_nodes = 2 };
+        const NodeMemory memory[] = { { .file_bytes = 5 }, { .anon_bytes = 4096 } };
         InstanceSnapshot instances[2] = {
                 { .name = "pd-2379",
                   .policy = "pd",
                   .exe = "/pd",
                   .pid = 12,
                   .state = "refused",
-                  .reason = "not alone" },
+                  .reason = "not alone",
+                  .reason_code = REASON_SHARED_UNIT,
+                  .remote_ratio = (double)NAN,
+                  .backend = "systemd" },
                 { .name = "tidb-4000",
                   .policy = "tidb",
                   .unit = "tidb-4000.service",
@@ -45,14 +66,34 @@ static void test_round_trip(void **state) {
                   .n_ports = 2,
                   .pid = 4711,
                   .state = "bound",
-                  .reason = "" },
+                  .reason = "",
+                  .by_node = memory,
+                  .remote_ratio = 0.25,
+                  .pending_bytes = 77 },
         };
+        const ReleaseSnapshot releases[] = { { .name = "r-1", .failure = "no" },
+                                             { .name = "r-2", .unit = "r-2.service" } };
+        const UnitSnapshot units[] = { { .name = "u.service", .state = "prepared", .reason = "" } };
+        const PolicySnapshot policies[] = { { .name = "pd" }, { .name = "tidb" } };
+        const char *const errors[] = { "a.yaml:1:1: wrong" };
         Snapshot snapshot = { .version = "1",
                               .realtime_seconds = 1780000000.25,
                               .sample_interval_seconds = 2.5,
                               .enforcing = true,
                               .instances = instances,
-                              .n_instances = 2 };
+                              .n_instances = 2,
+                              .topology = &topology,
+                              .releases = releases,
+                              .n_releases = 2,
+                              .units = units,
+                              .n_units = 1,
+                              .policies = policies,
+                              .n_policies = 2,
+                              .policy_errors = errors,
+                              .n_policy_errors = 1,
+                              .policy_load_seconds = 1779999999.5,
+                              .self_known = true,
+                              .self = { .pid = 4712 } };
         _cleanup_status_file_ StatusFile status = { 0 };
         _cleanup_free_ char *text = NULL;
         const StatusInstance *i;
@@ -76,8 +117,32 @@ static void test_round_trip(void **state) {
         assert_int_equal(i->n_ports, 2);
         assert_int_equal(i->ports[1], 10080);
         assert_ids(i->nodes, "0,2-3");
+        assert_true(i->remote_ratio == 0.25);
+        assert_int_equal(i->pending_bytes, 77);
+        assert_int_equal(i->n_memory, 1); /* of the nodes that have any */
+        assert_int_equal(i->memory[0].node, 3);
+        assert_int_equal(i->memory[0].bytes, 4096);
+        assert_string_equal(i->reason_code, "");
         i = status_file_find(&status, "pd-2379");
         assert_null(i->unit);
+        assert_string_equal(i->reason_code, "shared-unit");
+        assert_string_equal(i->remedy, reason_to_remedy(REASON_SHARED_UNIT));
+        assert_string_equal(i->backend, "systemd");
+        assert_true(isnan(i->remote_ratio));
+        assert_int_equal(i->n_memory, 0);
+        assert_int_equal(status.pid, 4712);
+        assert_string_equal(status.version, "1");
+        assert_true(status.load_seconds == 1779999999.5);
+        assert_true(status.load_failed);
+        assert_int_equal(status.n_policies, 2);
+        assert_int_equal(status.n_errors, 1);
+        assert_string_equal(status.errors[0], "a.yaml:1:1: wrong");
+        assert_int_equal(status.n_units, 1);
+        assert_string_equal(status.units[0], "u.service");
+        assert_int_equal(status.n_releases, 2);
+        assert_string_equal(status.releases[0].failure, "no");
+        assert_null(status.releases[0].unit);
+        assert_string_equal(status.releases[1].unit, "r-2.service");
         assert_null(i->data_dir);
         assert_string_equal(i->reason, "not alone");
         assert_ids(i->nodes, "");
@@ -183,9 +248,9 @@ static void test_read(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_round_trip), cmocka_unit_test(test_bad),
-                cmocka_unit_test(test_bad_values), cmocka_unit_test(test_fresh),
-                cmocka_unit_test(test_read),
+                cmocka_unit_test(test_round_trip), cmocka_unit_test(test_time_left),
+                cmocka_unit_test(test_bad),        cmocka_unit_test(test_bad_values),
+                cmocka_unit_test(test_fresh),      cmocka_unit_test(test_read),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

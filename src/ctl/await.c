@@ -1,0 +1,132 @@
+/* Waiting for the daemon. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tidbnumad/ctl/await.h"
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/daemon-process.h"
+#include "tidbnumad/sys/clock.h"
+
+#define POLL_NSEC (100L * 1000 * 1000)
+
+/* A reload takes a moment; giving back takes systemd seconds a unit, on a slow host. */
+#define LOAD_USEC (UINT64_C(30) * 1000 * 1000)
+#define RELEASE_USEC (UINT64_C(180) * 1000 * 1000)
+
+static bool names(const char *const *globs, size_t n, const char *name, const char *unit) {
+        for (size_t i = 0; i < n; i++)
+                if (fnmatch(globs[i], name, 0) == 0 || (unit && fnmatch(globs[i], unit, 0) == 0))
+                        return true;
+        return false;
+}
+
+bool await_names(const Await *a, const char *name, const char *unit) {
+        return names(a->globs, a->n_globs, name, unit) &&
+               !(a->args && a->args->undo &&
+                 names((const char *const *)a->stays, a->n_stays, name, unit));
+}
+
+static bool are_released(const Await *a, const StatusFile *s, bool released) {
+        for (size_t i = 0; i < s->n_releases; i++)
+                if (s->releases[i].name && await_names(a, s->releases[i].name, s->releases[i].unit))
+                        return false;
+        for (size_t i = 0; i < s->n_instances; i++) {
+                const StatusInstance *instance = &s->instances[i];
+
+                if (await_names(a, instance->name, instance->unit) &&
+                    (strcmp(instance->state, "released") == 0) != released)
+                        return false;
+        }
+        return true;
+}
+
+bool await_is_done(const Await *a, const StatusFile *s) {
+        if (s->load_seconds == a->loaded_before || s->load_failed)
+                return false;
+        switch (a->args->command) {
+        case COMMAND_PAUSE:
+                return !s->enforcing;
+        case COMMAND_RESUME:
+                return s->enforcing;
+        case COMMAND_RELEASE:
+                return are_released(a, s, !a->args->undo);
+        default:
+                return true;
+        }
+}
+
+static int refused(const StatusFile *s) {
+        (void)fputs("tidbnumactl: the daemon refused the policies as they are now:\n", stderr);
+        for (size_t i = 0; i < s->n_errors; i++)
+                (void)fprintf(stderr, "  %s\n", s->errors[i]);
+        return EXIT_FAILURE;
+}
+
+static void tell_instances(const Await *a, const StatusFile *s) {
+        for (size_t i = 0; i < s->n_instances; i++)
+                if (await_names(a, s->instances[i].name, s->instances[i].unit))
+                        (void)printf("%s: %s%s%s\n", s->instances[i].name, s->instances[i].state,
+                                     *s->instances[i].reason ? ": " : "", s->instances[i].reason);
+        for (size_t i = 0; i < s->n_releases; i++)
+                (void)printf("%s: on its way back%s%s\n",
+                             s->releases[i].name ? s->releases[i].name : "?",
+                             s->releases[i].failure ? ": " : "",
+                             s->releases[i].failure ? s->releases[i].failure : "");
+}
+
+static int tell_done(const Await *a, const StatusFile *s) {
+        if (a->args->command == COMMAND_PAUSE)
+                puts("Paused: nothing is changed until 'tidbnumactl resume' or the next boot. What "
+                     "is bound stays bound.");
+        else if (a->args->command == COMMAND_RESUME)
+                puts("Resumed.");
+        else
+                tell_instances(a, s);
+        return EXIT_SUCCESS;
+}
+
+/* It has read the policies, and is not there yet. */
+static int tell_late(const Await *a, const StatusFile *s) {
+        if (a->args->command == COMMAND_RELEASE)
+                tell_instances(a, s);
+        (void)fputs(a->args->command == COMMAND_RESUME
+                            ? "tidbnumactl: the daemon still changes nothing: it was started with "
+                              "--dry-run, or enforcement.mode is observe in another policy file\n"
+                    : a->args->command == COMMAND_RELEASE && !s->enforcing
+                            ? "tidbnumactl: the daemon is paused; what is released is given back "
+                              "when it goes on: tidbnumactl resume\n"
+                            : "tidbnumactl: not done yet; it goes on: tidbnumactl status\n",
+                    stderr);
+        return COMMAND_EXIT_REFUSED;
+}
+
+/* A daemon that changes nothing gives nothing back however long one waits. */
+static bool is_in_vain(const Await *a, const StatusFile *s) {
+        return s->load_seconds != a->loaded_before && !s->enforcing &&
+               (a->args->command == COMMAND_RESUME || a->args->command == COMMAND_RELEASE);
+}
+
+int await_daemon(const Await *a) {
+        const uint64_t end = clock_monotonic_usec() +
+                             (a->args->command == COMMAND_RELEASE ? RELEASE_USEC : LOAD_USEC);
+
+        for (;;) {
+                _cleanup_status_file_ StatusFile s = { 0 };
+                const struct timespec pause = { .tv_nsec = POLL_NSEC };
+                int r = status_file_read(a->args->runtime_dir, &s);
+
+                if (r < 0)
+                        return r;
+                if (await_is_done(a, &s))
+                        return tell_done(a, &s);
+                if (s.load_failed && s.load_seconds != a->loaded_before)
+                        return refused(&s);
+                if (clock_monotonic_usec() > end || is_in_vain(a, &s) || !daemon_process_lives(&s))
+                        return tell_late(a, &s);
+                (void)nanosleep(&pause, NULL);
+        }
+}

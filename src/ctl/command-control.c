@@ -1,0 +1,277 @@
+/* tidbnumactl pause, resume, release: a drop-in of policies, and a reload. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/ctl/await.h"
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/daemon-process.h"
+#include "tidbnumad/ctl/drop-in.h"
+#include "tidbnumad/ctl/policies.h"
+#include "tidbnumad/sys/atomic-file.h"
+#include "tidbnumad/sys/policy-dir.h"
+
+/* --all */
+static const char *const EVERYTHING[] = { "*" };
+
+typedef struct Control {
+        const Args *args;
+        Await await;
+        const char *dir;
+        char *path; /* of the drop-in; owned */
+        int dir_fd; /* locked: two operators at once do not lose what the first has said */
+        DropIn drop_in;
+        StatusFile status;
+        bool daemon_lives;
+} Control;
+
+static void control_done(Control *c) {
+        closep(&c->dir_fd);
+        drop_in_done(&c->drop_in);
+        status_file_done(&c->status);
+        free(c->path);
+}
+#define _cleanup_control_ _cleanup_(control_done)
+
+static int cannot(const char *what, const char *path, int error) {
+        (void)fprintf(stderr, "tidbnumactl: cannot %s %s: %s%s\n", what, path, strerror(-error),
+                      geteuid() != 0 && (error == -EACCES || error == -EPERM || error == -EROFS)
+                              ? "; run it as root"
+                              : "");
+        return error;
+}
+
+static int open_folder(Control *c) {
+        c->dir = c->args->policy_dirs[c->args->n_policy_dirs - 1];
+        if (asprintf(&c->path, "%s/" DROP_IN_NAME, c->dir) < 0) {
+                c->path = NULL;
+                return -ENOMEM;
+        }
+        if (c->args->dry_run)
+                return 0;
+        if (mkdir(c->dir, 0755) < 0 && errno != EEXIST)
+                return cannot("make", c->dir, -errno);
+        c->dir_fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (c->dir_fd < 0 || flock(c->dir_fd, LOCK_EX) < 0)
+                return cannot("open", c->dir, -errno);
+        return 0;
+}
+
+static int load(Control *c) {
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+        int r = policy_dir_read(c->args->policy_dirs, c->args->n_policy_dirs, &files, &errors);
+
+        if (r >= 0)
+                r = drop_in_load(&files, c->path, &c->drop_in);
+        if (r != -EINVAL)
+                return r;
+        (void)policies_print(&errors, "");
+        (void)policies_print(&c->drop_in.errors, "");
+        (void)fputs("tidbnumactl: the policy files are wrong as they are, and the daemon would "
+                    "refuse them. Nothing was written\n",
+                    stderr);
+        return r;
+}
+
+static int open_control(const Args *args, Control *c) {
+        int r;
+
+        *c = (Control){ .args = args, .dir_fd = -EBADF };
+        c->await = (Await){ .args = args,
+                            .globs = args->all ? EVERYTHING : args->names,
+                            .n_globs = args->all ? 1 : args->n_names };
+        r = open_folder(c);
+        if (r >= 0)
+                r = load(c);
+        if (r < 0)
+                return r;
+        r = status_file_read(args->runtime_dir, &c->status);
+        if (r == -ENOMEM)
+                return r;
+        c->daemon_lives = r >= 0 && daemon_process_lives(&c->status);
+        c->await.loaded_before = c->status.load_seconds;
+        return 0;
+}
+
+static int preview(const Control *c, const Text *text) {
+        if (text->length > 0)
+                (void)printf("Would write %s:\n%s", c->path, text->data);
+        else
+                (void)printf("Would leave no %s.\n", c->path);
+        return EXIT_SUCCESS;
+}
+
+static int write_drop_in(const Control *c, const Text *text) {
+        int r;
+
+        if (text->length > 0) {
+                r = atomic_file_write(c->dir_fd, DROP_IN_NAME, text->data, text->length, 0644);
+                return r < 0 ? cannot("write", c->path, r) : 0;
+        }
+        if (unlinkat(c->dir_fd, DROP_IN_NAME, 0) < 0 && errno != ENOENT)
+                return cannot("remove", c->path, -errno);
+        return 0;
+}
+
+static int reload(const Control *c) {
+        int r = daemon_process_reload(&c->status, c->args->runtime_dir);
+
+        if (r == -ENOENT)
+                (void)fputs("tidbnumactl: there is no systemctl; send SIGHUP to the daemon\n",
+                            stderr);
+        else if (r < 0 && r != -EIO) /* systemctl has told */
+                (void)cannot("reload", "the daemon", r);
+        return r;
+}
+
+/* The drop-in as it is now, and the daemon told. */
+static int carry_out(Control *c) {
+        _cleanup_text_ Text text = { 0 };
+        int r;
+
+        drop_in_render(&c->drop_in, &text);
+        r = drop_in_check(&c->drop_in, c->path, &text);
+        if (r == -EINVAL)
+                (void)policies_print(&c->drop_in.errors, "");
+        if (r < 0 || c->args->dry_run)
+                return r < 0 ? r : preview(c, &text);
+        r = write_drop_in(c, &text);
+        if (r < 0)
+                return r;
+        (void)flock(c->dir_fd, LOCK_UN);
+        c->await.stays = c->drop_in.release;
+        c->await.n_stays = c->drop_in.n_release;
+        if (!c->daemon_lives) {
+                puts("No daemon runs; it counts from its next start on, until the next boot.");
+                return EXIT_SUCCESS;
+        }
+        r = reload(c);
+        return r < 0 || c->args->no_wait ? r : await_daemon(&c->await);
+}
+
+int command_pause(const Args *args) {
+        _cleanup_control_ Control c;
+        int r = open_control(args, &c);
+
+        if (r < 0)
+                return r;
+        c.drop_in.observe = true;
+        return carry_out(&c);
+}
+
+int command_resume(const Args *args) {
+        _cleanup_control_ Control c;
+        int r = open_control(args, &c);
+
+        if (r < 0)
+                return r;
+        if (!c.drop_in.observe && c.drop_in.base.mode == ENFORCEMENT_OBSERVE) {
+                (void)fputs("tidbnumactl: it was not paused by 'tidbnumactl pause': a policy file "
+                            "says enforcement.mode: observe, and has to be changed\n",
+                            stderr);
+                return EXIT_FAILURE;
+        }
+        c.drop_in.observe = false;
+        return carry_out(&c);
+}
+
+/* --- release --- */
+
+static bool is_known(const StatusFile *s, const char *glob) {
+        const Await one = { .globs = &glob, .n_globs = 1 };
+
+        for (size_t i = 0; i < s->n_instances; i++)
+                if (await_names(&one, s->instances[i].name, s->instances[i].unit))
+                        return true;
+        for (size_t i = 0; i < s->n_units; i++)
+                if (await_names(&one, s->units[i], s->units[i]))
+                        return true;
+        return false;
+}
+
+static int unknown(const StatusFile *s, const char *glob) {
+        _cleanup_free_ const char **names = calloc(s->n_instances + 1, sizeof(*names));
+        int nearest;
+
+        if (!names)
+                return -ENOMEM;
+        for (size_t i = 0; i < s->n_instances; i++)
+                names[i] = s->instances[i].name;
+        nearest = suggest_nearest(glob, names, s->n_instances);
+        (void)fprintf(stderr, "tidbnumactl: no instance or unit is called '%s'%s%s%s\n", glob,
+                      nearest >= 0 ? ", did you mean '" : "; tidbnumactl status tells all",
+                      nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
+        return -ENOENT;
+}
+
+static int add_all(Control *c) {
+        for (size_t i = 0; i < c->await.n_globs; i++) {
+                const char *glob = c->await.globs[i];
+                int r;
+
+                if (c->daemon_lives && !c->args->all && !is_known(&c->status, glob))
+                        return unknown(&c->status, glob);
+                r = drop_in_add(&c->drop_in, glob);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int not_released(const Control *c, const char *glob) {
+        if (drop_in_base_releases(&c->drop_in, glob))
+                (void)fprintf(
+                        stderr,
+                        "tidbnumactl: a policy file says enforcement.release of '%s', and has "
+                        "to be changed\n",
+                        glob);
+        else {
+                (void)fprintf(stderr, "tidbnumactl: '%s' was not released; released %s", glob,
+                              c->drop_in.n_release > 0 ? "are" : "is nothing");
+                for (size_t i = 0; i < c->drop_in.n_release; i++)
+                        (void)fprintf(stderr, " '%s'", c->drop_in.release[i]);
+                (void)fputs("\n", stderr);
+        }
+        return -ENOENT;
+}
+
+static int remove_named(Control *c) {
+        for (size_t i = 0; i < c->await.n_globs; i++) {
+                const char *glob = c->await.globs[i];
+
+                if (drop_in_base_releases(&c->drop_in, glob) ||
+                    drop_in_remove(&c->drop_in, glob) == 0)
+                        return not_released(c, glob);
+        }
+        return 0;
+}
+
+/* What the other files say stays. */
+static int remove_all(Control *c) {
+        for (size_t i = c->drop_in.n_release; i > 0; i--)
+                if (!drop_in_base_releases(&c->drop_in, c->drop_in.release[i - 1]))
+                        (void)drop_in_remove(&c->drop_in, c->drop_in.release[i - 1]);
+        if (c->drop_in.n_release == 0)
+                return 0;
+        (void)fprintf(stderr,
+                      "note: a policy file itself says enforcement.release of %zu, which stay "
+                      "released\n",
+                      c->drop_in.n_release);
+        return 0;
+}
+
+int command_release(const Args *args) {
+        _cleanup_control_ Control c;
+        int r = open_control(args, &c);
+
+        if (r >= 0)
+                r = !args->undo ? add_all(&c) : args->all ? remove_all(&c) : remove_named(&c);
+        return r < 0 ? r : carry_out(&c);
+}

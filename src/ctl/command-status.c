@@ -1,0 +1,129 @@
+/* tidbnumactl status: what the daemon has made of each instance. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/daemon-process.h"
+#include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/status-table.h"
+#include "tidbnumad/publish/object.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/sysroot.h"
+
+static int cannot_read(const char *runtime_dir, int error) {
+        if (error == -ENOENT)
+                (void)fprintf(stderr,
+                              "tidbnumactl: no daemon has published in %s; systemctl start "
+                              "tidbnumad, or name its folder with --runtime-dir\n",
+                              runtime_dir);
+        else if (error == -EBADMSG)
+                (void)fprintf(stderr,
+                              "tidbnumactl: %s/status.json is not what a daemon of this version "
+                              "publishes; systemctl restart tidbnumad\n",
+                              runtime_dir);
+        else
+                (void)fprintf(stderr, "tidbnumactl: %s/status.json cannot be read: %s\n",
+                              runtime_dir, strerror(-error));
+        return error;
+}
+
+static int read_text(const char *runtime_dir, char **ret, size_t *ret_size) {
+        _cleanup_close_ int fd = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        return fd < 0 ? -errno : read_file_alloc_at(fd, "status.json", ret, ret_size);
+}
+
+static bool is_known(const StatusFile *status, const char *name) {
+        const StatusQuestion q = { .names = &name, .n_names = 1 };
+
+        for (size_t i = 0; i < status->n_instances; i++)
+                if (status_is_asked(&q, &status->instances[i]))
+                        return true;
+        return false;
+}
+
+/* -ENOENT, with the nearest name where one is near. */
+static int check_name(const StatusFile *status, const char *name) {
+        _cleanup_free_ const char **names = NULL;
+        int nearest;
+
+        if (is_known(status, name))
+                return 0;
+        names = calloc(status->n_instances + 1, sizeof(*names));
+        if (!names)
+                return -ENOMEM;
+        for (size_t i = 0; i < status->n_instances; i++)
+                names[i] = status->instances[i].name;
+        nearest = suggest_nearest(name, names, status->n_instances);
+        (void)fprintf(stderr,
+                      "tidbnumactl: there is no instance '%s'%s%s%s; tidbnumactl status "
+                      "tells all\n",
+                      name, nearest >= 0 ? ", did you mean '" : "",
+                      nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
+        return -ENOENT;
+}
+
+/* What was published, less the instances that are not asked for. */
+static int print_json(const char *text, size_t size, const StatusQuestion *q) {
+        json_error_t error;
+        json_t *root = json_loadb(text, size, 0, &error), *kept = json_array(), *row;
+        size_t index;
+
+        json_array_foreach(json_object_get(root, "instances"), index,
+                           row) if (index < q->status->n_instances &&
+                                    status_is_asked(q, &q->status->instances[index]))(void)
+                json_array_append(kept, row);
+        (void)json_object_set_new(root, "instances", kept);
+        (void)json_object_set_new(root, "alive", json_boolean(q->alive));
+        (void)json_object_set_new(root, "age_seconds",
+                                  object_number(q->now_seconds - q->status->time_seconds));
+        return output_json(root);
+}
+
+static int print_text(const StatusQuestion *q) {
+        _cleanup_text_ Text text = { 0 };
+
+        status_table_render(q, &text);
+        return output_text(&text);
+}
+
+static int exit_of(const StatusQuestion *q) {
+        if (!q->alive || !status_file_is_fresh(q->status, q->now_seconds))
+                return EXIT_FAILURE;
+        for (size_t i = 0; i < q->status->n_instances; i++)
+                if (status_is_asked(q, &q->status->instances[i]) &&
+                    !status_is_at_rest(&q->status->instances[i]))
+                        return COMMAND_EXIT_REFUSED;
+        return q->status->load_failed || q->status->n_releases > 0 ? COMMAND_EXIT_REFUSED
+                                                                   : EXIT_SUCCESS;
+}
+
+int command_status(const Args *args) {
+        _cleanup_status_file_ StatusFile status = { 0 };
+        _cleanup_free_ char *text = NULL;
+        StatusQuestion q = { .status = &status,
+                             .names = args->names,
+                             .n_names = args->n_names,
+                             .now_seconds = clock_realtime_seconds(),
+                             .width = output_width() };
+        size_t size;
+        int r;
+
+        r = read_text(args->runtime_dir, &text, &size);
+        if (r >= 0)
+                r = status_file_parse(text, size, &status);
+        if (r < 0)
+                return r == -ENOMEM ? r : cannot_read(args->runtime_dir, r);
+        for (size_t i = 0; i < args->n_names && r >= 0; i++)
+                r = check_name(&status, args->names[i]);
+        if (r < 0)
+                return r;
+        q.alive = daemon_process_lives(&status);
+        r = args->json ? print_json(text, size, &q) : print_text(&q);
+        return r < 0 ? r : exit_of(&q);
+}

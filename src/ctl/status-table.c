@@ -1,0 +1,212 @@
+/* What the daemon published, as text for people: one line a thing, remedies below, each once. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "tidbnumad/ctl/status-table.h"
+#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/table.h"
+
+/* So many nodes of an instance are told, those with the most of its memory first. */
+enum { NODES_TOLD = 3 };
+
+bool status_is_asked(const StatusQuestion *q, const StatusInstance *i) {
+        for (size_t k = 0; k < q->n_names; k++)
+                if (strcmp(q->names[k], i->name) == 0 ||
+                    (i->unit && strcmp(q->names[k], i->unit) == 0))
+                        return true;
+        return q->n_names == 0;
+}
+
+bool status_is_at_rest(const StatusInstance *i) {
+        return strcmp(i->state, "bound") == 0 || strcmp(i->state, "watched") == 0 ||
+               strcmp(i->state, "released") == 0;
+}
+
+/* --- the daemon --- */
+
+static const char *backend_of(const StatusFile *s) {
+        return s->n_instances > 0 && s->instances[0].backend ? s->instances[0].backend : NULL;
+}
+
+static void render_age(const StatusQuestion *q, Text *text) {
+        const double age = q->now_seconds - q->status->time_seconds;
+
+        if (!q->alive)
+                text_append(text, "warning: the daemon that published this does not run: what is "
+                                  "bound stays bound, and nobody keeps it so; systemctl start "
+                                  "tidbnumad\n");
+        else if (!status_file_is_fresh(q->status, q->now_seconds))
+                text_appendf(text,
+                             "warning: this is %.0f s old, and the daemon publishes every %.0f s: "
+                             "does it hang? See journalctl -u tidbnumad\n",
+                             age, q->status->sample_interval_seconds);
+}
+
+static void render_daemon(const StatusQuestion *q, Text *text) {
+        const StatusFile *s = q->status;
+        const char *backend = backend_of(s);
+
+        text_append(text, "tidbnumad ");
+        text_append_printable(text, s->version ? s->version : "of unknown version");
+        text_append(text, s->enforcing ? ", enforcing"
+                                       : ", changing nothing (mode: observe, paused "
+                                         "or a dry run)");
+        if (backend) {
+                text_append(text, ", backend ");
+                text_append_printable(text, backend);
+        }
+        text_appendf(text, ", %zu %s, %.0f s ago\n", s->n_policies,
+                     s->n_policies == 1 ? "policy" : "policies",
+                     q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
+        render_age(q, text);
+        if (s->load_failed)
+                text_append(text, "warning: the policy files are wrong, and those before stay in "
+                                  "force; tidbnumactl validate tells more\n");
+        for (size_t i = 0; i < s->n_errors; i++) {
+                text_append(text, "  ");
+                text_append_printable(text, s->errors[i]);
+                text_append(text, "\n");
+        }
+        if (s->n_warnings > 0)
+                text_appendf(text,
+                             "warning: %zu about the policies; tidbnumactl validate tells "
+                             "them\n",
+                             s->n_warnings);
+}
+
+/* --- the instances --- */
+
+static void take(Table *table, Text *cell) {
+        if (cell->error < 0)
+                table->error = cell->error;
+        table_add(table, cell->data && *cell->data ? cell->data : "-");
+        text_reset(cell);
+}
+
+static const StatusMemory *largest(const StatusInstance *i, const NodeSet *not_these) {
+        const StatusMemory *best = NULL;
+
+        for (size_t k = 0; k < i->n_memory; k++)
+                if (!id_set_has(not_these, i->memory[k].node) &&
+                    (!best || i->memory[k].bytes > best->bytes))
+                        best = &i->memory[k];
+        return best;
+}
+
+/* "1: 12.0 GiB, 3: 4.0 MiB, …" */
+static void append_memory(const StatusInstance *i, Text *cell) {
+        NodeSet told = { 0 };
+        const StatusMemory *m;
+
+        for (unsigned n = 0; (m = largest(i, &told)); n++) {
+                if (n == NODES_TOLD) {
+                        text_append(cell, ", …");
+                        return;
+                }
+                text_appendf(cell, "%s%" PRIu32 ": ", n > 0 ? ", " : "", m->node);
+                plan_words_bytes(m->bytes, cell);
+                id_set_add(&told, m->node);
+        }
+}
+
+static void append_why(const StatusInstance *i, Text *cell) {
+        if (strcmp(i->state, "moving") == 0 && i->pending_bytes > 0) {
+                plan_words_bytes(i->pending_bytes, cell);
+                text_append(cell, " to move");
+                if (!isnan(i->left_seconds))
+                        text_appendf(cell, ", %.0f s left", i->left_seconds);
+        }
+        if (*i->reason)
+                text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason);
+        if (i->reason_code && *i->reason_code)
+                text_appendf(cell, " (%s)", i->reason_code);
+}
+
+static void add_instance(Table *table, const StatusInstance *i, Text *cell) {
+        table_add(table, i->name);
+        table_add(table, i->state);
+        plan_words_set(&i->nodes, cell);
+        take(table, cell);
+        table_add(table, i->cpus && *i->cpus ? i->cpus : "-");
+        append_memory(i, cell);
+        take(table, cell);
+        if (!isnan(i->remote_ratio))
+                text_appendf(cell, "%.1f %%", i->remote_ratio * 100);
+        take(table, cell);
+        text_append(cell, "");
+        append_why(i, cell);
+        table_add(table, cell->data ? cell->data : "");
+        text_reset(cell);
+}
+
+static void render_instances(const StatusQuestion *q, Text *text) {
+        static const char *const headings[] = { "INSTANCE",  "STATE",  "NODES", "CPUS",
+                                                "ANONYMOUS", "REMOTE", "WHY" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+        const size_t before = text->length;
+
+        text_append(text, "\n");
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < q->status->n_instances; i++)
+                if (status_is_asked(q, &q->status->instances[i]))
+                        add_instance(&table, &q->status->instances[i], &cell);
+        table_render(&table, q->width, text);
+        if (text->error == 0 && text->length == before + 1)
+                text_append(text, "No process is there that a policy names.\n");
+}
+
+static void render_releases(const StatusFile *s, Text *text) {
+        for (size_t i = 0; i < s->n_releases; i++) {
+                const StatusRelease *r = &s->releases[i];
+
+                text_append(text, "on its way back: ");
+                text_append_printable(text, r->name ? r->name : "?");
+                if (r->failure) {
+                        text_append(text, ": ");
+                        text_append_printable(text, r->failure);
+                }
+                text_append(text, "\n");
+        }
+}
+
+/* --- what to do --- */
+
+static bool has_remedy(const StatusQuestion *q, const StatusInstance *i) {
+        return status_is_asked(q, i) && !status_is_at_rest(i) && i->remedy && *i->remedy &&
+               i->reason_code;
+}
+
+static bool is_told(const StatusQuestion *q, size_t index) {
+        for (size_t i = 0; i < index; i++)
+                if (has_remedy(q, &q->status->instances[i]) &&
+                    strcmp(q->status->instances[i].reason_code,
+                           q->status->instances[index].reason_code) == 0)
+                        return true;
+        return false;
+}
+
+static void render_remedies(const StatusQuestion *q, Text *text) {
+        bool any = false;
+
+        for (size_t i = 0; i < q->status->n_instances; i++) {
+                const StatusInstance *instance = &q->status->instances[i];
+
+                if (!has_remedy(q, instance) || is_told(q, i))
+                        continue;
+                text_append(text, any ? "  " : "\nWhat to do:\n  ");
+                text_append_printable(text, instance->reason_code);
+                text_append(text, ": ");
+                text_append_printable(text, instance->remedy);
+                text_append(text, "\n");
+                any = true;
+        }
+}
+
+void status_table_render(const StatusQuestion *q, Text *text) {
+        render_daemon(q, text);
+        render_instances(q, text);
+        render_releases(q->status, text);
+        render_remedies(q, text);
+}

@@ -1,0 +1,181 @@
+/* The operator's drop-in: what it says beside the other files, how it adds up, and that it says
+ * nothing that these say already. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/ctl/drop-in.h"
+
+#define OWN "/run/x/" DROP_IN_NAME
+
+static void add_file(SourceFileList *files, const char *path, const char *text) {
+        assert_int_equal(source_file_list_add(files, path, text, strlen(text)), 0);
+}
+
+/* `base` and `own` may be NULL. */
+static int load(const char *base, const char *own, const char *later, DropIn *ret) {
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+
+        if (base)
+                add_file(&files, "/etc/x/a.yaml", base);
+        if (own)
+                add_file(&files, OWN, own);
+        if (later)
+                add_file(&files, "/etc/x/zzz.yaml", later);
+        return drop_in_load(&files, OWN, ret);
+}
+
+/* Rendered, checked, and read again; the text is returned. */
+static char *round_trip(DropIn *d, DropIn *ret) {
+        Text text = { 0 };
+
+        drop_in_render(d, &text);
+        assert_int_equal(text.error, 0);
+        assert_int_equal(drop_in_check(d, OWN, &text), 0);
+        assert_int_equal(load(NULL, text.data, NULL, ret), 0);
+        return text.data;
+}
+
+static void test_nothing(void **state) {
+        _cleanup_drop_in_ DropIn d, again;
+        char *text;
+
+        (void)state;
+        assert_int_equal(load(NULL, NULL, NULL, &d), 0);
+        assert_false(d.is_there || d.observe);
+        assert_int_equal(d.n_release, 0);
+        text = round_trip(&d, &again);
+        assert_string_equal(text, "");
+        free(text);
+}
+
+static void test_pause(void **state) {
+        _cleanup_drop_in_ DropIn d, again;
+        char *text;
+
+        (void)state;
+        assert_int_equal(load("version: 1\n", NULL, NULL, &d), 0);
+        d.observe = true;
+        text = round_trip(&d, &again);
+        assert_non_null(strstr(text, "version: 1\nenforcement:\n  mode: observe\n"));
+        assert_null(strstr(text, "release:"));
+        assert_true(again.observe && again.is_there);
+        assert_int_equal(again.n_release, 0);
+        free(text);
+}
+
+static void test_release_adds_up(void **state) {
+        _cleanup_drop_in_ DropIn d, again;
+        char *text;
+
+        (void)state;
+        assert_int_equal(
+                load(NULL, "version: 1\nenforcement: {mode: observe, release: [a, b]}\n", NULL, &d),
+                0);
+        assert_int_equal(drop_in_add(&d, "b"), 0);
+        assert_int_equal(drop_in_add(&d, "tikv-*"), 1);
+        assert_int_equal(drop_in_remove(&d, "a"), 1);
+        assert_int_equal(drop_in_remove(&d, "a"), 0);
+        text = round_trip(&d, &again);
+        assert_true(again.observe);
+        assert_int_equal(again.n_release, 2);
+        assert_string_equal(again.release[0], "b");
+        assert_string_equal(again.release[1], "tikv-*");
+        free(text);
+}
+
+/* The list of a later file stands in the place of an earlier one: it is repeated. */
+static void test_beside_a_policy(void **state) {
+        _cleanup_drop_in_ DropIn d;
+        _cleanup_text_ Text text = { 0 };
+
+        (void)state;
+        assert_int_equal(load("version: 1\nenforcement: {release: [mine]}\n", NULL, NULL, &d), 0);
+        assert_true(drop_in_base_releases(&d, "mine"));
+        assert_false(drop_in_base_releases(&d, "a"));
+        drop_in_render(&d, &text);
+        assert_string_equal(text.data, ""); /* nothing is said that is said already */
+        assert_int_equal(drop_in_add(&d, "a"), 1);
+        text_reset(&text);
+        drop_in_render(&d, &text);
+        assert_non_null(strstr(text.data, "release:\n    - \"mine\"\n    - \"a\"\n"));
+        assert_int_equal(drop_in_check(&d, OWN, &text), 0);
+}
+
+/* A name is a word of YAML whatever is in it; what is no glob of instances is refused. */
+static void test_names(void **state) {
+        static const char *const names[] = { "*", "a:4000", "tikv@1.service", "[ab]-1", "a#b" };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                _cleanup_drop_in_ DropIn d, again;
+
+                assert_int_equal(load(NULL, NULL, NULL, &d), 0);
+                assert_int_equal(drop_in_add(&d, names[i]), 1);
+                free(round_trip(&d, &again));
+                assert_int_equal(again.n_release, 1);
+                assert_string_equal(again.release[0], names[i]);
+        }
+}
+
+static void assert_refused(const char *name) {
+        _cleanup_drop_in_ DropIn d;
+        _cleanup_text_ Text text = { 0 };
+
+        assert_int_equal(load(NULL, NULL, NULL, &d), 0);
+        assert_int_equal(drop_in_add(&d, name), 1);
+        drop_in_render(&d, &text);
+        assert_int_equal(drop_in_check(&d, OWN, &text), -EINVAL);
+        assert_true(d.errors.n_messages > 0);
+}
+
+static void test_wrong_names(void **state) {
+        (void)state;
+        assert_refused("");
+        assert_refused("a\nmode: enforce");
+        assert_refused("a\x01");
+}
+
+/* By name another file comes behind it and says otherwise. */
+static void test_overruled(void **state) {
+        _cleanup_drop_in_ DropIn d, e;
+        _cleanup_text_ Text text = { 0 };
+
+        (void)state;
+        assert_int_equal(load(NULL, NULL, "version: 1\nenforcement: {mode: enforce}\n", &d), 0);
+        d.observe = true;
+        drop_in_render(&d, &text);
+        assert_int_equal(drop_in_check(&d, OWN, &text), -EINVAL);
+        assert_non_null(strstr(d.errors.messages[0], "later name"));
+        assert_int_equal(load(NULL, NULL, "version: 1\nenforcement: {release: x}\n", &e), 0);
+        assert_int_equal(drop_in_add(&e, "y"), 1);
+        text_reset(&text);
+        drop_in_render(&e, &text);
+        assert_int_equal(drop_in_check(&e, OWN, &text), -EINVAL);
+}
+
+static void test_broken(void **state) {
+        _cleanup_drop_in_ DropIn d, e;
+
+        (void)state;
+        assert_int_equal(load("nonsense: 1\n", NULL, NULL, &d), -EINVAL);
+        assert_true(d.errors.n_messages > 0);
+        assert_int_equal(load(NULL, "nonsense: 1\n", NULL, &e), -EINVAL);
+        assert_true(e.errors.n_messages > 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_nothing),         cmocka_unit_test(test_pause),
+                cmocka_unit_test(test_release_adds_up), cmocka_unit_test(test_beside_a_policy),
+                cmocka_unit_test(test_names),           cmocka_unit_test(test_wrong_names),
+                cmocka_unit_test(test_overruled),       cmocka_unit_test(test_broken),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

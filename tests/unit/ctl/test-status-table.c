@@ -1,0 +1,281 @@
+/* What the operator is shown of a status, and when the daemon is said to have done what it was
+ * asked for. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/ctl/await.h"
+#include "tidbnumad/ctl/status-table.h"
+
+typedef struct Example {
+        StatusMemory memory[5];
+        StatusInstance instances[4];
+        StatusRelease releases[1];
+        char *errors[1];
+        StatusFile status;
+} Example;
+
+#define TEXT(s) ((char *)(s))
+
+static StatusInstance instance(const char *name, const char *state, const char *reason,
+                               const char *code, const char *remedy) {
+        return (StatusInstance){ .name = TEXT(name),
+                                 .policy = TEXT("p"),
+                                 .exe = TEXT("/x"),
+                                 .state = TEXT(state),
+                                 .reason = TEXT(reason),
+                                 .reason_code = TEXT(code),
+                                 .remedy = TEXT(remedy),
+                                 .cpus = TEXT(""),
+                                 .backend = TEXT("systemd"),
+                                 .pid = 7,
+                                 .remote_ratio = (double)NAN,
+                                 .left_seconds = (double)NAN };
+}
+
+static void init(Example *e) {
+        *e = (Example){ .memory = { { 0, 1 << 20 },
+                                    { 1, UINT64_C(12) << 30 },
+                                    { 2, 3 << 20 },
+                                    { 3, 2 << 20 } },
+                        .instances = {
+                                instance("a-1", "bound", "", "", ""),
+                                instance("b-1", "partly", "no room for all", "no-room",
+                                         "free memory"),
+                                instance("b-2", "partly", "no room", "no-room", "free memory"),
+                                instance("c-1", "moving", "", "", "") } };
+        e->instances[0].unit = TEXT("a-1.service");
+        e->instances[0].nodes = ids("1");
+        e->instances[0].cpus = TEXT("4-7");
+        e->instances[0].memory = e->memory;
+        e->instances[0].n_memory = 4;
+        e->instances[0].remote_ratio = 0.0625;
+        e->instances[3].pending_bytes = 5 << 20;
+        e->status = (StatusFile){ .time_seconds = 1000,
+                                  .sample_interval_seconds = 10,
+                                  .enforcing = true,
+                                  .version = TEXT("0.1.0"),
+                                  .n_policies = 2,
+                                  .load_seconds = 50,
+                                  .instances = e->instances,
+                                  .n_instances = 4 };
+}
+
+static char *render(const Example *e, const char *name, double now, bool alive) {
+        const StatusQuestion q = { .status = &e->status,
+                                   .names = &name,
+                                   .n_names = name ? 1 : 0,
+                                   .now_seconds = now,
+                                   .alive = alive };
+        Text text = { 0 };
+
+        status_table_render(&q, &text);
+        assert_int_equal(text.error, 0);
+        return text.data;
+}
+
+static void assert_shows(const char *text, const char *part) {
+        if (!strstr(text, part))
+                fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void test_all(void **state) {
+        Example e;
+        char *text;
+
+        (void)state;
+        init(&e);
+        text = render(&e, NULL, 1002, true);
+        assert_string_equal(
+                text,
+                "tidbnumad 0.1.0, enforcing, backend systemd, 2 policies, 2 s ago\n"
+                "\n"
+                "INSTANCE  STATE   NODES  CPUS  ANONYMOUS                               REMOTE  "
+                "WHY\n"
+                "a-1       bound   1      4-7   1: 12.0 GiB, 2: 3.0 MiB, 3: 2.0 MiB, …  6.2 %\n"
+                "b-1       partly  -      -     -                                       -       "
+                "no room for all (no-room)\n"
+                "b-2       partly  -      -     -                                       -       "
+                "no room (no-room)\n"
+                "c-1       moving  -      -     -                                       -       "
+                "5.0 MiB to move\n"
+                "\n"
+                "What to do:\n"
+                "  no-room: free memory\n");
+        free(text);
+}
+
+static void test_time_left(void **state) {
+        Example e;
+        char *text;
+
+        (void)state;
+        init(&e);
+        e.instances[3].left_seconds = 12.4;
+        text = render(&e, "c-1", 1000, true);
+        assert_shows(text, "5.0 MiB to move, 12 s left\n");
+        free(text);
+}
+
+static void test_one(void **state) {
+        static const char *const names[] = { "a-1", "a-1.service" };
+        Example e;
+
+        (void)state;
+        init(&e);
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                char *text = render(&e, names[i], 1000, true);
+
+                assert_shows(text, "\na-1 ");
+                assert_null(strstr(text, "b-1"));
+                assert_null(strstr(text, "What to do"));
+                free(text);
+        }
+        e.status.n_instances = 0;
+        free(render(&e, NULL, 1000, true));
+}
+
+static void assert_told(const Example *e, double now, bool alive, const char *part) {
+        char *text = render(e, NULL, now, alive);
+
+        assert_shows(text, part);
+        free(text);
+}
+
+static void test_warnings(void **state) {
+        Example e;
+        char *text;
+
+        (void)state;
+        init(&e);
+        text = render(&e, NULL, 1029, true);
+        assert_null(strstr(text, "warning"));
+        free(text);
+        assert_told(&e, 1031, true, "does it hang?");
+        assert_told(&e, 1001, false, "does not run");
+        e.status.enforcing = false;
+        assert_told(&e, 1001, true, "changing nothing");
+        e.status.load_failed = true;
+        e.errors[0] = TEXT("a.yaml:1:1: wrong");
+        e.status.errors = e.errors;
+        e.status.n_errors = 1;
+        assert_told(&e, 1001, true, "policy files are wrong");
+        assert_told(&e, 1001, true, "  a.yaml:1:1: wrong\n");
+        e.status.n_warnings = 3;
+        assert_told(&e, 1001, true, "warning: 3 about the policies");
+        e.releases[0] = (StatusRelease){ .name = TEXT("r\x1b[2J"), .failure = TEXT("why") };
+        e.status.releases = e.releases;
+        e.status.n_releases = 1;
+        assert_told(&e, 1001, true, "on its way back: r?[2J: why\n");
+        e.status.n_instances = 0;
+        assert_told(&e, 1001, true, "No process is there");
+}
+
+/* What an older daemon does not tell. */
+static void test_older(void **state) {
+        Example e;
+        char *text;
+
+        (void)state;
+        init(&e);
+        e.status.version = NULL;
+        for (size_t i = 0; i < 4; i++)
+                e.instances[i].reason_code = e.instances[i].remedy = e.instances[i].backend =
+                        e.instances[i].cpus = NULL;
+        text = render(&e, NULL, 1000, true);
+        assert_shows(text, "no room for all\n");
+        assert_null(strstr(text, "What to do"));
+        free(text);
+}
+
+static void test_at_rest(void **state) {
+        static const struct {
+                const char *state;
+                bool rests;
+        } rows[] = { { "bound", true },   { "watched", true }, { "released", true },
+                     { "partly", false }, { "moving", false }, { "refused", false },
+                     { "planned", false } };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                const StatusInstance one = instance("a", rows[i].state, "", "", "");
+
+                assert_int_equal(status_is_at_rest(&one), rows[i].rests);
+        }
+}
+
+/* --- waiting --- */
+
+static void test_pause_and_resume(void **state) {
+        Args args = { .command = COMMAND_PAUSE };
+        Await a = { .args = &args, .loaded_before = 50 };
+        Example e;
+
+        (void)state;
+        init(&e);
+        e.status.enforcing = false;
+        assert_false(await_is_done(&a, &e.status)); /* it has not read them yet */
+        e.status.load_seconds = 51;
+        assert_true(await_is_done(&a, &e.status));
+        e.status.load_failed = true;
+        assert_false(await_is_done(&a, &e.status));
+        e.status.load_failed = false;
+        args.command = COMMAND_RESUME;
+        assert_false(await_is_done(&a, &e.status));
+        e.status.enforcing = true;
+        assert_true(await_is_done(&a, &e.status));
+        args.command = COMMAND_PAUSE;
+        assert_false(await_is_done(&a, &e.status));
+}
+
+static void test_release(void **state) {
+        const char *const globs[] = { "a-1.serv*" };
+        char *stays[] = { TEXT("a-*") };
+        Args args = { .command = COMMAND_RELEASE };
+        Await a = { .args = &args, .globs = globs, .n_globs = 1 };
+        Example e;
+
+        (void)state;
+        init(&e);
+        assert_true(await_names(&a, "a-1", "a-1.service"));
+        assert_false(await_names(&a, "a-1", NULL));
+        assert_false(await_is_done(&a, &e.status));
+        e.instances[0].state = TEXT("released");
+        assert_true(await_is_done(&a, &e.status)); /* whatever the others are */
+        e.releases[0] = (StatusRelease){ .name = TEXT("b-1"), .unit = TEXT("b-1.service") };
+        e.status.releases = e.releases;
+        e.status.n_releases = 1;
+        assert_true(await_is_done(&a, &e.status));
+        e.releases[0].unit = TEXT("a-1.service");
+        assert_false(await_is_done(&a, &e.status));
+        e.status.n_releases = 0;
+        args.undo = true;
+        assert_false(await_is_done(&a, &e.status));
+        a.stays = stays; /* another glob has it released all the same */
+        a.n_stays = 1;
+        assert_true(await_is_done(&a, &e.status));
+        a.n_stays = 0;
+        e.instances[0].state = TEXT("binding");
+        assert_true(await_is_done(&a, &e.status));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_all),
+                cmocka_unit_test(test_one),
+                cmocka_unit_test(test_time_left),
+                cmocka_unit_test(test_warnings),
+                cmocka_unit_test(test_older),
+                cmocka_unit_test(test_at_rest),
+                cmocka_unit_test(test_pause_and_resume),
+                cmocka_unit_test(test_release),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
