@@ -160,9 +160,10 @@ def judge_plan(machine, instance, unit_cpus, unit_mems):
             yield "it has no nodes and its state is '%s'" % instance["state"]
         return
     if not is_service(instance["unit"]):
-        if instance["state"] != "refused":
-            yield "it runs in %s, which cannot be bound, and its state is '%s' (%s)" % (
-                instance["unit"] or "no unit", instance["state"], instance["reason"])
+        expected = "planned" if (instance["unit"] or "").endswith(".scope") else "refused"
+        if instance["state"] != expected or expected == "planned" and "scope of its own" not in instance["reason"]:
+            yield "it runs in %s, so it is to be %s, and its state is '%s' (%s)" % (
+                instance["unit"] or "no unit", expected, instance["state"], instance["reason"])
         return
     match = re.fullmatch(r"would set (\w+)=(\S+)", instance["reason"])
     if match and match[1] == "AllowedCPUs":
