@@ -196,6 +196,21 @@ static void *make_threads(void *number) {
         return wait_for_end(NULL);
 }
 
+/* One more thread for each SIGUSR1. */
+static void grow(long n) {
+        sigset_t signals;
+        int number;
+
+        (void)sigemptyset(&signals);
+        (void)sigaddset(&signals, SIGUSR1);
+        (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+        start_threads(n);
+        while (sigwait(&signals, &number) == 0) {
+                start_thread(wait_for_end, NULL);
+                tell("grown", 0);
+        }
+}
+
 static void churn(long n) {
         pthread_t thread;
 
@@ -218,6 +233,8 @@ int main(int argc, char *argv[]) {
                 do_fork();
         } else if (strcmp(what, "threads") == 0) { /* threads NUMBER */
                 start_threads(number);
+        } else if (strcmp(what, "grow") == 0) { /* grow NUMBER */
+                grow(number);
         } else if (strcmp(what, "churn") == 0) { /* churn NUMBER, of each of four threads */
                 churn(number);
         } else if (strcmp(what, "become") == 0) { /* become UID, as a server that drops root */

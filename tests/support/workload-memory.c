@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -40,10 +41,11 @@ typedef struct Touch {
         int node; /* -1: from wherever the kernel runs us */
 } Touch;
 
-typedef struct Growth {
+static struct {
         char *start;
         size_t bytes, bytes_per_sec;
-} Growth;
+        sem_t turn;
+} growth;
 
 static struct {
         bool runs;
@@ -210,32 +212,6 @@ void memory_hold(RegionKind kind, size_t bytes, const char *dir, const Spread *s
         n_regions++;
 }
 
-static void *grow_thread(void *argument) {
-        const Growth *growth = argument;
-        const struct timespec tick = { .tv_nsec = 50 * 1000 * 1000 };
-        uint64_t start = now_usec();
-
-        for (size_t at = 0; at < growth->bytes; (void)nanosleep(&tick, NULL)) {
-                uint64_t due = (now_usec() - start) * growth->bytes_per_sec / 1000000;
-
-                for (; at < growth->bytes && at < due; at += PAGE_BYTES)
-                        *(volatile char *)(growth->start + at) = 1;
-        }
-        return NULL;
-}
-
-void memory_grow_start(size_t bytes_per_sec, size_t max) {
-        static Growth growth;
-        pthread_t thread;
-
-        growth = (Growth){ .start = map_aligned(max, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                                                -1),
-                           .bytes = max,
-                           .bytes_per_sec = bytes_per_sec };
-        (void)madvise(growth.start, max, MADV_NOHUGEPAGE);
-        start_thread(&thread, grow_thread, &growth);
-}
-
 /* --- stalls ------------------------------------------------------------------------------------
  */
 
@@ -286,4 +262,55 @@ void stall_report(void) {
                (uintmax_t)atomic_exchange(&watch.stalls, 0),
                (uintmax_t)atomic_exchange(&watch.touches, 0));
         (void)fflush(stdout);
+}
+
+/* --- growing -----------------------------------------------------------------------------------
+ */
+
+/* False: it is somebody's turn before all is there. */
+static bool grow(void) {
+        const struct timespec tick = { .tv_nsec = 50 * 1000 * 1000 };
+        uint64_t start = now_usec();
+
+        for (size_t at = 0; at < growth.bytes; (void)nanosleep(&tick, NULL)) {
+                uint64_t due = (now_usec() - start) * growth.bytes_per_sec / 1000000;
+
+                for (; at < growth.bytes && at < due; at += PAGE_BYTES)
+                        time_access(growth.start + at);
+                if (sem_trywait(&growth.turn) == 0)
+                        return false;
+        }
+        return true;
+}
+
+static void wait_for_turn(void) {
+        while (sem_wait(&growth.turn) < 0)
+                ;
+}
+
+static _Noreturn void *grow_thread(void *argument) {
+        (void)argument;
+        for (;;) {
+                wait_for_turn();
+                if (grow())
+                        wait_for_turn();
+                if (madvise(growth.start, growth.bytes / 4 * 3, MADV_DONTNEED) < 0)
+                        err(1, "cannot give memory back");
+        }
+}
+
+void memory_grow_prepare(size_t bytes_per_sec, size_t max) {
+        pthread_t thread;
+
+        growth.start = map_aligned(max, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+        growth.bytes = max;
+        growth.bytes_per_sec = bytes_per_sec;
+        (void)sem_init(&growth.turn, 0, 0);
+        (void)madvise(growth.start, max, MADV_NOHUGEPAGE);
+        start_thread(&thread, grow_thread, NULL);
+}
+
+void memory_grow_turn(void) {
+        if (growth.bytes > 0)
+                (void)sem_post(&growth.turn);
 }

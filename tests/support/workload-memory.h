@@ -27,8 +27,13 @@ void spread_parse(const char *text, Spread *ret);
 /* Maps a region and touches all of it. A file's directory is `dir`. */
 void memory_hold(RegionKind kind, size_t bytes, const char *dir, const Spread *spread);
 
-/* A thread that maps up to `max` bytes and touches `bytes_per_sec` of them each second. */
-void memory_grow_start(size_t bytes_per_sec, size_t max);
+/* A thread that will touch `bytes_per_sec` each second, until it is `max`. These touches count for
+ * the stall report too. */
+void memory_grow_prepare(size_t bytes_per_sec, size_t max);
+
+/* Begins to grow; the next time gives back the three quarters that were touched first, and so on.
+ */
+void memory_grow_turn(void);
 
 /* A thread that touches what is held, again and again, and times each access. Call after the holds.
  */

@@ -129,6 +129,10 @@ static void serve(int signals, int listening) {
                         answer_caller(listening);
                 if (!polled[0].revents || read(signals, &got, sizeof(got)) != sizeof(got))
                         continue;
+                if (got.ssi_signo == SIGUSR2) {
+                        memory_grow_turn();
+                        continue;
+                }
                 stall_report();
                 if (got.ssi_signo != SIGUSR1)
                         return;
@@ -149,6 +153,7 @@ int main(int argc, char **argv) {
         (void)sigaddset(&set, SIGTERM);
         (void)sigaddset(&set, SIGINT);
         (void)sigaddset(&set, SIGUSR1);
+        (void)sigaddset(&set, SIGUSR2);
         if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
                 errx(1, "cannot block signals");
         signals = signalfd(-1, &set, SFD_CLOEXEC);
@@ -165,11 +170,11 @@ int main(int argc, char **argv) {
                 start_thread(churn_thread, &o.churn_hz);
         if (o.stall_report)
                 stall_watch_start();
+        if (o.grow_max > 0)
+                memory_grow_prepare(o.grow_bytes_per_sec, o.grow_max);
         listening = o.port > 0 ? listen_on(o.port) : -1;
         (void)puts("ready");
         (void)fflush(stdout);
-        if (o.grow_max > 0)
-                memory_grow_start(o.grow_bytes_per_sec, o.grow_max);
         serve(signals, listening);
         return 0;
 }
