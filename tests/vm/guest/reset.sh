@@ -56,6 +56,8 @@ reset_workloads() {
 reset_package() {
         local packages
 
+        # A scenario that was cut off in the middle of dpkg must not fail all that come after it.
+        DEBIAN_FRONTEND=noninteractive dpkg --configure -a
         mapfile -t packages < <(dpkg-query -W -f='${db:Status-Abbrev} ${Package}\n' 'tidbnumad*' 2>/dev/null |
                 sed -n 's/^[ih][^n ]* *//p')
         systemctl stop 'tidbnumad*'

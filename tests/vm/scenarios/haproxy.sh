@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: haproxy's master and workers, old ones that still drain among them, are one instance and all on their node
 # machines: epyc8
-# timeout: 300
+# timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

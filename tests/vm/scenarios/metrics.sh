@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: the scrape is what promtool accepts, its ratios are those of numa_maps, and observing changes nothing
 # machines: epyc8
-# timeout: 300
+# timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

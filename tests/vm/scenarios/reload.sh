@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: policies reloaded: a changed node moves the instance, a broken file leaves the former policies in force
 # machines: epyc8
-# timeout: 300
+# timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

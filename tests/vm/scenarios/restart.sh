@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: units that start later, restart and make threads all the time are bound, and bound again
 # machines: epyc8
-# timeout: 300
+# timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

@@ -1,0 +1,205 @@
+# shellcheck shell=bash
+# about: drift is repaired and told; tidbnumactl shows, pauses, releases; an observing daemon changes nothing
+# machines: epyc8
+# long machines: epyc8-cgroup1
+# timeout: 1200
+
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+# shellcheck source=tests/vm/guest/daemon.sh
+. "${VM_LIB%/*}/daemon.sh"
+
+units=(tidb-4000 tikv-20160)
+
+operator_policy() {
+        policy operator <<EOT
+version: 1
+policies:
+  - name: tidb
+    match: {exe: tidb-server, user: tidb, unit: "tidb-*.service"}
+    place: {nodes: 2}
+    memory: bind
+    rate: 256MiB/s
+  - name: tikv
+    match: {exe: tikv-server, user: tidb, unit: "tikv-*.service"}
+    place: {nodes: 5-6}
+    memory: bind
+    rate: 256MiB/s
+sampling: {interval: 2s}
+enforcement: {${1:-}}
+EOT
+}
+
+# --- the readings: of the kernel's files and of systemd, never of the daemon's ------------------------------------------
+
+# Where the cpuset of a unit is: its own on v2, the directory of the instance on v1.
+cpuset_of() {
+        if is_cgroup_v1; then
+                echo "/sys/fs/cgroup/cpuset$(sed -n 's/^[0-9]*:cpuset://p' "/proc/$(main_pid "$1")/cgroup")"
+        else
+                echo "/sys/fs/cgroup$(systemctl show -P ControlGroup "$1.service")"
+        fi
+}
+
+group_of() {
+        local hierarchy=/sys/fs/cgroup
+        ! is_cgroup_v1 || hierarchy=/sys/fs/cgroup/systemd
+        echo "$hierarchy$(systemctl show -P ControlGroup "$1.service")"
+}
+
+readings() {
+        local unit file pid task
+        for unit in "${units[@]}"; do
+                systemctl show -p AllowedCPUs -p AllowedMemoryNodes "$unit.service"
+                grep cpuset: "/proc/$(main_pid "$unit")/cgroup" || true
+                for file in cpus cpus.effective effective_cpus mems mems.effective effective_mems; do
+                        echo "$unit $file $(cat "$(cpuset_of "$unit")/cpuset.$file" 2>/dev/null || echo absent)"
+                done
+                while read -r pid; do
+                        for task in "/proc/$pid/task"/*; do
+                                echo "${task##*/} $(grep -E '^(Cpus|Mems)_allowed_list' "$task/status" | tr '\n' ' ')"
+                        done
+                done <"$(group_of "$unit")/cgroup.procs"
+        done
+        for file in /run/systemd/system.control /run/systemd/transient; do
+                [[ ! -d $file ]] || find "$file" -printf '%p %T@\n' | sort
+        done
+}
+
+bound_now() {
+        held_to tidb-4000.service 2 && [[ $(kview threads tidb-4000.service --unique) == "cpus=2 mems=2" &&
+                $(kview threads tikv-20160.service --unique) == "cpus=5-6 mems=5-6" ]]
+}
+
+repairs() {
+        metric tidbnumad_drift_repairs_total "policy=\"tidb\",kind=\"$1\""
+}
+
+# --- observing, it changes nothing --------------------------------------------------------------------------------------
+
+workload_unit tidb 4000 tidb-server - --anon 32M --spread --threads 10
+workload_unit tikv 20160 tikv-server - --anon 32M --spread --threads 10
+workload_start "${units[@]}"
+taskset -pc 1 "$(main_pid tidb-4000)"
+before=$(readings)
+operator_policy 'mode: observe'
+install_package
+systemctl reload-or-restart tidbnumad
+wait_until 60 'it is up' metric_is 0 tidbnumad_enforcing
+daemon_looks
+daemon_looks
+readings >"$ARTIFACTS/observed"
+is "$(readings)" "$before" 'observing, it changes nothing: byte for byte as before'
+taskset -apc 0-7 "$(main_pid tidb-4000)"
+before=$(readings)
+
+# --- bound, and drift repaired ------------------------------------------------------------------------------------------
+
+operator_policy
+systemctl reload tidbnumad
+wait_until 120 'both are bound' bound_now
+settled() {
+        tidbnumactl status
+}
+wait_until 60 'tidbnumactl status ends with 0' settled
+ok 'both are bound, and tidbnumactl status ends with 0'
+check 'it shows them' grep -qE '^tidb-4000 +bound +2 ' <<<"$(tidbnumactl status)"
+cursor=$(journal_cursor)
+
+# repaired WHAT: within how long, printed
+repaired() {
+        local start
+        start=$(uptime_ms)
+        wait_until 60 "$1: repaired" bound_now
+        ok "$1: repaired"
+        echo "repaired after $(($(uptime_ms) - start)) ms at most: $1"
+}
+echo 0-7 >"$(cpuset_of tidb-4000)/cpuset.cpus"
+repaired 'CPUs by hand'
+wait_until 60 'it is settled' settled
+echo 0-7 >"$(cpuset_of tidb-4000)/cpuset.mems"
+repaired 'memory nodes by hand'
+drifted() {
+        [[ $(repairs cpus) -ge 1 && $(repairs mems) -ge 1 ]]
+}
+wait_until 30 'both are counted' drifted
+ok 'both are counted'
+said() {
+        daemon_said "$cursor" | grep -E "$1"
+}
+wait_until 30 'told with what stood there' said 'tidb-4000: its CPUs were 0-7, not 2, by somebody'
+wait_until 30 'for the memory nodes too' said 'tidb-4000: its memory nodes were 0-7, not 2, by somebody'
+ok 'told with what stood there'
+before_reload=$(repairs cpus)$(repairs mems)
+systemctl daemon-reload
+daemon_looks
+daemon_looks
+check 'a daemon-reload of systemd leaves it bound' bound_now
+is "$(repairs cpus)$(repairs mems)" "$before_reload" 'with nothing to repair'
+
+# Contested: somebody insists on the memory nodes.
+if ! is_cgroup_v1; then
+        contest() {
+                echo 0-7 >"$(cpuset_of tidb-4000)/cpuset.mems"
+                { tidbnumactl status tidb-4000 --json || true; } | jq -e '.instances[0] | .reason_code == "contested" and
+                        (.reason | test("memory nodes again and again"))'
+        }
+        wait_until 60 'it yields' contest
+        ok 'memory nodes that somebody insists on are left to them, and told'
+        tidbnumactl status || is $? 3 'then tidbnumactl status ends with 3'
+        check 'and says what to do' grep -q 'contested: find and stop the other one' <<<"$(tidbnumactl status || true)"
+        wait_until 150 'after the minute it comes back' bound_now
+        ok 'after the minute it comes back'
+fi
+
+# --- paused -------------------------------------------------------------------------------------------------------------
+
+wait_until 90 'all is settled' settled
+check 'tidbnumactl pause' tidbnumactl pause
+is "$(stat -c '%a %U' /run/tidbnumad.d/zz-tidbnumactl.yaml)" '644 root' 'its drop-in is root'\''s'
+echo 0-7 >"$(cpuset_of tidb-4000)/cpuset.cpus"
+drift=$(readings)
+daemon_looks
+daemon_looks
+is "$(readings)" "$drift" 'paused, drift stays as it is, byte for byte'
+check 'tidbnumactl resume' tidbnumactl resume
+repaired 'after resume, the drift'
+check 'the drop-in is gone' test ! -e /run/tidbnumad.d/zz-tidbnumactl.yaml
+
+# --- released -----------------------------------------------------------------------------------------------------------
+
+wait_until 90 'all is settled' settled
+check 'tidbnumactl release tidb-4000' tidbnumactl release tidb-4000
+is "$(kview threads tidb-4000.service --unique)" 'cpus=0-7 mems=0-7' 'the kernel shows it'
+is "$(kview threads tikv-20160.service --unique)" 'cpus=5-6 mems=5-6' 'the other stays bound'
+check 'tidbnumactl release --undo tidb-4000' tidbnumactl release --undo tidb-4000
+wait_until 120 'it is bound again' bound_now
+ok 'it is bound again'
+check 'tidbnumactl release --all' tidbnumactl release --all
+is "$(kview threads tidb-4000.service --unique) $(kview threads tikv-20160.service --unique)" \
+        'cpus=0-7 mems=0-7 cpus=0-7 mems=0-7' 'all have back what they had'
+check 'tidbnumactl release --undo --all' tidbnumactl release --undo --all
+wait_until 120 'both are bound again' bound_now
+systemctl stop tidbnumad
+check 'without a daemon it counts from the next start on' grep -q 'next start' <<<"$(tidbnumactl pause)"
+tidbnumactl status || is $? 1 'tidbnumactl status ends with 1 then'
+tidbnumactl resume
+
+# --- without D-Bus --------------------------------------------------------------------------------------------------------
+
+! is_cgroup_v1 || { plan && exit; }
+mv /run/dbus/system_bus_socket /run/dbus/away
+echo 0-7 >"$(cpuset_of tidb-4000)/cpuset.cpus"
+systemctl start tidbnumad
+counted() {
+        [[ $(metric tidbnumad_bind_failures_total 'policy="tidb",reason="bus-gone"') -ge 1 ]]
+}
+wait_until 90 'without D-Bus the failure is counted as bus-gone' counted
+ok 'without D-Bus the failure is counted as bus-gone'
+tidbnumactl status tidb-4000 || is $? 3 'tidbnumactl status ends with 3'
+check 'and says what to do' grep -q 'bus-gone: see systemctl status dbus' <<<"$(tidbnumactl status || true)"
+check 'the journal has the word' grep -q 'what stands\|did not set' <<<"$(journalctl -q -o cat TIDBNUMAD_REASON=bus-gone)"
+mv /run/dbus/away /run/dbus/system_bus_socket
+wait_until 120 'with D-Bus again it is bound' bound_now
+ok 'with D-Bus again it is bound'
+plan
