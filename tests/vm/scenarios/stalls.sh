@@ -17,6 +17,8 @@ target=tikv-20160 node=3
 # Each is watched for at least so long, whatever is done meanwhile: an emulated machine stalls by itself.
 window_ms=10000
 
+# NUMA balancing would move it as well, in its own time.
+echo 0 >/proc/sys/kernel/numa_balancing
 trap 'systemctl stop $target.service; true' EXIT
 
 # Only the CPUs, or the memory as well: what is measured is the second of these alone.
