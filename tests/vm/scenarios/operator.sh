@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # about: drift is repaired and told; tidbnumactl shows, pauses, releases; an observing daemon changes nothing
-# machines: epyc8
-# long machines: epyc8-cgroup1
+# long machines: epyc8 epyc8-cgroup1
 # timeout: 1200
 
 # shellcheck source=tests/vm/guest/lib.sh
