@@ -35,6 +35,13 @@ static MappingKind kind_of(const char *permissions, const char *name) {
         return *name == '/' ? MAPPING_FILE : MAPPING_OTHER;
 }
 
+/* memfd, System V and /dev/shm are files of the kernel's own tmpfs. Another tmpfs shows nowhere
+ * here. */
+static bool is_shmem(const char *name) {
+        return is_shared_anonymous(name) || strncmp(name, "/memfd:", 7) == 0 ||
+               strncmp(name, "/SYSV", 5) == 0 || strncmp(name, "/dev/shm/", 9) == 0;
+}
+
 int maps_parse_line(const char *line, Mapping *ret) {
         unsigned major, minor;
         char permissions[5];
@@ -49,7 +56,8 @@ int maps_parse_line(const char *line, Mapping *ret) {
         *ret = (Mapping){ .start = start,
                           .end = end,
                           .kind = kind_of(permissions, line),
-                          .has_file = *line == '/' };
+                          .has_file = *line == '/',
+                          .is_shmem = permissions[3] != 'p' && is_shmem(line) };
         return 0;
 }
 

@@ -60,6 +60,34 @@ size_t pagemap_pick(const uint64_t *entries, size_t n_pages, uint64_t start, Pag
         return n;
 }
 
+static int scan(int fd, ScanArgument *argument) {
+        int n = ioctl(fd, SCAN_REQUEST, argument);
+
+        if (n < 0)
+                return errno == ENOTTY || errno == EINVAL ? -EOPNOTSUPP : -errno;
+        return n;
+}
+
+int pagemap_ranges(int fd, uint64_t *address, uint64_t end, PageRange *ret) {
+        ScanRegion regions[PAGEMAP_RANGES_MAX];
+        ScanArgument argument = {
+                .size = sizeof(argument),
+                .start = *address,
+                .end = end,
+                .vec = (uintptr_t)regions,
+                .vec_len = PAGEMAP_RANGES_MAX,
+                .category_mask = SCAN_PRESENT,
+                .return_mask = SCAN_PRESENT,
+        };
+        int n = scan(fd, &argument);
+
+        for (int i = 0; i < n; i++)
+                ret[i] = (PageRange){ .start = regions[i].start, .end = regions[i].end };
+        if (n >= 0)
+                *address = argument.walk_end;
+        return n;
+}
+
 int pagemap_skip(int fd, uint64_t *address, uint64_t end) {
         ScanRegion region;
         ScanArgument argument = {
@@ -72,10 +100,10 @@ int pagemap_skip(int fd, uint64_t *address, uint64_t end) {
                 .category_mask = SCAN_PRESENT,
                 .return_mask = SCAN_PRESENT,
         };
-        int n = ioctl(fd, SCAN_REQUEST, &argument);
+        int n = scan(fd, &argument);
 
         if (n < 0)
-                return errno == ENOTTY || errno == EINVAL ? -EOPNOTSUPP : -errno;
+                return n;
         *address = n > 0 ? region.start : end;
         return 0;
 }

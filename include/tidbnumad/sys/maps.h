@@ -20,6 +20,7 @@ typedef struct Mapping {
         uint64_t end;
         MappingKind kind;
         bool has_file; /* of MAPPING_PRIVATE: what was not written to is the file's */
+        bool is_shmem; /* of a shared one: its pages count as shared memory, no disk has them */
 } Mapping;
 
 /* One line of /proc/PID/maps, with or without its newline. 0; -EBADMSG: not such a line. */

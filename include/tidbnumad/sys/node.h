@@ -13,6 +13,8 @@ typedef struct NodeMeminfo {
         uint64_t active_file_bytes;
         uint64_t dirty_bytes;
         uint64_t writeback_bytes;
+        uint64_t file_bytes; /* page cache, shared memory too */
+        uint64_t anon_bytes;
 } NodeMeminfo;
 
 /* -EBADMSG: a field that is always there is missing. */

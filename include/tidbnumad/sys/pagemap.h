@@ -34,3 +34,14 @@ size_t pagemap_pick(const uint64_t *entries, size_t n_pages, uint64_t start, Pag
 /* Moves `address` to the first page in [*address, end) that is present, or to `end`, in a few
  * microseconds whatever lies between: PAGEMAP_SCAN of kernel 6.7. -EOPNOTSUPP: an older kernel. */
 int pagemap_skip(int fd, uint64_t *address, uint64_t end);
+
+typedef struct PageRange {
+        uint64_t start, end; /* addresses */
+} PageRange;
+
+enum { PAGEMAP_RANGES_MAX = 256 };
+
+/* The ranges of present pages from `address` on, PAGEMAP_RANGES_MAX at most, and moves `address`
+ * behind what was looked at. The kernel holds the process's memory map meanwhile: keep `end` near.
+ * Returns how many, -EOPNOTSUPP as above, or another negative errno. */
+int pagemap_ranges(int fd, uint64_t *address, uint64_t end, PageRange *ret);

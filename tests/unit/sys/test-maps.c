@@ -109,6 +109,31 @@ static MapsReader *open_text(const char *text, size_t length) {
 
 /* Every line once and in order, whatever falls on the window's border: lines of many lengths, some
  * much longer than the window, and some that are none. */
+typedef struct KnownShmem {
+        const char *line;
+        bool is_shmem;
+} KnownShmem;
+
+static void test_shared_memory(void **state) {
+        static const KnownShmem known[] = {
+                { AT "rw-s 00000000 00:01 1 /dev/zero (deleted)", true },
+                { AT "rw-s 00000000 00:01 1 [anon_shmem:pool]", true },
+                { AT "rw-s 00000000 00:01 1 /memfd:x (deleted)", true },
+                { AT "rw-s 00000000 00:01 1 /SYSV00000000 (deleted)", true },
+                { AT "rw-s 00000000 00:01 1 /dev/shm/a", true },
+                { AT "rw-s 00000000 00:01 1 /srv/memfd:x", false },
+                { AT "rw-p 00000000 00:01 1 /memfd:x (deleted)", false },
+                { AT "rw-p 00000000 00:00 0 ", false },
+        };
+        Mapping mapping;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+                assert_int_equal(maps_parse_line(known[i].line, &mapping), 0);
+                assert_int_equal(mapping.is_shmem, known[i].is_shmem);
+        }
+}
+
 static void test_window(void **state) {
         enum { LINES = 3000 };
         _cleanup_free_ char *text = malloc(LINES * 128 + 40 * 10000);
@@ -244,9 +269,10 @@ static void test_own_maps(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lines),  cmocka_unit_test(test_lines_that_are_none),
-                cmocka_unit_test(test_window), cmocka_unit_test(test_long_name),
-                cmocka_unit_test(test_rewind), cmocka_unit_test(test_own_maps),
+                cmocka_unit_test(test_lines),         cmocka_unit_test(test_lines_that_are_none),
+                cmocka_unit_test(test_window),        cmocka_unit_test(test_long_name),
+                cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_rewind),
+                cmocka_unit_test(test_own_maps),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,40 @@
+/* Resident memory of a process by kind. Where it lies is left to others. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/sys/proc-memory.h"
+
+/* "\nRssAnon:\t    1234 kB": names of processes stand in the first line alone, with their
+ * newlines escaped. */
+static int parse_kib(const char *text, const char *field, uint64_t *ret_bytes) {
+        const char *p = strstr(text, field);
+        uint64_t kib;
+
+        if (!p || sscanf(p + strlen(field), " %" SCNu64 " kB", &kib) != 1 ||
+            kib > UINT64_MAX / 1024)
+                return -EBADMSG;
+        *ret_bytes = kib * 1024;
+        return 0;
+}
+
+int proc_memory_parse(const char *text, ProcMemory *ret) {
+        ProcMemory m = { 0 };
+
+        if (parse_kib(text, "\nRssAnon:", &m.anon_bytes) < 0 ||
+            parse_kib(text, "\nRssFile:", &m.file_bytes) < 0 ||
+            parse_kib(text, "\nRssShmem:", &m.shmem_bytes) < 0)
+                return -EBADMSG;
+        (void)parse_kib(text, "\nHugetlbPages:", &m.huge_bytes); /* not in every kernel */
+        *ret = m;
+        return 0;
+}
+
+int proc_memory_read(const ProcHandle *handle, ProcMemory *ret) {
+        char text[8192];
+        ssize_t n = read_file_at(handle->dir_fd, "status", text, sizeof(text));
+
+        if (n == -ENOENT)
+                return -ESRCH;
+        return n < 0 ? (int)n : proc_memory_parse(text, ret);
+}

@@ -1,0 +1,127 @@
+/* /proc/PID/numa_maps: single lines, and this process's own. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/sys/numa-maps.h"
+
+enum { NODES = 32 };
+
+typedef struct Seen {
+        uint64_t bytes[NODES][N_NUMA_MAPS_KINDS];
+        unsigned n_calls;
+} Seen;
+
+static void see(uint32_t node, NumaMapsKind kind, uint64_t bytes, void *userdata) {
+        Seen *seen = userdata;
+
+        assert_true(node < NODES && kind < N_NUMA_MAPS_KINDS && bytes > 0);
+        seen->bytes[node][kind] += bytes;
+        seen->n_calls++;
+}
+
+static Seen parse(const char *line, unsigned n_calls) {
+        Seen seen = { 0 };
+
+        assert_int_equal(numa_maps_parse_line(line, see, &seen), 0);
+        assert_int_equal(seen.n_calls, n_calls);
+        return seen;
+}
+
+static void test_lines(void **state) {
+        Seen s;
+
+        (void)state;
+        s = parse("7f3e8c000000 default anon=33 dirty=33 N0=10 N17=23 kernelpagesize_kB=4\n", 2);
+        assert_int_equal(s.bytes[0][NUMA_MAPS_ANON], 10 * 4096);
+        assert_int_equal(s.bytes[17][NUMA_MAPS_ANON], 23 * 4096);
+        s = parse("55a0 bind:0-1 file=/usr/bin/N3=9 mapped=2 mapmax=3 N1=2 kernelpagesize_kB=64",
+                  1);
+        assert_int_equal(s.bytes[1][NUMA_MAPS_FILE], 2 * 65536);
+        s = parse("55a0 default file=/lib/c.so anon=3 dirty=3 mapped=4 N1=4 kernelpagesize_kB=4",
+                  1);
+        assert_int_equal(s.bytes[1][NUMA_MAPS_ANON], 4 * 4096);
+        s = parse("55a0 default file=/lib/c.so anon=2 dirty=2 mapped=4 N1=4 kernelpagesize_kB=4",
+                  1);
+        assert_int_equal(s.bytes[1][NUMA_MAPS_FILE], 4 * 4096);
+        s = parse("7f00 default file=/dev/zero\\040(deleted) dirty=5 N2=5 kernelpagesize_kB=4", 1);
+        assert_int_equal(s.bytes[2][NUMA_MAPS_SHMEM], 5 * 4096);
+        s = parse("7f00 default file=/memfd:x\\040(deleted) dirty=5 N2=5 kernelpagesize_kB=4", 1);
+        assert_int_equal(s.bytes[2][NUMA_MAPS_SHMEM], 5 * 4096);
+        s = parse("7f00 default file=/dev/shm/a dirty=5 N2=5 kernelpagesize_kB=4", 1);
+        assert_int_equal(s.bytes[2][NUMA_MAPS_SHMEM], 5 * 4096);
+        s = parse("7f00 default file=/SYSV00000000 dirty=5 N2=5 kernelpagesize_kB=4", 1);
+        assert_int_equal(s.bytes[2][NUMA_MAPS_SHMEM], 5 * 4096);
+        s = parse("7f00 default file=/anon_hugepage\\040(deleted) huge anon=2 dirty=2 N3=2 "
+                  "kernelpagesize_kB=1048576",
+                  1);
+        assert_int_equal(s.bytes[3][NUMA_MAPS_HUGE], UINT64_C(2) << 30);
+        s = parse("7ffc stack anon=3 dirty=3 N0=3 kernelpagesize_kB=4", 1);
+        assert_int_equal(s.bytes[0][NUMA_MAPS_ANON], 3 * 4096);
+        (void)parse("7ffc2d8a1000 default", 0);
+        (void)parse("7ffc2d8a1000 default file=/a", 0);
+}
+
+static void test_refused(void **state) {
+        static const char *const lines[] = {
+                "",
+                "\n",
+                "g default N0=1 kernelpagesize_kB=4",
+                "7f00",
+                "7f00 default anon=1 N0=1", /* pages of no size */
+                "7f00 default anon=1 N0=1 kernelpagesize_kB=0",
+                "7f00 default N0=18446744073709551615 kernelpagesize_kB=4",
+                "7f00 default N0=18446744073709551615 N1=2 kernelpagesize_kB=4",
+        };
+        Seen seen = { 0 };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+                assert_int_equal(numa_maps_parse_line(lines[i], see, &seen), -EBADMSG);
+        assert_int_equal(seen.n_calls, 0);
+}
+
+static void test_own(void **state) {
+        const size_t size = (size_t)32 << 20;
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        char *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        uint64_t shmem = 0, anon = 0;
+        Seen seen = { 0 };
+        int r;
+
+        (void)state;
+        assert_true(area != MAP_FAILED);
+        memset(area, 1, size);
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
+        r = numa_maps_read(&handle, see, &seen);
+        (void)munmap(area, size);
+        if (r == -ENOENT) {
+                print_message("no numa_maps here\n");
+                skip();
+        }
+        assert_int_equal(r, 0);
+        for (unsigned i = 0; i < NODES; i++) {
+                shmem += seen.bytes[i][NUMA_MAPS_SHMEM];
+                anon += seen.bytes[i][NUMA_MAPS_ANON];
+        }
+        assert_int_equal(shmem, size);
+        assert_true(anon > 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_lines),
+                cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_own),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
