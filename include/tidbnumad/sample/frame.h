@@ -1,0 +1,38 @@
+/* What pages are drawn from: the mappings of a process, as ranges of addresses. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/sys/maps.h"
+
+typedef struct FrameRange {
+        uint64_t start, end; /* addresses */
+        uint64_t first_page; /* pages of all ranges before it */
+        MappingKind kind;
+        bool has_file, is_shmem; /* as of Mapping */
+} FrameRange;
+
+typedef struct Frame {
+        FrameRange *ranges; /* ascending; owned */
+        size_t n_ranges, allocated;
+        uint64_t n_pages;
+} Frame;
+
+void frame_done(Frame *frame);
+#define _cleanup_frame_ _cleanup_(frame_done)
+
+/* All private mappings of the process into one frame, all shared ones into the other. -ESRCH. */
+int frame_load(const ProcHandle *process, Frame *ret_private, Frame *ret_shared);
+
+/* -ENOMEM. For tests, and for what follows. */
+int frame_add(Frame *frame, const FrameRange *range);
+
+/* The address of the page of that number, below n_pages, and its range. */
+uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_range);
+
+/* Only what is present, by PAGEMAP_SCAN: of an address space that is mostly reserved little is
+ * left. -EOPNOTSUPP: an older kernel; -E2BIG: too much is present, or in too many pieces, to be
+ * listed; the frame stays as it was then. */
+int frame_condense(Frame *frame, int pagemap_fd);

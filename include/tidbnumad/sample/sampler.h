@@ -1,0 +1,65 @@
+/* The statistical sampler: asks the kernel for the nodes of a few thousand pages of a process,
+ * drawn at random, and never changes or holds up anything.
+ *
+ * Addresses are drawn uniformly over the mappings; what is not present costs a draw. Where fewer
+ * than one in SAMPLER_SPARSE are there, the present ranges are listed first (PAGEMAP_SCAN, kernel
+ * 6.7) and drawn from. On an older kernel, or where there are too many, draws go on until enough
+ * pages are found or SAMPLER_DRAWS_MAX are spent: fewer pages, a wider interval. A process of no
+ * more than SAMPLER_WHOLE_PAGES is asked whole.
+ *
+ * Private memory and shared memory with files are drawn apart: the ratio that counts is that of
+ * anonymous pages. What is mapped after the mappings were read is not drawn.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/model/snapshot.h"
+#include "tidbnumad/model/topology.h"
+#include "tidbnumad/sample/estimate.h"
+#include "tidbnumad/sys/proc-memory.h"
+#include "tidbnumad/sys/proc.h"
+
+enum {
+        SAMPLER_PAGES = 4096,        /* present anonymous pages, ±1.5 points at 95 % */
+        SAMPLER_SHARED_PAGES = 1024, /* of files and shared memory, ±3 points */
+        SAMPLER_DRAWS_MAX = 32768,
+        SAMPLER_WHOLE_PAGES = 8192,
+        SAMPLER_SPARSE = 16,
+        /* Pages without a node that are looked at closer: are they absent, or marked? */
+        SAMPLER_HIDDEN_CHECKS = 1024,
+};
+
+/* What was seen on a node. Files are met in private mappings and in shared ones, which are drawn
+ * from apart: each page seen stands for as many as there are pages to a draw. */
+typedef struct NodeDraws {
+        uint64_t n_anon;
+        double file_pages, shmem_pages;
+} NodeDraws;
+
+typedef struct Draws {
+        NodeDraws *by_node; /* beside the topology's nodes; owned */
+        uint64_t n_anon, n_hidden;
+        double file_pages, shmem_pages;
+        uint64_t n_asked;
+        bool whole; /* of private memory every page was asked for, once */
+} Draws;
+
+void draws_done(Draws *draws);
+#define _cleanup_draws_ _cleanup_(draws_done)
+
+/* `n_pages`: how many anonymous pages to find; of shared ones a quarter. `seed`: any number; the
+ * same one draws the same. -ESRCH: the process has ended; -ESTALE: it has executed another program
+ * meanwhile; -EPERM, -EACCES: not ours to look at; -ENOMEM. */
+int sampler_draw(const Topology *topology, const ProcHandle *process, size_t n_pages, uint64_t seed,
+                 Draws *ret);
+
+/* The share of anonymous pages outside the nodes. */
+Estimate sampler_outside(const Topology *topology, const Draws *draws, const NodeSet *nodes);
+
+/* Adds to `by_node` what the process has by the kernel's own counters, in the shares that were
+ * drawn. Huge pages that were reserved for it (hugetlbfs) are among anonymous memory. A kind of
+ * which nothing was drawn adds nothing. */
+void sampler_add_bytes(const Topology *topology, const Draws *draws, const ProcMemory *memory,
+                       NodeMemory *by_node);

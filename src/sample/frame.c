@@ -1,0 +1,123 @@
+/* Ranges of addresses to draw from. */
+#include <errno.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sample/frame.h"
+#include "tidbnumad/sys/pagemap.h"
+#include "tidbnumad/sys/pages.h"
+
+/* How far one call may look: the kernel holds the process's memory map meanwhile, for a millisecond
+ * where all of it was touched once and given back. */
+#define LOOK_BYTES (UINT64_C(256) << 20)
+
+/* What is worth listing: 16 ms of scanning, and 10 MB of ranges. */
+#define PRESENT_PAGES_MAX (UINT64_C(1) << 20)
+#define RANGES_MAX ((size_t)1 << 18)
+
+void frame_done(Frame *frame) {
+        free(frame->ranges);
+        *frame = (Frame){ 0 };
+}
+
+int frame_add(Frame *frame, const FrameRange *range) {
+        if (ARRAY_RESERVE(frame->ranges, frame->allocated, frame->n_ranges + 1) < 0)
+                return -ENOMEM;
+        frame->ranges[frame->n_ranges] = *range;
+        frame->ranges[frame->n_ranges++].first_page = frame->n_pages;
+        frame->n_pages += (range->end - range->start) / page_size_bytes();
+        return 0;
+}
+
+static int add_mapping(const Mapping *mapping, Frame *private, Frame *shared) {
+        const FrameRange range = { .start = mapping->start,
+                                   .end = mapping->end,
+                                   .kind = mapping->kind,
+                                   .has_file = mapping->has_file,
+                                   .is_shmem = mapping->is_shmem };
+
+        if (mapping->kind == MAPPING_OTHER)
+                return 0;
+        return frame_add(mapping->kind == MAPPING_PRIVATE ? private : shared, &range);
+}
+
+int frame_load(const ProcHandle *process, Frame *ret_private, Frame *ret_shared) {
+        MapsReader *reader = NULL;
+        Mapping mapping;
+        int r = maps_open(process, &reader);
+
+        if (r < 0)
+                return r;
+        while ((r = maps_next(reader, &mapping)) > 0) {
+                r = add_mapping(&mapping, ret_private, ret_shared);
+                if (r < 0)
+                        break;
+        }
+        (void)maps_close(reader);
+        return r;
+}
+
+uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_range) {
+        size_t low = 0, high = frame->n_ranges;
+
+        while (high - low > 1) {
+                size_t middle = low + (high - low) / 2;
+
+                if (frame->ranges[middle].first_page <= page)
+                        low = middle;
+                else
+                        high = middle;
+        }
+        *ret_range = &frame->ranges[low];
+        return frame->ranges[low].start +
+               (page - frame->ranges[low].first_page) * page_size_bytes();
+}
+
+static int add_present(Frame *frame, const FrameRange *of, const PageRange *present, int n) {
+        for (int i = 0; i < n; i++) {
+                FrameRange range = *of;
+                int r;
+
+                range.start = present[i].start;
+                range.end = present[i].end;
+                r = frame_add(frame, &range);
+                if (r < 0)
+                        return r;
+                if (frame->n_pages > PRESENT_PAGES_MAX || frame->n_ranges > RANGES_MAX)
+                        return -E2BIG;
+        }
+        return 0;
+}
+
+static int condense_range(Frame *frame, const FrameRange *range, int fd) {
+        PageRange present[PAGEMAP_RANGES_MAX];
+        uint64_t at = range->start;
+        int r = 0;
+
+        while (r >= 0 && at < range->end) {
+                const uint64_t left = range->end - at, before = at;
+                int n = pagemap_ranges(fd, &at, at + (left < LOOK_BYTES ? left : LOOK_BYTES),
+                                       present);
+
+                if (n < 0)
+                        return n;
+                if (at <= before) /* no kernel does; it would be for ever */
+                        return -EOPNOTSUPP;
+                r = add_present(frame, range, present, n);
+        }
+        return r;
+}
+
+int frame_condense(Frame *frame, int pagemap_fd) {
+        _cleanup_frame_ Frame dense = { 0 };
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < frame->n_ranges; i++)
+                r = condense_range(&dense, &frame->ranges[i], pagemap_fd);
+        if (r < 0)
+                return r;
+        frame_done(frame);
+        *frame = dense;
+        dense = (Frame){ 0 };
+        return 0;
+}

@@ -1,0 +1,172 @@
+/* The estimator by simulation, seeded: intervals hold the truth as often as they promise. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/sample/estimate.h"
+
+static uint64_t state64 = 88172645463325252u;
+
+static double uniform(void) {
+        state64 ^= state64 << 13;
+        state64 ^= state64 >> 7;
+        state64 ^= state64 << 17;
+        return (double)(state64 >> 11) / 9007199254740992.0;
+}
+
+static void test_known_values(void **state) {
+        Estimate e = estimate_share(1024, 4096, 0, false);
+
+        (void)state;
+        assert_true(fabs(e.ratio - 0.25) < 1e-12);
+        assert_true(fabs(e.random - 0.0135) < 0.0003); /* Wilson's ends: 0.2370 and 0.2635 */
+        assert_true(e.unknown == 0);
+        e = estimate_share(2048, 4096, 0, false);
+        assert_true(fabs(e.random - 0.0153) < 0.0002); /* observe.md: 1.5 points */
+        e = estimate_share(0, 4096, 0, false);
+        assert_true(e.ratio == 0);
+        assert_true(fabs(e.random - 0.000937) < 0.00001); /* z²/(n+z²) */
+        e = estimate_share(4096, 4096, 0, false);
+        assert_true(fabs(e.random - 0.000937) < 0.00001);
+}
+
+static void test_nothing_seen(void **state) {
+        Estimate e = estimate_share(0, 0, 7, false);
+
+        (void)state;
+        assert_true(isnan(e.ratio));
+        assert_true(isnan(estimate_halfwidth(&e)));
+}
+
+static void test_whole(void **state) {
+        Estimate e = estimate_share(3, 10, 0, true);
+
+        (void)state;
+        assert_true(fabs(e.ratio - 0.3) < 1e-12);
+        assert_true(estimate_halfwidth(&e) == 0);
+}
+
+/* A fifth tells no node: all of it may be outside, or none. */
+static void test_hidden(void **state) {
+        Estimate e = estimate_share(20, 80, 20, true);
+
+        (void)state;
+        assert_true(fabs(e.ratio - 0.25) < 1e-12);
+        assert_true(e.random == 0);
+        assert_true(e.ratio - estimate_halfwidth(&e) <= 20.0 / 100); /* none */
+        assert_true(e.ratio + estimate_halfwidth(&e) >= 40.0 / 100); /* all */
+        assert_true(fabs(estimate_halfwidth(&e) - 0.15) < 1e-12);
+        e = estimate_share(1, 1, 1000000, false);
+        assert_true(estimate_halfwidth(&e) <= 1);
+}
+
+enum { MAPPINGS = 200, REPETITIONS = 1000 };
+
+typedef struct Space {
+        double pages[MAPPINGS], outside[MAPPINGS]; /* share of each */
+        double truth, all;
+} Space;
+
+static double outside_of(unsigned shape) {
+        switch (shape) {
+        case 0:
+                return 0;
+        case 1:
+                return uniform() < 0.25; /* whole mappings */
+        case 2:
+                return 7.0 / 8; /* even over eight nodes */
+        case 3:
+                return uniform() < 0.002;
+        default:
+                return uniform();
+        }
+}
+
+/* Sizes over six powers of ten, as of arenas beside caches. */
+static void make(Space *s, unsigned shape) {
+        double outside = 0;
+
+        s->all = 0;
+        for (unsigned i = 0; i < MAPPINGS; i++) {
+                s->pages[i] = floor(pow(10, 6 * uniform()));
+                s->outside[i] = outside_of(shape);
+                s->all += s->pages[i];
+                outside += s->pages[i] * s->outside[i];
+        }
+        s->truth = outside / s->all;
+}
+
+static bool draw_is_outside(const Space *s) {
+        double at = uniform() * s->all;
+        unsigned i = 0;
+
+        while (i + 1 < MAPPINGS && at >= s->pages[i])
+                at -= s->pages[i++];
+        return uniform() < s->outside[i];
+}
+
+static unsigned count_held(const Space *s, unsigned n, double factor) {
+        unsigned held = 0;
+
+        for (unsigned k = 0; k < REPETITIONS; k++) {
+                uint64_t outside = 0;
+                Estimate e;
+
+                for (unsigned i = 0; i < n; i++)
+                        outside += draw_is_outside(s);
+                e = estimate_share(outside, n, 0, false);
+                held += fabs(e.ratio - s->truth) <= factor * estimate_halfwidth(&e) + 1e-12;
+        }
+        return held;
+}
+
+static void test_intervals_hold_the_truth(void **state) {
+        static const unsigned sizes[] = { 64, 256 };
+        static Space space;
+
+        (void)state;
+        for (unsigned shape = 0; shape < 5; shape++)
+                for (unsigned k = 0; k < 2; k++) {
+                        make(&space, shape);
+                        assert_true(count_held(&space, sizes[k], 1) >= REPETITIONS * 93 / 100);
+                }
+        /* And are not far wider than they must be. */
+        make(&space, 4);
+        assert_true(count_held(&space, 256, 1) <= REPETITIONS * 99 / 100);
+        assert_true(count_held(&space, 256, 0.5) <= REPETITIONS * 80 / 100);
+}
+
+static void test_processes_together(void **state) {
+        const Estimate parts[] = { { .ratio = 1, .random = 0.03, .unknown = 0.1 },
+                                   { .ratio = NAN },
+                                   { .ratio = 0, .random = 0.04, .unknown = 0.2 } };
+        const double weights[] = { 100, 1000, 100 }, none[] = { 0, 5, 0 };
+        Estimate e = estimate_combine(parts, weights, 3);
+
+        (void)state;
+        assert_true(fabs(e.ratio - 0.5) < 1e-12);
+        assert_true(fabs(e.random - 0.025) < 1e-12);
+        assert_true(fabs(e.unknown - 0.15) < 1e-12);
+        e = estimate_combine(parts, none, 3);
+        assert_true(isnan(e.ratio));
+        e = estimate_combine(parts, weights, 0);
+        assert_true(isnan(e.ratio));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_known_values),
+                cmocka_unit_test(test_nothing_seen),
+                cmocka_unit_test(test_whole),
+                cmocka_unit_test(test_hidden),
+                cmocka_unit_test(test_intervals_hold_the_truth),
+                cmocka_unit_test(test_processes_together),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

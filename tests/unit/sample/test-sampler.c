@@ -1,0 +1,300 @@
+/* The sampler on real processes of this host, judged by numa_maps, which reads every page. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/sample/sampler.h"
+#include "tidbnumad/sys/pages.h"
+
+/* The host's first nodes, by other code than ours: what is there by name. */
+static Node nodes[64];
+static Topology topology = { .nodes = nodes };
+
+static int find_nodes(void **state) {
+        char path[64];
+
+        (void)state;
+        for (uint32_t id = 0; id < 64; id++) {
+                (void)snprintf(path, sizeof(path), "/sys/devices/system/node/node%" PRIu32, id);
+                if (access(path, F_OK) == 0)
+                        nodes[topology.n_nodes++].id = id;
+        }
+        return topology.n_nodes > 0 ? 0 : -1;
+}
+
+static NodeSet all_nodes(void) {
+        NodeSet set = { 0 };
+
+        for (size_t i = 0; i < topology.n_nodes; i++)
+                id_set_add(&set, nodes[i].id);
+        return set;
+}
+
+static void open_process(pid_t pid, ProcHandle *handle) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, pid, handle), 0);
+}
+
+static char *map(uint64_t size, int flags) {
+        char *area = mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS | MAP_NORESERVE,
+                          -1, 0);
+
+        assert_true(area != MAP_FAILED);
+        return area;
+}
+
+typedef void (*Holder)(void);
+
+/* A child that holds memory, and waits. */
+static pid_t start(Holder hold, ProcHandle *handle) {
+        int ready[2];
+        char byte;
+        pid_t pid;
+
+        assert_int_equal(pipe(ready), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                hold();
+                (void)!write(ready[1], "x", 1);
+                for (;;)
+                        (void)pause();
+        }
+        (void)close(ready[1]);
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        (void)close(ready[0]);
+        open_process(pid, handle);
+        return pid;
+}
+
+static void end(pid_t pid) {
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Anonymous pages of a process, by numa_maps. */
+static uint64_t anon_pages(pid_t pid) {
+        _cleanup_fclose_ FILE *file = NULL;
+        char path[64], line[4096];
+        uint64_t all = 0;
+
+        (void)snprintf(path, sizeof(path), "/proc/%d/numa_maps", pid);
+        file = fopen(path, "re");
+        if (!file) {
+                end(pid);
+                print_message("no numa_maps here\n");
+                skip();
+        }
+        while (fgets(line, sizeof(line), file)) {
+                const char *p = strstr(line, " anon=");
+
+                all += p ? strtoull(p + 6, NULL, 10) : 0;
+        }
+        return all;
+}
+
+static void hold_dense(void) {
+        const uint64_t size = UINT64_C(128) << 20;
+
+        memset(map(size, MAP_PRIVATE), 1, size);
+}
+
+static void test_dense(void **state) {
+        const NodeSet all = all_nodes(), none = { 0 };
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        pid_t pid = start(hold_dense, &handle);
+        uint64_t on_nodes = 0;
+        Estimate e;
+
+        (void)state;
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        assert_true(draws.n_anon >= SAMPLER_PAGES);
+        assert_true(draws.n_anon < SAMPLER_PAGES + 512); /* and then it ends */
+        assert_true(draws.n_asked < SAMPLER_PAGES * 3);
+        assert_false(draws.whole);
+        for (size_t i = 0; i < topology.n_nodes; i++)
+                on_nodes += draws.by_node[i].n_anon;
+        assert_int_equal(on_nodes, draws.n_anon);
+        e = sampler_outside(&topology, &draws, &all);
+        assert_true(e.ratio == 0 && estimate_halfwidth(&e) > 0 && estimate_halfwidth(&e) < 0.01);
+        e = sampler_outside(&topology, &draws, &none);
+        assert_true(e.ratio > 0.999999);
+        end(pid);
+}
+
+/* Its mappings are asked page by page: what comes out is what numa_maps counts. */
+static void hold_sparse(void) {
+        const uint64_t size = UINT64_C(100) << 30, step = size / 1000 / 4096 * 4096;
+        char *area = map(size, MAP_PRIVATE);
+
+        (void)madvise(area, size, MADV_NOHUGEPAGE);
+        for (unsigned i = 0; i < 1000; i++)
+                area[i * step] = 1;
+}
+
+static void test_sparse(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        pid_t pid = start(hold_sparse, &handle);
+        uint64_t truth = anon_pages(pid);
+
+        (void)state;
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        if (!draws.whole) { /* without PAGEMAP_SCAN: what it finds, at a bounded price */
+                assert_true(draws.n_asked <= 2 * (SAMPLER_DRAWS_MAX + 1024));
+        } else {
+                assert_in_range(draws.n_anon, truth - 2, truth + 2);
+                assert_true(truth >= 1000);
+        }
+        end(pid);
+}
+
+enum { MANY = 10000 };
+
+/* Every second page of another protection: as many mappings. */
+static void hold_mappings(void) {
+        char *area = map((uint64_t)MANY * 4096, MAP_PRIVATE);
+
+        memset(area, 1, (size_t)MANY * 4096);
+        for (size_t i = 0; i < MANY; i += 2)
+                (void)mprotect(area + i * 4096, 4096, PROT_READ);
+}
+
+static void test_many_mappings(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        pid_t pid = start(hold_mappings, &handle);
+
+        (void)state;
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        assert_true(draws.n_anon >= SAMPLER_PAGES);
+        end(pid);
+}
+
+static void hold_shared(void) {
+        const uint64_t size = UINT64_C(64) << 20;
+
+        memset(map(size, MAP_SHARED), 1, size);
+}
+
+static void test_shared_apart(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        NodeMemory *by_node = calloc(topology.n_nodes, sizeof(*by_node));
+        uint64_t anon = 0, file = 0, shmem = 0;
+        ProcMemory memory;
+        pid_t pid = start(hold_shared, &handle);
+
+        (void)state;
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        assert_int_equal(proc_memory_read(&handle, &memory), 0);
+        assert_true(memory.shmem_bytes >= UINT64_C(64) << 20);
+        assert_true(memory.shmem_bytes < UINT64_C(65) << 20);
+        assert_true(draws.n_anon < 16384); /* of 64 MiB none is among them */
+        sampler_add_bytes(&topology, &draws, &memory, by_node);
+        for (size_t i = 0; i < topology.n_nodes; i++) {
+                anon += by_node[i].anon_bytes;
+                file += by_node[i].file_bytes;
+                shmem += by_node[i].shmem_bytes;
+                assert_int_equal(by_node[i].mapped_bytes,
+                                 by_node[i].file_bytes + by_node[i].shmem_bytes);
+        }
+        assert_in_range(shmem, memory.shmem_bytes - 64, memory.shmem_bytes + 64);
+        assert_in_range(anon, memory.anon_bytes - 64, memory.anon_bytes + 64);
+        assert_in_range(file, memory.file_bytes - 64, memory.file_bytes + 64);
+        free(by_node);
+        end(pid);
+}
+
+static void churn(void) {
+        for (;;) {
+                char *area = map(UINT64_C(1) << 20, MAP_PRIVATE);
+
+                memset(area, 1, UINT64_C(1) << 20);
+                (void)munmap(area, UINT64_C(1) << 20);
+        }
+}
+
+/* It changes its mappings all the time. Nothing fails, and what stays is seen. */
+static void test_churn(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        pid_t pid = fork();
+
+        (void)state;
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                hold_dense();
+                churn();
+        }
+        open_process(pid, &handle);
+        while (anon_pages(pid) < 32768) /* 128 MiB */
+                (void)usleep(1000);
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+                _cleanup_draws_ Draws draws = { 0 };
+
+                assert_int_equal(sampler_draw(&topology, &handle, 1024, seed, &draws), 0);
+                assert_true(draws.n_anon >= 1024);
+        }
+        end(pid);
+}
+
+static void test_gone(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        Draws draws = { .n_anon = 7 };
+        pid_t pid = start(hold_shared, &handle);
+
+        (void)state;
+        end(pid);
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), -ESRCH);
+        assert_int_equal(draws.n_anon, 7);
+}
+
+static void test_bytes_by_share(void **state) {
+        static Node two[2] = { { .id = 0 }, { .id = 5 } };
+        const Topology t = { .nodes = two, .n_nodes = 2 };
+        NodeDraws by_node[2] = { { .n_anon = 3, .file_pages = 1 },
+                                 { .n_anon = 1, .shmem_pages = 2.5 } };
+        const Draws draws = {
+                .by_node = by_node, .n_anon = 4, .file_pages = 1, .shmem_pages = 2.5, .n_hidden = 1
+        };
+        const ProcMemory memory = { 4000, 100, 50, 400 };
+        NodeMemory bytes[2] = { { .anon_bytes = 1 } };
+        NodeSet at_5 = { 0 };
+        Estimate e;
+
+        (void)state;
+        sampler_add_bytes(&t, &draws, &memory, bytes);
+        assert_int_equal(bytes[0].anon_bytes, 3301);
+        assert_int_equal(bytes[1].anon_bytes, 1100);
+        assert_int_equal(bytes[0].file_bytes, 100);
+        assert_int_equal(bytes[1].shmem_bytes, 50);
+        id_set_add(&at_5, 5);
+        e = sampler_outside(&t, &draws, &at_5);
+        assert_true(fabs(e.ratio - 0.75) < 1e-12);
+        assert_true(fabs(e.unknown - 0.2 * 0.75) < 1e-12);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_dense),          cmocka_unit_test(test_sparse),
+                cmocka_unit_test(test_many_mappings),  cmocka_unit_test(test_shared_apart),
+                cmocka_unit_test(test_churn),          cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_bytes_by_share),
+        };
+
+        return cmocka_run_group_tests(tests, find_nodes, NULL);
+}
