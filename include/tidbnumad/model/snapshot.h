@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/histogram.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/reason.h"
@@ -22,6 +23,15 @@ typedef struct NodeMemory {
         uint64_t shmem_bytes;  /* shared memory, tmpfs */
         uint64_t mapped_bytes; /* of both, what is mapped; cgroup v1 does not tell */
 } NodeMemory;
+
+typedef enum SampleMethod {
+        SAMPLE_NUMA_STAT, /* memory.numa_stat of a cgroup that is the instance's alone */
+        SAMPLE_DRAWN,     /* nodes of pages that were drawn at random */
+        N_SAMPLE_METHODS,
+} SampleMethod;
+
+/* "numa_stat", "sampled". */
+const char *sample_method_to_string(SampleMethod method);
 
 typedef struct InstanceSnapshot {
         const char *name;      /* metric label `instance` */
@@ -51,7 +61,10 @@ typedef struct InstanceSnapshot {
         size_t n_threads_outside; /* threads whose CPUs are not exactly `cpus` */
 
         const NodeMemory *by_node; /* n_nodes of the topology, by index; NULL: not sampled yet */
+        const char *memory_method; /* how `by_node` was had: "numa_stat", counted; "sampled", an
+                                    * estimate; NULL: it was not */
         double remote_ratio;       /* anonymous memory, 0..1; NAN: not known */
+        double remote_ratio_halfwidth; /* of its 95 % confidence interval; 0: exact */
 
         uint64_t bind_attempts;
         uint64_t bind_failures;
@@ -88,6 +101,7 @@ typedef struct UnitSnapshot {
 /* Counters of a policy that outlive its instances. */
 typedef struct PolicySnapshot {
         const char *name;
+        Histogram bind_latency; /* from the start of an instance to the verified CPUs */
         uint64_t bind_attempts;
         uint64_t bind_failures[N_REASONS];
         uint64_t drift_repairs[N_DRIFTS];
@@ -118,6 +132,37 @@ typedef struct ReleaseSnapshot {
         Reason failure_code;
 } ReleaseSnapshot;
 
+typedef enum NodeMode {            /* of its CPUs */
+                        MODE_USER, /* with nice, and with what guests use */
+                        MODE_SYSTEM,
+                        MODE_IRQ,
+                        MODE_SOFTIRQ,
+                        MODE_IOWAIT,
+                        MODE_IDLE,
+                        MODE_STEAL,
+                        N_MODES,
+} NodeMode;
+const char *node_mode_to_string(NodeMode mode);
+
+typedef enum NodeEvent { /* Documentation/admin-guide/numastat.rst */
+                         EVENT_HIT,
+                         EVENT_MISS,
+                         EVENT_FOREIGN,
+                         EVENT_INTERLEAVE,
+                         EVENT_LOCAL,
+                         EVENT_OTHER,
+                         N_NODE_EVENTS,
+} NodeEvent;
+const char *node_event_to_string(NodeEvent event);
+
+/* A node of the topology by the kernel's own counters. */
+typedef struct NodeSnapshot {
+        bool memory_known, cpu_known, events_known;
+        uint64_t total_bytes, free_bytes, file_bytes, anon_bytes;
+        double cpu_seconds[N_MODES];
+        uint64_t events[N_NODE_EVENTS]; /* pages */
+} NodeSnapshot;
+
 typedef struct Snapshot {
         const char *version;         /* of tidbnumad */
         const char *hwloc_version;   /* "2.9.0" */
@@ -133,8 +178,10 @@ typedef struct Snapshot {
         const char *const *policy_warnings;
         size_t n_policy_warnings;
 
-        double sample_interval_seconds;
+        double sample_interval_seconds;    /* in force */
+        const Histogram *sample_durations; /* N_SAMPLE_METHODS of them; NULL: none */
         const Topology *topology;
+        const NodeSnapshot *nodes;         /* n_nodes of the topology, by index; NULL: not read */
         const InstanceSnapshot *instances; /* ascending by name */
         size_t n_instances;
         const UnitSnapshot *units; /* ascending by name */

@@ -1,0 +1,31 @@
+/* The words for what a snapshot counts, as labels of metrics have them. */
+#include "tidbnumad/model/snapshot.h"
+
+const char *sample_method_to_string(SampleMethod method) {
+        static const char *const names[N_SAMPLE_METHODS] = {
+                [SAMPLE_NUMA_STAT] = "numa_stat",
+                [SAMPLE_DRAWN] = "sampled",
+        };
+
+        return names[method];
+}
+
+const char *node_mode_to_string(NodeMode mode) {
+        static const char *const names[N_MODES] = {
+                [MODE_USER] = "user",       [MODE_SYSTEM] = "system", [MODE_IRQ] = "irq",
+                [MODE_SOFTIRQ] = "softirq", [MODE_IOWAIT] = "iowait", [MODE_IDLE] = "idle",
+                [MODE_STEAL] = "steal",
+        };
+
+        return names[mode];
+}
+
+const char *node_event_to_string(NodeEvent event) {
+        static const char *const names[N_NODE_EVENTS] = {
+                [EVENT_HIT] = "hit",         [EVENT_MISS] = "miss",
+                [EVENT_FOREIGN] = "foreign", [EVENT_INTERLEAVE] = "interleave",
+                [EVENT_LOCAL] = "local",     [EVENT_OTHER] = "other",
+        };
+
+        return names[event];
+}
