@@ -80,9 +80,8 @@ static double remote_ratio(const InstanceSnapshot *i) {
         return i->remote_ratio;
 }
 
-/* All bytes are counted, none sampled. */
 static double remote_halfwidth(const InstanceSnapshot *i) {
-        return isnan(i->remote_ratio) ? (double)NAN : 0;
+        return isnan(i->remote_ratio) ? (double)NAN : i->remote_ratio_halfwidth;
 }
 
 static uint64_t migrated(const InstanceSnapshot *i) {
@@ -146,78 +145,99 @@ static uint64_t rescans(const EventSnapshot *e) {
 
 /* clang-format off */
 static const Metric metrics[] = {
-        { "tidbnumad_build_info", "gauge",
+        { "tidbnumad_build_info", "gauge", "version, hwloc, systemd",
           "Versions of the daemon and of the libraries it was built with.", metric_render_build, { 0 } },
-        { "tidbnumad_ready", "gauge",
+        { "tidbnumad_ready", "gauge", "",
           "Whether the first look at the machine is complete.", NUMBER(ready) },
-        { "tidbnumad_enforcing", "gauge",
+        { "tidbnumad_enforcing", "gauge", "",
           "Whether plans are applied (1) or only reported (0).", NUMBER(enforcing) },
-        { "tidbnumad_policy_load_success", "gauge",
+        { "tidbnumad_policy_load_success", "gauge", "",
           "Whether the last load of the policies succeeded.", NUMBER(load_success) },
-        { "tidbnumad_policy_last_load_timestamp_seconds", "gauge",
+        { "tidbnumad_policy_last_load_timestamp_seconds", "gauge", "",
           "When the policies were last loaded, in seconds since the epoch.", NUMBER(load_seconds) },
-        { "tidbnumad_policies", "gauge",
+        { "tidbnumad_policies", "gauge", "",
           "Policies in force.", NUMBER(n_policies) },
-        { "tidbnumad_undo_records", "gauge",
+        { "tidbnumad_undo_records", "gauge", "",
           "Instances and units that could be given back what they had.", NUMBER(undo_records) },
-        { "tidbnumad_releases_total", "counter",
+        { "tidbnumad_releases_total", "counter", "",
           "Instances and units that were given back what they had.", NUMBER(n_released) },
-        { "tidbnumad_release_failures_total", "counter",
+        { "tidbnumad_release_failures_total", "counter", "",
           "Attempts at that which failed and are repeated.", NUMBER(n_release_failures) },
-        { "tidbnumad_instance_info", "gauge",
+        { "tidbnumad_instance_info", "gauge", "policy, instance, pid, exe, unit, backend, nodes, cpus",
           "What an instance is and where it is to run.", metric_render_instance_info, { 0 } },
-        { "tidbnumad_instance_bound", "gauge",
+        { "tidbnumad_instance_bound", "gauge", "policy, instance, kind=cpu|memory",
           "Whether the binding of an instance was verified, by kind.", metric_render_instance_bound, { 0 } },
-        { "tidbnumad_instance_threads", "gauge",
+        { "tidbnumad_instance_threads", "gauge", "policy, instance",
           "Threads of an instance.", INSTANCE_COUNT(threads) },
-        { "tidbnumad_instance_threads_outside", "gauge",
+        { "tidbnumad_instance_threads_outside", "gauge", "policy, instance",
           "Threads whose CPUs are not those the instance is to have.", INSTANCE_COUNT(threads_outside) },
-        { "tidbnumad_instance_memory_bytes", "gauge",
+        { "tidbnumad_instance_memory_bytes", "gauge", "policy, instance, node, kind=anon|file|shmem",
           "Resident memory of an instance by node and kind.", metric_render_instance_memory, { 0 } },
-        { "tidbnumad_instance_remote_memory_ratio", "gauge",
+        { "tidbnumad_instance_remote_memory_ratio", "gauge", "policy, instance",
           "Share of the anonymous memory of an instance that lies outside its nodes.", INSTANCE(remote_ratio) },
-        { "tidbnumad_instance_remote_memory_ratio_halfwidth", "gauge",
+        { "tidbnumad_instance_remote_memory_ratio_halfwidth", "gauge", "policy, instance",
           "Half-width of the 95 % confidence interval of the ratio, 0 where it is exact.", INSTANCE(remote_halfwidth) },
-        { "tidbnumad_bind_attempts_total", "counter",
+        { "tidbnumad_bind_latency_seconds", "histogram", "policy",
+          "Time from the start of an instance to the verified binding of its CPUs.", metric_render_bind_latency, { 0 } },
+        { "tidbnumad_bind_attempts_total", "counter", "policy",
           "Attempts to bind an instance of the policy.", metric_render_policies, { .policy = policy_attempts } },
-        { "tidbnumad_bind_failures_total", "counter",
+        { "tidbnumad_bind_failures_total", "counter", "policy, reason",
           "Attempts to bind an instance of the policy that failed, by reason.", metric_render_failures, { 0 } },
-        { "tidbnumad_drift_repairs_total", "counter",
+        { "tidbnumad_drift_repairs_total", "counter", "policy, kind",
           "Times that CPUs or memory nodes were set again which somebody else had changed, by kind.", metric_render_drift, { 0 } },
-        { "tidbnumad_memory_widened", "gauge",
+        { "tidbnumad_memory_widened", "gauge", "policy, instance",
           "Whether a strictly bound instance may use memory of other nodes, because its own are or were nearly full.", INSTANCE_COUNT(widened) },
-        { "tidbnumad_memory_widenings_total", "counter",
+        { "tidbnumad_memory_widenings_total", "counter", "policy, instance",
           "Times that a strictly bound instance was given another memory node because its own were nearly full.", INSTANCE_COUNT(widenings) },
-        { "tidbnumad_migrated_bytes_total", "counter",
+        { "tidbnumad_migrated_bytes_total", "counter", "policy, instance",
           "Bytes moved to the nodes of an instance.", INSTANCE_COUNT(migrated) },
-        { "tidbnumad_migration_pending_bytes", "gauge",
+        { "tidbnumad_migration_pending_bytes", "gauge", "policy, instance",
           "Anonymous bytes of an instance that are still to be moved.", INSTANCE_COUNT(pending) },
-        { "tidbnumad_migration_rate_bytes_per_second", "gauge",
+        { "tidbnumad_migration_rate_bytes_per_second", "gauge", "policy, instance",
           "Bytes a second at which memory of an instance may be moved now; 0: none is being moved.", INSTANCE_COUNT(migration_rate) },
-        { "tidbnumad_migration_left_seconds", "gauge",
+        { "tidbnumad_migration_left_seconds", "gauge", "policy, instance",
           "Seconds until the memory of an instance is moved, as it goes now; 0: none is being moved.", INSTANCE(migration_left) },
-        { "tidbnumad_migration_failed_pages_total", "counter",
+        { "tidbnumad_migration_failed_pages_total", "counter", "policy, instance",
           "Pages of an instance that the kernel refused to move.", INSTANCE_COUNT(failed_pages) },
-        { "tidbnumad_events_total", "counter",
+        { "tidbnumad_node_memory_bytes", "gauge", "node, state=total|free|file|anon",
+          "Memory of a node by state.", metric_render_node_memory, { 0 } },
+        { "tidbnumad_node_cpu_seconds_total", "counter", "node, mode=user|system|irq|softirq|iowait|idle|steal",
+          "Time that the online CPUs of a node spent, by mode; user holds nice and guests too.", metric_render_node_cpu, { 0 } },
+        { "tidbnumad_node_numa_events_total", "counter", "node, event=hit|miss|foreign|interleave|local|other",
+          "Pages that were allocated on a node, by how they came there (numastat).", metric_render_node_events, { 0 } },
+        { "tidbnumad_events_total", "counter", "source",
           "Events received, by source.", EVENT(received) },
-        { "tidbnumad_events_lost_total", "counter",
+        { "tidbnumad_events_lost_total", "counter", "source",
           "Times that a source told of lost events.", EVENT(lost) },
-        { "tidbnumad_rescans_total", "counter",
+        { "tidbnumad_rescans_total", "counter", "source",
           "Full scans because a source lost events.", EVENT(rescans) },
-        { "tidbnumad_sample_interval_seconds", "gauge",
+        { "tidbnumad_sample_duration_seconds", "histogram", "method=numa_stat|sampled",
+          "Time that samples of an instance's memory took, by method.", metric_render_sample_durations, { 0 } },
+        { "tidbnumad_sample_interval_seconds", "gauge", "",
           "Sampling interval in force.", NUMBER(sample_interval) },
-        { "tidbnumad_snapshot_timestamp_seconds", "gauge",
+        { "tidbnumad_snapshot_timestamp_seconds", "gauge", "",
           "When this snapshot was taken, in seconds since the epoch.", NUMBER(realtime) },
-        { "process_cpu_seconds_total", "counter",
+        { "process_cpu_seconds_total", "counter", "",
           "Total user and system CPU time spent in seconds.", NUMBER(self_cpu) },
-        { "process_resident_memory_bytes", "gauge",
+        { "process_resident_memory_bytes", "gauge", "",
           "Resident memory size in bytes.", NUMBER(self_resident) },
-        { "process_open_fds", "gauge",
+        { "process_open_fds", "gauge", "",
           "Number of open file descriptors.", NUMBER(self_fds) },
-        { "process_start_time_seconds", "gauge",
+        { "process_start_time_seconds", "gauge", "",
           "Start time of the process since the epoch in seconds.", NUMBER(self_start) },
 };
 /* clang-format on */
+
+/* mdoc(7): nothing in the table begins with a point or has a backslash. */
+void metrics_render_reference(Text *text) {
+        for (size_t i = 0; i < ELEMENTSOF(metrics); i++) {
+                const Metric *m = &metrics[i];
+
+                text_appendf(text, ".It Va %s\n", m->name);
+                text_appendf(text, ".Pq %s%s%s\n", m->type, *m->labels ? "; " : "", m->labels);
+                text_appendf(text, ".br\n%s\n", m->help);
+        }
+}
 
 static void render_metric(const Metric *metric, const Snapshot *snapshot, Text *text) {
         size_t start = text->length, samples;

@@ -1,6 +1,7 @@
 /* Snapshot to JSON, for `status.json` and those who read it. Key order is the order of the calls
  * here. */
 #include <jansson.h>
+#include <math.h>
 #include <time.h>
 
 #include "tidbnumad/publish/object.h"
@@ -161,7 +162,11 @@ static json_t *instance(const Topology *topology, const InstanceSnapshot *instan
         object_set(&o, "threads", object_count(instance->n_threads));
         object_set(&o, "threads_outside", object_count(instance->n_threads_outside));
         object_set(&o, "memory_by_node", memory_by_node(topology, instance->by_node));
+        object_set(&o, "memory_method", object_string(instance->memory_method));
         object_set(&o, "remote_memory_ratio", object_number(instance->remote_ratio));
+        object_set(&o, "remote_memory_ratio_halfwidth",
+                   object_number(isnan(instance->remote_ratio) ? (double)NAN
+                                                               : instance->remote_ratio_halfwidth));
         object_set(&o, "bind_attempts", object_count(instance->bind_attempts));
         object_set(&o, "bind_failures", object_count(instance->bind_failures));
         object_set(&o, "migrated_bytes", object_count(instance->migrated_bytes));

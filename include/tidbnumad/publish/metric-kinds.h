@@ -7,7 +7,8 @@
 typedef struct Metric {
         const char *name;
         const char *type;
-        const char *help; /* no backslash, no newline */
+        const char *labels; /* for the reference: "node, state=total|free"; "" for none */
+        const char *help;   /* no backslash, no newline */
         void (*render)(const struct Metric *metric, const Snapshot *snapshot, Text *text);
         union {
                 double (*number)(const Snapshot *snapshot);
@@ -25,6 +26,11 @@ void metric_render_policies(const Metric *metric, const Snapshot *snapshot, Text
 void metric_render_failures(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_drift(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_events(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_sample_durations(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_bind_latency(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_node_memory(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_node_cpu(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_node_events(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_counts(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_numbers(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text);

@@ -10,3 +10,6 @@
  * Sample lines are unique as long as no two instances share policy and name, and no two policies or
  * event sources a name. Does not depend on the locale. Returns 0 or -ENOMEM. */
 int metrics_render(const Snapshot *snapshot, Text *text);
+
+/* Appends what tidbnumad-metrics(7) tells of each metric: the same table, as mdoc(7). */
+void metrics_render_reference(Text *text);

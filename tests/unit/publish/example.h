@@ -15,6 +15,8 @@ typedef struct Example {
         PolicySnapshot policies[1];
         EventSnapshot events[1];
         const char *warnings[1];
+        NodeSnapshot counters[2];
+        Histogram durations[N_SAMPLE_METHODS];
         Snapshot snapshot;
 } Example;
 
@@ -33,6 +35,19 @@ static inline void example_init(Example *e) {
                 .warnings = { "a.yaml:3:1: rate is above what the machine moves" },
         };
         id_set_parse_list("0-3", &e->nodes[0].cpus);
+        e->counters[1] = (NodeSnapshot){ .memory_known = true,
+                                         .cpu_known = true,
+                                         .events_known = true,
+                                         .total_bytes = 1000,
+                                         .free_bytes = 100,
+                                         .file_bytes = 20,
+                                         .anon_bytes = 3,
+                                         .cpu_seconds = { 1.5, 2, 3, 4, 5, 6.25, 7 },
+                                         .events = { 11, 12, 13, 14, 15, UINT64_MAX } };
+        histogram_add(&e->durations[SAMPLE_DRAWN], 0.00005);
+        histogram_add(&e->durations[SAMPLE_DRAWN], 0.002);
+        histogram_add(&e->durations[SAMPLE_DRAWN], 61);
+        histogram_add(&e->policies[0].bind_latency, 0.25);
         e->topology = (Topology){ .nodes = e->nodes, .n_nodes = 2, .distances = e->distances };
         e->instances[0] = (InstanceSnapshot){
                 .name = "tikv-20160",
@@ -49,7 +64,9 @@ static inline void example_init(Example *e) {
                 .n_threads = 120,
                 .n_threads_outside = 3,
                 .by_node = e->memory,
+                .memory_method = "sampled",
                 .remote_ratio = 0.0625,
+                .remote_ratio_halfwidth = 0.015,
                 .migrated_bytes = UINT64_C(9007199254740993), /* 2^53+1: no double holds it */
                 .pending_bytes = 8192,
                 .migration_bytes_per_sec = 268435456,
@@ -92,6 +109,8 @@ static inline void example_init(Example *e) {
                 .n_release_failures = 1,
                 .n_policy_warnings = 1,
                 .sample_interval_seconds = 10,
+                .sample_durations = e->durations,
+                .nodes = e->counters,
                 .topology = &e->topology,
                 .instances = e->instances,
                 .n_instances = 2,

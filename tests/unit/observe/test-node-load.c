@@ -1,0 +1,82 @@
+/* Counters of nodes, from a fake machine with the nodes 0 and 2. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "../../support/id-sets.h"
+#include "tidbnumad/observe/node-load.h"
+
+static Node nodes[] = { { .id = 0 }, { .id = 2 } };
+static const Topology topology = { .nodes = nodes, .n_nodes = 2 };
+
+static void load(const FakeTree *tree, NodeSnapshot *ret) {
+        nodes[0].cpus = ids("0,2");
+        nodes[1].cpus = ids("1,5");
+        assert_int_equal(node_load(&tree->sysroot, &topology, ret), 0);
+}
+
+static void assert_seconds(const NodeSnapshot *node, NodeMode mode, double ticks) {
+        assert_true(fabs(node->cpu_seconds[mode] - ticks / (double)sysconf(_SC_CLK_TCK)) < 1e-6);
+}
+
+static void test_all(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        NodeSnapshot n[2];
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "proc/stat",
+                   "cpu  0 0 0 0 0 0 0 0\n"
+                   "cpu0 1 20 300 4000 50000 600000 7000000 80000000\n"
+                   "cpu1 1 1 1 1 1 1 1 1\ncpu2 1 1 1 1 1 1 1 1\ncpu9 5 5 5 5 5 5 5 5\n");
+        fake_write(&tree, "sys/devices/system/node/node2/meminfo",
+                   "Node 2 MemTotal: 100 kB\nNode 2 MemFree: 10 kB\nNode 2 FilePages: 20 kB\n"
+                   "Node 2 AnonPages: 30 kB\n");
+        fake_write(&tree, "sys/devices/system/node/node2/numastat",
+                   "numa_hit 1\nnuma_miss 2\nnuma_foreign 3\ninterleave_hit 4\nlocal_node 5\n"
+                   "other_node 6\n");
+        load(&tree, n);
+        assert_seconds(&n[0], MODE_USER, 23);
+        assert_seconds(&n[0], MODE_SYSTEM, 301);
+        assert_seconds(&n[0], MODE_IDLE, 4001);
+        assert_seconds(&n[0], MODE_IOWAIT, 50001);
+        assert_seconds(&n[0], MODE_IRQ, 600001);
+        assert_seconds(&n[0], MODE_SOFTIRQ, 7000001);
+        assert_seconds(&n[0], MODE_STEAL, 80000001);
+        assert_seconds(&n[1], MODE_USER, 2); /* CPU 5 is offline */
+        assert_true(n[0].cpu_known && n[1].cpu_known);
+        assert_false(n[0].memory_known || n[0].events_known);
+        assert_true(n[1].memory_known && n[1].events_known);
+        assert_int_equal(n[1].total_bytes, 100 * 1024);
+        assert_int_equal(n[1].free_bytes, 10 * 1024);
+        assert_int_equal(n[1].file_bytes, 20 * 1024);
+        assert_int_equal(n[1].anon_bytes, 30 * 1024);
+        for (unsigned e = 0; e < N_NODE_EVENTS; e++)
+                assert_int_equal(n[1].events[e], e + 1);
+}
+
+static void test_nothing_there(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        NodeSnapshot n[2] = { { .cpu_known = true } };
+
+        (void)state;
+        fake_init(&tree);
+        load(&tree, n);
+        for (unsigned i = 0; i < 2; i++)
+                assert_false(n[i].cpu_known || n[i].memory_known || n[i].events_known);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_all),
+                cmocka_unit_test(test_nothing_there),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
