@@ -102,6 +102,9 @@ static int take_option(Args *args, int id) {
         case OPTION_TIUP:
                 args->tiup = true;
                 return 1;
+        case OPTION_EXACT:
+                args->exact = true;
+                return 1;
         case OPTION_ALL:
                 args->all = true;
                 return 1;
@@ -212,6 +215,18 @@ static int take_names(Args *args, int n, char *words[]) {
         return try_help(args->command);
 }
 
+static int take_subject(Args *args, int n, char *words[]) {
+        if (n == 0) {
+                (void)fprintf(stderr, "tidbnumactl: %s what? Expected the name of an instance%s\n",
+                              args_command_name(args->command),
+                              args->command == COMMAND_EXPLAIN ? ", a process number or a unit"
+                                                               : " or a process number");
+                return try_help(args->command);
+        }
+        args->subject = words[0];
+        return n == 1 ? 1 : refuse_argument(args, words[1]);
+}
+
 /* What stands behind the options. */
 static int take_arguments(Args *args, int n, char *words[]) {
         switch (args->command) {
@@ -223,14 +238,8 @@ static int take_arguments(Args *args, int n, char *words[]) {
                 args->policy_given |= n > 0;
                 return 1;
         case COMMAND_EXPLAIN:
-                if (n == 0) {
-                        (void)fputs("tidbnumactl: explain what? Expected the name of an instance, "
-                                    "a process number or a unit\n",
-                                    stderr);
-                        return try_help(args->command);
-                }
-                args->subject = words[0];
-                return n == 1 ? 1 : refuse_argument(args, words[1]);
+        case COMMAND_LOCALITY:
+                return take_subject(args, n, words);
         case COMMAND_STATUS:
         case COMMAND_RELEASE:
                 return take_names(args, n, words);

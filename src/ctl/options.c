@@ -10,17 +10,18 @@
 #define EXPLAIN (1u << COMMAND_EXPLAIN)
 #define ADVISE (1u << COMMAND_ADVISE)
 #define STATUS (1u << COMMAND_STATUS)
+#define LOCALITY (1u << COMMAND_LOCALITY)
 #define RELEASE (1u << COMMAND_RELEASE)
 #define PLANNING (PLAN | EXPLAIN | ADVISE)
 #define READING (VALIDATE | PLANNING)
 #define CONTROL ((1u << COMMAND_PAUSE) | (1u << COMMAND_RESUME) | RELEASE)
-#define ALL (READING | STATUS | CONTROL)
+#define ALL (READING | STATUS | LOCALITY | CONTROL)
 
 /* Where the help of an option begins. */
 enum { HELP_COLUMN = 27 };
 
 static const OptionRow rows[] = {
-        { "policy-dir", "DIR", OPTION_POLICY_DIR, READING | CONTROL,
+        { "policy-dir", "DIR", OPTION_POLICY_DIR, READING | LOCALITY | CONTROL,
           "read policies here instead of the default folders;\n"
           "may be given several times, later ones win" },
         { "policy", "FILE", OPTION_POLICY, PLANNING,
@@ -39,10 +40,13 @@ static const OptionRow rows[] = {
         { "explain", NULL, OPTION_EXPLAIN, PLAN, "tell every alternative that lost, and by what" },
         { "export", "FILE", OPTION_EXPORT, PLAN,
           "write the plan as hwloc XML, which lstopo draws" },
-        { "runtime-dir", "DIR", OPTION_RUNTIME_DIR, PLANNING | STATUS | CONTROL,
+        { "runtime-dir", "DIR", OPTION_RUNTIME_DIR, PLANNING | STATUS | LOCALITY | CONTROL,
           "where the daemon publishes (default: /run/tidbnumad)" },
-        { "json", NULL, OPTION_JSON, READING | STATUS, "answer in JSON" },
+        { "json", NULL, OPTION_JSON, READING | STATUS | LOCALITY, "answer in JSON" },
         { "tiup", NULL, OPTION_TIUP, ADVISE, "answer as a fragment of a TiUP topology file" },
+        { "exact", NULL, OPTION_EXACT, LOCALITY,
+          "count every page: holds the process's memory map, about\n"
+          "16 ms per GiB that it has resident" },
         { "all", NULL, OPTION_ALL, RELEASE, "release all instances" },
         { "undo", NULL, OPTION_UNDO, RELEASE, "bind again what was released" },
         { "dry-run", NULL, OPTION_DRY_RUN, CONTROL,
@@ -92,6 +96,17 @@ static const CommandRow commands[N_COMMANDS] = {
                              "only watched or released, and with 1 when no daemon tells.\n",
                              "  tidbnumactl status\n"
                              "  tidbnumactl status tikv-20160 --json\n" },
+        [COMMAND_LOCALITY] = { "locality", "PID|INSTANCE", "where the memory of a process lies",
+                               "Tells on which nodes the memory of a process lies, or that of all "
+                               "processes of an\n"
+                               "instance: of any process, bound or not. A few thousand pages are "
+                               "drawn at random, and\n"
+                               "how sure the shares are is told; nothing is held up by it. With "
+                               "--exact every page is\n"
+                               "counted, and the process cannot map or allocate memory "
+                               "meanwhile.\n",
+                               "  tidbnumactl locality 4711\n"
+                               "  tidbnumactl locality tikv-20160 --exact\n" },
         [COMMAND_PAUSE] = { "pause", "", "change nothing from now on",
                             "Tells the daemon to change nothing until 'resume' or the next boot. "
                             "What is bound stays\n"

@@ -12,6 +12,7 @@ typedef enum Command {
         COMMAND_EXPLAIN,
         COMMAND_ADVISE,
         COMMAND_STATUS,
+        COMMAND_LOCALITY,
         COMMAND_PAUSE,
         COMMAND_RESUME,
         COMMAND_RELEASE,
@@ -31,12 +32,13 @@ typedef struct Args {
         const char *against;     /* other policies */
         const char *export_path; /* of hwloc XML */
         const char *runtime_dir;
-        const char *subject; /* of explain */
+        const char *subject; /* of explain and locality */
         bool json;
         bool explain;
         bool tiup;
         const char *names[ARGS_NAMES_MAX]; /* of status: instances; of release: globs of them */
         size_t n_names;
+        bool exact;   /* of locality: read numa_maps */
         bool all;     /* of release: "*" */
         bool undo;    /* of release: bind them again */
         bool dry_run; /* only tell what would be written */

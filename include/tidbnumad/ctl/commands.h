@@ -12,6 +12,7 @@ int command_plan(const Args *args);
 int command_explain(const Args *args);
 int command_advise(const Args *args);
 int command_status(const Args *args);
+int command_locality(const Args *args);
 int command_pause(const Args *args);
 int command_resume(const Args *args);
 int command_release(const Args *args);

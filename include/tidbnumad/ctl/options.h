@@ -20,6 +20,7 @@ typedef enum OptionId {
         OPTION_JSON,
         OPTION_TIUP,
         OPTION_RUNTIME_DIR,
+        OPTION_EXACT,
         OPTION_ALL,
         OPTION_UNDO,
         OPTION_DRY_RUN,

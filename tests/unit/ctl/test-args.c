@@ -89,6 +89,10 @@ static void test_arguments(void **state) {
         assert_int_equal(PARSE(&args, "explain", "--json", "tidb-4000", "--runtime-dir", "/r"), 1);
         assert_int_equal(args.command, COMMAND_EXPLAIN);
         assert_string_equal(args.subject, "tidb-4000");
+        assert_int_equal(PARSE(&args, "locality", "--exact", "4711", "--json"), 1);
+        assert_int_equal(args.command, COMMAND_LOCALITY);
+        assert_string_equal(args.subject, "4711");
+        assert_true(args.exact && args.json);
         assert_int_equal(PARSE(&args, "explain", "--", "-1"), 1);
         assert_string_equal(args.subject, "-1");
         assert_int_equal(PARSE(&args, "validate", "a.yaml", "--json", "-", "b.yaml"), 1);
@@ -153,7 +157,7 @@ static void test_wrong_commands(void **state) {
         WRONG("unknown command 'plna', did you mean 'plan'?", "plna");
         WRONG("unknown command 'validat', did you mean 'validate'?", "validat", "x");
         WRONG("unknown command 'frobnicate', expected validate, plan, explain, advise, status, "
-              "pause, "
+              "locality, pause, "
               "resume or release\n",
               "frobnicate");
         WRONG("release what?", "release");
@@ -194,6 +198,9 @@ static void test_wrong_arguments(void **state) {
         WRONG("plan takes no argument 'tidb'", "plan", "tidb");
         WRONG("advise takes no argument 'now'", "advise", "--json", "now");
         WRONG("explain what?", "explain");
+        WRONG("locality what? Expected the name of an instance or a process number\n", "locality");
+        WRONG("locality takes no argument '2'", "locality", "1", "2");
+        WRONG("status takes no --exact; it is an option of locality\n", "status", "--exact");
         WRONG("explain takes no argument 'b'", "explain", "a", "b");
         WRONG("no process runs on --topology", "explain", "a", "--topology=numa:2");
         WRONG("more than 8 --policy-dir", "plan", "--policy-dir=1", "--policy-dir=2",

@@ -165,6 +165,34 @@ static void test_defaults_are_told(void **state) {
               "COUNT:POLICY");
 }
 
+/* Of this process: any may be asked for. */
+static void test_locality(void **state) {
+        char words[64];
+
+        (void)snprintf(words, sizeof(words), "locality %d", getpid());
+        check(*state, words, 0, "test-tidbnumactl, process ", NULL);
+        check(*state, words, 0, "sampled: ", NULL);
+        (void)snprintf(words, sizeof(words), "locality --json %d", getpid());
+        check(*state, words, 0, "\"method\": \"sampled\"", NULL);
+        check(*state, "locality 2147483647", 1, NULL, "no process or instance '2147483647' runs");
+        check(*state, "locality 0", 1, NULL, "no process or instance '0' runs");
+        fake_write(*state, "apart/db.yaml",
+                   "version: 1\npolicies:\n  - name: db\n    match: {exe: no-such-program}\n"
+                   "    place: {nodes: 0}\n");
+        check(*state, "locality nowhere --policy-dir apart --runtime-dir .", 1, NULL,
+              "no process or instance 'nowhere' runs");
+}
+
+/* Only where the kernel has numa_maps. */
+static void test_locality_exact(void **state) {
+        char words[64];
+
+        if (access("/proc/self/numa_maps", F_OK) < 0)
+                skip();
+        (void)snprintf(words, sizeof(words), "locality --exact %d", getpid());
+        check(*state, words, 0, "every page was counted (numa_maps)", NULL);
+}
+
 static void test_explain(void **state) {
         check(*state, "plan --explain --instances 2:tidb" MACHINE, 0, "tidb-1 on node ", NULL);
         check(*state, "plan --explain --instances 2:tidb" MACHINE, 0, " against 0", NULL);
@@ -259,6 +287,8 @@ int main(void) {
                 TEST(test_plan_refused),
                 TEST(test_defaults_are_told),
                 TEST(test_explain),
+                TEST(test_locality),
+                TEST(test_locality_exact),
                 TEST(test_against),
                 TEST(test_json),
                 TEST(test_advise),

@@ -1,0 +1,35 @@
+/* Where the memory of some processes lies, for the operator. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/model/topology.h"
+
+typedef struct LocalityNode {
+        uint64_t anon_bytes, file_bytes, shmem_bytes;
+        uint64_t huge_bytes; /* of hugetlbfs, and in none of the others */
+} LocalityNode;
+
+typedef struct LocalityReport {
+        const char *name;  /* of the instance, or of the program */
+        const pid_t *pids; /* ascending */
+        size_t n_pids;
+        bool exact;       /* by numa_maps, else sampled */
+        uint64_t n_pages; /* sampled: anonymous pages that were seen */
+        double halfwidth; /* of any node's share of anonymous memory, at 95 %; NAN: none seen */
+        const Topology *topology;
+        const LocalityNode *by_node; /* by index */
+} LocalityReport;
+
+uint64_t locality_node_bytes(const LocalityNode *node);
+
+/* A bar a node, of all its kinds against all of the process. `text` is emptied first. */
+void locality_render(const LocalityReport *report, Text *text);
+
+/* NULL: no memory. The caller owns it. */
+json_t *locality_json(const LocalityReport *report);

@@ -1,0 +1,205 @@
+/* tidbnumactl locality: where the memory of any process lies, bound or not. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/publish/locality.h"
+#include "tidbnumad/sample/sampler.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/numa-maps.h"
+
+/* What was asked for, and what is being added up. */
+typedef struct Subject {
+        const Topology *topology;
+        LocalityNode *by_node; /* owned */
+        pid_t *pids;           /* owned */
+        size_t n_processes;
+        uint64_t n_pages;
+        double halfwidth; /* the widest; NAN: none yet */
+} Subject;
+
+static void subject_done(Subject *subject) {
+        free(subject->by_node);
+        free(subject->pids);
+}
+
+static void add_mapping(uint32_t node, NumaMapsKind kind, uint64_t bytes, void *userdata) {
+        Subject *s = userdata;
+        const Node *of = topology_find(s->topology, node);
+        LocalityNode *at = of ? &s->by_node[of - s->topology->nodes] : NULL;
+
+        if (!at)
+                return;
+        switch (kind) {
+        case NUMA_MAPS_ANON:
+                at->anon_bytes += bytes;
+                break;
+        case NUMA_MAPS_FILE:
+                at->file_bytes += bytes;
+                break;
+        case NUMA_MAPS_SHMEM:
+                at->shmem_bytes += bytes;
+                break;
+        case NUMA_MAPS_HUGE:
+        case N_NUMA_MAPS_KINDS:
+                at->huge_bytes += bytes;
+                break;
+        }
+}
+
+/* Of several processes the widest one's: none of their shares is less sure than that. */
+static void widen(Subject *s, const Draws *draws) {
+        for (size_t i = 0; i < s->topology->n_nodes; i++) {
+                const Estimate e = estimate_share(draws->by_node[i].n_anon, draws->n_anon,
+                                                  draws->n_hidden, draws->whole);
+                const double halfwidth = estimate_halfwidth(&e);
+
+                if (!isnan(halfwidth) && (isnan(s->halfwidth) || halfwidth > s->halfwidth))
+                        s->halfwidth = halfwidth;
+        }
+}
+
+static int draw(Subject *s, const ProcHandle *process) {
+        _cleanup_free_ NodeMemory *by_node = calloc(s->topology->n_nodes, sizeof(*by_node));
+        _cleanup_draws_ Draws draws = { 0 };
+        ProcMemory memory;
+        int r;
+
+        if (!by_node)
+                return -ENOMEM;
+        r = sampler_draw(s->topology, process, SAMPLER_PAGES, clock_monotonic_usec(), &draws);
+        if (r >= 0)
+                r = proc_memory_read(process, &memory);
+        if (r < 0)
+                return r;
+        sampler_add_bytes(s->topology, &draws, &memory, by_node);
+        for (size_t i = 0; i < s->topology->n_nodes; i++) {
+                s->by_node[i].anon_bytes += by_node[i].anon_bytes;
+                s->by_node[i].file_bytes += by_node[i].file_bytes;
+                s->by_node[i].shmem_bytes += by_node[i].shmem_bytes;
+        }
+        s->n_pages += draws.n_anon;
+        widen(s, &draws);
+        return 0;
+}
+
+/* -EPERM and -EACCES: the kernel shows this to the owner and to root alone. */
+static int say_cannot(pid_t pid, int error) {
+        if (error == -EPERM || error == -EACCES)
+                (void)fprintf(stderr,
+                              "tidbnumactl: process %d is not yours to look at; try it as root\n",
+                              pid);
+        else if (error == -ESRCH || error == -ESTALE)
+                (void)fprintf(stderr, "tidbnumactl: process %d has ended\n", pid);
+        else
+                (void)fprintf(stderr, "tidbnumactl: the memory of process %d cannot be read: %s\n",
+                              pid, strerror(-error));
+        return error;
+}
+
+static int look_at(Subject *s, const Args *args, const ProcHandle *handles, size_t n) {
+        int r = 0;
+
+        s->by_node = calloc(s->topology->n_nodes + 1, sizeof(*s->by_node));
+        s->pids = calloc(n + 1, sizeof(*s->pids));
+        if (!s->by_node || !s->pids)
+                return -ENOMEM;
+        s->halfwidth = args->exact ? 0 : (double)NAN;
+        for (size_t i = 0; i < n; i++) {
+                r = args->exact ? numa_maps_read(&handles[i], add_mapping, s)
+                                : draw(s, &handles[i]);
+                if (r < 0)
+                        return r == -ENOMEM ? r : say_cannot(handles[i].pid, r);
+                s->pids[s->n_processes++] = handles[i].pid;
+        }
+        return 0;
+}
+
+static int print(const Subject *s, const Args *args, const char *name) {
+        const LocalityReport report = { .name = name,
+                                        .pids = s->pids,
+                                        .n_pids = s->n_processes,
+                                        .exact = args->exact,
+                                        .n_pages = s->n_pages,
+                                        .halfwidth = s->halfwidth,
+                                        .topology = s->topology,
+                                        .by_node = s->by_node };
+        _cleanup_text_ Text text = { 0 };
+
+        if (args->json)
+                return output_json(locality_json(&report));
+        locality_render(&report, &text);
+        return output_text(&text);
+}
+
+static int look_and_print(const Args *args, const Topology *topology, const char *name,
+                          const ProcHandle *handles, size_t n) {
+        _cleanup_(subject_done) Subject s = { .topology = topology };
+        int r = look_at(&s, args, handles, n);
+
+        if (r >= 0)
+                r = print(&s, args, name);
+        return r < 0 ? r : EXIT_SUCCESS;
+}
+
+static int refuse(const char *subject) {
+        (void)fprintf(stderr,
+                      "tidbnumactl: no process or instance '%s' runs; tidbnumactl status tells "
+                      "the instances\n",
+                      subject);
+        return -ESRCH;
+}
+
+/* Any process: neither policies nor a daemon are needed for it. */
+static int of_process(const Args *args, uint64_t pid) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_topology_ Topology topology = { 0 };
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        char exe[PATH_MAX], *slash;
+        int r;
+
+        r = sysroot_open(NULL, &sysroot);
+        if (r >= 0)
+                r = topology_load(&sysroot, &topology);
+        if (r < 0) {
+                (void)fprintf(stderr, "tidbnumactl: the topology cannot be read: %s\n",
+                              strerror(-r));
+                return r;
+        }
+        r = pid == 0 || pid > INT32_MAX ? -ESRCH : proc_open(&sysroot, (pid_t)pid, &handle);
+        if (r < 0)
+                return refuse(args->subject);
+        r = proc_exe_read(&sysroot, (pid_t)pid, exe, sizeof(exe));
+        slash = r < 0 ? NULL : strrchr(exe, '/');
+        return look_and_print(args, &topology, slash ? slash + 1 : args->subject, &handle, 1);
+}
+
+static int of_instance(const Args *args) {
+        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
+        _cleanup_case_ Case c = { 0 };
+        const Running *running;
+        int r = situation_open(args, &situation);
+
+        if (r >= 0)
+                r = case_open(&situation, NULL, NULL, &c);
+        if (r < 0)
+                return r;
+        running = running_find(&c.running, args->subject);
+        if (!running)
+                return refuse(args->subject);
+        return look_and_print(args, &situation.machine.topology, running->name, running->handles,
+                              running->n_processes);
+}
+
+int command_locality(const Args *args) {
+        uint64_t pid;
+
+        return parse_u64(args->subject, &pid) == 0 ? of_process(args, pid) : of_instance(args);
+}

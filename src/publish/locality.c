@@ -1,0 +1,135 @@
+/* Locality as a table with bars, and as JSON. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "tidbnumad/publish/locality.h"
+#include "tidbnumad/publish/object.h"
+#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/table.h"
+
+enum { BAR_WIDTH = 24 };
+
+uint64_t locality_node_bytes(const LocalityNode *node) {
+        return node->anon_bytes + node->file_bytes + node->shmem_bytes + node->huge_bytes;
+}
+
+static LocalityNode sum(const LocalityReport *report) {
+        LocalityNode all = { 0 };
+
+        for (size_t i = 0; i < report->topology->n_nodes; i++) {
+                all.anon_bytes += report->by_node[i].anon_bytes;
+                all.file_bytes += report->by_node[i].file_bytes;
+                all.shmem_bytes += report->by_node[i].shmem_bytes;
+                all.huge_bytes += report->by_node[i].huge_bytes;
+        }
+        return all;
+}
+
+static double share(uint64_t bytes, uint64_t all) {
+        return all == 0 ? 0 : (double)bytes / (double)all;
+}
+
+static void add_bytes(Table *table, uint64_t bytes) {
+        _cleanup_text_ Text text = { 0 };
+
+        plan_words_bytes(bytes, &text);
+        if (text.error < 0)
+                table->error = text.error;
+        else
+                table_add(table, text.data);
+}
+
+/* What is there shows: a sliver has a mark too. */
+static void add_bar(Table *table, double part) {
+        char bar[BAR_WIDTH + 1];
+        size_t n = (size_t)(part * BAR_WIDTH + 0.5);
+
+        n = n == 0 && part > 0 ? 1 : n;
+        memset(bar, '.', BAR_WIDTH);
+        memset(bar, '#', n < BAR_WIDTH ? n : BAR_WIDTH);
+        bar[BAR_WIDTH] = '\0';
+        table_add(table, bar);
+        table_addf(table, "%.1f %%", part * 100);
+}
+
+static void add_kinds(Table *table, const LocalityNode *node) {
+        add_bytes(table, locality_node_bytes(node));
+        add_bytes(table, node->anon_bytes);
+        add_bytes(table, node->file_bytes);
+        add_bytes(table, node->shmem_bytes);
+        add_bytes(table, node->huge_bytes);
+}
+
+static void render_heading(const LocalityReport *report, Text *text) {
+        text_append_printable(text, report->name);
+        text_append(text, report->n_pids == 1 ? ", process" : ", processes");
+        for (size_t i = 0; i < report->n_pids; i++)
+                text_appendf(text, "%s %d", i > 0 ? "," : "", report->pids[i]);
+        text_append(text, "\n");
+        if (report->exact)
+                text_append(text, "every page was counted (numa_maps)\n\n");
+        else if (isnan(report->halfwidth))
+                text_append(text, "sampled: no anonymous page was found\n\n");
+        else if (report->halfwidth <= 0)
+                text_appendf(text, "sampled: all of its %" PRIu64 " anonymous pages\n\n",
+                             report->n_pages);
+        else
+                text_appendf(text,
+                             "sampled: %" PRIu64 " anonymous pages, each node's share of these "
+                             "+-%.1f points at 95 %%\n\n",
+                             report->n_pages, report->halfwidth * 100);
+}
+
+void locality_render(const LocalityReport *report, Text *text) {
+        static const char *const headings[] = { "NODE", "",     "SHARE", "ALL",
+                                                "ANON", "FILE", "SHMEM", "HUGE" };
+        const LocalityNode all = sum(report);
+        _cleanup_table_ Table table;
+
+        text_reset(text);
+        render_heading(report, text);
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < report->topology->n_nodes; i++) {
+                const LocalityNode *node = &report->by_node[i];
+
+                table_addf(&table, "%" PRIu32, report->topology->nodes[i].id);
+                add_bar(&table, share(locality_node_bytes(node), locality_node_bytes(&all)));
+                add_kinds(&table, node);
+        }
+        table_add(&table, "all");
+        table_add(&table, "");
+        table_add(&table, "");
+        add_kinds(&table, &all);
+        table_render(&table, 0, text);
+}
+
+static json_t *node_json(const LocalityReport *report, size_t index) {
+        const LocalityNode *node = &report->by_node[index];
+        Object o = object_new();
+
+        object_set(&o, "node", json_integer(report->topology->nodes[index].id));
+        object_set(&o, "anon_bytes", object_count(node->anon_bytes));
+        object_set(&o, "file_bytes", object_count(node->file_bytes));
+        object_set(&o, "shmem_bytes", object_count(node->shmem_bytes));
+        object_set(&o, "huge_bytes", object_count(node->huge_bytes));
+        return object_finish(&o);
+}
+
+json_t *locality_json(const LocalityReport *report) {
+        json_t *nodes = json_array(), *pids = json_array();
+        Object o = object_new();
+
+        for (size_t i = 0; i < report->n_pids; i++)
+                pids = object_append(pids, json_integer(report->pids[i]));
+        for (size_t i = 0; i < report->topology->n_nodes; i++)
+                nodes = object_append(nodes, node_json(report, i));
+        object_set(&o, "name", object_string(report->name));
+        object_set(&o, "pids", pids);
+        object_set(&o, "method", object_string(report->exact ? "numa_maps" : "sampled"));
+        object_set(&o, "anon_pages_seen",
+                   report->exact ? json_null() : object_count(report->n_pages));
+        object_set(&o, "share_halfwidth", object_number(report->halfwidth));
+        object_set(&o, "nodes", nodes);
+        return object_finish(&o);
+}
