@@ -1,5 +1,6 @@
 /* Steps that a backend carries out. When one is due, look.c decides. */
 #include <string.h>
+#include <unistd.h>
 
 #include "tidbnumad/daemon/bind.h"
 #include "tidbnumad/daemon/drift.h"
@@ -11,6 +12,10 @@
 #define EFFECT_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
 
 #define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
+
+/* Seconds. Older ones were there before the daemon, or before the policy that names them: an unseen
+ * start is found by polling within two. */
+#define LATENCY_AGE_MAX 5.0
 
 BackendTarget bind_target(const Instance *i) {
         return (BackendTarget){ .instance = i->first_name,
@@ -59,6 +64,31 @@ void bind_begin_anew(Instance *i) {
         for (size_t k = 0; k < i->n_processes; k++)
                 i->processes[k].cpus_given = false;
         i->cpus_drift = i->mems_drift = (Drift){ 0 };
+}
+
+/* What the instance's oldest process had lived when it was first seen. Its start is known to a
+ * clock tick only: what is no more than two of them counts as nothing. */
+static double age_when_seen(const Instance *i, uint64_t now_usec) {
+        const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+        const double age = clock_boottime_seconds() - (double)i->handles[0].start_ticks * tick -
+                           (double)(now_usec - i->first_seen_usec) / 1e6;
+
+        return age > 2 * tick ? age : 0;
+}
+
+void bind_note_latency(Instance *i, uint64_t now_usec) {
+        Manager *m = i->manager;
+        double age;
+
+        if (i->latency_noted || id_set_is_empty(&i->placement.nodes) || !manager_enforces(m) ||
+            i->n_processes == 0 || i->binding.n_threads_off_cpus > 0 ||
+            !step_cpus_stand(backend_kind(&m->backend), &i->binding, &i->placement))
+                return;
+        i->latency_noted = true;
+        age = age_when_seen(i, now_usec);
+        if (m->policy_counters && age < LATENCY_AGE_MAX)
+                histogram_add(&m->policy_counters[i->policy_index].bind_latency,
+                              age + (double)(now_usec - i->first_seen_usec) / 1e6);
 }
 
 static uint64_t backoff_usec(unsigned failures) {

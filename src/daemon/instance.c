@@ -32,7 +32,7 @@ int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_
         i->state = "waiting";
         i->step.reason = "";
         i->drift_watches[0] = i->drift_watches[1] = -1;
-        i->bind_seconds = i->remote_ratio = NAN;
+        i->bind_seconds = i->remote_ratio = i->sampled_ratio = NAN;
         i->first_seen_usec = i->due_usec = now_usec;
         i->describe_due_usec = INSTANCE_NEVER;
         i->unit = first->unit ? strdup(first->unit) : NULL;

@@ -265,6 +265,7 @@ static bool look_once(Instance *i, uint64_t now_usec) {
                 return false;
         }
         guard_note(i);
+        bind_note_latency(i, clock_monotonic_usec());
         step = plan(i, now_usec);
         journal_log(&i->manager->journal, LOG_DEBUG, &debug,
                     "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,

@@ -12,6 +12,7 @@
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/publish.h"
 #include "tidbnumad/daemon/record.h"
+#include "tidbnumad/daemon/sample.h"
 #include "tidbnumad/daemon/watch.h"
 #include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/observe/topology-load.h"
@@ -140,6 +141,7 @@ Manager *manager_free(Manager *m) {
         sd_event_source_unref(m->rescan_timer);
         sd_event_source_unref(m->sample_timer);
         sd_event_source_unref(m->publish_timer);
+        sd_event_source_unref(m->sampling.source);
         sd_event_source_unref(m->describe_timer);
         sd_event_source_unref(m->place_source);
         backend_done(&m->backend);
@@ -211,7 +213,8 @@ static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
         (void)usec;
         look_at_all(m, clock_monotonic_usec());
         manager_schedule(m);
-        return arm(source, clock_monotonic_usec() + m->policies.sampling_interval_usec);
+        sample_begin_round(m);
+        return arm(source, clock_monotonic_usec() + sample_interval_usec(m));
 }
 
 static int on_publish(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -282,6 +285,8 @@ static int add_sources(Manager *m) {
         if (r >= 0)
                 r = arm(m->sample_timer,
                         clock_monotonic_usec() + m->policies.sampling_interval_usec);
+        if (r >= 0)
+                r = sample_start(m);
         if (r >= 0)
                 r = sd_event_add_signal(m->event, NULL, SIGHUP, on_hup, m);
         if (r >= 0)

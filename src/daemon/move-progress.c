@@ -3,6 +3,7 @@
 
 #include "tidbnumad/daemon/groups.h"
 #include "tidbnumad/daemon/move-progress.h"
+#include "tidbnumad/daemon/sample.h"
 #include "tidbnumad/daemon/scope.h"
 #include "tidbnumad/sample/residency.h"
 #include "tidbnumad/sys/pressure.h"
@@ -16,7 +17,7 @@ void move_sample(Instance *i, int cgroup_fd) {
         /* A session's or a supervisor's numbers are not the instance's; nor are all of a scope's,
          * see enforce/scope.h. */
         i->memory_known = cgroup_fd >= 0 && i->binding.alone && !scope_of(i) &&
-                          residency_read(topology, cgroup_fd, i->by_node) == 0;
+                          sample_count(i, cgroup_fd) == 0;
         i->outside_bytes = i->memory_known ? residency_outside(topology, i->by_node, nodes) : 0;
         i->mapped_outside_bytes =
                 i->memory_known ? residency_mapped_outside(topology, i->by_node, nodes) : 0;
@@ -27,7 +28,8 @@ void move_sample(Instance *i, int cgroup_fd) {
         if (i->migration.under_way && i->placement.migrate == MIGRATE_KERNEL &&
             i->outside_bytes < outside_before)
                 move_progress_add(i, outside_before - i->outside_bytes);
-        i->remote_ratio = i->memory_known ? residency_ratio(topology, i->by_node, nodes) : NAN;
+        i->remote_ratio = i->memory_known ? residency_ratio(topology, i->by_node, nodes)
+                                          : sample_ratio(i, nodes);
 }
 
 /* The pressure of a session's group, or of a supervisor's, is not the instance's. */

@@ -6,7 +6,9 @@
 #include "config.h"
 #include "tidbnumad/daemon/move-progress.h"
 #include "tidbnumad/daemon/publish.h"
+#include "tidbnumad/daemon/sample.h"
 #include "tidbnumad/daemon/scope.h"
+#include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/publish/metrics.h"
 #include "tidbnumad/publish/status.h"
 #include "tidbnumad/sys/atomic-file.h"
@@ -50,8 +52,12 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                          (i->placement.memory == MEMORY_BIND && id_set_equal(&b->mems, &mems))),
                 .n_threads = b->n_threads,
                 .n_threads_outside = placed ? b->n_threads_off_cpus : 0,
-                .by_node = i->memory_known ? i->by_node : NULL,
+                .by_node = i->memory_known || i->sampled ? i->by_node : NULL,
+                .memory_method = i->memory_known ? "numa_stat"
+                                 : i->sampled    ? "sampled"
+                                                 : NULL,
                 .remote_ratio = i->remote_ratio,
+                .remote_ratio_halfwidth = sample_halfwidth(i),
                 .bind_attempts = i->bind_attempts,
                 .bind_failures = i->bind_failures,
                 .migrated_bytes = i->migrated_bytes,
@@ -121,13 +127,15 @@ static void fill_releases(const Manager *m, ReleaseSnapshot *ret) {
 }
 
 static void fill_policy(const Policy *policy, const PolicyCounters *counters, PolicySnapshot *ret) {
-        *ret = (PolicySnapshot){ .name = policy->name, .bind_attempts = counters->bind_attempts };
+        *ret = (PolicySnapshot){ .name = policy->name,
+                                 .bind_latency = counters->bind_latency,
+                                 .bind_attempts = counters->bind_attempts };
         memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
         memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
 }
 
 static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies,
-                       UnitSnapshot *units, ReleaseSnapshot *releases) {
+                       UnitSnapshot *units, ReleaseSnapshot *releases, NodeSnapshot *nodes) {
         StrangerSnapshot strangers[STRANGERS_MAX];
         const EventSnapshot events[] = {
                 { "connector", m->connector_events.received, m->connector_events.lost,
@@ -147,8 +155,10 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
                 .n_policy_errors = m->policy_errors.n_messages,
                 .policy_warnings = (const char *const *)m->policy_warnings.messages,
                 .n_policy_warnings = m->policy_warnings.n_messages,
-                .sample_interval_seconds = (double)m->policies.sampling_interval_usec / 1e6,
+                .sample_interval_seconds = (double)sample_interval_usec(m) / 1e6,
+                .sample_durations = m->sampling.durations,
                 .topology = &m->topology,
+                .nodes = nodes,
                 .instances = instances,
                 .n_instances = m->n_instances,
                 .units = units,
@@ -185,14 +195,18 @@ int publish_now(Manager *m) {
         _cleanup_free_ PolicySnapshot *policies = NULL;
         _cleanup_free_ UnitSnapshot *units = NULL;
         _cleanup_free_ ReleaseSnapshot *releases = NULL;
+        _cleanup_free_ NodeSnapshot *nodes = NULL;
         int r = -ENOMEM;
 
         instances = calloc(m->n_instances + 1, sizeof(*instances));
         policies = calloc(m->policies.n_policies + 1, sizeof(*policies));
         units = calloc(m->units.n_units + 1, sizeof(*units));
         releases = calloc(m->releases.n + 1, sizeof(*releases));
-        if (instances && policies && units && releases)
-                r = publish_all(m, instances, policies, units, releases);
+        nodes = calloc(m->topology.n_nodes + 1, sizeof(*nodes));
+        if (instances && policies && units && releases && nodes)
+                r = node_load(&m->sysroot, &m->topology, nodes);
+        if (r >= 0)
+                r = publish_all(m, instances, policies, units, releases, nodes);
         if (r < 0 && !m->publish_failed)
                 journal_log(&m->journal, LOG_ERR, NULL,
                             "Writing metrics.prom and status.json to %s failed: %s",

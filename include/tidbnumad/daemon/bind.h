@@ -14,6 +14,10 @@ const char *bind_refuses(Instance *instance, Reason *ret_code);
 bool bind_cpus_given(const Instance *instance);
 void bind_begin_anew(Instance *instance);
 
+/* Once the CPUs of one that we bind stand, verified: how long that took since its start goes into
+ * its policy's histogram. Of what ran for long before it was first seen nothing is told. */
+void bind_note_latency(Instance *instance, uint64_t now_usec);
+
 /* Carries out a step that sets CPUs or memory nodes. True: it is done, look again; false: an answer
  * will come, or it failed and is due again later. */
 bool bind_carry_out(Instance *instance, const Step *step, uint64_t now_usec);

@@ -91,8 +91,10 @@ typedef struct Instance {
         bool binding_known;
         Binding binding;
         NodeMemory *by_node; /* owned; n_nodes of the topology */
-        bool memory_known;
-        double remote_ratio;
+        bool memory_known;   /* counted: `by_node` is exact */
+        bool sampled;        /* not counted, but drawn: see sample.h */
+        double remote_ratio, sampled_ratio, sampled_halfwidth;
+        NodeSet sampled_nodes;         /* outside of which the two count */
         uint64_t outside_bytes;        /* anonymous; goes down while it is being moved */
         uint64_t mapped_outside_bytes; /* of files and shared memory */
         uint64_t mapped_left_bytes;    /* what a pass left of these, for others map them too */
@@ -131,6 +133,7 @@ typedef struct Instance {
 
         uint64_t first_seen_usec, due_usec; /* monotonic; due: INSTANCE_NEVER = wait for an event */
         double bind_seconds;                /* NAN until bound for the first time */
+        bool latency_noted;                 /* of its CPUs, or it never will be */
         uint64_t bind_attempts, bind_failures, migrated_bytes, failed_pages;
 } Instance;
 

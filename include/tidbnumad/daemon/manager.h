@@ -11,6 +11,7 @@
 #include "tidbnumad/daemon/instance.h"
 #include "tidbnumad/daemon/journal.h"
 #include "tidbnumad/daemon/release.h"
+#include "tidbnumad/daemon/sample.h"
 #include "tidbnumad/daemon/strangers.h"
 #include "tidbnumad/daemon/units.h"
 #include "tidbnumad/enforce/backend.h"
@@ -39,6 +40,7 @@ typedef struct EventCounters {
 
 /* Beside the policies, by index. */
 typedef struct PolicyCounters {
+        Histogram bind_latency;
         uint64_t bind_attempts, bind_failures[N_REASONS];
         uint64_t drift_repairs[N_DRIFTS];
 } PolicyCounters;
@@ -83,6 +85,8 @@ struct Manager {
 
         Undo undo; /* what stood before each change */
         Releases releases;
+
+        Sampling sampling;
 
         Units units; /* that are prepared before they start */
 

@@ -1,0 +1,151 @@
+/* What the daemon makes of samples: of this very process, on this host's first nodes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "../../support/id-sets.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/sample.h"
+#include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/sys/cgroup.h"
+
+typedef struct Host {
+        Manager manager;
+        Instance instance;
+        ProcHandle handle;
+} Host;
+
+static void host_init(Host *h) {
+        *h = (Host){ .manager = { .sysroot = SYSROOT_NONE } };
+        assert_int_equal(sysroot_open(NULL, &h->manager.sysroot), 0);
+        assert_int_equal(topology_load(&h->manager.sysroot, &h->manager.topology), 0);
+        assert_int_equal(proc_open(&h->manager.sysroot, getpid(), &h->handle), 0);
+        h->manager.policies.sampling_interval_usec = 10000000;
+        h->manager.policies.sampling_budget_ppm = 10000;
+        h->instance = (Instance){
+                .manager = &h->manager, .handles = &h->handle, .n_processes = 1, .remote_ratio = NAN
+        };
+        h->instance.by_node = calloc(h->manager.topology.n_nodes, sizeof(NodeMemory));
+        h->instance.placement.nodes = topology_nodes(&h->manager.topology);
+}
+
+static void host_done(Host *h) {
+        free(h->instance.by_node);
+        proc_close(&h->handle);
+        topology_done(&h->manager.topology);
+        sysroot_close(&h->manager.sysroot);
+}
+
+static uint64_t anon_bytes(const Host *h) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < h->manager.topology.n_nodes; i++)
+                bytes += h->instance.by_node[i].anon_bytes;
+        return bytes;
+}
+
+static void test_drawn(void **state) {
+        const NodeSet elsewhere = ids("1023");
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_true(isnan(sample_ratio(&h.instance, &h.instance.placement.nodes)));
+        assert_true(sample_halfwidth(&h.instance) == 0);
+        assert_int_equal(sample_draw(&h.instance), 0);
+        assert_true(h.instance.sampled);
+        assert_false(h.instance.memory_known); /* nothing is decided by it */
+        assert_true(anon_bytes(&h) > 100000);
+        assert_true(h.instance.remote_ratio == 0);
+        assert_true(sample_ratio(&h.instance, &h.instance.placement.nodes) == 0);
+        assert_true(isnan(sample_ratio(&h.instance, &elsewhere))); /* that was not asked */
+        assert_int_equal(h.manager.sampling.durations[SAMPLE_DRAWN].n, 1);
+        assert_int_equal(h.manager.sampling.durations[SAMPLE_NUMA_STAT].n, 0);
+        h.instance.placement.nodes = elsewhere;
+        assert_int_equal(sample_draw(&h.instance), 0);
+        assert_true(h.instance.remote_ratio > 0.999999);
+        host_done(&h);
+}
+
+/* Not bound: outside of where its threads ran. */
+static void test_without_a_place(void **state) {
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        h.instance.placement.nodes = (NodeSet){ 0 };
+        h.instance.binding.last_nodes = ids("1023");
+        assert_int_equal(sample_draw(&h.instance), 0);
+        assert_true(h.instance.remote_ratio > 0.999999);
+        host_done(&h);
+}
+
+static void test_nothing_known_of_what_ended(void **state) {
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_int_equal(sample_draw(&h.instance), 0);
+        h.instance.n_processes = 0;
+        assert_true(sample_draw(&h.instance) < 0);
+        assert_false(h.instance.sampled);
+        assert_true(isnan(h.instance.remote_ratio));
+        assert_true(isnan(sample_ratio(&h.instance, &h.instance.placement.nodes)));
+        host_done(&h);
+}
+
+static void test_counted_takes_its_place(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_init(&tree);
+        fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
+        assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
+        assert_int_equal(sample_draw(&h.instance), 0);
+        h.instance.sampled_halfwidth = 0.5;
+        assert_true(sample_halfwidth(&h.instance) > 0);
+        assert_int_equal(sample_count(&h.instance, fd), 0);
+        assert_false(h.instance.sampled);
+        assert_true(sample_halfwidth(&h.instance) == 0);
+        assert_int_equal(anon_bytes(&h), 4096);
+        assert_int_equal(h.manager.sampling.durations[SAMPLE_NUMA_STAT].n, 1);
+        host_done(&h);
+}
+
+static void test_interval_from_the_last_round(void **state) {
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_int_equal(sample_interval_usec(&h.manager), 10000000);
+        h.manager.sampling.cost_usec = 1000000;
+        assert_int_equal(sample_interval_usec(&h.manager), 10000000); /* it is not over */
+        sample_begin_round(&h.manager);
+        assert_int_equal(sample_interval_usec(&h.manager), 100000000);
+        assert_int_equal(h.manager.sampling.cost_usec, 0);
+        sample_begin_round(&h.manager);
+        assert_int_equal(sample_interval_usec(&h.manager), 10000000);
+        host_done(&h);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_drawn),
+                cmocka_unit_test(test_without_a_place),
+                cmocka_unit_test(test_nothing_known_of_what_ended),
+                cmocka_unit_test(test_counted_takes_its_place),
+                cmocka_unit_test(test_interval_from_the_last_round),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
