@@ -15,13 +15,21 @@
  * more processes than that comes to, those that came later are left out and nothing is told. */
 enum { PROCESS_PAGES_MIN = 256, PROCESSES_MAX = 64 };
 
-static void note_cost(Manager *m, SampleMethod method, uint64_t begun_usec) {
-        const uint64_t took_usec = clock_monotonic_usec() - begun_usec;
+typedef struct Begun {
+        uint64_t usec, cpu_usec;
+} Begun;
 
+static Begun begin(void) {
+        return (Begun){ clock_monotonic_usec(), clock_thread_cpu_usec() };
+}
+
+/* It costs what it uses of a CPU: on a busy host it lasts longer. */
+static void note_cost(Manager *m, SampleMethod method, Begun begun) {
         if (!m->sysroot.live) /* files of a dump cost something else */
                 return;
-        m->sampling.cost_usec += took_usec;
-        histogram_add(&m->sampling.durations[method], (double)took_usec / 1e6);
+        m->sampling.cost_usec += clock_thread_cpu_usec() - begun.cpu_usec;
+        histogram_add(&m->sampling.durations[method],
+                      (double)(clock_monotonic_usec() - begun.usec) / 1e6);
 }
 
 uint64_t sample_interval_usec(const Manager *m) {
@@ -30,13 +38,13 @@ uint64_t sample_interval_usec(const Manager *m) {
 }
 
 int sample_count(Instance *i, int cgroup_fd) {
-        const uint64_t begun_usec = clock_monotonic_usec();
+        const Begun begun = begin();
         int r = residency_read(&i->manager->topology, cgroup_fd, i->by_node);
 
         if (r < 0)
                 return r;
         i->sampled = false;
-        note_cost(i->manager, SAMPLE_NUMA_STAT, begun_usec);
+        note_cost(i->manager, SAMPLE_NUMA_STAT, begun);
         return 0;
 }
 
@@ -87,7 +95,7 @@ static int draw_all(Instance *i, const NodeSet *nodes, NodeMemory *by_node, Esti
 }
 
 int sample_draw(Instance *i) {
-        const uint64_t begun_usec = clock_monotonic_usec();
+        const Begun begun = begin();
         const size_t n_nodes = i->manager->topology.n_nodes;
         const NodeSet nodes =
                 id_set_is_empty(&i->placement.nodes) ? i->binding.last_nodes : i->placement.nodes;
@@ -100,7 +108,7 @@ int sample_draw(Instance *i) {
         i->sampled = false;
         i->remote_ratio = NAN;
         r = draw_all(i, &nodes, by_node, &estimate);
-        note_cost(i->manager, SAMPLE_DRAWN, begun_usec);
+        note_cost(i->manager, SAMPLE_DRAWN, begun);
         if (r < 0)
                 return r;
         memcpy(i->by_node, by_node, n_nodes * sizeof(*by_node));

@@ -3,11 +3,19 @@
 
 #include "tidbnumad/sys/clock.h"
 
-uint64_t clock_monotonic_usec(void) {
+static uint64_t read_usec(clockid_t clock) {
         struct timespec ts;
 
-        (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+        (void)clock_gettime(clock, &ts);
         return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+uint64_t clock_monotonic_usec(void) {
+        return read_usec(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_thread_cpu_usec(void) {
+        return read_usec(CLOCK_THREAD_CPUTIME_ID);
 }
 
 double clock_boottime_seconds(void) {
