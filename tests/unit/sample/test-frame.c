@@ -96,6 +96,9 @@ static void test_own_mappings(void **state) {
         for (size_t i = 0; i < private.n_ranges; i++)
                 assert_int_equal(private.ranges[i].kind, MAPPING_PRIVATE);
         for (size_t i = 0; i < shared.n_ranges; i++)
+                assert_true(shared.ranges[i].kind == MAPPING_FILE ||
+                            shared.ranges[i].kind == MAPPING_SHARED_ANON);
+        for (size_t i = 0; i < shared.n_ranges; i++)
                 if (shared.ranges[i].start <= (uintptr_t)area &&
                     shared.ranges[i].end >= (uintptr_t)area + 8 * page)
                         seen = shared.ranges[i].kind == MAPPING_SHARED_ANON &&

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "tidbnumad/sample/sampler.h"
+#include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 
 /* The host's first nodes, by other code than ours: what is there by name. */
@@ -163,6 +164,37 @@ static void test_sparse(void **state) {
         end(pid);
 }
 
+/* One page in 32: what the probe met by then does not count a second time. */
+static void hold_thin(void) {
+        const uint64_t size = UINT64_C(128) << 20;
+        char *area = map(size, MAP_PRIVATE);
+
+        (void)madvise(area, size, MADV_NOHUGEPAGE);
+        for (uint64_t at = 0; at < size; at += UINT64_C(32) * 4096)
+                area[at] = 1;
+}
+
+static void test_thin(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        _cleanup_close_ int fd = -EBADF;
+        pid_t pid = start(hold_thin, &handle);
+        uint64_t truth = anon_pages(pid), at = 0;
+        int r;
+
+        (void)state;
+        assert_int_equal(pagemap_open(&handle, &fd), 0);
+        r = pagemap_skip(fd, &at, page_size_bytes());
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        end(pid);
+        if (r == -EOPNOTSUPP) {
+                print_message("a kernel without PAGEMAP_SCAN\n");
+                skip();
+        }
+        assert_true(draws.whole);
+        assert_in_range(draws.n_anon, truth - 2, truth + 2);
+}
+
 enum { MANY = 10000 };
 
 /* Every second page of another protection: as many mappings. */
@@ -204,6 +236,7 @@ static void test_shared_apart(void **state) {
         assert_int_equal(proc_memory_read(&handle, &memory), 0);
         assert_true(memory.shmem_bytes >= UINT64_C(64) << 20);
         assert_true(memory.shmem_bytes < UINT64_C(65) << 20);
+        assert_true(draws.shmem_pages > 16384 * 0.9 && draws.shmem_pages < 16384 * 1.1);
         assert_true(draws.n_anon < 16384); /* of 64 MiB none is among them */
         sampler_add_bytes(&topology, &draws, &memory, by_node);
         for (size_t i = 0; i < topology.n_nodes; i++) {
@@ -290,10 +323,10 @@ static void test_bytes_by_share(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_dense),          cmocka_unit_test(test_sparse),
-                cmocka_unit_test(test_many_mappings),  cmocka_unit_test(test_shared_apart),
-                cmocka_unit_test(test_churn),          cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_bytes_by_share),
+                cmocka_unit_test(test_dense),         cmocka_unit_test(test_sparse),
+                cmocka_unit_test(test_many_mappings), cmocka_unit_test(test_shared_apart),
+                cmocka_unit_test(test_thin),          cmocka_unit_test(test_churn),
+                cmocka_unit_test(test_gone),          cmocka_unit_test(test_bytes_by_share),
         };
 
         return cmocka_run_group_tests(tests, find_nodes, NULL);
