@@ -85,6 +85,9 @@ static void test_numastat_refused(void **state) {
                 assert_int_equal(numastat_parse(text, &s), -EBADMSG);
                 at = end;
         }
+        assert_int_equal(numastat_parse("numa_hits 9\n" NUMASTAT, &s), 0); /* another's name */
+        assert_int_equal(s.hit, 10);
+        s.hit = 7;
         assert_int_equal(numastat_parse("numa_hit\n", &s), -EBADMSG);
         assert_int_equal(s.hit, 7);
 }
