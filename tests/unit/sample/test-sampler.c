@@ -1,19 +1,8 @@
 /* The sampler on real processes of this host, judged by numa_maps, which reads every page. */
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
-#include <cmocka.h>
-
+#include "holder.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
@@ -40,71 +29,6 @@ static NodeSet all_nodes(void) {
         for (size_t i = 0; i < topology.n_nodes; i++)
                 id_set_add(&set, nodes[i].id);
         return set;
-}
-
-static void open_process(pid_t pid, ProcHandle *handle) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
-
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, pid, handle), 0);
-}
-
-static char *map(uint64_t size, int flags) {
-        char *area = mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS | MAP_NORESERVE,
-                          -1, 0);
-
-        assert_true(area != MAP_FAILED);
-        return area;
-}
-
-typedef void (*Holder)(void);
-
-/* A child that holds memory, and waits. */
-static pid_t start(Holder hold, ProcHandle *handle) {
-        int ready[2];
-        char byte;
-        pid_t pid;
-
-        assert_int_equal(pipe(ready), 0);
-        pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0) {
-                hold();
-                (void)!write(ready[1], "x", 1);
-                for (;;)
-                        (void)pause();
-        }
-        (void)close(ready[1]);
-        assert_int_equal(read(ready[0], &byte, 1), 1);
-        (void)close(ready[0]);
-        open_process(pid, handle);
-        return pid;
-}
-
-static void end(pid_t pid) {
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-/* Anonymous pages of a process, by numa_maps. */
-static uint64_t anon_pages(pid_t pid) {
-        _cleanup_fclose_ FILE *file = NULL;
-        char path[64], line[4096];
-        uint64_t all = 0;
-
-        (void)snprintf(path, sizeof(path), "/proc/%d/numa_maps", pid);
-        file = fopen(path, "re");
-        if (!file) {
-                end(pid);
-                print_message("no numa_maps here\n");
-                skip();
-        }
-        while (fgets(line, sizeof(line), file)) {
-                const char *p = strstr(line, " anon=");
-
-                all += p ? strtoull(p + 6, NULL, 10) : 0;
-        }
-        return all;
 }
 
 static void hold_dense(void) {
@@ -137,33 +61,6 @@ static void test_dense(void **state) {
         end(pid);
 }
 
-/* Its mappings are asked page by page: what comes out is what numa_maps counts. */
-static void hold_sparse(void) {
-        const uint64_t size = UINT64_C(100) << 30, step = size / 1000 / 4096 * 4096;
-        char *area = map(size, MAP_PRIVATE);
-
-        (void)madvise(area, size, MADV_NOHUGEPAGE);
-        for (unsigned i = 0; i < 1000; i++)
-                area[i * step] = 1;
-}
-
-static void test_sparse(void **state) {
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        _cleanup_draws_ Draws draws = { 0 };
-        pid_t pid = start(hold_sparse, &handle);
-        uint64_t truth = anon_pages(pid);
-
-        (void)state;
-        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        if (!draws.whole) { /* without PAGEMAP_SCAN: what it finds, at a bounded price */
-                assert_true(draws.n_asked <= 2 * (SAMPLER_DRAWS_MAX + 1024));
-        } else {
-                assert_in_range(draws.n_anon, truth - 2, truth + 2);
-                assert_true(truth >= 1000);
-        }
-        end(pid);
-}
-
 /* One page in 32: what the probe met by then does not count a second time. */
 static void hold_thin(void) {
         const uint64_t size = UINT64_C(128) << 20;
@@ -193,28 +90,6 @@ static void test_thin(void **state) {
         }
         assert_true(draws.whole);
         assert_in_range(draws.n_anon, truth - 2, truth + 2);
-}
-
-enum { MANY = 10000 };
-
-/* Every second page of another protection: as many mappings. */
-static void hold_mappings(void) {
-        char *area = map((uint64_t)MANY * 4096, MAP_PRIVATE);
-
-        memset(area, 1, (size_t)MANY * 4096);
-        for (size_t i = 0; i < MANY; i += 2)
-                (void)mprotect(area + i * 4096, 4096, PROT_READ);
-}
-
-static void test_many_mappings(void **state) {
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        _cleanup_draws_ Draws draws = { 0 };
-        pid_t pid = start(hold_mappings, &handle);
-
-        (void)state;
-        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        assert_true(draws.n_anon >= SAMPLER_PAGES);
-        end(pid);
 }
 
 static void hold_shared(void) {
@@ -323,10 +198,9 @@ static void test_bytes_by_share(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_dense),         cmocka_unit_test(test_sparse),
-                cmocka_unit_test(test_many_mappings), cmocka_unit_test(test_shared_apart),
-                cmocka_unit_test(test_thin),          cmocka_unit_test(test_churn),
-                cmocka_unit_test(test_gone),          cmocka_unit_test(test_bytes_by_share),
+                cmocka_unit_test(test_dense), cmocka_unit_test(test_shared_apart),
+                cmocka_unit_test(test_thin),  cmocka_unit_test(test_churn),
+                cmocka_unit_test(test_gone),  cmocka_unit_test(test_bytes_by_share),
         };
 
         return cmocka_run_group_tests(tests, find_nodes, NULL);
