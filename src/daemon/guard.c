@@ -152,6 +152,7 @@ static void note_widened(Instance *i, const NodeSet *mems) {
         i->guard.widened = true;
         i->guard.rested_since_usec = 0;
         i->guard.n_widenings++;
+        i->manager->policy_counters[i->policy_index].memory_widenings++;
         guard_say_safe(i);
         manager_publish_soon(i->manager);
 }

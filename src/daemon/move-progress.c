@@ -94,6 +94,7 @@ void move_progress_note(Instance *i, uint64_t now_usec) {
 
 void move_progress_add(Instance *i, uint64_t bytes) {
         i->migrated_bytes += bytes;
+        i->manager->policy_counters[i->policy_index].migrated_bytes += bytes;
         i->migration.moved_bytes += bytes;
 }
 

@@ -105,6 +105,7 @@ static void end_pass(Instance *i, bool whole, uint64_t now_usec) {
         i->progress.pass_found_bytes = i->mover.found_bytes;
         i->progress.pass_moved_bytes = i->mover.moved_bytes;
         i->failed_pages += i->mover.failed_pages;
+        i->manager->policy_counters[i->policy_index].failed_pages += i->mover.failed_pages;
         mover_end(&i->mover);
         i->moving = false;
         i->due_usec = now_usec;

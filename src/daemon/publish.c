@@ -129,7 +129,10 @@ static void fill_releases(const Manager *m, ReleaseSnapshot *ret) {
 static void fill_policy(const Policy *policy, const PolicyCounters *counters, PolicySnapshot *ret) {
         *ret = (PolicySnapshot){ .name = policy->name,
                                  .bind_latency = counters->bind_latency,
-                                 .bind_attempts = counters->bind_attempts };
+                                 .bind_attempts = counters->bind_attempts,
+                                 .memory_widenings = counters->memory_widenings,
+                                 .migrated_bytes = counters->migrated_bytes,
+                                 .failed_pages = counters->failed_pages };
         memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
         memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
 }

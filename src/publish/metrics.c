@@ -68,6 +68,18 @@ static uint64_t policy_attempts(const PolicySnapshot *p) {
         return p->bind_attempts;
 }
 
+static uint64_t policy_widenings(const PolicySnapshot *p) {
+        return p->memory_widenings;
+}
+
+static uint64_t policy_migrated(const PolicySnapshot *p) {
+        return p->migrated_bytes;
+}
+
+static uint64_t policy_failed_pages(const PolicySnapshot *p) {
+        return p->failed_pages;
+}
+
 static uint64_t threads(const InstanceSnapshot *i) {
         return i->n_threads;
 }
@@ -130,6 +142,10 @@ static uint64_t rescans(const EventSnapshot *e) {
         metric_render_number, {                                                                    \
                 .number = f                                                                        \
         }
+#define POLICY(f)                                                                                  \
+        metric_render_policies, {                                                                  \
+                .policy = f                                                                        \
+        }
 #define INSTANCE(f)                                                                                \
         metric_render_instance_numbers, {                                                          \
                 .instance = f                                                                      \
@@ -180,7 +196,7 @@ static const Metric metrics[] = {
         { "tidbnumad_bind_latency_seconds", "histogram", "policy",
           "Time from the start of an instance to the verified binding of its CPUs.", metric_render_bind_latency, { 0 } },
         { "tidbnumad_bind_attempts_total", "counter", "policy",
-          "Attempts to bind an instance of the policy.", metric_render_policies, { .policy = policy_attempts } },
+          "Attempts to bind an instance of the policy.", POLICY(policy_attempts) },
         { "tidbnumad_bind_failures_total", "counter", "policy, reason",
           "Attempts to bind an instance of the policy that failed, by reason.", metric_render_failures, { 0 } },
         { "tidbnumad_drift_repairs_total", "counter", "policy, kind",
@@ -199,6 +215,12 @@ static const Metric metrics[] = {
           "Seconds until the memory of an instance is moved, as it goes now; 0: none is being moved.", INSTANCE(migration_left) },
         { "tidbnumad_migration_failed_pages_total", "counter", "policy, instance",
           "Pages of an instance that the kernel refused to move.", INSTANCE_COUNT(failed_pages) },
+        { "tidbnumad_policy_memory_widenings_total", "counter", "policy",
+          "Times that a strictly bound instance of the policy was given another memory node, those that have ended too.", POLICY(policy_widenings) },
+        { "tidbnumad_policy_migrated_bytes_total", "counter", "policy",
+          "Bytes moved to the nodes of instances of the policy, those that have ended too.", POLICY(policy_migrated) },
+        { "tidbnumad_policy_migration_failed_pages_total", "counter", "policy",
+          "Pages of instances of the policy that the kernel refused to move, those that have ended too.", POLICY(policy_failed_pages) },
         { "tidbnumad_node_memory_bytes", "gauge", "node, state=total|free|file|anon",
           "Memory of a node by state.", metric_render_node_memory, { 0 } },
         { "tidbnumad_node_cpu_seconds_total", "counter", "node, mode=user|system|irq|softirq|iowait|idle|steal",

@@ -228,6 +228,11 @@ class Daemon:
         with open(os.path.join(self.runtime_dir, "metrics.prom"), encoding="utf-8") as f:
             return float(re.search("^%s (.*)$" % re.escape(name), f.read(), re.M)[1])
 
+    def series(self):
+        """The names with their labels."""
+        with open(os.path.join(self.runtime_dir, "metrics.prom"), encoding="utf-8") as f:
+            return {line.rsplit(" ", 1)[0] for line in f if not line.startswith("#")}
+
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as f:
             return f.read()

@@ -43,6 +43,8 @@ typedef struct PolicyCounters {
         Histogram bind_latency;
         uint64_t bind_attempts, bind_failures[N_REASONS];
         uint64_t drift_repairs[N_DRIFTS];
+        /* As those of the instances, which end: counted beside them. */
+        uint64_t memory_widenings, migrated_bytes, failed_pages;
 } PolicyCounters;
 
 struct Manager {

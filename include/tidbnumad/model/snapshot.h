@@ -105,6 +105,7 @@ typedef struct PolicySnapshot {
         uint64_t bind_attempts;
         uint64_t bind_failures[N_REASONS];
         uint64_t drift_repairs[N_DRIFTS];
+        uint64_t memory_widenings, migrated_bytes, failed_pages; /* of all its instances, ever */
 } PolicySnapshot;
 
 typedef struct EventSnapshot {

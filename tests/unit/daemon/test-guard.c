@@ -292,6 +292,7 @@ static void test_widens_a_full_node(void **state) {
         assert_ids(seen.widened, "0-2");
         assert_ids(i->guard.extra, "0,2");
         assert_int_equal(i->guard.n_widenings, 2);
+        assert_int_equal(h.counters[0].memory_widenings, 2);
 }
 
 static void test_foresees(void **state) {

@@ -88,6 +88,7 @@ typedef struct Host {
         Node nodes[NODES];
         uint64_t watermarks[NODES];
         Policy policy;
+        PolicyCounters counters[1];
         Manager manager;
 } Host;
 
@@ -120,6 +121,7 @@ static void host_init(Host *h) {
                                 .connector_fd = -EBADF,
                                 .topology = { .nodes = h->nodes, .n_nodes = NODES },
                                 .high_watermark_bytes = h->watermarks,
+                                .policy_counters = h->counters,
                                 .journal = { .max_priority = LOG_INFO },
                                 .backend = { .ops = &fake_ops } };
         if (h->manager.sysroot.cgroup_fd < 0)
@@ -255,6 +257,29 @@ static void test_pending_goes_down(void **state) {
         i->outside_bytes = MIB(1);
         move_slice(i, fake.now);
         assert_int_equal(i->outside_bytes, 0); /* there was more than the last sample knew */
+}
+
+/* What an instance has counted is its policy's as well, and stays when it ends. */
+static void test_counted_for_the_policy(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        for (pid_t pid = 10; pid < 12; pid++) {
+                Instance *i = add(&h, pid);
+
+                fake.own = MIB(2);
+                fake.answer = 0;
+                move_begin(i, fake.now);
+                i->mover.failed_pages = 3;
+                move_slice(i, fake.now);
+                assert_int_equal(i->migrated_bytes, MIB(2));
+                assert_int_equal(i->failed_pages, 3);
+                roster_remove_process(&h.manager, i, 0);
+                assert_int_equal(h.manager.n_instances, 0);
+        }
+        assert_int_equal(h.counters[0].migrated_bytes, MIB(4));
+        assert_int_equal(h.counters[0].failed_pages, 6);
 }
 
 /* The one that is paid for is what was moved: 64 MiB a second, a piece at a time. */
@@ -564,6 +589,7 @@ int main(void) {
                 cmocka_unit_test(test_moves_take_turns),
                 cmocka_unit_test(test_a_slice_ends),
                 cmocka_unit_test(test_pending_goes_down),
+                cmocka_unit_test(test_counted_for_the_policy),
                 cmocka_unit_test(test_rate),
                 cmocka_unit_test(test_another_program),
                 cmocka_unit_test(test_what_a_pass_left),

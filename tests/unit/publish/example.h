@@ -30,7 +30,10 @@ static inline void example_init(Example *e) {
                 .policies = { { .name = "tikv",
                                 .bind_attempts = 3,
                                 .bind_failures = { [REASON_PERMISSION] = 1, [REASON_BUS_GONE] = 2 },
-                                .drift_repairs = { [DRIFT_MEMS] = 4 } } },
+                                .drift_repairs = { [DRIFT_MEMS] = 4 },
+                                .memory_widenings = 5,
+                                .migrated_bytes = UINT64_C(9007199254740995),
+                                .failed_pages = 8 } },
                 .events = { { .source = "connector", .received = 42, .lost = 2, .rescans = 1 } },
                 .warnings = { "a.yaml:3:1: rate is above what the machine moves" },
         };
