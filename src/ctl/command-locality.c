@@ -22,7 +22,7 @@ typedef struct Subject {
         pid_t *pids;           /* owned */
         size_t n_processes;
         uint64_t n_pages;
-        double halfwidth; /* the widest; NAN: none yet */
+        double halfwidth, file_halfwidth, shmem_halfwidth; /* the widest; NAN: none yet */
 } Subject;
 
 static void subject_done(Subject *subject) {
@@ -55,14 +55,19 @@ static void add_mapping(uint32_t node, NumaMapsKind kind, uint64_t bytes, void *
 }
 
 /* Of several processes the widest one's: none of their shares is less sure than that. */
-static void widen(Subject *s, const Draws *draws) {
-        for (size_t i = 0; i < s->topology->n_nodes; i++) {
-                const Estimate e = estimate_share(draws->by_node[i].n_anon, draws->n_anon,
-                                                  draws->n_hidden, draws->whole);
-                const double halfwidth = estimate_halfwidth(&e);
+static void widen(double *halfwidth, Estimate estimate) {
+        const double other = estimate_halfwidth(&estimate);
 
-                if (!isnan(halfwidth) && (isnan(s->halfwidth) || halfwidth > s->halfwidth))
-                        s->halfwidth = halfwidth;
+        if (!isnan(other) && (isnan(*halfwidth) || other > *halfwidth))
+                *halfwidth = other;
+}
+
+static void widen_all(Subject *s, const Draws *draws) {
+        for (size_t i = 0; i < s->topology->n_nodes; i++) {
+                widen(&s->halfwidth, estimate_share(draws->by_node[i].n_anon, draws->n_anon,
+                                                    draws->n_hidden, draws->whole));
+                widen(&s->file_halfwidth, sampler_file_on(draws, i));
+                widen(&s->shmem_halfwidth, sampler_shmem_on(draws, i));
         }
 }
 
@@ -86,7 +91,7 @@ static int draw(Subject *s, const ProcHandle *process) {
                 s->by_node[i].shmem_bytes += by_node[i].shmem_bytes;
         }
         s->n_pages += draws.n_anon;
-        widen(s, &draws);
+        widen_all(s, &draws);
         return 0;
 }
 
@@ -111,7 +116,7 @@ static int look_at(Subject *s, const Args *args, const ProcHandle *handles, size
         s->pids = calloc(n + 1, sizeof(*s->pids));
         if (!s->by_node || !s->pids)
                 return -ENOMEM;
-        s->halfwidth = args->exact ? 0 : (double)NAN;
+        s->halfwidth = s->file_halfwidth = s->shmem_halfwidth = args->exact ? 0 : (double)NAN;
         for (size_t i = 0; i < n; i++) {
                 r = args->exact ? numa_maps_read(&handles[i], add_mapping, s)
                                 : draw(s, &handles[i]);
@@ -129,6 +134,8 @@ static int print(const Subject *s, const Args *args, const char *name) {
                                         .exact = args->exact,
                                         .n_pages = s->n_pages,
                                         .halfwidth = s->halfwidth,
+                                        .file_halfwidth = s->file_halfwidth,
+                                        .shmem_halfwidth = s->shmem_halfwidth,
                                         .topology = s->topology,
                                         .by_node = s->by_node };
         _cleanup_text_ Text text = { 0 };

@@ -61,24 +61,38 @@ static void add_kinds(Table *table, const LocalityNode *node) {
         add_bytes(table, node->huge_bytes);
 }
 
+static void render_halfwidth(const char *kind, double halfwidth, Text *text) {
+        if (halfwidth > 0) /* NAN is not */
+                text_appendf(text, "; of %s +-%.1f", kind, halfwidth * 100);
+}
+
+static void render_method(const LocalityReport *report, Text *text) {
+        if (report->exact) {
+                text_append(text, "every page was counted (numa_maps)\n\n");
+                return;
+        }
+        if (isnan(report->halfwidth))
+                text_append(text, "sampled: no anonymous page was found");
+        else if (report->halfwidth <= 0)
+                text_appendf(text, "sampled: all of its %" PRIu64 " anonymous pages",
+                             report->n_pages);
+        else
+                text_appendf(text,
+                             "sampled: %" PRIu64 " anonymous pages, each node's share of these "
+                             "+-%.1f points at 95 %%",
+                             report->n_pages, report->halfwidth * 100);
+        render_halfwidth("files", report->file_halfwidth, text);
+        render_halfwidth("shared memory", report->shmem_halfwidth, text);
+        text_append(text, "\n\n");
+}
+
 static void render_heading(const LocalityReport *report, Text *text) {
         text_append_printable(text, report->name);
         text_append(text, report->n_pids == 1 ? ", process" : ", processes");
         for (size_t i = 0; i < report->n_pids; i++)
                 text_appendf(text, "%s %d", i > 0 ? "," : "", report->pids[i]);
         text_append(text, "\n");
-        if (report->exact)
-                text_append(text, "every page was counted (numa_maps)\n\n");
-        else if (isnan(report->halfwidth))
-                text_append(text, "sampled: no anonymous page was found\n\n");
-        else if (report->halfwidth <= 0)
-                text_appendf(text, "sampled: all of its %" PRIu64 " anonymous pages\n\n",
-                             report->n_pages);
-        else
-                text_appendf(text,
-                             "sampled: %" PRIu64 " anonymous pages, each node's share of these "
-                             "+-%.1f points at 95 %%\n\n",
-                             report->n_pages, report->halfwidth * 100);
+        render_method(report, text);
 }
 
 void locality_render(const LocalityReport *report, Text *text) {
@@ -130,6 +144,8 @@ json_t *locality_json(const LocalityReport *report) {
         object_set(&o, "anon_pages_seen",
                    report->exact ? json_null() : object_count(report->n_pages));
         object_set(&o, "share_halfwidth", object_number(report->halfwidth));
+        object_set(&o, "file_share_halfwidth", object_number(report->file_halfwidth));
+        object_set(&o, "shmem_share_halfwidth", object_number(report->shmem_halfwidth));
         object_set(&o, "nodes", nodes);
         return object_finish(&o);
 }

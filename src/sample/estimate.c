@@ -24,6 +24,16 @@ Estimate estimate_share(uint64_t n_outside, uint64_t n_seen, uint64_t n_hidden, 
         return e;
 }
 
+Estimate estimate_weighted(double outside, double all, double squares, bool whole) {
+        Estimate e = { .ratio = NAN };
+
+        if (all <= 0)
+                return e;
+        e.ratio = fmin(outside / all, 1); /* a sum of parts may round to more */
+        e.random = whole ? 0 : wilson_distance(e.ratio, all * all / squares);
+        return e;
+}
+
 Estimate estimate_combine(const Estimate *parts, const double *weights, size_t n_parts) {
         Estimate e = { 0 };
         double all = 0, squares = 0;

@@ -193,6 +193,8 @@ static void take(const Sampling *s, const Frame *frame, Draws *draws) {
                 draws->n_anon += tally->anon;
                 draws->file_pages += (double)tally->file * scale;
                 draws->shmem_pages += (double)tally->shmem * scale;
+                draws->file_squares += (double)tally->file * scale * scale;
+                draws->shmem_squares += (double)tally->shmem * scale * scale;
         }
         draws->n_hidden += n_hidden(s);
 }
@@ -220,6 +222,7 @@ static int draw_both(Sampling *s, const ProcHandle *process, size_t n_pages, Dra
         if (r < 0)
                 return r;
         take(s, &shared, draws);
+        draws->mapped_whole = draws->whole && whole;
         return check_same(process, s->pagemap_fd);
 }
 
@@ -255,6 +258,16 @@ Estimate sampler_outside(const Topology *topology, const Draws *draws, const Nod
                 if (!id_set_has(nodes, topology->nodes[i].id))
                         outside += draws->by_node[i].n_anon;
         return estimate_share(outside, draws->n_anon, draws->n_hidden, draws->whole);
+}
+
+Estimate sampler_file_on(const Draws *draws, size_t node) {
+        return estimate_weighted(draws->by_node[node].file_pages, draws->file_pages,
+                                 draws->file_squares, draws->mapped_whole);
+}
+
+Estimate sampler_shmem_on(const Draws *draws, size_t node) {
+        return estimate_weighted(draws->by_node[node].shmem_pages, draws->shmem_pages,
+                                 draws->shmem_squares, draws->mapped_whole);
 }
 
 static uint64_t part(double share_of, double all, uint64_t bytes) {

@@ -21,7 +21,9 @@ typedef struct LocalityReport {
         size_t n_pids;
         bool exact;       /* by numa_maps, else sampled */
         uint64_t n_pages; /* sampled: anonymous pages that were seen */
-        double halfwidth; /* of any node's share of anonymous memory, at 95 %; NAN: none seen */
+        /* Of any node's share of anonymous memory, at 95 %, of files and of shared memory; NAN:
+         * none seen. */
+        double halfwidth, file_halfwidth, shmem_halfwidth;
         const Topology *topology;
         const LocalityNode *by_node; /* by index */
 } LocalityReport;

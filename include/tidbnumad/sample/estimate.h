@@ -31,6 +31,11 @@ typedef struct Estimate {
 /* `whole`: not drawn, each page was asked for once; nothing of it is chance then. */
 Estimate estimate_share(uint64_t n_outside, uint64_t n_seen, uint64_t n_hidden, bool whole);
 
+/* The same of draws that do not count alike, for they are from frames of several sizes: of all
+ * weights, `outside` among them, with their squares. Their number is that of equal ones which would
+ * be as sure (Kish, Survey Sampling, 1965, 8.2): all²/squares. */
+Estimate estimate_weighted(double outside, double all, double squares, bool whole);
+
 /* Of an instance with several processes, each a stratum of its own (Cochran, Sampling Techniques,
  * 3rd edition, 5.3-5.4): shares and what is unknown by weight, chance by the root of the weighted
  * squares. Parts without weight or without a share count for nothing; with none left: NAN. */

@@ -42,8 +42,10 @@ typedef struct Draws {
         NodeDraws *by_node; /* beside the topology's nodes; owned */
         uint64_t n_anon, n_hidden;
         double file_pages, shmem_pages;
+        double file_squares, shmem_squares; /* of what each page stands for */
         uint64_t n_asked;
-        bool whole; /* of private memory every page was asked for, once */
+        bool whole;        /* of private memory every page was asked for, once */
+        bool mapped_whole; /* of shared memory too */
 } Draws;
 
 void draws_done(Draws *draws);
@@ -58,8 +60,13 @@ int sampler_draw(const Topology *topology, const ProcHandle *process, size_t n_p
 /* The share of anonymous pages outside the nodes. */
 Estimate sampler_outside(const Topology *topology, const Draws *draws, const NodeSet *nodes);
 
+/* The share of a node, by its index, of the pages of files and of shared memory. */
+Estimate sampler_file_on(const Draws *draws, size_t node);
+Estimate sampler_shmem_on(const Draws *draws, size_t node);
+
 /* Adds to `by_node` what the process has by the kernel's own counters, in the shares that were
- * drawn. Huge pages that were reserved for it (hugetlbfs) are among anonymous memory. A kind of
- * which nothing was drawn adds nothing. */
+ * drawn. Huge pages that were reserved for it (hugetlbfs) are among anonymous memory, also those
+ * that it shares, which are drawn with files: nothing cheap tells them apart. A kind of which
+ * nothing was drawn adds nothing. */
 void sampler_add_bytes(const Topology *topology, const Draws *draws, const ProcMemory *memory,
                        NodeMemory *by_node);

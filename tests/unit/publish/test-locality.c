@@ -24,6 +24,8 @@ static LocalityReport example(void) {
                                  .n_pids = 2,
                                  .n_pages = 4096,
                                  .halfwidth = 0.0153,
+                                 .file_halfwidth = NAN,
+                                 .shmem_halfwidth = 0.031,
                                  .topology = &topology,
                                  .by_node = by_node };
 }
@@ -47,7 +49,7 @@ static void test_table(void **state) {
         assert_rendered(&r, "tikv?[31m, processes 7, 4711\n", true);
         assert_rendered(&r,
                         "sampled: 4096 anonymous pages, each node's share of these +-1.5 points "
-                        "at 95 %\n",
+                        "at 95 %; of shared memory +-3.1\n\n",
                         true);
         assert_rendered(&r, "0     ########################  99.9 %", true);
         assert_rendered(&r, "3     #.......................  0.1 %", true); /* a sliver */
@@ -62,7 +64,10 @@ static void test_methods(void **state) {
         LocalityReport r = example();
 
         (void)state;
-        r.halfwidth = 0;
+        r.halfwidth = r.shmem_halfwidth = 0;
+        r.file_halfwidth = 0.0004;
+        assert_rendered(&r, "sampled: all of its 4096 anonymous pages; of files +-0.0\n", true);
+        r.file_halfwidth = 0;
         assert_rendered(&r, "sampled: all of its 4096 anonymous pages\n", true);
         r.halfwidth = NAN;
         assert_rendered(&r, "no anonymous page was found", true);
@@ -89,6 +94,9 @@ static void test_json(void **state) {
         assert_string_equal(json_string_value(json_object_get(json, "method")), "sampled");
         assert_int_equal(json_integer_value(json_object_get(json, "anon_pages_seen")), 4096);
         assert_true(fabs(json_real_value(json_object_get(json, "share_halfwidth")) - 0.0153) <
+                    1e-9);
+        assert_true(json_is_null(json_object_get(json, "file_share_halfwidth")));
+        assert_true(fabs(json_real_value(json_object_get(json, "shmem_share_halfwidth")) - 0.031) <
                     1e-9);
         assert_int_equal(json_array_size(json_object_get(json, "pids")), 2);
         assert_int_equal(json_array_size(json_object_get(json, "nodes")), 3);

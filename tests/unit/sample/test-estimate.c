@@ -65,6 +65,24 @@ static void test_hidden(void **state) {
         assert_true(estimate_halfwidth(&e) <= 1);
 }
 
+/* Draws that all count alike are as many as they are; a few that count for much are few. */
+static void test_weighted(void **state) {
+        const Estimate equal = estimate_share(1024, 4096, 0, false);
+        Estimate e = estimate_weighted(1024 * 7.5, 4096 * 7.5, 4096 * 7.5 * 7.5, false);
+
+        (void)state;
+        assert_true(fabs(e.ratio - 0.25) < 1e-12);
+        assert_true(fabs(e.random - equal.random) < 1e-12 && e.unknown == 0);
+        e = estimate_weighted(100, 1000 + 100, 1000 + 100 * 100, false); /* 1,000 ones, and 100 */
+        assert_true(e.random > 3 * estimate_share(91, 1001, 0, false).random);
+        e = estimate_weighted(100, 1100, 11000, true);
+        assert_true(estimate_halfwidth(&e) == 0);
+        e = estimate_weighted(0, 0, 0, false);
+        assert_true(isnan(e.ratio));
+        e = estimate_weighted(0.1 + 0.2, 0.3, 0.05, false);
+        assert_true(e.ratio <= 1 && estimate_halfwidth(&e) >= 0);
+}
+
 enum { MAPPINGS = 200, REPETITIONS = 1000 };
 
 typedef struct Space {
@@ -165,6 +183,7 @@ int main(void) {
                 cmocka_unit_test(test_whole),
                 cmocka_unit_test(test_hidden),
                 cmocka_unit_test(test_intervals_hold_the_truth),
+                cmocka_unit_test(test_weighted),
                 cmocka_unit_test(test_processes_together),
         };
 

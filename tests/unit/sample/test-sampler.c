@@ -103,6 +103,7 @@ static void test_shared_apart(void **state) {
         _cleanup_draws_ Draws draws = { 0 };
         NodeMemory *by_node = calloc(topology.n_nodes, sizeof(*by_node));
         uint64_t anon = 0, file = 0, shmem = 0;
+        double seen = 0;
         ProcMemory memory;
         pid_t pid = start(hold_shared, &handle);
 
@@ -113,6 +114,13 @@ static void test_shared_apart(void **state) {
         assert_true(memory.shmem_bytes < UINT64_C(65) << 20);
         assert_true(draws.shmem_pages > 16384 * 0.9 && draws.shmem_pages < 16384 * 1.1);
         assert_true(draws.n_anon < 16384); /* of 64 MiB none is among them */
+        for (size_t i = 0; i < topology.n_nodes; i++) {
+                const Estimate e = sampler_shmem_on(&draws, i);
+
+                seen += e.ratio;
+                assert_true(estimate_halfwidth(&e) > 0 && estimate_halfwidth(&e) < 0.04);
+        }
+        assert_true(fabs(seen - 1) < 1e-9);
         sampler_add_bytes(&topology, &draws, &memory, by_node);
         for (size_t i = 0; i < topology.n_nodes; i++) {
                 anon += by_node[i].anon_bytes;
