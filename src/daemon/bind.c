@@ -8,9 +8,6 @@
 #include "tidbnumad/daemon/scope.h"
 #include "tidbnumad/sys/clock.h"
 
-/* systemd answers before it has written the cgroup files: so long a property may take to show. */
-#define EFFECT_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
-
 #define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
 
 /* Seconds. Older ones were there before the daemon, or before the policy that names them: an unseen
@@ -91,7 +88,7 @@ void bind_note_latency(Instance *i, uint64_t now_usec) {
                               age + (double)(now_usec - i->first_seen_usec) / 1e6);
 }
 
-static uint64_t backoff_usec(unsigned failures) {
+uint64_t bind_backoff_usec(unsigned failures) {
         uint64_t usec = UINT64_C(1000000) << (failures < 5 ? failures : 5);
 
         return usec < BACKOFF_MAX_USEC ? usec : BACKOFF_MAX_USEC;
@@ -106,7 +103,7 @@ static void try_later(Instance *i, int error) {
         if (i->progress.call_failures == 0)
                 journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s", i->name,
                             i->failure ? i->failure : strerror(-error));
-        i->due_usec = clock_monotonic_usec() + backoff_usec(i->progress.call_failures++);
+        i->due_usec = clock_monotonic_usec() + bind_backoff_usec(i->progress.call_failures++);
         i->bind_failures++;
         i->manager->policy_counters[i->policy_index].bind_failures[i->failure_code]++;
         i->effect_deadline_usec = 0;
@@ -184,7 +181,7 @@ static void on_reply(int error, const char *message, void *userdata) {
         else {
                 succeeded(i);
                 i->due_usec = now;
-                i->effect_deadline_usec = now + EFFECT_TIMEOUT_USEC;
+                i->effect_deadline_usec = now + BIND_SHOW_TIMEOUT_USEC;
         }
         manager_schedule(i->manager);
 }
@@ -271,6 +268,7 @@ int bind_widen_now(Instance *i, const NodeSet *mems, uint64_t now_usec) {
         /* What is on its way to systemd is done before this, and this stands in the end. */
         i->call = sd_bus_slot_unref(i->call);
         i->guard.extra_unsaid = true;
+        i->mems_drift.stood = false; /* that they change now is our own doing */
         if (bind_carry_out(i, &step, now_usec))
                 i->due_usec = now_usec;
         return 0;

@@ -304,13 +304,15 @@ void guard_stop(Manager *m) {
 
 /* --- what others tell --- */
 
-/* By whom, is known of what we did ourselves, and of what an earlier life of this daemon did. */
+/* By whom, its record knows, also of what an earlier life of this daemon did. Where that is lost, a
+ * property that is gone after a boot is taken for ours: else nobody would guard it. */
 static bool is_ours(const Instance *i) {
         if (!i->binding.cpuset)
                 return false;
         return backend_kind(&i->manager->backend) == BACKEND_CGROUP1 || i->we_narrowed ||
                units_did_narrow(i->manager, i->unit) ||
-               (i->unit && bus_manager_is_runtime(i->unit, "AllowedMemoryNodes"));
+               (i->unit && !record_of(i) &&
+                bus_manager_is_runtime(&i->manager->sysroot, i->unit, "AllowedMemoryNodes"));
 }
 
 static bool is_narrow(const Instance *i, const NodeSet *home) {

@@ -39,7 +39,7 @@ static void finish(Instance *i) {
         bool news = i->step.kind != i->said.kind || !i->said.reason ||
                     strcmp(i->step.reason, i->said.reason) != 0;
 
-        if (i->step.kind == STEP_PARTLY && i->binding.inner_group[0] != '\0')
+        if (i->step.code == REASON_INNER_GROUP)
                 instance_set_failure(i, i->step.code, "%s (%s)", i->step.reason,
                                      i->binding.inner_group);
         else
@@ -187,7 +187,8 @@ static Step plan(Instance *i, uint64_t now_usec) {
         };
         Step next;
 
-        in.no_scope = step_needs_scope(&in) ? scope_cannot(i) : NULL;
+        if (step_needs_scope(&in))
+                in.no_scope = scope_cannot(i, &in.no_scope_code);
         check_room(i, &in);
         i->fits = in.fits;
         in.pulled = i->pulled =

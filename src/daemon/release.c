@@ -14,11 +14,6 @@
 
 #define SHOW_POLL_USEC (UINT64_C(50) * 1000)
 
-/* systemd answers before it has written the cgroup files: so long may what it wrote take to show.
- */
-#define SHOW_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
-#define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
-
 /* Below TimeoutStopSec= of the unit: 20 services, at 2 s each on a host as slow as our slowest. */
 #define STOP_TIMEOUT_USEC (UINT64_C(40) * 1000 * 1000)
 enum { STOP_TRIES = 3 };
@@ -131,12 +126,6 @@ static void finish(Release *r) {
         manager_publish_soon(m);
 }
 
-static uint64_t backoff_usec(unsigned failures) {
-        uint64_t usec = UINT64_C(1000000) << (failures < 5 ? failures : 5);
-
-        return usec < BACKOFF_MAX_USEC ? usec : BACKOFF_MAX_USEC;
-}
-
 static void failed(Release *r, int error, const char *message) {
         Manager *m = r->manager;
         UndoRecord *record = r->restore.record;
@@ -154,7 +143,7 @@ static void failed(Release *r, int error, const char *message) {
                             "stays until then",
                             record->instance, r->failure ? r->failure : strerror(-error));
         m->releases.n_failures++;
-        r->due_usec = clock_monotonic_usec() + backoff_usec(r->failures++);
+        r->due_usec = clock_monotonic_usec() + bind_backoff_usec(r->failures++);
         r->part = 0;
         r->deadline_usec = 0;
         restore_done(&r->restore);
@@ -189,7 +178,7 @@ static bool is_busy(const Release *r) {
 /* It was written and does not show yet. */
 static void await(Release *r, uint64_t now_usec) {
         if (r->deadline_usec == 0)
-                r->deadline_usec = now_usec + SHOW_TIMEOUT_USEC;
+                r->deadline_usec = now_usec + BIND_SHOW_TIMEOUT_USEC;
         r->due_usec = now_usec + SHOW_POLL_USEC;
         if (now_usec >= r->deadline_usec)
                 failed(r, -ETIMEDOUT, "it was written, and the kernel does not show it");

@@ -66,10 +66,10 @@ bool scope_holds(const Instance *i) {
         return scope;
 }
 
-const char *scope_cannot(const Instance *i) {
+const char *scope_cannot(const Instance *i, Reason *ret_code) {
         const BackendTarget target = bind_target(i);
         const UndoRecord *record = record_of(i);
-        const char *why = scope_refuses(&i->manager->sysroot, &target);
+        const char *why = scope_refuses(&i->manager->sysroot, &target, ret_code);
 
-        return why || !record ? why : scope_refuses_by(record, &target);
+        return why || !record ? why : scope_refuses_by(record, &target, ret_code);
 }

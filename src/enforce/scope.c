@@ -64,11 +64,13 @@ static bool is_right_below_slice(const char *path) {
 static const char no_unit[] =
         "it does not run in a unit of systemd; run it in a systemd service of its own";
 
+static const char user_manager[] = "it runs under a user's own manager; run it as a system service";
+
 static const char *refuses_path(const char *path) {
         if (path[0] != '/' || path[1] == '\0')
                 return no_unit;
         if (strstr(path, "/user@"))
-                return "it runs under a user's own manager; run it as a system service";
+                return user_manager;
         if (!is_right_below_slice(path))
                 return "it runs in a cgroup below its unit, which another manager has made; run it "
                        "in a service of its own";
@@ -97,7 +99,7 @@ static const char *refuses_group(const Sysroot *sysroot, const char *path) {
         return NULL;
 }
 
-const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target) {
+static const char *refuses(const Sysroot *sysroot, const BackendTarget *target) {
         const char *home = NULL;
 
         for (size_t i = 0; i < target->n_processes; i++) {
@@ -120,6 +122,15 @@ const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target) {
         return refuses_path(home) ? refuses_path(home) : refuses_group(sysroot, home);
 }
 
+const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target, Reason *ret_code) {
+        const char *why = refuses(sysroot, target);
+
+        *ret_code = !why                                    ? REASON_NONE
+                    : why == no_unit || why == user_manager ? REASON_NO_UNIT
+                                                            : REASON_SHARED_UNIT;
+        return why;
+}
+
 static const Process *first_outside(const BackendTarget *target) {
         for (size_t i = 0; i < target->n_processes; i++)
                 if (!target->processes[i].scope)
@@ -127,14 +138,21 @@ static const Process *first_outside(const BackendTarget *target) {
         return NULL;
 }
 
-const char *scope_refuses_by(const UndoRecord *record, const BackendTarget *target) {
+const char *scope_refuses_by(const UndoRecord *record, const BackendTarget *target,
+                             Reason *ret_code) {
         const Process *outside = first_outside(target);
 
+        *ret_code = REASON_NONE;
         if (!outside || !outside->cgroup)
                 return NULL;
-        if (record->scope && strcmp(record->home, outside->cgroup) != 0)
+        if (record->scope && strcmp(record->home, outside->cgroup) != 0) {
+                *ret_code = REASON_CONTESTED;
                 return "something else has moved it out of the scope that was made for it";
-        return record->former.known && record->former.delegated ? delegated : NULL;
+        }
+        if (!record->former.known || !record->former.delegated)
+                return NULL;
+        *ret_code = REASON_SHARED_UNIT;
+        return delegated;
 }
 
 /* --- names --- */

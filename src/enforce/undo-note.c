@@ -219,15 +219,17 @@ int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecor
 
 /* --- the unit --- */
 
-static UndoOrigin origin_of(const char *unit, const char *property, const IdSet *value) {
+static UndoOrigin origin_of(const Sysroot *sysroot, const char *unit, const char *property,
+                            const IdSet *value) {
         if (id_set_is_empty(value))
                 return UNDO_UNSET;
-        return bus_manager_is_runtime(unit, property) ? UNDO_RUNTIME : UNDO_PERSISTENT;
+        return bus_manager_is_runtime(sysroot, unit, property) ? UNDO_RUNTIME : UNDO_PERSISTENT;
 }
 
-static void note_property(UndoProperty *p, const char *unit, const char *name, const IdSet *value) {
+static void note_property(const Sysroot *sysroot, UndoProperty *p, const char *unit,
+                          const char *name, const IdSet *value) {
         p->before = *value;
-        p->origin = origin_of(unit, name, value);
+        p->origin = origin_of(sysroot, unit, name, value);
 }
 
 static void note_files(const Sysroot *sysroot, const char *group, UndoFiles *ret) {
@@ -259,8 +261,9 @@ void undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *u
         if (record->scope && note_scope(record, unit) < 0)
                 return; /* noted another time */
         if (!record->scope) {
-                note_property(&record->cpus, record->unit, "AllowedCPUs", &unit->cpus);
-                note_property(&record->mems, record->unit, "AllowedMemoryNodes", &unit->mems);
+                note_property(sysroot, &record->cpus, record->unit, "AllowedCPUs", &unit->cpus);
+                note_property(sysroot, &record->mems, record->unit, "AllowedMemoryNodes",
+                              &unit->mems);
                 note_files(sysroot, unit->group, &record->files);
         }
         record->unit_noted = record->stale = true;

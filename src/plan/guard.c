@@ -165,16 +165,31 @@ static bool will_do(const GuardSearch *s, const NodeRoom *r) {
         return room >= s->want_bytes && room >= r->headroom_bytes;
 }
 
-/* Lower is better: will it do, is it not reserved, is it near? Of those that will not do, how near
- * they are is of no matter. */
-static uint32_t rank(const GuardSearch *s, const NodeRoom *r) {
-        const uint32_t reserved = id_set_has(s->reserved, r->node);
+static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r) {
+        return room_of(r) > 0 && !id_set_has(s->barred, r->node) &&
+               !(s->strict && id_set_has(s->reserved, r->node));
+}
 
-        return will_do(s, r) ? reserved << 16 | distance_to(s, r->node)
-                             : UINT32_C(1) << 18 | reserved << 17;
+static uint64_t most_room(const GuardSearch *s) {
+        uint64_t most = 0;
+
+        for (size_t i = 0; i < s->n_rooms; i++)
+                if (may_be_chosen(s, &s->rooms[i]) && room_of(&s->rooms[i]) > most)
+                        most = room_of(&s->rooms[i]);
+        return most;
+}
+
+/* Lower is better: will it do, is it not reserved, is it near? Of those that will not do, one with
+ * less than half of what another has is hardly worth the widening, however near. */
+static uint32_t rank(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
+        const uint32_t lasts_not = !will_do(s, r), reserved = id_set_has(s->reserved, r->node),
+                       is_small = lasts_not && room_of(r) < most_bytes / 2;
+
+        return lasts_not << 18 | reserved << 17 | is_small << 16 | distance_to(s, r->node);
 }
 
 int guard_choose(const GuardSearch *s) {
+        const uint64_t most = most_room(s);
         uint32_t best_rank = UINT32_MAX;
         int best = -1;
 
@@ -182,10 +197,9 @@ int guard_choose(const GuardSearch *s) {
                 const NodeRoom *r = &s->rooms[i];
                 uint32_t its;
 
-                if (room_of(r) == 0 || id_set_has(s->barred, r->node) ||
-                    (s->strict && id_set_has(s->reserved, r->node)))
+                if (!may_be_chosen(s, r))
                         continue;
-                its = rank(s, r);
+                its = rank(s, r, most);
                 if (its < best_rank ||
                     (its == best_rank && room_of(r) > room_of(&s->rooms[best]))) {
                         best_rank = its;

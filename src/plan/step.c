@@ -281,7 +281,7 @@ static const char *no_effect(BackendKind backend) {
 
 static Step step_scope(const StepInput *in) {
         if (in->no_scope)
-                return step_for(STEP_REFUSE, REASON_SHARED_UNIT, in->no_scope);
+                return step_for(STEP_REFUSE, in->no_scope_code, in->no_scope);
         if (in->scope_moves >= STEP_WRITES_MAX)
                 return step_for(STEP_REFUSE, REASON_CONTESTED,
                                 "it was moved to a scope of its own, and did not stay "

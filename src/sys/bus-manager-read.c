@@ -236,10 +236,11 @@ int bus_manager_list_unit_files(BusManager *manager, char *const *globs, BusList
         return list(manager, "ListUnitFilesByPatterns", globs, on_unit_files, reply, userdata);
 }
 
-bool bus_manager_is_runtime(const char *unit, const char *property) {
+bool bus_manager_is_runtime(const Sysroot *sysroot, const char *unit, const char *property) {
         _cleanup_free_ char *path = NULL;
 
-        if (asprintf(&path, "/run/systemd/system.control/%s.d/50-%s.conf", unit, property) < 0) {
+        if (asprintf(&path, "%s/run/systemd/system.control/%s.d/50-%s.conf", sysroot->path, unit,
+                     property) < 0) {
                 path = NULL;
                 return false;
         }

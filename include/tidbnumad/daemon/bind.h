@@ -3,6 +3,14 @@
 
 #include "tidbnumad/daemon/manager.h"
 
+/* systemd answers before it has written the cgroup files: so long what it was asked for may take to
+ * show. The longest answer that was seen took 2 s. */
+#define BIND_SHOW_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
+
+/* How long after so many failures in a row the next attempt is: a second, doubled each time, up to
+ * half a minute. */
+uint64_t bind_backoff_usec(unsigned failures);
+
 /* The instance as backends see it. */
 BackendTarget bind_target(const Instance *instance);
 

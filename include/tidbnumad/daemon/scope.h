@@ -16,5 +16,5 @@ const char *scope_of(const Instance *instance);
 /* Is all of it in its scope? */
 bool scope_holds(const Instance *instance);
 
-/* May it be moved to one? NULL, or a constant sentence why not. */
-const char *scope_cannot(const Instance *instance);
+/* May it be moved to one? NULL, or a constant sentence why not, and of what kind that is. */
+const char *scope_cannot(const Instance *instance, Reason *ret_code);

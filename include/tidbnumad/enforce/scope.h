@@ -13,13 +13,15 @@
 
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/restore.h"
+#include "tidbnumad/model/reason.h"
 
-/* May the target be moved to a scope? NULL, or a constant sentence why not. Of what is in one
- * already, nothing is asked. */
-const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target);
+/* May the target be moved to a scope? NULL, or a constant sentence why not, and of what kind that
+ * is. Of what is in one already, nothing is asked. */
+const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target, Reason *ret_code);
 
 /* The same by its record, which knows where it came from, and what systemd has said of that. */
-const char *scope_refuses_by(const UndoRecord *record, const BackendTarget *target);
+const char *scope_refuses_by(const UndoRecord *record, const BackendTarget *target,
+                             Reason *ret_code);
 
 /* Puts into the record what the move is about to change. Answers as BackendOps.note does. */
 int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note, BackendReply reply,

@@ -103,6 +103,6 @@ typedef struct GuardSearch {
 } GuardSearch;
 
 /* The index in `rooms` of the node to widen to: the nearest one that has the room wanted and keeps
- * its own headroom twice, of equally near ones that with the most; else the one with the most room.
- * -1: none has any. */
+ * its own headroom twice, of equally near ones that with the most; else the nearest of those that
+ * have at least half as much as the one with the most. -1: none has any. */
 int guard_choose(const GuardSearch *search);

@@ -68,6 +68,7 @@ typedef struct StepInput {
         bool in_scope;          /* it runs in a scope of ours: all that is in that is its own, but
                                  * what it had before is counted elsewhere */
         const char *no_scope;   /* why it cannot get one, where it needs one; NULL: it can */
+        Reason no_scope_code;   /* of what kind that is */
         bool pulled;            /* of one in a scope: step_was_pulled() was true once */
         bool memory_known;      /* `outside_bytes` was read */
         uint64_t outside_bytes; /* anonymous bytes outside the nodes */

@@ -9,6 +9,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/sys/sysroot.h"
 
 typedef enum BusEvent {
         BUS_EVENT_SUBSCRIBED,  /* signals come from now on: look at everything */
@@ -79,4 +80,4 @@ int bus_manager_list_unit_files(BusManager *manager, char *const *globs, BusList
 
 /* Was the property set until the next boot (`systemctl set-property --runtime`, or by us), and not
  * by a unit file of the admin's? */
-bool bus_manager_is_runtime(const char *unit, const char *property);
+bool bus_manager_is_runtime(const Sysroot *sysroot, const char *unit, const char *property);

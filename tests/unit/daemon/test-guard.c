@@ -228,6 +228,30 @@ static void test_whose_it_is(void **state) {
         assert_int_equal(seen.n_widened, 1);
 }
 
+/* A property for this boot only is taken for ours where no record can tell; where one can, it has
+ * the last word: the admin may have set it himself. */
+static void test_whose_without_a_record(void **state) {
+        _cleanup_host_ Host h;
+        UndoRecord *record;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        h.manager.backend.ops = &systemd_ops;
+        i = add(&h, 10, "1");
+        set_memory(&h, 1, 0, 0);
+        i->unit = strdup("x.service");
+        fake_write(&h.tree, "run/systemd/system.control/x.service.d/50-AllowedMemoryNodes.conf",
+                   "");
+        assert_int_equal(undo_get(&h.manager.undo, "x", "x.service", NULL, &record), 0);
+        guard_note(i);
+        assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
+        undo_forget(&h.manager.undo, record);
+        guard_note(i);
+        (void)guard_tick(&h.manager, SEC(2));
+        assert_int_equal(seen.n_widened, 1);
+}
+
 static void test_not_for_a_single_run_or_a_dump(void **state) {
         _cleanup_host_ Host h;
         Instance *i;
@@ -262,9 +286,12 @@ static void test_widens_a_full_node(void **state) {
         assert_int_equal(seen.n_widened, 0);
         set_memory(&h, 1, 20, 0);
         set_memory(&h, 2, 801, 0);
+        i->mems_drift.stood = true; /* as looks have found it so far */
         capture_begin(&c, STDERR_FILENO);
         assert_int_equal(guard_tick(&h.manager, SEC(2)), GUARD_FAST_INTERVAL_USEC);
         capture_end(&c);
+        assert_null(strstr(c.text, "somebody else"));
+        assert_int_equal(h.counters[0].drift_repairs[DRIFT_MEMS], 0);
         assert_contains(c.text, "x:10: node 1 is nearly full (no more than the headroom of 20.0 "
                                 "MiB is left): it may use memory of node 2 as well");
         assert_int_equal(seen.n_widened, 1);
@@ -725,6 +752,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_nothing_to_watch),
                 cmocka_unit_test(test_whose_it_is),
+                cmocka_unit_test(test_whose_without_a_record),
                 cmocka_unit_test(test_not_for_a_single_run_or_a_dump),
                 cmocka_unit_test(test_widens_a_full_node),
                 cmocka_unit_test(test_foresees),

@@ -190,18 +190,20 @@ static void test_who_belongs_to_it(void **state) {
 static void test_why_not(void **state) {
         _cleanup_host_ Host h;
         UndoRecord *r;
+        Reason code;
 
         (void)state;
         host_init(&h);
         add(&h, 50, HOME, NULL);
-        assert_null(scope_cannot(h.instance));
+        assert_null(scope_cannot(h.instance, &code));
         r = scoped_record(&h, 50);
-        assert_null(scope_cannot(h.instance));
+        assert_null(scope_cannot(h.instance, &code));
         r->former = (UndoFormer){ .known = true, .delegated = true };
-        assert_non_null(strstr(scope_cannot(h.instance), "delegated"));
+        assert_non_null(strstr(scope_cannot(h.instance, &code), "delegated"));
         r->former.delegated = false;
         fake_write(&h.tree, "sys/fs/cgroup" HOME "/memory.max", "4096\n");
-        assert_non_null(strstr(scope_cannot(h.instance), "limits"));
+        assert_non_null(strstr(scope_cannot(h.instance, &code), "limits"));
+        assert_int_equal(code, REASON_SHARED_UNIT);
 }
 
 /* Whatever ends first, what is in the scope is sent home. */

@@ -215,9 +215,15 @@ static int send_home(Host *h) {
 
 static void assert_refused(Host *h, const char *cgroup, const char *in_reason) {
         const char *reason;
+        Reason code;
 
         h->processes[0].cgroup = (char *)cgroup;
-        reason = scope_refuses(&h->tree.sysroot, &h->target);
+        reason = scope_refuses(&h->tree.sysroot, &h->target, &code);
+        assert_int_equal(code, !in_reason ? REASON_NONE
+                               : strstr(in_reason, "does not run in a unit") ||
+                                               strstr(in_reason, "a user's own manager")
+                                       ? REASON_NO_UNIT
+                                       : REASON_SHARED_UNIT);
         if (!in_reason)
                 assert_null(reason);
         else if (!reason || !strstr(reason, in_reason))
@@ -293,19 +299,22 @@ static void test_limits_stay(void **state) {
 
 static void test_by_its_record(void **state) {
         _cleanup_host_ Host h;
+        Reason code;
 
         (void)state;
         host_init(&h);
-        assert_null(scope_refuses_by(h.record, &h.target));
+        assert_null(scope_refuses_by(h.record, &h.target, &code));
         h.record->former = (UndoFormer){ .known = true, .delegated = true };
-        assert_non_null(strstr(scope_refuses_by(h.record, &h.target), "delegated"));
+        assert_non_null(strstr(scope_refuses_by(h.record, &h.target, &code), "delegated"));
+        assert_int_equal(code, REASON_SHARED_UNIT);
         h.record->former.delegated = false;
         assert_int_equal(undo_record_set_scope(h.record, NAME, HOME), 0);
-        assert_null(scope_refuses_by(h.record, &h.target));
+        assert_null(scope_refuses_by(h.record, &h.target, &code));
         h.processes[0].cgroup = (char *)"/b.scope";
-        assert_non_null(strstr(scope_refuses_by(h.record, &h.target), "something else"));
+        assert_non_null(strstr(scope_refuses_by(h.record, &h.target, &code), "something else"));
+        assert_int_equal(code, REASON_CONTESTED);
         h.processes[0].scope = (char *)NAME;
-        assert_null(scope_refuses_by(h.record, &h.target));
+        assert_null(scope_refuses_by(h.record, &h.target, &code));
 }
 
 /* --- there --- */

@@ -260,14 +260,15 @@ static void test_a_slow_request_is_cut_off(void **state) {
 
 /* It fetches a byte each 20 ms, of an answer that no socket buffer holds. */
 static void fetch_slowly_until_cut_off(void) {
-        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+        _cleanup_close_ int fd = -EBADF;
         _cleanup_free_ char *large = malloc(SNAPSHOT_FILE_MAX);
-        struct pollfd poll_fd = { .fd = fd, .events = POLLRDHUP };
+        struct pollfd poll_fd = { .events = POLLRDHUP };
         bool cut = false;
         char byte;
 
         memset(large, '\n', SNAPSHOT_FILE_MAX);
         fixture_write(&fixture, "metrics.prom", large, SNAPSHOT_FILE_MAX, fixture_now(), 0);
+        poll_fd.fd = fd = client_connect(fixture.socket_path); /* its time begins here */
         client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         for (unsigned i = 0; i < 3000 && !cut; i++) {
                 cut = poll(&poll_fd, 1, 20) == 1;

@@ -13,11 +13,9 @@
 
 #include <cmocka.h>
 
+#include "../../support/page-section.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/reason.h"
-
-#define BEGIN ".\\\" BEGIN REASONS\n"
-#define END ".\\\" END REASONS\n"
 
 static const char *path;
 
@@ -85,30 +83,8 @@ static void render_page(Text *text) {
 }
 
 static void test_page_matches_table(void **state) {
-        _cleanup_fclose_ FILE *file = fopen(path, "re");
-        _cleanup_text_ Text expected = { 0 };
-        static char page[1 << 20];
-        char *begin, *end;
-
         (void)state;
-        assert_non_null(file);
-        page[fread(page, 1, sizeof(page) - 1, file)] = '\0';
-        begin = strstr(page, BEGIN);
-        assert_non_null(begin);
-        begin += strlen(BEGIN);
-        end = strstr(begin, END);
-        assert_non_null(end);
-        *end = '\0';
-        render_page(&expected);
-        assert_int_equal(expected.error, 0);
-        assert_string_equal(begin, expected.data);
-}
-
-static int render(void) {
-        _cleanup_text_ Text text = { 0 };
-
-        render_page(&text);
-        return text.error < 0 || fputs(text.data, stdout) < 0;
+        page_section_check(path, "REASONS", render_page);
 }
 
 int main(int argc, char **argv) {
@@ -119,7 +95,7 @@ int main(int argc, char **argv) {
         if (argc != 2)
                 return 2;
         if (strcmp(argv[1], "--render") == 0)
-                return render();
+                return page_section_print(render_page);
         path = argv[1];
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

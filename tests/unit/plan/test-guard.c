@@ -443,10 +443,17 @@ static void test_room_that_lasts(void **state) {
                 set_room(&s, i, MIB(99));
         set_room(&s, 7, MIB(100));
         assert_int_equal(guard_choose(&s.search), 7);
-        /* None lasts: the one with the most, wherever it is. Cache counts. */
+        /* None lasts: a near one, unless another has more than twice as much. Cache counts. */
         set_room(&s, 7, MIB(50));
+        s.rooms[3].reclaimable_bytes = 1;
+        assert_int_equal(guard_choose(&s.search), 3);
+        for (uint32_t i = 0; i < 4; i++)
+                set_room(&s, i, MIB(49));
+        s.rooms[3].reclaimable_bytes = 0;
         s.rooms[5].reclaimable_bytes = 1;
         assert_int_equal(guard_choose(&s.search), 5);
+        set_room(&s, 2, MIB(50));
+        assert_int_equal(guard_choose(&s.search), 2);
         for (uint32_t i = 0; i < 8; i++) {
                 set_room(&s, i, 0);
                 s.rooms[i].reclaimable_bytes = 0;

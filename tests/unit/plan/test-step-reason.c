@@ -66,7 +66,8 @@ static void test_refusals(void **state) {
         init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.binding.alone = false;
         s.in.no_scope = "no";
-        assert_code(&s, STEP_REFUSE, REASON_SHARED_UNIT);
+        s.in.no_scope_code = REASON_NO_UNIT;
+        assert_code(&s, STEP_REFUSE, REASON_NO_UNIT);
         s.in.no_scope = NULL;
         assert_code(&s, STEP_SCOPE, REASON_NONE);
         s.in.scope_moves = STEP_WRITES_MAX;

@@ -87,6 +87,7 @@ static void test_refuses(void **state) {
         assert_step(&s, STEP_REFUSE, "no backend");
         s.in.can_enforce = true;
         s.in.no_scope = "because";
+        s.in.no_scope_code = REASON_SHARED_UNIT;
         assert_step(&s, STEP_REFUSE, "because");
 }
 
@@ -108,6 +109,7 @@ static void test_scope_comes_first(void **state) {
         s.in.scope_moves = STEP_WRITES_MAX;
         assert_step(&s, STEP_REFUSE, "did not stay there");
         s.in.no_scope = "because";
+        s.in.no_scope_code = REASON_SHARED_UNIT;
         assert_step(&s, STEP_REFUSE, "because");
         s.in.outside_unit = false;
         s.in.in_scope = true;

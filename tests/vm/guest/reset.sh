@@ -92,12 +92,9 @@ reset_disks() {
 
 # reset_guest LOG: never fails: what it could not mend is the next scenario's to notice, and is in LOG.
 reset_guest() {
-        {
-                echo "--- $(cut -d' ' -f1 /proc/uptime)"
-                reset_workloads
-                reset_package
-                reset_cgroups
-                reset_disks
-                reset_kernel
-        } >>"$1" 2>&1 </dev/null
+        local step
+        for step in workloads package cgroups disks kernel; do
+                echo "--- $(cut -d' ' -f1 /proc/uptime) $step"
+                "reset_$step"
+        done >>"$1" 2>&1 </dev/null
 }
