@@ -83,7 +83,7 @@ void bind_note_latency(Instance *i, uint64_t now_usec) {
                 return;
         i->latency_noted = true;
         age = age_when_seen(i, now_usec);
-        if (m->policy_counters && age < LATENCY_AGE_MAX)
+        if (age < LATENCY_AGE_MAX)
                 histogram_add(&m->policy_counters[i->policy_index].bind_latency,
                               age + (double)(now_usec - i->first_seen_usec) / 1e6);
 }

@@ -10,33 +10,16 @@
 
 #include <cmocka.h>
 
+#include "../../support/page-section.h"
 #include "tidbnumad/publish/metrics.h"
 
 #include "example.h"
 
-#define BEGIN ".\\\" BEGIN METRICS\n"
-#define END ".\\\" END METRICS\n"
-
 static const char *path;
 
 static void test_page_matches_catalogue(void **state) {
-        _cleanup_fclose_ FILE *file = fopen(path, "re");
-        _cleanup_text_ Text expected = { 0 };
-        static char page[1 << 18];
-        char *begin, *end;
-
         (void)state;
-        assert_non_null(file);
-        page[fread(page, 1, sizeof(page) - 1, file)] = '\0';
-        begin = strstr(page, BEGIN);
-        assert_non_null(begin);
-        begin += strlen(BEGIN);
-        end = strstr(begin, END);
-        assert_non_null(end);
-        *end = '\0';
-        metrics_render_reference(&expected);
-        assert_int_equal(expected.error, 0);
-        assert_string_equal(begin, expected.data);
+        page_section_check(path, "METRICS", metrics_render_reference);
 }
 
 /* "name{a=\"…\",b=\"…\"} 1": is each label's name told of that metric, and no other? */
@@ -86,13 +69,6 @@ static void test_labels_are_those_rendered(void **state) {
         assert_true(n > 60);
 }
 
-static int render(void) {
-        _cleanup_text_ Text text = { 0 };
-
-        metrics_render_reference(&text);
-        return text.error < 0 || fputs(text.data, stdout) < 0;
-}
-
 int main(int argc, char **argv) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_page_matches_catalogue),
@@ -102,7 +78,7 @@ int main(int argc, char **argv) {
         if (argc != 2)
                 return 2;
         if (strcmp(argv[1], "--render") == 0)
-                return render();
+                return page_section_print(metrics_render_reference);
         path = argv[1];
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
