@@ -4,28 +4,51 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sample/frame.h"
+#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 
 /* How far one call may look: the kernel holds the process's memory map meanwhile, for a millisecond
- * where all of it was touched once and given back. */
+ * where all of it was touched once and given back. Where nothing ever was it is quick, and looks on
+ * further: some programs reserve a hundred TiB. */
 #define LOOK_BYTES (UINT64_C(256) << 20)
+#define LOOK_BYTES_MAX (UINT64_C(4) << 30)
+enum { LOOK_QUICK_USEC = 100 };
 
-/* What is worth listing: 16 ms of scanning, and 10 MB of ranges. */
+/* What is worth listing: so much of a CPU, for our loop waits meanwhile, and 10 MB of ranges. */
+enum { CONDENSE_USEC_MAX = 50000 };
 #define PRESENT_PAGES_MAX (UINT64_C(1) << 20)
 #define RANGES_MAX ((size_t)1 << 18)
+
+typedef struct Look {
+        int fd;
+        uint64_t bytes;     /* of the next call */
+        uint64_t used_usec; /* of a CPU, by all calls */
+} Look;
 
 void frame_done(Frame *frame) {
         free(frame->ranges);
         *frame = (Frame){ 0 };
 }
 
+static bool goes_on(const FrameRange *last, const FrameRange *range) {
+        return last->end == range->start && last->kind == range->kind &&
+               last->has_file == range->has_file && last->is_shmem == range->is_shmem;
+}
+
 int frame_add(Frame *frame, const FrameRange *range) {
+        const uint64_t n_pages = (range->end - range->start) / page_size_bytes();
+
+        if (frame->n_ranges > 0 && goes_on(&frame->ranges[frame->n_ranges - 1], range)) {
+                frame->ranges[frame->n_ranges - 1].end = range->end;
+                frame->n_pages += n_pages;
+                return 0;
+        }
         if (ARRAY_RESERVE(frame->ranges, frame->allocated, frame->n_ranges + 1) < 0)
                 return -ENOMEM;
         frame->ranges[frame->n_ranges] = *range;
         frame->ranges[frame->n_ranges++].first_page = frame->n_pages;
-        frame->n_pages += (range->end - range->start) / page_size_bytes();
+        frame->n_pages += n_pages;
         return 0;
 }
 
@@ -89,15 +112,31 @@ static int add_present(Frame *frame, const FrameRange *of, const PageRange *pres
         return 0;
 }
 
-static int condense_range(Frame *frame, const FrameRange *range, int fd) {
+/* One call. Returns how many ranges, or a negative errno. */
+static int look(Look *look, uint64_t *at, uint64_t end, PageRange *present) {
+        const uint64_t begin = clock_thread_cpu_usec(), before = *at, left = end - before;
+        int n = pagemap_ranges(look->fd, at, before + (left < look->bytes ? left : look->bytes),
+                               present);
+        const uint64_t used = clock_thread_cpu_usec() - begin;
+
+        if (n < 0)
+                return n;
+        look->used_usec += used;
+        if (n > 0 || used > LOOK_QUICK_USEC)
+                look->bytes = LOOK_BYTES;
+        else if (look->bytes < LOOK_BYTES_MAX)
+                look->bytes *= 2;
+        return look->used_usec > CONDENSE_USEC_MAX ? -E2BIG : n;
+}
+
+static int condense_range(Frame *frame, const FrameRange *range, Look *state) {
         PageRange present[PAGEMAP_RANGES_MAX];
         uint64_t at = range->start;
         int r = 0;
 
         while (r >= 0 && at < range->end) {
-                const uint64_t left = range->end - at, before = at;
-                int n = pagemap_ranges(fd, &at, at + (left < LOOK_BYTES ? left : LOOK_BYTES),
-                                       present);
+                const uint64_t before = at;
+                int n = look(state, &at, range->end, present);
 
                 if (n < 0)
                         return n;
@@ -110,10 +149,11 @@ static int condense_range(Frame *frame, const FrameRange *range, int fd) {
 
 int frame_condense(Frame *frame, int pagemap_fd) {
         _cleanup_frame_ Frame dense = { 0 };
+        Look state = { .fd = pagemap_fd, .bytes = LOOK_BYTES };
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < frame->n_ranges; i++)
-                r = condense_range(&dense, &frame->ranges[i], pagemap_fd);
+                r = condense_range(&dense, &frame->ranges[i], &state);
         if (r < 0)
                 return r;
         frame_done(frame);

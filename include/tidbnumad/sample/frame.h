@@ -26,7 +26,8 @@ void frame_done(Frame *frame);
 /* All private mappings of the process into one frame, all shared ones into the other. -ESRCH. */
 int frame_load(const ProcHandle *process, Frame *ret_private, Frame *ret_shared);
 
-/* -ENOMEM. For tests, and for what follows. */
+/* Behind those that are there already; what goes on where the last one of the same kind ends becomes
+ * one with it, for a mapping in pieces is quicker to look at as a whole. -ENOMEM. */
 int frame_add(Frame *frame, const FrameRange *range);
 
 /* The address of the page of that number, below n_pages, and its range. */
@@ -34,5 +35,5 @@ uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_ra
 
 /* Only what is present, by PAGEMAP_SCAN: of an address space that is mostly reserved little is
  * left. -EOPNOTSUPP: an older kernel; -E2BIG: too much is present, or in too many pieces, to be
- * listed; the frame stays as it was then. */
+ * listed, or to look for it takes too long; the frame stays as it was then. */
 int frame_condense(Frame *frame, int pagemap_fd);

@@ -38,6 +38,25 @@ static void test_every_page_once(void **state) {
         }
 }
 
+/* A mapping in pieces, as mprotect(2) leaves it, is one range; another kind behind it is not. */
+static void test_pieces_of_one(void **state) {
+        const uint64_t page = page_size_bytes();
+        _cleanup_frame_ Frame frame = { 0 };
+        const FrameRange *range;
+
+        (void)state;
+        add(&frame, 10 * page, 2, MAPPING_PRIVATE);
+        add(&frame, 12 * page, 3, MAPPING_PRIVATE);
+        add(&frame, 15 * page, 1, MAPPING_FILE);
+        add(&frame, 17 * page, 1, MAPPING_FILE);
+        assert_int_equal(frame.n_ranges, 3);
+        assert_int_equal(frame.n_pages, 7);
+        for (uint64_t i = 0; i < 6; i++)
+                assert_int_equal(frame_page(&frame, i, &range), (10 + i) * page);
+        assert_int_equal(frame_page(&frame, 6, &range), 17 * page);
+        assert_int_equal(range->kind, MAPPING_FILE);
+}
+
 static void open_self(ProcHandle *handle, int *ret_fd) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
 
@@ -111,6 +130,7 @@ static void test_own_mappings(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_page_once),
+                cmocka_unit_test(test_pieces_of_one),
                 cmocka_unit_test(test_sparse),
                 cmocka_unit_test(test_own_mappings),
         };

@@ -28,6 +28,7 @@ static struct {
         Area held, away, marked; /* mapped by this process, for children to touch */
         bool whole_page;         /* all of `away` is one page that is there */
         int scan_error;          /* of PAGEMAP_SCAN; 0: the kernel's own answer */
+        bool scan_crawls;        /* it finds nothing, a page a time */
         unsigned n_scans;
 } fake;
 
@@ -59,6 +60,12 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument) {
         if (_IOC_TYPE(request) != 'f' || _IOC_NR(request) != 16)
                 return __real_ioctl(fd, request, argument);
         fake.n_scans++;
+        if (fake.scan_crawls) {
+                uint64_t *words = argument; /* see ScanArgument: 2 is the start, 4 where it ended */
+
+                words[4] = words[2] + KIB(4);
+                return 0;
+        }
         if (fake.scan_error == 0)
                 return __real_ioctl(fd, request, argument);
         errno = fake.scan_error;
@@ -143,8 +150,7 @@ static void test_sparse(void **state) {
         assert_true(truth >= PIECES * 256);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
         end(pid);
-        fake.scan_error = ENOTTY;
-        if (draws.n_anon < SAMPLER_PAGES && fake.n_scans == 1) {
+        if (fake.n_scans == 1) {
                 print_message("a kernel without PAGEMAP_SCAN\n");
                 skip();
         }
@@ -185,6 +191,40 @@ static void test_sparse_without_scan(void **state) {
 static void test_sparse_with_another_scan(void **state) {
         (void)state;
         check_without_scan(EINVAL);
+}
+
+/* It is looked for with larger steps where there is nothing: 256 MiB would be 131,072 of them. */
+static void test_vast(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        pid_t pid;
+
+        (void)state;
+        fake.held = reserve(GIB(1) << 15, MADV_NOHUGEPAGE);
+        pid = start(touch_pieces, &handle);
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        end(pid);
+        if (fake.n_scans == 1) {
+                print_message("a kernel without PAGEMAP_SCAN\n");
+                skip();
+        }
+        assert_true(draws.n_anon >= SAMPLER_PAGES);
+        assert_true(fake.n_scans < 40000);
+}
+
+/* To look for it takes for ever: given up, and drawn from all. */
+static void test_looked_for_too_long(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        pid_t pid = start_sparse(&handle);
+
+        (void)state;
+        fake.scan_crawls = true;
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        end(pid);
+        assert_true(fake.n_scans > 1 && fake.n_scans < GIB(100) / KIB(4) / 10);
+        assert_false(draws.whole);
+        assert_true(draws.n_asked > SAMPLER_DRAWS_MAX);
 }
 
 /* --- huge pages --- */
@@ -349,6 +389,8 @@ int main(void) {
                 SHAPE(test_sparse),
                 SHAPE(test_sparse_without_scan),
                 SHAPE(test_sparse_with_another_scan),
+                SHAPE(test_vast),
+                SHAPE(test_looked_for_too_long),
                 SHAPE(test_transparent_huge_pages),
                 SHAPE(test_reserved_huge_pages),
                 SHAPE(test_one_gib_page),
