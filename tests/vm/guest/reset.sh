@@ -4,7 +4,7 @@
 # Kernel knobs that the daemon, a policy or a scenario may turn: all go back to what they were after boot.
 reset_knobs() {
         printf '%s\n' /proc/sys/kernel/numa_balancing /proc/sys/vm/{zone_reclaim_mode,swappiness,min_free_kbytes} \
-                /sys/kernel/mm/transparent_hugepage/{enabled,defrag} \
+                /sys/kernel/mm/transparent_hugepage/{enabled,defrag,khugepaged/defrag} \
                 /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity
 }
 

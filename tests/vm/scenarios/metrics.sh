@@ -8,8 +8,9 @@
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
 
-# What moves here shall be the daemon's doing.
+# What moves here shall be the daemon's doing, and so shall what is there more of: khugepaged makes huge pages of a few small ones.
 echo 0 >/proc/sys/kernel/numa_balancing
+echo 0 >/sys/kernel/mm/transparent_hugepage/khugepaged/defrag
 
 # Memory in known shares against node 2: three quarters at home; an eighth; nothing; all of it.
 workload_unit tidb 4000 tidb-server - --anon 64M --spread=2:3,7:1
