@@ -26,8 +26,8 @@ void frame_done(Frame *frame);
 /* All private mappings of the process into one frame, all shared ones into the other. -ESRCH. */
 int frame_load(const ProcHandle *process, Frame *ret_private, Frame *ret_shared);
 
-/* Behind those that are there already; what goes on where the last one of the same kind ends becomes
- * one with it, for a mapping in pieces is quicker to look at as a whole. -ENOMEM. */
+/* Behind those that are there already; what goes on where the last one of the same kind ends
+ * becomes one with it, for a mapping in pieces is quicker to look at as a whole. -ENOMEM. */
 int frame_add(Frame *frame, const FrameRange *range);
 
 /* The address of the page of that number, below n_pages, and its range. */
