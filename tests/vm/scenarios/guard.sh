@@ -83,10 +83,8 @@ is "$(mems_of tikv-20160)" 3 'it may use memory of node 3 only'
 # --- page cache --------------------------------------------------------------------------------------------------------
 
 # What every database host looks like: hardly anything free, all of it clean cache. It is read thrice, so that the kernel
-# takes it for used.
-dd if=/dev/zero of=/var/tmp/guard-cache bs=1M count=400 status=none
-sync
-echo 3 >/proc/sys/vm/drop_caches # what the writer has left lies on its own node
+# takes it for used; what is read is a hole, which is no work for the disk.
+truncate -s 400M /var/tmp/guard-cache
 for _ in 1 2 3; do
         taskset -c "$(<"/sys/devices/system/node/node3/cpulist")" cat /var/tmp/guard-cache >/dev/null
 done
