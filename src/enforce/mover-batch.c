@@ -3,11 +3,23 @@
 
 #include "tidbnumad/enforce/mover-batch.h"
 
+static size_t count_home(const int *where, size_t n, const NodeSet *nodes) {
+        size_t home = 0;
+
+        for (size_t i = 0; i < n; i++)
+                home += where[i] >= 0 && id_set_has(nodes, (uint32_t)where[i]);
+        return home;
+}
+
 /* Asks again for the pages that showed no node though they are present: marked by NUMA balancing,
- * most of them. A touch that is refused leaves them as they are. */
-static int reveal_hidden(pid_t pid, void **addresses, size_t n, int *where) {
+ * most of them. A touch that is refused leaves them as they are; one that is not may have moved
+ * them already, which counts and is paid for. Where the kernel does not tell, all that are home now
+ * are taken for moved: rather too slow than too fast. */
+static int reveal_hidden(pid_t pid, void **addresses, size_t n, const NodeSet *nodes, int *where,
+                         uint64_t *moved_pages) {
         void *hidden[PAGEMAP_PAGES_MAX];
         int seen[PAGEMAP_PAGES_MAX], r;
+        uint64_t moved;
         size_t n_hidden = 0;
 
         for (size_t i = 0; i < n; i++)
@@ -15,12 +27,13 @@ static int reveal_hidden(pid_t pid, void **addresses, size_t n, int *where) {
                         hidden[n_hidden++] = addresses[i];
         if (n_hidden == 0)
                 return 0;
-        r = pages_touch(pid, n_hidden, hidden);
+        r = pages_touch(pid, n_hidden, hidden, &moved);
         if (r < 0)
                 return r == -ESRCH ? r : 0;
         r = pages_query(pid, n_hidden, hidden, seen);
         if (r < 0)
                 return r;
+        *moved_pages += moved != PAGES_UNKNOWN ? moved : count_home(seen, n_hidden, nodes);
         for (size_t i = 0, k = 0; i < n; i++)
                 if (where[i] == -ENOENT)
                         where[i] = seen[k++];
@@ -30,13 +43,13 @@ static int reveal_hidden(pid_t pid, void **addresses, size_t n, int *where) {
 /* Keeps those that lie on a node outside `nodes`. Pages without a node (gone since, marked for
  * hinting) are left: a later pass sees them again. Of files no marked page is touched: their
  * reading may be the disk's work. */
-static int keep_outside(pid_t pid, PageBatch *batch, const NodeSet *nodes) {
+static int keep_outside(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint64_t *moved_pages) {
         int where[PAGEMAP_PAGES_MAX], r;
         size_t kept = 0;
 
         r = pages_query(pid, batch->n, batch->addresses, where);
         if (r >= 0 && batch->reach == PAGES_ALL)
-                r = reveal_hidden(pid, batch->addresses, batch->n, where);
+                r = reveal_hidden(pid, batch->addresses, batch->n, nodes, where, moved_pages);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < batch->n; i++)
@@ -75,28 +88,26 @@ static int move_pages_of(pid_t pid, PageBatch *batch, uint32_t target) {
         return 0;
 }
 
-static void count(Mover *mover, const PageBatch *left, size_t n_found) {
+static void count(Mover *mover, bool shared, size_t n_found, size_t n_left) {
         const uint64_t page = page_size_bytes();
 
-        if (left->shared) {
-                mover->shared_moved_bytes += (n_found - left->n) * page;
+        if (shared) {
+                mover->shared_moved_bytes += (n_found - n_left) * page;
                 return;
         }
         mover->found_bytes += n_found * page;
-        mover->moved_bytes += (n_found - left->n) * page;
-        mover->failed_pages += left->n;
+        mover->moved_bytes += (n_found - n_left) * page;
+        mover->failed_pages += n_left;
 }
 
-static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
+static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target,
+                     uint64_t *by_touch) {
         const pid_t pid = mover->process->pid;
         const size_t n_all = batch->n;
         size_t n_found;
         int r;
 
-        /* The system call takes a pid: it must still be the one that we hold. */
-        if (!proc_is_alive(mover->process))
-                return -ESRCH;
-        r = keep_outside(pid, batch, nodes);
+        r = keep_outside(pid, batch, nodes, by_touch);
         if (r < 0 || batch->n == 0)
                 return r;
         n_found = batch->n;
@@ -105,19 +116,26 @@ static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint3
                 r = move_pages_of(pid, batch, target);
         /* The statuses may say busy of a page that did move: ask where they are now. */
         if (r >= 0)
-                r = keep_outside(pid, batch, nodes);
+                r = keep_outside(pid, batch, nodes, by_touch);
         if (r < 0)
                 return r;
-        count(mover, batch, n_found);
+        count(mover, batch->shared, n_found, batch->n);
         /* What the kernel refused of files cost next to nothing. */
         return (int64_t)((batch->reach == PAGES_ALONE ? n_found - batch->n : n_found) *
                          page_size_bytes());
 }
 
 int64_t mover_batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
-        int64_t bytes = batch->n > 0 ? flush(mover, batch, nodes, target) : 0;
+        uint64_t by_touch = 0;
+        int64_t bytes = 0;
 
+        /* The system calls take a pid: it must still be the one that we hold. */
+        if (batch->n > 0)
+                bytes = proc_is_alive(mover->process)
+                                ? flush(mover, batch, nodes, target, &by_touch)
+                                : -ESRCH;
+        count(mover, batch->shared, by_touch, 0);
         batch->n = 0;
         batch->dense = false;
-        return bytes;
+        return bytes < 0 ? bytes : bytes + (int64_t)(by_touch * page_size_bytes());
 }

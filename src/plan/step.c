@@ -193,10 +193,17 @@ static Step step_widened(const StepInput *in) {
         return step_to(STEP_WIDEN, &wide);
 }
 
+/* Narrowing may take along what is left, in one go (a cpuset that was narrow before moves pages
+ * when it is written): no more than a second's worth, or what passes do not get at. */
+static bool is_pulled_enough(const StepInput *in) {
+        return in->placement->migrate == MIGRATE_NONE || in->outside_bytes == 0 ||
+               (in->passes > 0 &&
+                (is_exhausted(in) || in->outside_bytes <= in->placement->rate_bytes_per_sec));
+}
+
 static Step step_bind(const StepInput *in) {
         const NodeSet nodes = home_of(in);
-        bool pulled =
-                in->placement->migrate == MIGRATE_NONE || in->outside_bytes == 0 || in->passes > 0;
+        bool pulled = is_pulled_enough(in);
 
         if (!id_set_is_empty(&in->extra))
                 return step_widened(in);

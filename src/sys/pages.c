@@ -1,8 +1,10 @@
 /* Pages of a process: where they lie, and moving them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <numa.h>
 #include <numaif.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -10,6 +12,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/pages.h"
+#include "tidbnumad/sys/sysroot.h"
 
 enum { QUERY_PAGES_MAX = 512 };
 
@@ -21,12 +24,32 @@ int pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes) {
         return numa_move_pages(pid, n_pages, addresses, NULL, ret_nodes, 0) < 0 ? -errno : 0;
 }
 
-int pages_touch(pid_t pid, size_t n_pages, void **addresses) {
+uint64_t pages_sched_moved_parse(const char *text) {
+        static const char field[] = "\nnuma_pages_migrated";
+        const char *line = strstr(text, field), *colon = line ? strchr(line, ':') : NULL;
+        char *end;
+        unsigned long long value;
+
+        if (!colon || memchr(line + 1, '\n', (size_t)(colon - line - 1)))
+                return PAGES_UNKNOWN;
+        errno = 0;
+        value = strtoull(colon + 1, &end, 10);
+        return errno != 0 || end == colon + 1 ? PAGES_UNKNOWN : value;
+}
+
+/* What faults of this thread have moved so far. */
+static uint64_t moved_by_faults(void) {
+        char text[8192];
+
+        return read_file_at(AT_FDCWD, "/proc/thread-self/sched", text, sizeof(text)) < 0
+                       ? PAGES_UNKNOWN
+                       : pages_sched_moved_parse(text);
+}
+
+static int touch(pid_t pid, size_t n_pages, void **addresses) {
         struct iovec remote[QUERY_PAGES_MAX];
         char bytes[QUERY_PAGES_MAX];
 
-        if (n_pages > ELEMENTSOF(remote))
-                return -EINVAL;
         for (size_t i = 0; i < n_pages; i++)
                 remote[i] = (struct iovec){ .iov_base = addresses[i], .iov_len = 1 };
         for (size_t done = 0; done < n_pages;) {
@@ -39,6 +62,21 @@ int pages_touch(pid_t pid, size_t n_pages, void **addresses) {
                 done += n > 0 ? (size_t)n : 1;
         }
         return 0;
+}
+
+int pages_touch(pid_t pid, size_t n_pages, void **addresses, uint64_t *ret_moved_pages) {
+        const uint64_t before = moved_by_faults();
+        uint64_t after;
+        int r;
+
+        if (n_pages > QUERY_PAGES_MAX)
+                return -EINVAL;
+        r = touch(pid, n_pages, addresses);
+        after = moved_by_faults();
+        *ret_moved_pages = before == PAGES_UNKNOWN || after < before || after == PAGES_UNKNOWN
+                                   ? PAGES_UNKNOWN
+                                   : after - before;
+        return r;
 }
 
 int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,

@@ -17,8 +17,17 @@ int pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
  * takes its hinting fault and shows its node again. Kernels before 6.6 hide such pages from
  * move_pages(2), also from its queries; of a process that is idle they would stay hidden for good.
  * At most 512 pages. Pages that cannot be read are passed over. -ESRCH: gone; -EPERM: not permitted
- * (Yama's ptrace_scope=3). */
-int pages_touch(pid_t pid, size_t n_pages, void **addresses);
+ * (Yama's ptrace_scope=3).
+ *
+ * On such a fault the kernel may move the page to the node of the CPU that we run on.
+ * `ret_moved_pages`: how many it has, by proc_pid_sched's numa_pages_migrated; PAGES_UNKNOWN where
+ * the kernel does not tell. */
+#define PAGES_UNKNOWN UINT64_MAX
+int pages_touch(pid_t pid, size_t n_pages, void **addresses, uint64_t *ret_moved_pages);
+
+/* numa_pages_migrated of the text of a /proc/TID/sched (kernels with CONFIG_SCHED_DEBUG), or
+ * PAGES_UNKNOWN. */
+uint64_t pages_sched_moved_parse(const char *text);
 
 /* Whose pages may be moved. */
 typedef enum PageReach {

@@ -37,6 +37,7 @@ typedef struct Kernel {
         bool marked[PAGES]; /* by NUMA balancing: hidden until it is touched */
         unsigned touches[PAGES];
         int touch_refusal;
+        bool touch_moves, touch_tells;
         int refusal;
 } Kernel;
 
@@ -53,8 +54,8 @@ int __real_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node
 int __wrap_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
                       int *ret_status);
 
-int __real_pages_touch(pid_t pid, size_t n_pages, void **addresses);
-int __wrap_pages_touch(pid_t pid, size_t n_pages, void **addresses);
+int __real_pages_touch(pid_t pid, size_t n_pages, void **addresses, uint64_t *ret_moved_pages);
+int __wrap_pages_touch(pid_t pid, size_t n_pages, void **addresses, uint64_t *ret_moved_pages);
 
 int __wrap_maps_next(MapsReader *reader, Mapping *ret) {
         if (!kernel.on)
@@ -89,15 +90,23 @@ int __wrap_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nod
         return 0;
 }
 
-int __wrap_pages_touch(pid_t pid, size_t n_pages, void **addresses) {
+/* As NUMA balancing does it: a marked page outside may come along at once. */
+int __wrap_pages_touch(pid_t pid, size_t n_pages, void **addresses, uint64_t *ret_moved_pages) {
         if (!kernel.on)
-                return __real_pages_touch(pid, n_pages, addresses);
+                return __real_pages_touch(pid, n_pages, addresses, ret_moved_pages);
+        *ret_moved_pages = kernel.touch_tells ? 0 : PAGES_UNKNOWN;
         assert_int_equal(pid, getpid());
         if (kernel.touch_refusal < 0)
                 return kernel.touch_refusal;
         for (size_t i = 0; i < n_pages; i++) {
-                kernel.touches[page_of(addresses[i])]++;
-                kernel.marked[page_of(addresses[i])] = false;
+                const size_t page = page_of(addresses[i]);
+
+                kernel.touches[page]++;
+                kernel.marked[page] = false;
+                if (!kernel.touch_moves || kernel.nodes[page] == 0)
+                        continue;
+                kernel.nodes[page] = 0;
+                *ret_moved_pages += kernel.touch_tells;
         }
         return 0;
 }
@@ -288,6 +297,32 @@ static void test_marked_pages(void **state) {
         }
         mover_end(&mover);
         proc_close(&handle);
+}
+
+/* What a touch has moved is moved, counted and paid for: half of the marked pages were home. */
+static void assert_touch_moves(void **state, bool tells, size_t n_paid) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.touch_moves = true;
+        kernel.touch_tells = tells;
+        for (size_t i = 0; i < PAGES; i++) {
+                kernel.marked[i] = i % 2;
+                kernel.nodes[i] = i % 4 == 1; /* of the marked ones every other is home */
+        }
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(n_paid));
+        assert_int_equal(mover.moved_bytes, BYTES(n_paid));
+        assert_int_equal(mover.found_bytes, BYTES(n_paid));
+        assert_int_equal(mover.failed_pages, 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+static void test_touches_that_move(void **state) {
+        assert_touch_moves(state, true, PAGES / 4);
+        assert_touch_moves(state, false, PAGES / 2); /* rather too slow than too fast */
 }
 
 static void test_marked_pages_that_may_not_be_touched(void **state) {
@@ -809,6 +844,7 @@ int main(void) {
                 TEST(test_nothing_to_do),
                 TEST(test_pages_without_a_node),
                 TEST(test_marked_pages),
+                TEST(test_touches_that_move),
                 TEST(test_marked_pages_that_may_not_be_touched),
                 TEST(test_statuses_are_not_believed),
                 TEST(test_refusals),

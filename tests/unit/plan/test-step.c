@@ -360,6 +360,14 @@ static void test_bind_narrows(void **state) {
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PULL, "");
         s.in.passes = 1;
+        s.in.pass_moved_bytes = 1;
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.outside_bytes = 1001; /* more than a second's worth, which narrowing might move */
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = STEP_PASSES_MAX;
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.passes = 1;
+        s.in.pass_moved_bytes = 0; /* another pass would not get at it either */
         assert_mems(&s, STEP_NARROW, "1");
         s.in.fits = false;
         assert_step(&s, STEP_PARTLY, "no room");

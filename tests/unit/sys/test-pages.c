@@ -98,11 +98,33 @@ static void test_sweep_keeps_capabilities(void **state) {
         assert_true(effective_capabilities() == before);
 }
 
+static void test_what_faults_have_moved(void **state) {
+        static char page[4096];
+        void *address = page;
+        uint64_t moved = 7;
+
+        (void)state;
+        assert_int_equal(pages_sched_moved_parse("a (1, #threads: 1)\n-----\n"
+                                                 "mm->numa_scan_seq      :      3\n"
+                                                 "numa_pages_migrated    :      512\n"
+                                                 "total_numa_faults      :      9\n"),
+                         512);
+        /* A program's name is its own to choose. */
+        assert_true(pages_sched_moved_parse("numa_pages_migrated : 5 (1, #threads: 1)\n") ==
+                    PAGES_UNKNOWN);
+        assert_true(pages_sched_moved_parse("a\nnuma_pages_migrated\nb : 5\n") == PAGES_UNKNOWN);
+        assert_true(pages_sched_moved_parse("a\nnuma_pages_migrated : x\n") == PAGES_UNKNOWN);
+        assert_true(pages_sched_moved_parse("") == PAGES_UNKNOWN);
+        assert_int_equal(pages_touch(getpid(), 1, &address, &moved), 0);
+        assert_true(moved == 0 || moved == PAGES_UNKNOWN); /* nothing has marked it */
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_query_and_move),
                 cmocka_unit_test(test_sweep_keeps_capabilities),
                 cmocka_unit_test(test_gone),
+                cmocka_unit_test(test_what_faults_have_moved),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

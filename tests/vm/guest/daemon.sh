@@ -88,3 +88,73 @@ daemon_said() {
         journalctl -q --after-cursor="$1" -o json --output-fields=MESSAGE,PRIORITY,_SYSTEMD_UNIT |
                 jq -r --arg most "${2:-7}" 'select(._SYSTEMD_UNIT == "tidbnumad.service" and .PRIORITY <= $most) | .MESSAGE'
 }
+
+# state_is NAME STATE [TEXT]: of the instance of that name, or the one whose program has it, as status.json tells it
+state_is() {
+        scrape /status | jq -e --arg name "$1" --arg state "$2" --arg text "${3:-}" '.instances[] |
+                select(.name == $name or (.exe | endswith("/" + $name))) |
+                (.state + ": " + .reason | stderr) | startswith($state + ":") and contains($text)'
+}
+
+# kill_daemon: systemd starts another one. Killed so often, it would give it up.
+kill_daemon() {
+        local pid
+        pid=$(main_pid tidbnumad)
+        systemctl reset-failed tidbnumad
+        kill -KILL "$pid"
+        wait_until 60 'systemd starts the daemon again' another_daemon "$pid"
+}
+
+another_daemon() {
+        [[ $(main_pid tidbnumad) != "$1" ]] && metric_is 1 tidbnumad_ready
+}
+
+no_records() {
+        [[ -z $(find /run/tidbnumad/undo -name '[!.]*' -type f) ]]
+}
+
+# group_of UNIT: the folder of its cgroup; of v1, the one that systemd keeps
+group_of() {
+        local hierarchy=/sys/fs/cgroup
+        ! is_cgroup_v1 || hierarchy=/sys/fs/cgroup/systemd
+        echo "$hierarchy$(systemctl show -P ControlGroup "$1.service")"
+}
+
+# cpuset_reading DIR: the files of a cpuset; processes are slow to start here, so it starts none
+cpuset_reading() {
+        local file
+        for file in cpus cpus.effective effective_cpus mems mems.effective effective_mems; do
+                [[ ! -r $1/cpuset.$file ]] || echo "$file: $(<"$1/cpuset.$file")"
+        done
+}
+
+# threads_reading UNIT: the CPUs and memory nodes of each thread
+threads_reading() {
+        local pid
+        while read -r pid; do
+                grep -HE '^(Cpus|Mems)_allowed_list' "/proc/$pid"/task/*/status
+        done <"$(group_of "$1")/cgroup.procs"
+}
+
+# stall_report UNIT: has a workload with --stall-report tell of its stalls since the last time: the line
+stall_report() {
+        local pid before
+        pid=$(main_pid "$1")
+        before=$(stall_lines "$pid" | wc -l)
+        systemctl kill --signal=USR1 "$1.service"
+        wait_until 60 'the workload reports its stalls' more_stall_lines "$pid" "$before"
+        stall_lines "$pid" | tail -n 1
+}
+
+stall_lines() {
+        journalctl -q -o cat "_PID=$1" | grep '^stalls:' || true
+}
+
+more_stall_lines() {
+        (($(stall_lines "$1" | wc -l) > $2))
+}
+
+# stall_longest LINE: in microseconds
+stall_longest() {
+        sed -n 's/.*longest_usec=\([0-9]*\) .*/\1/p' <<<"$1"
+}

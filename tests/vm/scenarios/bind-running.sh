@@ -12,7 +12,7 @@
 thp=/sys/kernel/mm/transparent_hugepage/enabled
 balancing=/proc/sys/kernel/numa_balancing
 was_thp=$(sed 's/.*\[\(.*\)\].*/\1/' $thp) was_balancing=$(<$balancing)
-trap 'echo "$was_thp" >$thp; echo "$was_balancing" >$balancing; systemctl stop tidb-4000.service other.service 2>/dev/null; true' EXIT
+trap 'echo "$was_thp" >$thp; echo "$was_balancing" >$balancing; systemctl stop tidb-4000.service other.service 2>/dev/null || true' EXIT
 
 # elsewhere UNIT NODE: bytes of anonymous memory on other nodes, by the processes' maps
 elsewhere() {

@@ -8,12 +8,6 @@
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
 
-# state_is UNIT STATE: as status.json tells it
-state_is() {
-        scrape /status | jq -e --arg name "$1" --arg state "$2" '.instances[] | select(.name == $name) |
-                (.state + ": " + .reason | stderr) | startswith($state + ":")'
-}
-
 # --- more than the node holds: 450 MiB for a node of 384 ------------------------------------------------------------
 
 workload_unit tikv 20160 tikv-server - --anon 450M --spread --threads 3

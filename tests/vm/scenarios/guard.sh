@@ -12,7 +12,7 @@
 rounds=1
 [[ -z ${long:-} ]] || rounds=20
 
-trap 'rm -f /var/tmp/guard-cache; systemctl stop neighbour.service tikv-20160.service tikv-20161.service; true' EXIT
+trap 'rm -f /var/tmp/guard-cache; systemctl stop neighbour.service tikv-20160.service tikv-20161.service 2>/dev/null || true' EXIT
 
 guard_policy() {
         policy guard <<EOT
@@ -61,21 +61,6 @@ has_shrunk() {
 turn() {
         systemctl kill --signal=USR2 "$1.service"
 }
-# What the workload's stall report said last.
-stalls() {
-        journalctl -q -o cat "_PID=$(main_pid "$1")" | grep '^stalls:' | tail -n 1
-}
-longest_usec() {
-        local before
-        before=$(journalctl -q -o cat "_PID=$(main_pid "$1")" | grep -c '^stalls:' || true)
-        systemctl kill --signal=USR1 "$1.service"
-        wait_until 60 'the workload reports its stalls' more_reports "$1" "$before"
-        stalls "$1" | sed -n 's/.*longest_usec=\([0-9]*\) .*/\1/p'
-}
-more_reports() {
-        (($(journalctl -q -o cat "_PID=$(main_pid "$1")" | grep -c '^stalls:') > $2))
-}
-
 # --- a neighbour whom the kernel would take first: unbound, and the largest ------------------------------------------
 
 systemd-run --quiet --unit=neighbour.service "$vm_payload/bin/workload" --anon 250M --spread=6:1 --port 6666
@@ -98,10 +83,8 @@ is "$(mems_of tikv-20160)" 3 'it may use memory of node 3 only'
 # --- page cache --------------------------------------------------------------------------------------------------------
 
 # What every database host looks like: hardly anything free, all of it clean cache. It is read thrice, so that the kernel
-# takes it for used.
-dd if=/dev/zero of=/var/tmp/guard-cache bs=1M count=400 status=none
-sync
-echo 3 >/proc/sys/vm/drop_caches # what the writer has left lies on its own node
+# takes it for used; what is read is a hole, which is no work for the disk.
+truncate -s 400M /var/tmp/guard-cache
 for _ in 1 2 3; do
         taskset -c "$(<"/sys/devices/system/node/node3/cpulist")" cat /var/tmp/guard-cache >/dev/null
 done
@@ -123,8 +106,9 @@ for ((round = 1; round <= rounds; round++)); do
         echo "round $round: $(node 3 MemFree) MiB are free on node 3 when it is wide ($(mems_of tikv-20160))"
         rooms
         wait_until 180 "round $round: all 600 MiB are there" has_grown
-        longest=$(longest_usec tikv-20160)
-        echo "round $round: $(stalls tikv-20160)"
+        stalls=$(stall_report tikv-20160)
+        longest=$(stall_longest "$stalls")
+        echo "round $round: $stalls"
         check "round $round: no touch took as long as 2 s ($longest us)" test "$longest" -lt 2000000
         is "$(killed)" 0 "round $round: nobody was killed"
         mems=$(mems_of tikv-20160)
@@ -178,8 +162,9 @@ workload_start tikv-20160
 wait_until 120 'tikv-20160 is bound' bound "$tikv"
 turn tikv-20160
 wait_until 180 'all 600 MiB are there' has_grown
-longest=$(longest_usec tikv-20160)
-echo "at full speed: $(stalls tikv-20160)"
+stalls=$(stall_report tikv-20160)
+longest=$(stall_longest "$stalls")
+echo "at full speed: $stalls"
 check "at full speed no touch took as long as 8 s ($longest us)" test "$longest" -lt 8000000
 is "$(killed)" 0 'and nobody was killed'
 systemctl stop tikv-20160

@@ -8,12 +8,6 @@
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
 
-# state_is STATE TEXT
-state_is() {
-        scrape /status | jq -e --arg state "$1" --arg text "${2:-}" '.instances[] | select(.name == "tidb-4000") |
-                (.state + ": " + .reason | stderr) | startswith($state + ":") and contains($text)'
-}
-
 payload_is() {
         local now
         now="$(<"$unit/payload/$1.effective")"
@@ -47,7 +41,7 @@ bound() {
 }
 wait_until 120 'a process in a group below its unit is bound' bound
 ok 'a process in a group below its unit is bound, by the kernel'
-wait_until 60 'and the daemon knows' state_is bound
+wait_until 60 'and the daemon knows' state_is tidb-4000 bound
 ok 'and the daemon knows'
 check 'the service has not given its group a cpuset' test ! -e "$unit/payload/cpuset.cpus"
 
@@ -55,14 +49,14 @@ check 'the service has not given its group a cpuset' test ! -e "$unit/payload/cp
 
 echo +cpuset >"$unit/cgroup.subtree_control"
 check 'a group with an empty cpuset has the unit'"'"'s' payload_is cpuset.cpus 2-3
-wait_until 60 'it is bound as before' state_is bound
+wait_until 60 'it is bound as before' state_is tidb-4000 bound
 echo 3 >"$unit/payload/cpuset.cpus"
-wait_until 60 'a narrower group is told, with its name' state_is partly '/system.slice/tidb-4000.service/payload'
+wait_until 60 'a narrower group is told, with its name' state_is tidb-4000 partly '/system.slice/tidb-4000.service/payload'
 ok 'a narrower group is told, with its name'
 check 'and left as it is' payload_is cpuset.cpus 3
 is "$(<"$unit/cpuset.cpus.effective")" 2-3 'the unit itself is bound'
 echo 0-7 >"$unit/payload/cpuset.cpus" # the kernel lets nobody empty it while it holds processes
-wait_until 60 'widened, it is bound' state_is bound
+wait_until 60 'widened, it is bound' state_is tidb-4000 bound
 ok 'widened, it is bound'
 
 # --- and back ------------------------------------------------------------------------------------------------------------

@@ -52,11 +52,6 @@ follows() {
                 (($(remote "$1" "$kind") <= 2)) || return 1
         done
 }
-# state_is UNIT STATE: as status.json tells it
-state_is() {
-        scrape /status | jq -e --arg name "$1" --arg state "$2" '.instances[] | select(.name == $name) |
-                (.state + ": " + .reason | stderr) | startswith($state + ":")'
-}
 lines() {
         daemon_said "$1" | grep -cE "$2" || true
 }

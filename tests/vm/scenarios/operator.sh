@@ -40,25 +40,13 @@ cpuset_of() {
         fi
 }
 
-group_of() {
-        local hierarchy=/sys/fs/cgroup
-        ! is_cgroup_v1 || hierarchy=/sys/fs/cgroup/systemd
-        echo "$hierarchy$(systemctl show -P ControlGroup "$1.service")"
-}
-
 readings() {
-        local unit file pid task
+        local unit file
         for unit in "${units[@]}"; do
                 systemctl show -p AllowedCPUs -p AllowedMemoryNodes "$unit.service"
                 grep cpuset: "/proc/$(main_pid "$unit")/cgroup" || true
-                for file in cpus cpus.effective effective_cpus mems mems.effective effective_mems; do
-                        echo "$unit $file $(cat "$(cpuset_of "$unit")/cpuset.$file" 2>/dev/null || echo absent)"
-                done
-                while read -r pid; do
-                        for task in "/proc/$pid/task"/*; do
-                                echo "${task##*/} $(grep -E '^(Cpus|Mems)_allowed_list' "$task/status" | tr '\n' ' ')"
-                        done
-                done <"$(group_of "$unit")/cgroup.procs"
+                cpuset_reading "$(cpuset_of "$unit")" | sed "s/^/$unit /"
+                threads_reading "$unit"
         done
         for file in /run/systemd/system.control /run/systemd/transient; do
                 [[ ! -d $file ]] || find "$file" -printf '%p %T@\n' | sort

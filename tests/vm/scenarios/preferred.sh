@@ -8,7 +8,7 @@
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
 
-trap 'systemctl stop lodger.service tidb-4000.service 2>/dev/null; true' EXIT
+trap 'systemctl stop lodger.service tidb-4000.service 2>/dev/null || true' EXIT
 
 # in MiB
 node3() {
@@ -19,22 +19,6 @@ anon3() {
 }
 anon_all() {
         kview anon tidb-4000.service --json | jq '([.[]] | add) / 1048576 | floor'
-}
-report() {
-        local before
-        before=$(reports)
-        systemctl kill --signal=USR1 tidb-4000.service
-        wait_until 60 'the workload reports its stalls' more_reports "$before"
-        journalctl -q -o cat "_PID=$(main_pid tidb-4000)" | grep '^stalls:' | tail -n 1
-}
-reports() {
-        journalctl -q -o cat "_PID=$(main_pid tidb-4000)" | grep -c '^stalls:' || true
-}
-more_reports() {
-        (($(reports) > $1))
-}
-longest_usec() {
-        sed -n 's/.*longest_usec=\([0-9]*\) .*/\1/p' <<<"$1"
 }
 
 # Half of node 3 is somebody else's at first.
@@ -52,23 +36,23 @@ workload_start tidb-4000
 wait_until 90 'its CPUs are bound' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="cpu"'
 is "$(kview threads tidb-4000.service --unique)" 'cpus=3 mems=0-7' 'its threads run on node 3, its memory may come from anywhere'
 first=$(main_pid tidb-4000)
-report >/dev/null
+stall_report tidb-4000 >/dev/null
 
 systemctl kill --signal=USR2 tidb-4000.service
 has_grown() {
         [[ $(anon_all) -ge 600 ]]
 }
 wait_until 180 'all 600 MiB are there' has_grown
-stalls=$(report)
+stalls=$(stall_report tidb-4000)
 echo "while it grew: $stalls"
-check 'no touch took a second' test "$(longest_usec "$stalls")" -lt 1000000
+check 'no touch took a second' test "$(stall_longest "$stalls")" -lt 1000000
 echo "node 3: $(anon3) MiB of it, $(node3 MemFree) MiB free"
 # The headroom is the larger of 2 % of the node and three times its high watermark, in MiB; below it nothing is moved there.
 headroom=$(awk -v share=$(($(node3 MemTotal) / 50)) '
         /^Node/ { ours = $2 == "3," }
         ours && $1 == "high" { pages += $2 }
         ours && $1 == "boost" { pages -= $2 }
-        END { least = int(3 * pages / 256); print least > share ? least : share }' /proc/zoneinfo)
+        END { least = int(3 * pages / 256); print (least > share ? least : share) }' /proc/zoneinfo)
 echo "the headroom of node 3 is $headroom MiB"
 is_full() {
         [[ $(node3 MemFree) -lt $((headroom + 16)) ]]
@@ -90,9 +74,9 @@ pulled() {
 }
 wait_until 240 'when room appears, more is pulled back, up to the headroom' pulled
 ok "when room appears, more is pulled back: $had MiB, then $(anon3), of 600"
-stalls=$(report)
+stalls=$(stall_report tidb-4000)
 echo "while it was pulled back: $stalls"
-check 'no touch took a second then either' test "$(longest_usec "$stalls")" -lt 1000000
+check 'no touch took a second then either' test "$(stall_longest "$stalls")" -lt 1000000
 is "$(main_pid tidb-4000)" "$first" 'it is the same process'
 check 'nobody was killed for want of memory' bash -c '! dmesg | grep -iE "out of memory|oom-kill"'
 plan

@@ -53,7 +53,7 @@ end_server() {
 
 # --- the kernel's files -------------------------------------------------------------------------------------------------
 
-group_of() {
+home_of() {
         sed -n 's/^0:://p' "/proc/$1/cgroup"
 }
 
@@ -68,7 +68,7 @@ start_of() {
 
 scope_of() {
         local group
-        group=$(group_of "$1")
+        group=$(home_of "$1")
         group=${group##*/}
         [[ $group == tidbnumad-*.scope ]] && echo "$group"
 }
@@ -85,7 +85,7 @@ bound_to() {
 reading() {
         local pid
         for pid in "$server" "$neighbour"; do
-                echo "$pid $(start_of "$pid") $(group_of "$pid") $(threads_of "$pid")"
+                echo "$pid $(start_of "$pid") $(home_of "$pid") $(threads_of "$pid")"
         done
 }
 
@@ -95,10 +95,6 @@ reading_is() {
 
 no_scope() {
         ! compgen -G "$top/tidbnumad-*.scope" && [[ -z $(systemctl list-units --all --plain --no-legend 'tidbnumad-*.scope') ]]
-}
-
-no_records() {
-        [[ -z $(find /run/tidbnumad/undo -name '[!.]*' -type f) ]]
 }
 
 scope_policy() {
@@ -119,22 +115,6 @@ drop_policy() {
         systemctl reload tidbnumad
 }
 
-# state_is STATE TEXT
-state_is() {
-        scrape /status | jq -e --arg state "$1" --arg text "${2:-}" '.instances[] | select(.exe | endswith("/tidb-server")) |
-                (.state + ": " + .reason | stderr) | startswith($state + ":") and contains($text)'
-}
-
-kill_daemon() {
-        local pid
-        pid=$(main_pid tidbnumad)
-        kill -KILL "$pid"
-        another() {
-                [[ $(main_pid tidbnumad) != "$pid" ]] && metric_is 1 tidbnumad_ready
-        }
-        wait_until 60 'systemd starts the daemon again' another
-}
-
 # --- bound, and sent home ---------------------------------------------------------------------------------------------------
 
 workload_unit tidb 4000 tidb-server - --anon 48M --spread --threads 10
@@ -142,14 +122,14 @@ log_in login-1
 before=$(reading)
 echo "$before"
 cursor=$(journal_cursor)
-is "$(group_of "$server")" "/user.slice/$slice/login-1.scope" 'it runs in the session, with others'
+is "$(home_of "$server")" "/user.slice/$slice/login-1.scope" 'it runs in the session, with others'
 scope_policy
 install_package
 wait_until 120 'it is bound in a scope of its own' bound_to "$server" 2
 ok 'it is bound in a scope of its own, by the kernel: CPUs, memory nodes, no anonymous page elsewhere'
 is "$(start_of "$server")" "$(awk 'NR == 1 { print $2 }' <<<"$before")" 'it is the same process'
 is "$(reading | tail -n 1)" "$(tail -n 1 <<<"$before")" 'its neighbour is where it was, and free'
-wait_until 60 'the daemon says so' state_is bound
+wait_until 60 'the daemon says so' state_is tidb-server bound
 ok 'the daemon says so'
 scrape /status | jq '.instances[]' >"$ARTIFACTS/status.json"
 is "$(jq -r .unit "$ARTIFACTS/status.json")" "$(scope_of "$server")" 'and in which unit'
@@ -163,7 +143,7 @@ kill_daemon
 daemon_looks
 daemon_looks
 is "$(reading)" "$bound" 'a kill of the daemon changes nothing'
-wait_until 30 'adopted' state_is bound
+wait_until 30 'adopted' state_is tidb-server bound
 is "$(metric tidbnumad_bind_attempts_total 'policy="tidb"')" 0 'and the next start has nothing to set'
 
 # A helper that is born in the scope comes home as well; here it is put there.
@@ -173,7 +153,7 @@ echo "$helper" >"$top/$(scope_of "$server")/cgroup.procs"
 drop_policy
 wait_until 60 'it is sent home' reading_is "$before"
 ok 'released, it is where it was, byte for byte'
-is "$(group_of "$helper")" "/user.slice/$slice/login-1.scope" 'with what was born in the scope'
+is "$(home_of "$helper")" "/user.slice/$slice/login-1.scope" 'with what was born in the scope'
 kill "$helper"
 wait_until 30 'the scope goes' no_scope
 ok 'and no scope is left'
@@ -266,14 +246,14 @@ wait_until 60 'no scope is left' no_scope
 
 log_in login-3 MemoryMax=1G
 before=$(reading)
-wait_until 60 'one whose scope has limits is refused' state_is refused 'limits of its own'
+wait_until 60 'one whose scope has limits is refused' state_is tidb-server refused 'limits of its own'
 ok 'one whose scope has limits is refused, and told why'
 is "$(reading)" "$before" 'and not touched'
 log_out login-3
 
 log_in login-4 Delegate=yes
 before=$(reading)
-wait_until 60 'one whose scope is delegated is refused' state_is refused 'delegated to another manager'
+wait_until 60 'one whose scope is delegated is refused' state_is tidb-server refused 'delegated to another manager'
 ok 'one whose scope is delegated is refused, and told why'
 is "$(reading)" "$before" 'and not touched'
 log_out login-4

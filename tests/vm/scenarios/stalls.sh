@@ -19,7 +19,7 @@ window_ms=10000
 
 # NUMA balancing would move it as well, in its own time.
 echo 0 >/proc/sys/kernel/numa_balancing
-trap 'systemctl stop $target.service; true' EXIT
+trap 'systemctl stop $target.service 2>/dev/null || true' EXIT
 
 # Only the CPUs, or the memory as well: what is measured is the second of these alone.
 target_policy() {
@@ -55,19 +55,9 @@ cpus_bound() {
 cpus_open() {
         [[ $(kview threads $target.service --unique) == "cpus=$(</sys/devices/system/cpu/online) "* ]]
 }
-reports() {
-        journalctl -q -o cat "_PID=$(main_pid $target)" | grep '^stalls:' || true
-}
-more_reports() {
-        (($(reports | wc -l) > $1))
-}
 # sum, longest in ms, and the number of stalls since the last call
 stalls() {
-        local before
-        before=$(reports | wc -l)
-        systemctl kill --signal=USR1 $target.service
-        wait_until 60 'the workload reports its stalls' more_reports "$before"
-        reports | tail -n 1 | sed -E 's/.*longest_usec=([0-9]+) sum_usec=([0-9]+) count=([0-9]+).*/\2 \1 \3/' |
+        stall_report $target | sed -E 's/.*longest_usec=([0-9]+) sum_usec=([0-9]+) count=([0-9]+).*/\2 \1 \3/' |
                 awk '{ print int($1 / 1000), int($2 / 1000), $3 }'
 }
 window_is_over() {

@@ -38,26 +38,16 @@ drop_policy() {
 
 # --- the readings: of the kernel's files and of systemd, never of the daemon's ------------------------------------------
 
-group_of() {
-        local hierarchy=/sys/fs/cgroup
-        ! is_cgroup_v1 || hierarchy=/sys/fs/cgroup/systemd
-        echo "$hierarchy$(systemctl show -P ControlGroup "$1.service")"
-}
-
 # reading UNIT
 reading() {
-        local group pid task file
+        local group pid
         group=$(group_of "$1")
         systemctl show -p AllowedCPUs -p AllowedMemoryNodes "$1.service"
-        for file in cpuset.cpus cpuset.cpus.effective cpuset.mems cpuset.mems.effective; do
-                echo "$file: $(cat "$group/$file" 2>/dev/null || echo absent)"
-        done
-        while read -r pid; do
-                ! is_cgroup_v1 || grep :cpuset: "/proc/$pid/cgroup"
-                for task in "/proc/$pid/task"/*; do
-                        echo "${task##*/} $(grep -E '^(Cpus|Mems)_allowed_list' "$task/status" | tr '\n' ' ')"
-                done
+        cpuset_reading "$group"
+        ! is_cgroup_v1 || while read -r pid; do
+                grep :cpuset: "/proc/$pid/cgroup"
         done <"$group/cgroup.procs"
+        threads_reading "$1"
 }
 
 readings() {
@@ -73,8 +63,11 @@ readings_are() {
 }
 
 all_bound() {
-        held_to tidb-4000.service 2 && all_on tidb-4000.service 2 && kview snapshot tikv-20160.service --json |
-                jq -e '.[] | .cpus == ["5-6"] and .mems == ["5-6"] and (.anon | keys - ["5", "6"] == [])'
+        local seen
+        seen=$(kview snapshot tidb-4000.service tikv-20160.service --json)
+        echo "$seen" >&2
+        is_on tidb-4000.service 2 <<<"$seen" && jq -e '.["tidb-4000.service"].mems == ["2"] and (.["tikv-20160.service"] |
+                .cpus == ["5-6"] and .mems == ["5-6"] and (.anon | keys - ["5", "6"] == []))' <<<"$seen"
 }
 
 # v1 counts shared memory as anonymous; what matters there is that it is held.
@@ -84,10 +77,6 @@ bound_now() {
 
 records() {
         find /run/tidbnumad/undo -name '[!.]*' -type f -printf '%f %m\n' | sort
-}
-
-no_records() {
-        [[ -z $(records) ]]
 }
 
 # --- laid out in advance: threads that have chosen CPUs themselves ------------------------------------------------------
@@ -162,17 +151,6 @@ drop_policy
 unbound 'a policy that goes after restarts'
 
 # --- killed in the middle ------------------------------------------------------------------------------------------------
-
-kill_daemon() {
-        local pid
-        pid=$(main_pid tidbnumad)
-        systemctl reset-failed tidbnumad # killed so often, systemd would give it up
-        kill -KILL "$pid"
-        another() {
-                [[ $(main_pid tidbnumad) != "$pid" ]] && metric_is 1 tidbnumad_ready
-        }
-        wait_until 60 'systemd starts the daemon again' another
-}
 
 # Moving 42 MiB at 2 MiB a second: it is killed twice in it. What was moved stays moved.
 systemctl restart tidb-4000 tikv-20160
