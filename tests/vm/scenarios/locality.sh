@@ -107,12 +107,8 @@ sampling: {interval: 1s}
 EOT
 systemctl reload tidbnumad
 
-# Its exit status tells whether all are bound.
-status() {
-        tidbnumactl status --json || true
-}
 counted() {
-        status | jq -e '[.instances[] | select(.memory_method == "numa_stat")] | length == 5'
+        scrape /status | jq -e '[.instances[] | select(.memory_method == "numa_stat")] | length == 5'
 }
 wait_until 120 'all five are counted' counted
 scrape /metrics >"$ARTIFACTS/counted.prom"
@@ -154,7 +150,7 @@ wait_until 120 'the server listens' listens 4000
 systemctl reload tidbnumad
 
 sampled() {
-        status | jq -e '.instances[] | select(.memory_method == "sampled" and .remote_memory_ratio_halfwidth != null)'
+        scrape /status | jq -e '.instances[] | select(.memory_method == "sampled" and .remote_memory_ratio_halfwidth != null)'
 }
 wait_until 120 'the instance in a scope is sampled' sampled
 daemon_looks
