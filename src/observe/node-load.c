@@ -7,9 +7,6 @@
 #include "tidbnumad/sys/node-counters.h"
 #include "tidbnumad/sys/node.h"
 
-/* CONFIG_NR_CPUS of the largest kernels that are built. */
-enum { CPUS_MAX = 8192 };
-
 static void add_times(NodeSnapshot *node, const CpuTimes *t, double tick) {
         node->cpu_known = true;
         node->cpu_seconds[MODE_USER] += (double)(t->user + t->nice) * tick;
@@ -21,14 +18,25 @@ static void add_times(NodeSnapshot *node, const CpuTimes *t, double tick) {
         node->cpu_seconds[MODE_STEAL] += (double)t->steal * tick;
 }
 
+/* The kernel's lines ascend: those of our CPUs are among the first so many. */
+static size_t n_lines(const Topology *topology) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                ID_SET_FOREACH(cpu, &topology->nodes[i].cpus)
+                        n = (size_t)cpu + 1 > n ? (size_t)cpu + 1 : n;
+        return n;
+}
+
 static int load_times(const Sysroot *sysroot, const Topology *topology, NodeSnapshot *ret) {
-        _cleanup_free_ CpuTimes *times = calloc(CPUS_MAX, sizeof(*times));
+        const size_t n_max = n_lines(topology);
+        _cleanup_free_ CpuTimes *times = calloc(n_max + 1, sizeof(*times));
         const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
         int n;
 
         if (!times)
                 return -ENOMEM;
-        n = cpu_times_read(sysroot, times, CPUS_MAX);
+        n = cpu_times_read(sysroot, times, n_max);
         for (int k = 0; k < n; k++)
                 for (size_t i = 0; i < topology->n_nodes; i++)
                         if (id_set_has(&topology->nodes[i].cpus, times[k].cpu))

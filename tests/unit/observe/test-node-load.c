@@ -61,6 +61,21 @@ static void test_all(void **state) {
                 assert_int_equal(n[1].events[e], e + 1);
 }
 
+/* All before it are online: its line is the last that is read. */
+static void test_highest_cpu(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        NodeSnapshot n[2];
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "proc/stat",
+                   "cpu  0 0 0 0 0 0 0 0\ncpu0 1 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0\n"
+                   "cpu2 1 0 0 0 0 0 0 0\ncpu3 1 0 0 0 0 0 0 0\ncpu4 1 0 0 0 0 0 0 0\n"
+                   "cpu5 7 0 0 0 0 0 0 0\ncpu6 1 0 0 0 0 0 0 0\n");
+        load(&tree, n);
+        assert_seconds(&n[1], MODE_USER, 8);
+}
+
 static void test_nothing_there(void **state) {
         _cleanup_fake_ FakeTree tree;
         NodeSnapshot n[2] = { { .cpu_known = true } };
@@ -75,6 +90,7 @@ static void test_nothing_there(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_all),
+                cmocka_unit_test(test_highest_cpu),
                 cmocka_unit_test(test_nothing_there),
         };
 
