@@ -54,6 +54,9 @@ is_wide() {
 has_grown() {
         kview anon tikv-20160.service --json | tee /dev/stderr | jq -e '([.[]] | add) > 600 * 1048576'
 }
+neighbour_ended() {
+        systemctl show -p Result -p ExecMainCode -p ExecMainStatus neighbour | paste -sd' '
+}
 # What came last stays, and lies on the other nodes.
 has_shrunk() {
         kview anon tikv-20160.service --json | tee /dev/stderr | jq -e '([.[]] | add) < 200 * 1048576 and .["3"] < 64 * 1048576'
@@ -121,7 +124,7 @@ for ((round = 1; round <= rounds; round++)); do
                 scrape /status | jq '.instances[] | del(.memory_by_node)'
                 artifact /run/tidbnumad/status.json
         fi
-        is "$(main_pid neighbour)" "$neighbour" "round $round: a neighbour on another node was left in peace"
+        is "$(main_pid neighbour)" "$neighbour" "round $round: a neighbour on another node was left in peace ($(neighbour_ended))"
         turn tikv-20160
         wait_until 60 "round $round: it gives three quarters back" has_shrunk
         if ((round == 1 || round == rounds)); then
@@ -148,7 +151,7 @@ check 'the journal tells of each widening' test "$(said 3d0f5a7c9b1e4c62a8f4d6b2
 check 'and of it for the neighbour on the node' test "$(said 3d0f5a7c9b1e4c62a8f4d6b2e7c19a88 tikv-20161)" -ge 1
 is "$(systemctl show -P NRestarts tikv-20160)" 0 'no process was started again by systemd'
 is "$(killed)" 0 'and nobody was killed to the end'
-is "$(main_pid neighbour)" "$neighbour" 'a neighbour on another node was left in peace'
+is "$(main_pid neighbour)" "$neighbour" "a neighbour on another node was left in peace ($(neighbour_ended))"
 journalctl -q -u neighbour
 
 # What takes many minutes more is for the long run.
