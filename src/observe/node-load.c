@@ -24,7 +24,7 @@ static size_t n_lines(const Topology *topology) {
 
         for (size_t i = 0; i < topology->n_nodes; i++)
                 ID_SET_FOREACH(cpu, &topology->nodes[i].cpus)
-                        n = (size_t)cpu + 1 > n ? (size_t)cpu + 1 : n;
+        n = (size_t)cpu + 1 > n ? (size_t)cpu + 1 : n;
         return n;
 }
 
