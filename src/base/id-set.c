@@ -1,6 +1,7 @@
 /* Sets of CPU and node numbers. */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -170,4 +171,69 @@ IdSet id_set_from_bytes(const uint8_t *bytes, size_t n) {
         for (size_t i = 0; i < n && i < ID_SET_MAX / 8; i++)
                 set.words[i / 8] |= (uint64_t)bytes[i] << (i % 8 * 8);
         return set;
+}
+
+/* Its digits, of which the last is at end[-1], into the set's 32 bits of that number. */
+static int take_group(const char *end, size_t digits, size_t group, IdSet *set) {
+        uint64_t value = 0;
+
+        if (digits == 0 || digits > 8)
+                return -EINVAL;
+        for (const char *p = end - digits; p < end; p++)
+                value = value * 16 + (uint64_t)(isdigit((unsigned char)*p)
+                                                        ? *p - '0'
+                                                        : tolower((unsigned char)*p) - 'a' + 10);
+        if (value == 0)
+                return 0; /* leading zeros, however many */
+        if (group >= ID_SET_MAX / 32)
+                return -ERANGE;
+        set->words[group / 2] |= value << (group % 2 * 32);
+        return 0;
+}
+
+int id_set_parse_mask(const char *text, IdSet *ret) {
+        const char *start = text + strspn(text, " \t\n");
+        const char *end = start + strcspn(start, " \t\n");
+        IdSet set = { 0 };
+        bool more = true;
+
+        if (end[strspn(end, " \t\n")] != '\0')
+                return -EINVAL;
+        for (size_t group = 0; more; group++) {
+                size_t digits = 0;
+                int r;
+
+                while (end - digits > start && isxdigit((unsigned char)end[-1 - (ssize_t)digits]))
+                        digits++;
+                r = take_group(end, digits, group, &set);
+                if (r < 0)
+                        return r;
+                end -= digits;
+                more = end > start;
+                if (more && *--end != ',')
+                        return -EINVAL;
+        }
+        *ret = set;
+        return 0;
+}
+
+int id_set_render_mask(const IdSet *set, char *buffer, size_t size) {
+        size_t group = ID_SET_MAX / 32, length = 0;
+
+        if (size == 0)
+                return -ENOSPC;
+        while (group > 1 && (uint32_t)(set->words[(group - 1) / 2] >> ((group - 1) % 2 * 32)) == 0)
+                group--;
+        while (group-- > 0) {
+                int n = snprintf(buffer + length, size - length, "%08" PRIx32 "%s",
+                                 (uint32_t)(set->words[group / 2] >> (group % 2 * 32)),
+                                 group > 0 ? "," : "");
+
+                if (n < 0 || (size_t)n >= size - length) {
+                        buffer[0] = '\0';
+                        return -ENOSPC;
+                }
+                length += (size_t)n;
+        }
+        return (int)length;
 }

@@ -28,6 +28,29 @@ static void check_rendering(const IdSet *set) {
         }
 }
 
+/* Masks: what lists render is taken, and what is taken is rendered. */
+static void check_mask(const IdSet *set) {
+        char mask[ID_SET_MASK_MAX];
+        int length = id_set_render_mask(set, mask, sizeof(mask));
+        IdSet again;
+
+        check(length >= 8 && (size_t)length == strlen(mask));
+        check(id_set_parse_mask(mask, &again) == 0 && id_set_equal(set, &again));
+}
+
+static void check_as_mask(const char *text) {
+        IdSet set, untouched;
+        int r;
+
+        memset(&set, 0xa5, sizeof(set));
+        memset(&untouched, 0xa5, sizeof(untouched));
+        r = id_set_parse_mask(text, &set);
+        if (r == 0)
+                check_mask(&set);
+        else
+                check((r == -EINVAL || r == -ERANGE) && id_set_equal(&set, &untouched));
+}
+
 static void check_bytes(const IdSet *set) {
         uint8_t bytes[ID_SET_MAX / 8];
         size_t n = id_set_to_bytes(set, bytes);
@@ -68,9 +91,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (r == 0) {
                 check_rendering(&set);
                 check_bytes(&set);
+                check_mask(&set);
                 check_walk(&set);
         } else
                 check((r == -EINVAL || r == -ERANGE) && id_set_equal(&set, &untouched));
+        check_as_mask(text);
         free(text);
         return 0;
 }

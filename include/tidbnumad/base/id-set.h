@@ -52,6 +52,17 @@ int id_set_render_list(const IdSet *set, char *buffer, size_t size);
 /* Room that suffices for the lists people and machines really have; longer ones say -ENOSPC. */
 #define ID_SET_LIST_MAX 4096u
 
+/* The kernel's other form, a mask in hexadecimal, 32 bits between commas: "00000001,000000ff"
+ * (bitmap_parse() and %*pb; xps_cpus, rps_cpus, default_smp_affinity). White space around it is
+ * allowed, and groups of fewer than 8 digits. Errors as above. */
+int id_set_parse_mask(const char *text, IdSet *ret);
+
+/* Writes it with as many groups as the highest member needs, at least one. As above. */
+int id_set_render_mask(const IdSet *set, char *buffer, size_t size);
+
+/* Room for any mask. */
+#define ID_SET_MASK_MAX (ID_SET_MAX / 32u * 9u)
+
 /* The bytes of the set as systemd's AllowedCPUs= and AllowedMemoryNodes= want them on D-Bus
  * (org.freedesktop.systemd1(5), "ay"): bit i of byte i/8, least significant bit first, trailing
  * zero bytes dropped. `buffer` must hold ID_SET_MAX/8 bytes. Returns the number of bytes. */

@@ -1,4 +1,4 @@
-/* Sets of ids: the list form in both directions, refusals, D-Bus bytes. */
+/* Sets of ids: the list form and the mask in both directions, refusals, D-Bus bytes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,6 +97,62 @@ static void test_bytes(void **state) {
         assert_int_equal(id_set_to_bytes(&set, bytes), 0);
 }
 
+static void assert_mask(const char *text, const char *list, const char *rendered) {
+        char buffer[ID_SET_MASK_MAX];
+        IdSet set, expected;
+
+        assert_int_equal(id_set_parse_mask(text, &set), 0);
+        assert_int_equal(id_set_parse_list(list, &expected), 0);
+        assert_true(id_set_equal(&set, &expected));
+        assert_int_equal(id_set_render_mask(&set, buffer, sizeof(buffer)), (int)strlen(rendered));
+        assert_string_equal(buffer, rendered);
+}
+
+static void test_mask_round_trip(void **state) {
+        (void)state;
+        assert_mask("0", "", "00000000");
+        assert_mask("1\n", "0", "00000001");
+        assert_mask("ff", "0-7", "000000ff");
+        assert_mask("aF0", "4-7,9,11", "00000af0");
+        assert_mask("80000000", "31", "80000000");
+        assert_mask("1,00000000", "32", "00000001,00000000");
+        assert_mask("3,80000000,5", "0,2,63,64-65", "00000003,80000000,00000005");
+        assert_mask(" 00000000,00000000,00000000,00000010 ", "4", "00000010");
+}
+
+/* Every member, the highest too, fits into ID_SET_MASK_MAX; and no byte less will do. */
+static void test_mask_of_all(void **state) {
+        char buffer[ID_SET_MASK_MAX];
+        IdSet all, again;
+
+        (void)state;
+        memset(&all, 0xff, sizeof(all));
+        assert_int_equal(id_set_render_mask(&all, buffer, sizeof(buffer)), sizeof(buffer) - 1);
+        assert_int_equal(id_set_parse_mask(buffer, &again), 0);
+        assert_true(id_set_equal(&all, &again));
+        assert_int_equal(id_set_render_mask(&all, buffer, sizeof(buffer) - 1), -ENOSPC);
+        assert_string_equal(buffer, "");
+        assert_int_equal(id_set_render_mask(&all, buffer, 0), -ENOSPC);
+}
+
+static void test_mask_refuses(void **state) {
+        static const char *const bad[] = { "",  " ",   ",",  "1,",  ",1",        "1,,2",
+                                           "g", "0x1", "-1", "1 2", "123456789", "1,000000000" };
+        char wide[ID_SET_MASK_MAX + 16] = "1";
+        IdSet set = { { 7 } };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                assert_int_equal(id_set_parse_mask(bad[i], &set), -EINVAL);
+        for (size_t i = 0; i < ID_SET_MAX / 32; i++)
+                strcat(wide, ",00000000");
+        assert_int_equal(id_set_parse_mask(wide, &set), -ERANGE);
+        assert_int_equal(set.words[0], 7); /* untouched on failure */
+        wide[0] = '0';                     /* wider than any machine, and nothing in it */
+        assert_int_equal(id_set_parse_mask(wide, &set), 0);
+        assert_true(id_set_is_empty(&set));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_list_round_trip),
@@ -104,6 +160,9 @@ int main(void) {
                 cmocka_unit_test(test_render_needs_room),
                 cmocka_unit_test(test_questions),
                 cmocka_unit_test(test_bytes),
+                cmocka_unit_test(test_mask_round_trip),
+                cmocka_unit_test(test_mask_of_all),
+                cmocka_unit_test(test_mask_refuses),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

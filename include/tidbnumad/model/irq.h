@@ -1,0 +1,119 @@
+/* Interrupts of the machine's devices, as they are at one moment. Plain data. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/device.h"
+
+/* What a vector of a device is for, by the name of its handler. */
+typedef enum IrqRole {
+        IRQ_ROLE_OTHER, /* link changes, events of the firmware, mailboxes: no queue's */
+        IRQ_ROLE_RX,    /* of receive queue `queue` */
+        IRQ_ROLE_TX,    /* of transmit queue `queue` */
+        IRQ_ROLE_RXTX,  /* of both; of a disk: of I/O queue `queue` */
+        IRQ_ROLE_ADMIN, /* the admin queue of an NVMe controller */
+        N_IRQ_ROLES,
+} IrqRole;
+
+const char *irq_role_to_string(IrqRole role); /* "rxtx" */
+
+/* Has the kernel chosen the vector's CPUs, so that it refuses others? The file that tells is
+ * read-only since Linux 6.12; before, only a write that fails with EIO tells (irq.md). */
+typedef enum IrqManaged {
+        IRQ_MANAGED_UNKNOWN,
+        IRQ_MANAGED_NO,     /* a write was taken */
+        IRQ_MANAGED_LIKELY, /* by its driver: I/O queues of NVMe always are */
+        IRQ_MANAGED_YES,
+} IrqManaged;
+
+typedef struct IrqVector {
+        uint32_t irq;
+        char *name; /* of its handler: "eth0-TxRx-3"; NULL: nobody handles it; owned */
+        IrqRole role;
+        int32_t queue;    /* counted from 0; -1: none */
+        bool mask_known;  /* the two masks could be read */
+        CpuSet requested; /* smp_affinity_list */
+        bool effective_known;
+        CpuSet effective; /* effective_affinity_list: where it fires */
+        IrqManaged managed;
+        const uint32_t *counts; /* by index of IrqHost.cpus; the kernel counts modulo 2^32. NULL:
+                                 * not in /proc/interrupts; borrowed from IrqHost */
+} IrqVector;
+
+/* The mask of a transmit queue (xps_cpus) or receive queue (rps_cpus) of a network card. */
+typedef struct IrqQueue {
+        bool mask_known; /* false: not there, as xps_cpus of a card with one queue */
+        CpuSet cpus;
+} IrqQueue;
+
+typedef enum IrqDeviceKind {
+        IRQ_DEVICE_NET,
+        IRQ_DEVICE_NVME,  /* a controller */
+        IRQ_DEVICE_OTHER, /* a PCI device that a policy names */
+} IrqDeviceKind;
+
+const char *irq_device_kind_to_string(IrqDeviceKind kind); /* "net" */
+
+typedef enum IrqLink {
+        IRQ_LINK_UNKNOWN,
+        IRQ_LINK_UP,
+        IRQ_LINK_DOWN,
+} IrqLink;
+
+typedef struct IrqDevice {
+        IrqDeviceKind kind;
+        char *name;          /* "eth0", "nvme0", else the PCI address; never NULL; owned, as all
+                              * strings */
+        char *pci;           /* "0000:3b:00.0"; NULL: not on a PCI bus */
+        char *driver;        /* NULL: not known */
+        char *master;        /* of a member of a bond or team: its name; NULL: none */
+        char *physfn;        /* of a virtual function: the card's PCI address; NULL: it is none */
+        int32_t node;        /* DEVICE_NODE_UNKNOWN: the firmware does not tell */
+        uint32_t speed_mbps; /* of a network card with a link; 0: not known */
+        IrqLink link;
+        bool bundle;         /* a bond or team: its members have the vectors */
+        bool in_other_netns; /* a network card seen by its PCI device only */
+        IrqVector *vectors;  /* ascending by irq; owned */
+        size_t n_vectors;
+        IrqQueue *rx, *tx; /* by number of the queue; owned */
+        size_t n_rx, n_tx;
+} IrqDevice;
+
+void irq_device_done(IrqDevice *device);
+
+/* Of irqbalance(1), as far as it is known. */
+typedef struct IrqbalanceFacts {
+        pid_t pid;           /* 0: it does not run, or nothing is known of it */
+        bool settings_known; /* it has told what follows */
+        uint32_t sleep_seconds;
+        CpuSet banned_cpus;
+        uint32_t *banned_irqs; /* owned */
+        size_t n_banned_irqs;
+} IrqbalanceFacts;
+
+void irqbalance_facts_done(IrqbalanceFacts *facts);
+
+typedef struct IrqHost {
+        IrqDevice *devices; /* network cards, NVMe, others; each kind ascending by name; owned */
+        size_t n_devices;
+        uint32_t *cpus; /* the columns of the counters: CPUs that were online; owned */
+        size_t n_cpus;
+        uint32_t *counts; /* of all vectors that have some: n_cpus each; owned */
+        bool default_known;
+        CpuSet default_affinity; /* /proc/irq/default_smp_affinity: of vectors yet to come */
+        IrqbalanceFacts irqbalance;
+} IrqHost;
+
+void irq_host_done(IrqHost *host);
+#define _cleanup_irq_host_ _cleanup_(irq_host_done)
+
+/* The device of that kind and name, or NULL. */
+const IrqDevice *irq_host_find(const IrqHost *host, IrqDeviceKind kind, const char *name);
+
+/* Interrupts of the vector so far on these CPUs, modulo 2^32. */
+uint32_t irq_vector_count(const IrqHost *host, const IrqVector *vector, const CpuSet *cpus);
