@@ -15,11 +15,11 @@ static const ReasonText *reason_text(IrqReason reason) {
                                       "to CPUs that no instance owns, the nearest first" },
                 [IRQ_REASON_LISTED] = { "listed", "", "its policy lists the CPUs" },
                 [IRQ_REASON_SHARED] = { "shared", "",
-                                        "there is nowhere to go, instances own every CPU: to those "
-                                        "of shared instances" },
+                                        "instances own every CPU that may serve it: to those of "
+                                        "shared instances" },
                 [IRQ_REASON_OWNED] = { "owned", "",
-                                       "there is nowhere to go, exclusive instances own every CPU; "
-                                       "reserve a node for interrupts (host.reserve)" },
+                                       "exclusive instances own every CPU that may serve it: to "
+                                       "theirs; reserve a node for it (host.reserve)" },
                 [IRQ_REASON_NO_ENTRY] = { "no-entry", "", "no entry of irq matches it" },
                 [IRQ_REASON_POLICY] = { "policy", "", "its policy leaves it alone" },
                 [IRQ_REASON_IRQBALANCE] = { "irqbalance", "R11",

@@ -63,10 +63,10 @@ typedef struct IrqPlanDevice {
         size_t n_order;
         IrqPlanVector *vectors; /* device->n_vectors; owned */
         CpuSet *xps;            /* device->n_tx masks; NULL: left alone; owned */
-        CpuSet *rps; /* device->n_rx masks, an empty one = off; NULL: left alone; owned */
+        CpuSet *rps;            /* device->n_rx masks; NULL: left alone; owned */
 } IrqPlanDevice;
 
-/* What irqbalance is told. */
+/* What irqbalance is told, whether it runs or is yet to start. */
 typedef struct IrqPlanBalance {
         bool told;             /* false: nothing, it is ignored or nothing is steered */
         CpuSet banned_cpus;    /* that it is to leave alone; empty: none */

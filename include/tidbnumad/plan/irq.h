@@ -5,8 +5,8 @@
  * reserved node has CPUs that no instance owns, else local likewise, else away; and by R11 below
  * 100 Gbit/s irqbalance keeps the distribution where it runs and is to be told (`cooperate`).
  * Of the first three and auto, CPUs that an instance owns, and those isolated from the scheduler,
- * are taken only where all are owned: then those of shared instances, and without such all. A list
- * counts as it stands.
+ * are taken only where there are no others: then those of shared instances, and without such all
+ * (of `away` and auto those nearest to the device). A list counts as it stands.
  *
  * Receive queue i and transmit queue i of a device are on one CPU. Of the CPUs that serve a device
  * the queue gets that with the fewest queues so far, of equal ones the nearest, then the first

@@ -1,0 +1,21 @@
+/* What /proc/irq tells of an interrupt (Documentation/core-api/irq/irq-affinity.rst). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/sys/sysroot.h"
+
+typedef struct IrqAffinity {
+        CpuSet requested; /* smp_affinity_list */
+        bool effective_known;
+        CpuSet effective; /* effective_affinity_list; empty on some kernels until it fires */
+        bool read_only;   /* the kernel takes no other mask: managed, since Linux 6.12 */
+} IrqAffinity;
+
+/* -ENOENT: no such interrupt. */
+int irq_affinity_read(const Sysroot *sysroot, uint32_t irq, IrqAffinity *ret);
+
+/* default_smp_affinity: the mask that new interrupts begin with. */
+int irq_default_affinity_read(const Sysroot *sysroot, CpuSet *ret);

@@ -1,0 +1,235 @@
+/* Devices that have interrupts: which there are, and the queues of network cards. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/observe/irq-device.h"
+#include "tidbnumad/observe/network-card.h"
+#include "tidbnumad/sys/sysfs-device.h"
+
+enum { QUEUES_MAX = 65536 };
+
+void irq_device_list_done(IrqDeviceList *list) {
+        for (size_t i = 0; i < list->n_devices; i++)
+                irq_device_done(&list->devices[i]);
+        free(list->devices);
+        *list = (IrqDeviceList){ 0 };
+}
+
+static int compare(const IrqDevice *a, const IrqDevice *b) {
+        if (a->kind != b->kind)
+                return a->kind < b->kind ? -1 : 1;
+        return device_name_compare(a->name, b->name);
+}
+
+/* Takes over `device`, in its place in the order. */
+static int add(IrqDeviceList *list, IrqDevice *device) {
+        size_t i = list->n_devices;
+
+        if (ARRAY_RESERVE(list->devices, list->allocated, list->n_devices + 1) < 0)
+                return -ENOMEM;
+        for (; i > 0 && compare(device, &list->devices[i - 1]) < 0; i--)
+                list->devices[i] = list->devices[i - 1];
+        list->devices[i] = *device;
+        list->n_devices++;
+        *device = (IrqDevice){ 0 };
+        return 0;
+}
+
+static IrqLink read_link(const Sysroot *sysroot, const char *path) {
+        char text[32];
+
+        if (sysfs_read(sysroot, path, "operstate", text, sizeof(text)) <= 0)
+                return IRQ_LINK_UNKNOWN;
+        return strcmp(text, "up") == 0        ? IRQ_LINK_UP
+               : strcmp(text, "unknown") == 0 ? IRQ_LINK_UNKNOWN
+                                              : IRQ_LINK_DOWN;
+}
+
+/* The queues of one kind: "tx-3" with its file xps_cpus. */
+typedef struct QueueSearch {
+        const Sysroot *sysroot;
+        const char *path, *stem, *file;
+        IrqQueue *queues;
+        size_t n, allocated;
+} QueueSearch;
+
+static int add_queue(const char *name, void *userdata) {
+        QueueSearch *s = userdata;
+        const size_t stem = strlen(s->stem);
+        char path[PATH_MAX], mask[ID_SET_MASK_MAX];
+        IrqQueue *queue;
+        uint64_t number;
+
+        if (strncmp(name, s->stem, stem) != 0 || parse_u64(name + stem, &number) < 0 ||
+            number >= QUEUES_MAX)
+                return 0;
+        if (ARRAY_RESERVE(s->queues, s->allocated, (size_t)number + 1) < 0)
+                return -ENOMEM;
+        queue = &s->queues[number];
+        if (number >= s->n)
+                s->n = (size_t)number + 1;
+        if (snprintf(path, sizeof(path), "%s/queues/%s", s->path, name) < PATH_MAX)
+                queue->mask_known = sysfs_read(s->sysroot, path, s->file, mask, sizeof(mask)) > 0 &&
+                                    id_set_parse_mask(mask, &queue->cpus) >= 0;
+        return 0;
+}
+
+static int load_queues(const Sysroot *sysroot, const char *path, const char *stem, const char *file,
+                       IrqQueue **ret, size_t *ret_n) {
+        QueueSearch search = { .sysroot = sysroot, .path = path, .stem = stem, .file = file };
+        char folder[PATH_MAX];
+        int r = -ENOENT;
+
+        if (snprintf(folder, sizeof(folder), "%s/queues", path) < PATH_MAX)
+                r = sysfs_foreach(sysroot, folder, add_queue, &search);
+        *ret = search.queues;
+        *ret_n = search.n;
+        return r == -ENOMEM ? r : 0;
+}
+
+static int take_strings(Device *from, IrqDevice *to) {
+        to->name = TAKE_PTR(from->name);
+        to->pci = TAKE_PTR(from->pci);
+        to->driver = TAKE_PTR(from->driver);
+        to->master = TAKE_PTR(from->master);
+        return to->name ? 0 : -ENOMEM;
+}
+
+static int add_card(const Sysroot *sysroot, Device *card, IrqDeviceList *list) {
+        _cleanup_(irq_device_done) IrqDevice device = { .kind = IRQ_DEVICE_NET,
+                                                        .node = card->node,
+                                                        .speed_mbps = card->speed_mbps };
+        char path[PATH_MAX];
+        int r = take_strings(card, &device);
+
+        if (r < 0)
+                return r;
+        (void)snprintf(path, sizeof(path), "class/net/%s", device.name);
+        if (sysfs_resolve(sysroot, path, path) < 0) /* gone meanwhile */
+                return 0;
+        device.link = read_link(sysroot, path);
+        device.bundle = strncmp(path, "devices/virtual/", strlen("devices/virtual/")) == 0;
+        if (sysfs_read_link_name(sysroot, path, "device/physfn", &device.physfn) == -ENOMEM)
+                return -ENOMEM;
+        if (!device.bundle)
+                r = load_queues(sysroot, path, "rx-", "rps_cpus", &device.rx, &device.n_rx);
+        if (r >= 0 && !device.bundle)
+                r = load_queues(sysroot, path, "tx-", "xps_cpus", &device.tx, &device.n_tx);
+        return r < 0 ? r : add(list, &device);
+}
+
+static int load_cards(const Sysroot *sysroot, IrqDeviceList *list) {
+        _cleanup_device_list_ DeviceList cards = { 0 };
+        int r = network_cards_load(sysroot, &cards);
+
+        for (size_t i = 0; r >= 0 && i < cards.n_devices; i++)
+                r = add_card(sysroot, &cards.devices[i], list);
+        return r;
+}
+
+/* A device by its folder in /sys; `name` NULL: it is called by its address. */
+static int add_by_path(const Sysroot *sysroot, const char *path, IrqDeviceKind kind,
+                       const char *name, bool in_other_netns, IrqDeviceList *list) {
+        char pci[SYSFS_PCI_MAX];
+        _cleanup_(irq_device_done) IrqDevice device = { .kind = kind,
+                                                        .node = sysfs_node(sysroot, path),
+                                                        .in_other_netns = in_other_netns };
+
+        if (sysfs_pci(path, pci) < 0) /* as controllers over a network */
+                return 0;
+        device.pci = strdup(pci);
+        device.name = strdup(name ? name : pci);
+        if (!device.pci || !device.name || sysfs_driver(sysroot, path, &device.driver) == -ENOMEM)
+                return -ENOMEM;
+        return add(list, &device);
+}
+
+typedef struct Search {
+        const Sysroot *sysroot;
+        IrqDeviceList *list;
+} Search;
+
+static int add_controller(const char *name, void *userdata) {
+        Search *s = userdata;
+        char path[PATH_MAX];
+
+        if (snprintf(path, sizeof(path), "class/nvme/%s", name) >= PATH_MAX ||
+            sysfs_resolve(s->sysroot, path, path) < 0)
+                return 0;
+        return add_by_path(s->sysroot, path, IRQ_DEVICE_NVME, name, false, s->list);
+}
+
+static bool is_known(const IrqDeviceList *list, const char *pci) {
+        for (size_t i = 0; i < list->n_devices; i++)
+                if (list->devices[i].pci && strcasecmp(list->devices[i].pci, pci) == 0)
+                        return true;
+        return false;
+}
+
+/* What hands a card to a guest or to a program, and not to a network namespace. */
+static bool is_passed_on(const char *driver) {
+        static const char *const drivers[] = { "vfio-pci", "pci-stub", "uio_pci_generic", "igb_uio",
+                                               "xen-pciback" };
+
+        for (size_t i = 0; i < ELEMENTSOF(drivers); i++)
+                if (strcmp(driver, drivers[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* An Ethernet card (class 02 00) that a driver has, and no interface that we see. */
+static int add_if_elsewhere(const char *name, void *userdata) {
+        Search *s = userdata;
+        _cleanup_free_ char *driver = NULL;
+        char path[PATH_MAX], class[16];
+
+        if (is_known(s->list, name) ||
+            snprintf(path, sizeof(path), "bus/pci/devices/%s", name) >= PATH_MAX ||
+            sysfs_resolve(s->sysroot, path, path) < 0 ||
+            sysfs_read(s->sysroot, path, "class", class, sizeof(class)) <= 0 ||
+            strncmp(class, "0x0200", 6) != 0 ||
+            sysfs_read_link_name(s->sysroot, path, "driver", &driver) < 0 || is_passed_on(driver))
+                return 0;
+        return add_by_path(s->sysroot, path, IRQ_DEVICE_NET, NULL, true, s->list);
+}
+
+static int add_named(const Sysroot *sysroot, const WordList *addresses, IrqDeviceList *list) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < addresses->n_words; i++) {
+                char path[PATH_MAX];
+
+                if (is_known(list, addresses->words[i]) ||
+                    snprintf(path, sizeof(path), "bus/pci/devices/%s", addresses->words[i]) >=
+                            PATH_MAX ||
+                    sysfs_resolve(sysroot, path, path) < 0)
+                        continue;
+                r = add_by_path(sysroot, path, IRQ_DEVICE_OTHER, NULL, false, list);
+        }
+        return r;
+}
+
+int irq_devices_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
+                     IrqDeviceList *ret) {
+        _cleanup_irq_devices_ IrqDeviceList list = { 0 };
+        Search search = { .sysroot = sysroot, .list = &list };
+        int r = load_cards(sysroot, &list);
+
+        if (r >= 0)
+                r = sysfs_foreach(sysroot, "class/nvme", add_controller, &search);
+        if (r >= 0 || r == -ENOENT)
+                r = sysfs_foreach(sysroot, "bus/pci/devices", add_if_elsewhere, &search);
+        if (r == -ENOENT)
+                r = 0;
+        for (size_t i = 0; r >= 0 && i < n_policies; i++)
+                r = add_named(sysroot, &policies[i].pci, &list);
+        if (r == -ENOMEM)
+                return r;
+        *ret = list;
+        list = (IrqDeviceList){ 0 };
+        return 0;
+}

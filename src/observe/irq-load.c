@@ -1,0 +1,212 @@
+/* Interrupts of the machine's devices: which vectors each has, their masks, and their counters. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/observe/irq-device.h"
+#include "tidbnumad/observe/irq-load.h"
+#include "tidbnumad/observe/irq-name.h"
+#include "tidbnumad/sys/interrupts.h"
+#include "tidbnumad/sys/irq.h"
+#include "tidbnumad/sys/proc.h"
+#include "tidbnumad/sys/sysfs-device.h"
+
+typedef struct Loading {
+        const Sysroot *sysroot;
+        const Interrupts *interrupts;
+        const IrqDeviceList *list;
+        IrqDevice *device;
+        size_t allocated;
+} Loading;
+
+static int set_name(const InterruptLine *line, IrqVector *vector) {
+        if (!line || line->names_length == 0)
+                return 0;
+        vector->name = strndup(line->names, line->names_length);
+        return vector->name ? 0 : -ENOMEM;
+}
+
+/* Several interfaces may stand on one PCI function: whose is the vector? */
+static const IrqDevice *owner_of(const Loading *l, const char *name) {
+        const IrqDevice *first = NULL;
+
+        for (size_t i = 0; i < l->list->n_devices; i++) {
+                const IrqDevice *other = &l->list->devices[i];
+
+                if (!other->pci || strcmp(other->pci, l->device->pci) != 0)
+                        continue;
+                if (name && irq_name_holds(name, other->name))
+                        return other;
+                if (!first)
+                        first = other;
+        }
+        return first;
+}
+
+static void set_masks(const Sysroot *sysroot, IrqVector *vector) {
+        IrqAffinity affinity;
+
+        if (irq_affinity_read(sysroot, vector->irq, &affinity) < 0)
+                return;
+        vector->mask_known = true;
+        vector->requested = affinity.requested;
+        vector->effective_known = affinity.effective_known;
+        vector->effective = affinity.effective;
+        if (affinity.read_only)
+                vector->managed = IRQ_MANAGED_YES;
+}
+
+static int add_vector(const char *name, void *userdata) {
+        Loading *l = userdata;
+        IrqDevice *device = l->device;
+        IrqVector vector = { .role = IRQ_ROLE_OTHER, .queue = -1 };
+        size_t i = device->n_vectors;
+        uint64_t irq;
+
+        if (parse_u64(name, &irq) < 0 || irq > UINT32_MAX)
+                return 0;
+        vector.irq = (uint32_t)irq;
+        if (ARRAY_RESERVE(device->vectors, l->allocated, i + 1) < 0 ||
+            set_name(interrupts_find(l->interrupts, vector.irq), &vector) < 0)
+                return -ENOMEM;
+        if (owner_of(l, vector.name) != device) {
+                free(vector.name);
+                return 0;
+        }
+        if (vector.name)
+                vector.role =
+                        irq_name_parse(device->kind, device->name, vector.name, &vector.queue);
+        set_masks(l->sysroot, &vector);
+        for (; i > 0 && vector.irq < device->vectors[i - 1].irq; i--)
+                device->vectors[i] = device->vectors[i - 1];
+        device->vectors[i] = vector;
+        device->n_vectors++;
+        return 0;
+}
+
+/* The kernel chooses for the I/O queues of NVMe (PCI_IRQ_AFFINITY in drivers/nvme/host/pci.c), but
+ * where there is one vector for all. */
+static void mark_managed(IrqDevice *device) {
+        for (size_t i = 0; device->n_vectors > 1 && i < device->n_vectors; i++) {
+                IrqVector *vector = &device->vectors[i];
+
+                if (device->kind == IRQ_DEVICE_NVME && vector->role == IRQ_ROLE_RXTX &&
+                    vector->managed == IRQ_MANAGED_UNKNOWN)
+                        vector->managed = IRQ_MANAGED_LIKELY;
+        }
+}
+
+/* Of the PCI function itself: what lies below, as a virtio device, has no such folder, and what
+ * lies above is a bridge with interrupts of its own. */
+static int load_vectors(Loading *l) {
+        char path[PATH_MAX];
+        int r;
+
+        if (!l->device->pci)
+                return 0;
+        (void)snprintf(path, sizeof(path), "bus/pci/devices/%s/msi_irqs", l->device->pci);
+        r = sysfs_foreach(l->sysroot, path, add_vector, l);
+        mark_managed(l->device);
+        return r == -ENOMEM ? r : 0;
+}
+
+static size_t count_vectors(const IrqDeviceList *list) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < list->n_devices; i++)
+                n += list->devices[i].n_vectors;
+        return n;
+}
+
+/* Of the whole table only what belongs to the devices is kept. */
+static int take_counts(Interrupts *interrupts, IrqDeviceList *list, IrqHost *host) {
+        uint32_t *next;
+
+        host->n_cpus = interrupts->n_cpus;
+        host->cpus = TAKE_PTR(interrupts->cpus);
+        host->counts = reallocarray(NULL, count_vectors(list) + 1,
+                                    (host->n_cpus + 1) * sizeof(*host->counts));
+        if (!host->counts)
+                return -ENOMEM;
+        next = host->counts;
+        for (size_t i = 0; i < list->n_devices; i++)
+                for (size_t k = 0; k < list->devices[i].n_vectors; k++) {
+                        IrqVector *vector = &list->devices[i].vectors[k];
+                        const InterruptLine *line = interrupts_find(interrupts, vector->irq);
+
+                        if (!line)
+                                continue;
+                        memcpy(next, line->counts, host->n_cpus * sizeof(*next));
+                        vector->counts = next;
+                        next += host->n_cpus;
+                }
+        return 0;
+}
+
+static int load_devices(const Sysroot *sysroot, IrqDeviceList *list, IrqHost *host) {
+        _cleanup_interrupts_ Interrupts interrupts = { 0 };
+        int r = interrupts_read(sysroot, &interrupts);
+
+        if (r == -ENOMEM)
+                return r;
+        for (size_t i = 0; i < list->n_devices; i++) {
+                Loading loading = { .sysroot = sysroot,
+                                    .interrupts = &interrupts,
+                                    .list = list,
+                                    .device = &list->devices[i] };
+
+                if (load_vectors(&loading) < 0)
+                        return -ENOMEM;
+        }
+        return take_counts(&interrupts, list, host);
+}
+
+typedef struct Finding {
+        const Sysroot *sysroot;
+        pid_t pid;
+} Finding;
+
+/* By its program; who may not see that goes by the name. */
+static int is_irqbalance(pid_t pid, void *userdata) {
+        Finding *finding = userdata;
+        char exe[PATH_MAX], path[32];
+        int r = proc_exe_read(finding->sysroot, pid, exe, sizeof(exe));
+
+        (void)snprintf(path, sizeof(path), "%d/comm", pid);
+        if (r == -EACCES)
+                r = (int)read_file_at(finding->sysroot->proc_fd, path, exe, sizeof(exe));
+        if (r < 0 || strcmp(sysfs_name(exe), "irqbalance") != 0)
+                return 0;
+        finding->pid = pid;
+        return -ECANCELED; /* it is found */
+}
+
+static pid_t find_irqbalance(const Sysroot *sysroot) {
+        Finding finding = { .sysroot = sysroot };
+
+        (void)proc_foreach_pid(sysroot, is_irqbalance, &finding);
+        return finding.pid;
+}
+
+int irq_host_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
+                  IrqHost *ret) {
+        _cleanup_irq_devices_ IrqDeviceList list = { 0 };
+        _cleanup_irq_host_ IrqHost host = { 0 };
+        int r = irq_devices_load(sysroot, policies, n_policies, &list);
+
+        if (r >= 0)
+                r = load_devices(sysroot, &list, &host);
+        if (r < 0)
+                return r;
+        host.devices = TAKE_PTR(list.devices);
+        host.n_devices = list.n_devices;
+        list.n_devices = 0;
+        host.default_known = irq_default_affinity_read(sysroot, &host.default_affinity) >= 0;
+        host.irqbalance.pid = find_irqbalance(sysroot);
+        *ret = host;
+        host = (IrqHost){ 0 };
+        return 0;
+}

@@ -1,0 +1,82 @@
+/* Masks in /proc/irq: what is asked for, what is in force, and which file takes no other. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/irq.h"
+
+static void test_affinity(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        IrqAffinity a = { 0 };
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(irq_affinity_read(&tree.sysroot, 24, &a), -ENOENT);
+        fake_write(&tree, "proc/irq/24/smp_affinity_list", "0-3,9\n");
+        assert_int_equal(irq_affinity_read(&tree.sysroot, 24, &a), 0);
+        assert_ids(a.requested, "0-3,9");
+        assert_false(a.effective_known); /* a kernel that does not tell */
+        assert_false(a.read_only);
+        fake_write(&tree, "proc/irq/24/effective_affinity_list", "9\n");
+        assert_int_equal(irq_affinity_read(&tree.sysroot, 24, &a), 0);
+        assert_ids(a.requested, "0-3,9");
+        assert_true(a.effective_known);
+        assert_ids(a.effective, "9");
+        fake_write(&tree, "proc/irq/24/effective_affinity_list", "\n");
+        assert_int_equal(irq_affinity_read(&tree.sysroot, 24, &a), 0);
+        assert_true(a.effective_known);
+        assert_ids(a.effective, "");
+        assert_int_equal(irq_affinity_read(&tree.sysroot, 2, &a), -ENOENT);
+}
+
+static void test_refuses(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        IrqAffinity a = { .read_only = true };
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "proc/irq/24/smp_affinity_list", "none\n");
+        assert_int_equal(irq_affinity_read(&tree.sysroot, 24, &a), -EINVAL);
+        assert_true(a.read_only); /* untouched */
+}
+
+/* As of a managed one since Linux 6.12. */
+static void test_read_only(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        IrqAffinity a = { 0 };
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "proc/irq/24/smp_affinity_list", "5\n");
+        assert_int_equal(fchmodat(tree.fd, "proc/irq/24/smp_affinity_list", 0444, 0), 0);
+        assert_int_equal(irq_affinity_read(&tree.sysroot, 24, &a), 0);
+        assert_true(a.read_only);
+}
+
+static void test_default(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        CpuSet cpus = { 0 };
+
+        (void)state;
+        fake_init(&tree);
+        assert_int_equal(irq_default_affinity_read(&tree.sysroot, &cpus), -ENOENT);
+        fake_write(&tree, "proc/irq/default_smp_affinity", "00000003,0000000f\n");
+        assert_int_equal(irq_default_affinity_read(&tree.sysroot, &cpus), 0);
+        assert_ids(cpus, "0-3,32-33");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_affinity),
+                cmocka_unit_test(test_refuses),
+                cmocka_unit_test(test_read_only),
+                cmocka_unit_test(test_default),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
