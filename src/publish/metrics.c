@@ -40,6 +40,14 @@ static double n_release_failures(const Snapshot *s) {
         return s->undo_known ? (double)s->n_release_failures : (double)NAN;
 }
 
+static double irq_writes(const Snapshot *s) {
+        return s->undo_known && s->irq.known ? (double)s->irq.n_writes : (double)NAN;
+}
+
+static double irq_repairs(const Snapshot *s) {
+        return s->undo_known && s->irq.known ? (double)s->irq.n_repairs : (double)NAN;
+}
+
 static double sample_interval(const Snapshot *s) {
         return s->sample_interval_seconds;
 }
@@ -198,6 +206,14 @@ static const Metric metrics[] = {
           "Seconds until the memory of an instance is moved, as it goes now; 0: none is being moved.", INSTANCE(migration_left) },
         { "tidbnumad_migration_failed_pages_total", "counter",
           "Pages of an instance that the kernel refused to move.", INSTANCE_COUNT(failed_pages) },
+        { "tidbnumad_irq_vectors", "gauge",
+          "Interrupts of a device, by how they are.", metric_render_irq_vectors, { 0 } },
+        { "tidbnumad_irq_on_instance_cpus_total", "counter",
+          "Interrupts of a device that fired on CPUs of an instance.", metric_render_irq_landed, { 0 } },
+        { "tidbnumad_irq_writes_total", "counter",
+          "Times that a mask of an interrupt or a queue, or a sysctl, was set.", NUMBER(irq_writes) },
+        { "tidbnumad_irq_repairs_total", "counter",
+          "Of these, times that it was put back after somebody else had changed it.", NUMBER(irq_repairs) },
         { "tidbnumad_events_total", "counter",
           "Events received, by source.", EVENT(received) },
         { "tidbnumad_events_lost_total", "counter",

@@ -25,6 +25,8 @@ void metric_render_policies(const Metric *metric, const Snapshot *snapshot, Text
 void metric_render_failures(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_drift(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_events(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_irq_vectors(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_irq_landed(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_counts(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_numbers(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text);
