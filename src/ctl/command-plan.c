@@ -1,4 +1,5 @@
-/* tidbnumactl plan: where each instance belongs, and what that changes. */
+/* tidbnumactl plan: where each instance belongs, where interrupts are to go, and what that changes.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,8 +7,11 @@
 
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/planned-irq.h"
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/publish/irq-plan-json.h"
+#include "tidbnumad/publish/irq-plan-table.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/plan-table.h"
@@ -18,7 +22,20 @@ static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {
         return c->running.n_instances > 0 ? planned_compare(NULL, &c->planned, ret, ret_n) : 0;
 }
 
-static int print_plan_json(const Case *c) {
+/* Of one set of policies: the plan, and that of interrupts where there is one. */
+static json_t *plan_json(const Case *c, const PlannedIrq *irq) {
+        json_t *json = plan_json_report(&c->planned.report);
+        json_t *interrupts = irq->planned ? irq_plan_json(&irq->host, &irq->plan) : json_null();
+
+        /* Takes `interrupts` over also where it fails, and fails without it. */
+        if (json_object_set_new(json, "interrupts", interrupts) < 0) {
+                json_decref(json);
+                return NULL;
+        }
+        return json;
+}
+
+static int print_plan_json(const Case *c, const PlannedIrq *irq) {
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 0;
         json_t *json;
@@ -26,12 +43,19 @@ static int print_plan_json(const Case *c) {
 
         if (r < 0)
                 return r;
-        json = plan_json_report(&c->planned.report);
+        json = plan_json(c, irq);
         if (json && json_object_set_new(json, "changes", plan_json_changes(changes, n)) < 0) {
                 json_decref(json);
                 return -ENOMEM;
         }
         return output_json(json);
+}
+
+static void append_interrupts(const PlannedIrq *irq, unsigned width, Text *text) {
+        if (!irq->planned)
+                return;
+        text_append(text, "\nInterrupts:\n\n");
+        irq_plan_table_render(&irq->host, &irq->plan, width, text);
 }
 
 static bool places_any(const Case *c) {
@@ -56,7 +80,7 @@ static int append_changes(const Case *c, unsigned width, Text *text) {
         return 0;
 }
 
-static int print_plan(const Situation *s, const Case *c) {
+static int print_plan(const Situation *s, const Case *c, const PlannedIrq *irq) {
         const unsigned width = output_width();
         _cleanup_text_ Text text = { 0 };
         int r;
@@ -65,6 +89,7 @@ static int print_plan(const Situation *s, const Case *c) {
         text_append_printable(&text, s->machine.title);
         text_append(&text, "\n\n");
         plan_table_render(&c->planned.report, width, &text);
+        append_interrupts(irq, width, &text);
         r = append_changes(c, width, &text);
         if (r < 0)
                 return r;
@@ -72,6 +97,8 @@ static int print_plan(const Situation *s, const Case *c) {
                 text_append(&text, "\n");
                 plan_table_explain(&c->planned.report, &text);
         }
+        if (s->args->explain && irq->planned)
+                irq_plan_table_explain(&irq->plan, &text);
         return output_text(&text);
 }
 
@@ -129,26 +156,41 @@ static int exit_status(const Case *c) {
 
 static int plan_once(const Situation *s) {
         _cleanup_case_ Case c = { 0 };
+        _cleanup_planned_irq_ PlannedIrq irq = { 0 };
         int r = case_open(s, NULL, NULL, &c);
 
         if (r >= 0 && s->args->export_path)
                 r = export_plan(s, &c.planned.report);
         if (r >= 0)
-                r = s->args->json ? print_plan_json(&c) : print_plan(s, &c);
+                r = planned_irq_build(&s->machine, &c.policies.set, &c.planned, &irq);
+        if (r >= 0)
+                r = s->args->json ? print_plan_json(&c, &irq) : print_plan(s, &c, &irq);
         return r < 0 ? r : exit_status(&c);
 }
 
-static int print_against_json(const Case *before, const Case *after, const PlanChange *changes,
-                              size_t n) {
+/* With the policies in force, and with others. */
+typedef struct Pair {
+        Case before, after;
+        PlannedIrq irq_before, irq_after;
+} Pair;
+
+static void pair_done(Pair *pair) {
+        planned_irq_done(&pair->irq_after);
+        planned_irq_done(&pair->irq_before);
+        case_close(&pair->after);
+        case_close(&pair->before);
+}
+
+static int print_against_json(const Pair *pair, const PlanChange *changes, size_t n) {
         Object o = object_new();
 
-        object_set(&o, "before", plan_json_report(&before->planned.report));
-        object_set(&o, "after", plan_json_report(&after->planned.report));
+        object_set(&o, "before", plan_json(&pair->before, &pair->irq_before));
+        object_set(&o, "after", plan_json(&pair->after, &pair->irq_after));
         object_set(&o, "changes", plan_json_changes(changes, n));
         return output_json(object_finish(&o));
 }
 
-static int print_against(const Situation *s, const Case *after, const PlanChange *changes,
+static int print_against(const Situation *s, const Pair *pair, const PlanChange *changes,
                          size_t n) {
         const unsigned width = output_width();
         _cleanup_text_ Text text = { 0 };
@@ -158,26 +200,39 @@ static int print_against(const Situation *s, const Case *after, const PlanChange
         text_append(&text, " with the policies of ");
         text_append_printable(&text, s->args->against);
         text_append(&text, "\n\n");
-        plan_table_render(&after->planned.report, width, &text);
+        plan_table_render(&pair->after.planned.report, width, &text);
+        append_interrupts(&pair->irq_after, width, &text);
         text_append(&text, "\nWhat that changes:\n\n");
         plan_table_changes(changes, n, width, &text);
         return output_text(&text);
 }
 
-static int plan_twice(const Situation *s) {
-        _cleanup_free_ PlanChange *changes = NULL;
-        _cleanup_case_ Case before = { 0 }, after = { 0 };
-        size_t n = 0;
-        int r = case_open(s, NULL, NULL, &before);
+static int open_pair(const Situation *s, Pair *pair) {
+        int r = case_open(s, NULL, NULL, &pair->before);
 
         if (r >= 0)
-                r = case_open(s, s->args->against, &before, &after);
+                r = case_open(s, s->args->against, &pair->before, &pair->after);
         if (r >= 0)
-                r = planned_compare(&before.planned, &after.planned, &changes, &n);
+                r = planned_irq_build(&s->machine, &pair->before.policies.set,
+                                      &pair->before.planned, &pair->irq_before);
         if (r >= 0)
-                r = s->args->json ? print_against_json(&before, &after, changes, n)
-                                  : print_against(s, &after, changes, n);
-        return r < 0 ? r : exit_status(&after);
+                r = planned_irq_build(&s->machine, &pair->after.policies.set, &pair->after.planned,
+                                      &pair->irq_after);
+        return r;
+}
+
+static int plan_twice(const Situation *s) {
+        _cleanup_free_ PlanChange *changes = NULL;
+        _cleanup_(pair_done) Pair pair = { 0 };
+        size_t n = 0;
+        int r = open_pair(s, &pair);
+
+        if (r >= 0)
+                r = planned_compare(&pair.before.planned, &pair.after.planned, &changes, &n);
+        if (r >= 0)
+                r = s->args->json ? print_against_json(&pair, changes, n)
+                                  : print_against(s, &pair, changes, n);
+        return r < 0 ? r : exit_status(&pair.after);
 }
 
 int command_plan(const Args *args) {

@@ -63,7 +63,9 @@ static const CommandRow commands[N_COMMANDS] = {
         [COMMAND_PLAN] = { "plan", "", "where each instance belongs, and why",
                            "Plans as the daemon does, for the instances that run or for imagined "
                            "ones, on this\n"
-                           "host or another. Ends with 3 when an instance cannot be placed.\n",
+                           "host or another; with entries of irq in the policies, where interrupts "
+                           "go as well.\n"
+                           "Ends with 3 when an instance cannot be placed.\n",
                            "  tidbnumactl plan --explain\n"
                            "  tidbnumactl plan --against ./new-policies\n"
                            "  tidbnumactl plan --topology \"package:2 numa:4 core:8 pu:2\" \\\n"

@@ -74,10 +74,33 @@ def weighed(plan):
             yield "%s is on several sockets: nodes %s" % (i["name"], i["nodes"])
 
 
+def interrupts(plan, part):
+    """Queues in pairs, and no CPU of an instance where it is not told."""
+    owned = set().union(*(members(i["cpus"]) for i in plan.instances if i["basis"] != "refused"), set())
+    for device in (part.get("interrupts") or {"devices": []})["devices"]:
+        by_queue = {}
+        for vector in device["vectors"]:
+            if vector["decision"] != "steered":
+                continue
+            cpus = members(vector["cpus"])
+            if not cpus or not cpus <= set(device["cpus"]):
+                yield "%s: interrupt %d to CPUs '%s'" % (device["name"], vector["irq"], vector["cpus"])
+            if cpus & owned and device["reason"] not in ("listed", "shared", "owned"):
+                yield "%s: interrupt %d on an instance's CPU" % (device["name"], vector["irq"])
+            if vector["queue"] is not None and by_queue.setdefault(vector["queue"], cpus) != cpus:
+                yield "%s: queue %d is on two CPUs" % (device["name"], vector["queue"])
+        if device["reason"] == "local" and not set(device["cpus"]) <= members(plan.nodes[device["node"]]["cpus"]):
+            yield "%s: local, and on CPUs %s" % (device["name"], device["cpus"])
+    if part.get("interrupts") and members(part["interrupts"]["default_affinity"] or "") & owned:
+        yield "new interrupts begin on an instance's CPUs"
+
+
 def judge_plan(text, narrow=False):
     try:
         parts = json.loads(text)
-        plans = [Plan(part) for part in ([parts["before"], parts["after"]] if "before" in parts else [parts])]
+        parts = [parts["before"], parts["after"]] if "before" in parts else [parts]
+        plans = [Plan(part) for part in parts]
     except (ValueError, KeyError) as error:
         return ["no such JSON: %r in\n%s" % (error, text[:1000])]
-    return [problem for plan in plans for problem in (*hard(plan), *told(plan), *([] if narrow else weighed(plan)))]
+    return [problem for plan, part in zip(plans, parts) for problem in (
+        *hard(plan), *told(plan), *interrupts(plan, part), *([] if narrow else weighed(plan)))]

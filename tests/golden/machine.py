@@ -6,8 +6,10 @@ A machine.json says:
                                                             most servers: cores first, their second threads behind all cores
     memory_gib        of a node, or a list of one number each
     distances         [local, within a package, across], or "rows": a full matrix
-    cards             name to {"node", "speed", "driver", "default_route"}
+    cards             name to {"node", "speed", "driver", "default_route", "queues", "elsewhere"}: with `queues` it has an
+                      interrupt for each and one more; `elsewhere` it is in another network namespace
     disks             name of an NVMe namespace to its node
+    disk_queues       I/O queues of each disk, with an interrupt each
     offline, isolated CPU lists
 """
 import json
@@ -140,12 +142,38 @@ class Machine:
         link(os.path.join(folder, "subsystem"), "../../../bus/pci")
         return address, folder
 
+    def vectors(self, root, address, node, names):
+        """Interrupts of a PCI device, spread over its node as drivers do it."""
+        local = sorted(self.select(self.node_of, node))
+        link(os.path.join(root, "sys/bus/pci/devices", address), "../../../devices/pci0000:00/" + address)
+        for i, name in enumerate(names):
+            irq, cpu = self.next_irq, local[i % len(local)]
+            self.next_irq += 1
+            write(os.path.join(root, "sys/devices/pci0000:00", address, "msi_irqs", str(irq)), "msix\n")
+            write(os.path.join(root, "proc/irq/%d/smp_affinity_list" % irq), ranges([cpu]))
+            write(os.path.join(root, "proc/irq/%d/effective_affinity_list" % irq), ranges([cpu]))
+            self.table += "%4d: %s  IR-PCI-MSIX-%s %4d-%-8s  %s\n" % (
+                irq, "".join("%10d " % (other == cpu) for other in sorted(self.online)), address, i, "edge", name)
+
+    def queues(self, root, path, n):
+        for q in range(n):
+            write(os.path.join(root, path, "queues/rx-%d/rps_cpus" % q), mask([], len(self.cpus)))
+            write(os.path.join(root, path, "queues/tx-%d/xps_cpus" % q), mask([], len(self.cpus)))
+
     def build_devices(self, root):
+        self.next_irq, self.table = 100, "      " + "".join("CPU%-8d" % cpu for cpu in sorted(self.online)) + "\n"
         routes = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
         os.makedirs(os.path.join(root, "sys/block"), exist_ok=True)
         os.makedirs(os.path.join(root, "sys/class/net"), exist_ok=True)
         for i, (name, card) in enumerate(self.spec.get("cards", {}).items()):
             address, folder = self.pci(root, 0x10 + i, card["node"], card.get("driver", "mlx5_core"))
+            write(os.path.join(folder, "class"), "0x020000\n")
+            if "queues" in card:
+                self.vectors(root, address, card["node"], ["mlx5_async0@pci:" + address] + [
+                    "mlx5_comp%d@pci:%s" % (q, address) for q in range(card["queues"])])
+            if card.get("elsewhere"):
+                continue
+            self.queues(root, os.path.join(folder, "net", name), card.get("queues", 0))
             write(os.path.join(folder, "net", name, "speed"), "%d\n" % card["speed"])
             write(os.path.join(folder, "net", name, "type"), "1\n")
             link(os.path.join(folder, "net", name, "device"), "../../../" + address)
@@ -155,6 +183,9 @@ class Machine:
         for i, (name, node) in enumerate(self.spec.get("disks", {}).items()):
             address, folder = self.pci(root, 0x40 + i, node, "nvme")
             controller = name[:name.index("n", 2)]
+            if "disk_queues" in self.spec:
+                self.vectors(root, address, node, ["%sq%d" % (controller, q) for q in range(self.spec["disk_queues"] + 1)])
+                link(os.path.join(root, "sys/class/nvme", controller), "../../devices/pci0000:00/%s/nvme/%s" % (address, controller))
             write(os.path.join(folder, "nvme", controller, "numa_node"), "%d\n" % node)
             write(os.path.join(folder, "nvme", controller, name, "dev"), "259:%d\n" % i)
             link(os.path.join(folder, "nvme", controller, "device"), "../../../" + address)
@@ -164,3 +195,6 @@ class Machine:
             link(os.path.join(root, "sys/class/block", name), "../../" + path)
             link(os.path.join(root, "sys/dev/block/259:%d" % i), "../../" + path)
         write(os.path.join(root, "proc/net/route"), routes)
+        if self.next_irq > 100:
+            write(os.path.join(root, "proc/interrupts"), self.table)
+            write(os.path.join(root, "proc/irq/default_smp_affinity"), mask(self.online, len(self.cpus)))

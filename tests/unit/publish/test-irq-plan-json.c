@@ -1,0 +1,107 @@
+/* A plan of interrupts as JSON: each key with its value, and null for what is not known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "irq-example.h"
+#include "tidbnumad/publish/irq-plan-json.h"
+
+static void assert_json(json_t *value, const char *expected) {
+        char *text;
+
+        assert_non_null(value);
+        text = json_dumps(value, JSON_ENCODE_ANY);
+        assert_non_null(text);
+        assert_string_equal(text, expected);
+        free(text);
+}
+
+static json_t *make(IrqExample *e) {
+        json_t *json;
+
+        irq_example_init(e);
+        json = irq_plan_json(&e->host, &e->plan);
+        assert_non_null(json);
+        return json;
+}
+
+static void test_devices(void **state) {
+        IrqExample e;
+        json_t *json = make(&e), *devices = json_object_get(json, "devices"), *card;
+
+        (void)state;
+        assert_int_equal(json_array_size(devices), 4); /* what no entry names, too */
+        card = json_array_get(devices, 0);
+        json_object_del(card, "vectors");
+        assert_json(card,
+                    "{\"name\": \"eth0\", \"kind\": \"net\", \"node\": 1, \"pci\": "
+                    "\"0000:3b:00.0\", \"driver\": \"ice\", \"master\": \"bond0\", "
+                    "\"virtual_function_of\": \"0000:3b:00.1\", \"speed_mbps\": 25000, \"link\": "
+                    "true, \"in_other_netns\": false, \"policy_file\": \"/p/a.yaml\", "
+                    "\"policy_line\": 3, \"steer\": \"reserved\", \"reason\": \"reserved\", "
+                    "\"rule\": \"R2\", \"why\": \"to the reserved nodes\", \"cpus\": [9, 8, 1], "
+                    "\"xps\": [\"0-7\", \"8-15\"], \"rps\": [\"8-9\"]}");
+        assert_json(json_array_get(devices, 3),
+                    "{\"name\": \"nvme1\", \"kind\": \"nvme\", \"node\": 0, \"pci\": null, "
+                    "\"driver\": null, \"master\": null, \"virtual_function_of\": null, "
+                    "\"speed_mbps\": null, \"link\": null, \"in_other_netns\": false, "
+                    "\"policy_file\": null, \"policy_line\": null, \"steer\": \"leave\", "
+                    "\"reason\": \"no-entry\", \"rule\": \"\", \"why\": \"no entry of irq matches "
+                    "it\", \"cpus\": [], \"vectors\": [], \"xps\": null, \"rps\": null}");
+        assert_json(json_object_get(json_array_get(devices, 1), "node"), "null");
+        assert_json(json_object_get(json_array_get(devices, 1), "link"), "false");
+        assert_json(json_object_get(json_array_get(devices, 1), "in_other_netns"), "true");
+        json_decref(json);
+}
+
+static void test_vectors(void **state) {
+        IrqExample e;
+        json_t *json = make(&e), *devices = json_object_get(json, "devices"), *vectors;
+
+        (void)state;
+        vectors = json_object_get(json_array_get(devices, 0), "vectors");
+        assert_int_equal(json_array_size(vectors), 3);
+        assert_json(json_array_get(vectors, 1),
+                    "{\"irq\": 31, \"handler\": \"eth0-rx-0\", \"role\": \"rx\", \"queue\": 0, "
+                    "\"now\": \"0-15\", \"effective\": \"9\", \"decision\": \"steered\", \"cpus\": "
+                    "\"9\"}");
+        assert_json(json_object_get(json_array_get(vectors, 0), "queue"), "null");
+        vectors = json_object_get(json_array_get(devices, 2), "vectors");
+        assert_json(json_array_get(vectors, 1),
+                    "{\"irq\": 41, \"handler\": null, \"role\": \"rxtx\", \"queue\": 1, \"now\": "
+                    "null, \"effective\": null, \"decision\": \"managed\", \"cpus\": null}");
+        json_decref(json);
+}
+
+static void test_host(void **state) {
+        IrqExample e;
+        json_t *json = make(&e);
+
+        (void)state;
+        assert_json(json_object_get(json, "default_affinity"), "\"8-15\"");
+        assert_json(json_object_get(json, "irqbalance"),
+                    "{\"runs\": false, \"told\": true, \"banned_cpus\": \"0-7\", \"banned_irqs\": "
+                    "[31, 32]}");
+        json_decref(json);
+        e.plan.default_wanted = false;
+        e.host.irqbalance.pid = 5;
+        json = irq_plan_json(&e.host, &e.plan);
+        assert_json(json_object_get(json, "default_affinity"), "null");
+        assert_json(json_object_get(json_object_get(json, "irqbalance"), "runs"), "true");
+        json_decref(json);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_devices),
+                cmocka_unit_test(test_vectors),
+                cmocka_unit_test(test_host),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* A plan of interrupts as text, as an operator reads it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "irq-example.h"
+#include "tidbnumad/publish/irq-plan-table.h"
+
+static void test_plan(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        IrqExample e;
+
+        (void)state;
+        irq_example_init(&e);
+        irq_plan_table_render(&e.host, &e.plan, 0, &text);
+        assert_string_equal(
+                text.data,
+                "DEVICE       NODE  SPEED        INTERRUPTS         CPUS   WHY\n"
+                "eth0         1     25 Gbit/s    3 steered          1,8-9  to the reserved nodes "
+                "(R2)\n"
+                "0000:?:00.0  ?     2500 Mbit/s  -                  -      it is in another "
+                "network "
+                "namespace\n"
+                "nvme0        0     -            1 managed, 1 left  -      irqbalance distributes "
+                "its interrupts, and is told which CPUs are taken (R11)\n"
+                "irqbalance is told to leave alone CPUs 0-7 and 2 interrupts, once it runs\n"
+                "interrupts yet to come begin on CPUs 8-15 (default_smp_affinity)\n");
+}
+
+static void assert_last_lines(const IrqExample *e, const char *expected) {
+        _cleanup_text_ Text text = { 0 };
+        const char *lines;
+
+        irq_plan_table_render(&e->host, &e->plan, 0, &text);
+        lines = strstr(text.data, "(R11)\n");
+        assert_non_null(lines);
+        assert_string_equal(lines + strlen("(R11)\n"), expected);
+}
+
+static void test_what_irqbalance_is_told(void **state) {
+        IrqExample e;
+
+        (void)state;
+        irq_example_init(&e);
+        e.plan.default_wanted = false;
+        e.host.irqbalance.pid = 7;
+        assert_last_lines(&e, "irqbalance is told to leave alone CPUs 0-7 and 2 interrupts\n");
+        e.plan.irqbalance.n_banned_irqs = 1;
+        assert_last_lines(&e, "irqbalance is told to leave alone CPUs 0-7 and 1 interrupt\n");
+        e.plan.irqbalance.banned_cpus = ids("");
+        assert_last_lines(&e, "irqbalance is told to leave alone 1 interrupt\n");
+        e.plan.irqbalance.n_banned_irqs = 0;
+        assert_last_lines(&e, "");
+        e.plan.irqbalance.banned_cpus = ids("3");
+        assert_last_lines(&e, "irqbalance is told to leave alone CPUs 3\n");
+        e.plan.irqbalance.told = false;
+        assert_last_lines(&e, "");
+}
+
+static void test_no_device(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        IrqExample e;
+
+        (void)state;
+        irq_example_init(&e);
+        e.plan.devices += 3; /* what no entry names */
+        e.plan.n_devices = 1;
+        e.plan.default_wanted = e.plan.irqbalance.told = false;
+        irq_plan_table_render(&e.host, &e.plan, 0, &text);
+        assert_string_equal(text.data, "No device is there that an entry of irq names.\n");
+}
+
+static void test_explain(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        IrqExample e;
+
+        (void)state;
+        irq_example_init(&e);
+        irq_plan_table_explain(&e.plan, &text);
+        assert_string_equal(text.data, "\n"
+                                       "eth0: to the reserved nodes (R2)\n"
+                                       "  IRQ  HANDLER    FOR    NOW   TO\n"
+                                       "  30   eth0       other  ?     1,8-9\n"
+                                       "  31   eth0-rx-0  rx 0   0-15  9\n"
+                                       "  32   -          tx 1   ?     9\n"
+                                       "  transmit queue 0: CPUs 0-7\n"
+                                       "  transmit queue 1: CPUs 8-15\n"
+                                       "  receive queue 0: CPUs 8-9\n"
+                                       "\n"
+                                       "0000:?:00.0: it is in another network namespace\n"
+                                       "\n"
+                                       "nvme0: irqbalance distributes its interrupts, and is told "
+                                       "which CPUs are taken (R11)\n"
+                                       "  IRQ  HANDLER  FOR      NOW  TO\n"
+                                       "  40   -        admin 0  ?    left\n"
+                                       "  41   -        rxtx 1   ?    managed\n");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_plan),
+                cmocka_unit_test(test_what_irqbalance_is_told),
+                cmocka_unit_test(test_no_device),
+                cmocka_unit_test(test_explain),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
