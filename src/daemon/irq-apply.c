@@ -4,6 +4,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/irq-apply.h"
 #include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/sys/bus-start.h"
 #include "tidbnumad/sys/clock.h"
 
 /* --- what is known of settings --- */
@@ -105,7 +106,8 @@ static void say_failed(const Manager *m, const IrqHost *host, IrqSetting *s, int
         char what[256];
 
         /* The kernel's own vectors are no failure. */
-        if (s->told || (s->progress.refused && s->key.kind == SETTING_VECTOR))
+        if (s->told || error == -EINPROGRESS ||
+            (s->progress.refused && s->key.kind == SETTING_VECTOR))
                 return;
         s->told = true;
         irq_describe(host, &s->key, what, sizeof(what));
@@ -167,6 +169,25 @@ static bool write_record(Manager *m) {
         return r >= 0;
 }
 
+/* --- what the kernel does not let us do --- */
+
+/* kernel.numa_balancing wants CAP_SYS_ADMIN. A unit of ours has that, and nothing else to do. 0:
+ * it was asked to, and will have done it by the next look. */
+static int set_by_unit(Manager *m, const SettingKey *key, const char *text) {
+        char unit[64];
+        int r;
+
+        if (key->kind != SETTING_NUMA_BALANCING)
+                return -EPERM;
+        (void)snprintf(unit, sizeof(unit), "tidbnumad-numa-balancing@%.8s.service", text);
+        r = backend_systemd_ensure_bus(&m->backend);
+        if (r >= 0)
+                r = bus_start(m->backend.bus, unit);
+        if (r >= 0)
+                r = sd_bus_flush(m->backend.bus);
+        return r < 0 ? r : 0;
+}
+
 /* --- putting on --- */
 
 static IrqStep decide(Manager *m, const IrqHost *host, const IrqWish *w, uint64_t now_usec) {
@@ -193,6 +214,7 @@ static IrqStep decide(Manager *m, const IrqHost *host, const IrqWish *w, uint64_
 static void write_one(Manager *m, const IrqHost *host, const IrqWish *w) {
         IrqSetting *s = irq_setting_get(m->irq, &w->key);
         const uint32_t *order = w->plan ? w->plan->order : NULL;
+        char text[SETTING_TEXT_MAX];
         SettingValue ours;
         int r;
 
@@ -204,6 +226,11 @@ static void write_one(Manager *m, const IrqHost *host, const IrqWish *w) {
         if (r >= 0) {
                 irq_step_done(&s->progress, &w->value, &ours);
                 s->told = false;
+                return;
+        }
+        if (r == -EPERM && setting_render(w->key.kind, &w->value, text) >= 0 &&
+            set_by_unit(m, &w->key, text) >= 0) {
+                irq_step_failed(&s->progress, &w->value, -EINPROGRESS, clock_monotonic_usec());
                 return;
         }
         irq_step_failed(&s->progress, &w->value, r, clock_monotonic_usec());
@@ -244,18 +271,20 @@ static bool is_gone(const Manager *m, const IrqHost *host, const UndoSetting *en
                m->irq->ops->read(&m->sysroot, &entry->key, text) == -ENOENT;
 }
 
-/* 0: it stands as before. */
-static int put_back(Manager *m, const UndoSetting *entry) {
+static bool stands_as_before(const Manager *m, const UndoSetting *entry) {
         char text[SETTING_TEXT_MAX];
-        int r = m->irq->ops->read(&m->sysroot, &entry->key, text);
 
-        if (r >= 0 && strcmp(text, entry->before) == 0)
-                return 0;
+        return m->irq->ops->read(&m->sysroot, &entry->key, text) >= 0 &&
+               strcmp(text, entry->before) == 0;
+}
+
+static int put_back(Manager *m, const UndoSetting *entry) {
+        int r = m->irq->ops->write(&m->sysroot, &entry->key, entry->before);
+
         m->irq->n_writes++;
-        r = m->irq->ops->write(&m->sysroot, &entry->key, entry->before);
-        if (r >= 0)
-                r = m->irq->ops->read(&m->sysroot, &entry->key, text);
-        return r < 0 ? r : strcmp(text, entry->before) == 0 ? 0 : -EAGAIN;
+        if (r == -EPERM && set_by_unit(m, &entry->key, entry->before) >= 0)
+                return -EINPROGRESS;
+        return r < 0 ? r : stands_as_before(m, entry) ? 0 : -EAGAIN;
 }
 
 /* True: nothing of it is left to do. */
@@ -264,7 +293,8 @@ static bool give_back_one(Manager *m, const IrqHost *host, const UndoSetting *en
         const uint64_t now = clock_monotonic_usec();
         int r;
 
-        if (is_gone(m, host, entry) || (s && s->progress.contested))
+        if (is_gone(m, host, entry) || stands_as_before(m, entry) ||
+            (s && s->progress.contested))
                 return true; /* what somebody else has set is his */
         if (s && s->progress.error != 0 && now < s->progress.retry_usec)
                 return false;

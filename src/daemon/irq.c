@@ -1,4 +1,5 @@
 /* The loop of interrupts: when to look, and one look. What is written, irq-apply.c does. */
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -26,6 +27,9 @@
 
 /* One that has no socket is found by a look at all processes. */
 #define FIND_IRQBALANCE_USEC (UINT64_C(60) * 1000 * 1000)
+
+/* At the end of the daemon, for the unit that sets the sysctl. */
+enum { LAST_TRIES = 30, LAST_WAIT_MSEC = 100 };
 
 /* --- who owns CPUs --- */
 
@@ -272,6 +276,7 @@ void irq_look_within(Manager *m, uint64_t usec) {
 }
 
 void irq_give_all_back(Manager *m) {
+        static const SettingKey by_unit = { SETTING_NUMA_BALANCING, "", 0 };
         const IrqWishes none = { 0 };
         IrqHost host = { 0 };
 
@@ -279,6 +284,10 @@ void irq_give_all_back(Manager *m) {
                 return;
         if (irq_host_load_devices(&m->sysroot, m->policies.irqs, m->policies.n_irqs, &host) >= 0)
                 irq_give_back(m, &host, &none);
+        for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&m->irq->undo, &by_unit); i++) {
+                (void)poll(NULL, 0, LAST_WAIT_MSEC);
+                irq_give_back(m, &host, &none);
+        }
         irq_host_done(&host);
         irq_balance_give_back(m);
         (void)undo_host_write(&m->undo, &m->irq->undo);
