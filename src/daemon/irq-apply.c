@@ -135,11 +135,14 @@ static int note(Manager *m, const IrqWish *w) {
         static const SettingKey default_key = { SETTING_DEFAULT_AFFINITY, "", 0 };
         char before[SETTING_TEXT_MAX], identity[SETTING_TEXT_MAX];
         Irq *irq = m->irq;
+        const UndoSetting *entry = undo_host_find(&irq->undo, &w->key);
         int r;
 
-        if (undo_host_find(&irq->undo, &w->key))
-                return 0;
         r = irq->ops->identify(&m->sysroot, &w->key, identity);
+        if (r >= 0 && entry && strcmp(entry->identity, identity) == 0)
+                return 0;
+        if (entry) /* of another interface that had this name */
+                undo_host_remove(&irq->undo, (size_t)(entry - irq->undo.settings));
         if (r >= 0 && !was_born_ours(irq, w, undo_host_find(&irq->undo, &default_key), before))
                 r = irq->ops->read(&m->sysroot, &w->key, before);
         return r < 0 ? r : undo_host_add(&irq->undo, &w->key, identity, before);
@@ -263,12 +266,16 @@ void irq_put_on(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
 /* What it speaks of is not there any more, or is another one of that number. */
 static bool is_gone(const Manager *m, const IrqHost *host, const UndoSetting *entry) {
         char text[SETTING_TEXT_MAX];
+        int r;
 
         if (entry->key.kind == SETTING_VECTOR)
                 return !irq_host_has_vector(host, &entry->key);
-        return m->irq->ops->identify(&m->sysroot, &entry->key, text) < 0 ||
-               strcmp(text, entry->identity) != 0 ||
-               m->irq->ops->read(&m->sysroot, &entry->key, text) == -ENOENT;
+        r = m->irq->ops->identify(&m->sysroot, &entry->key, text);
+        if (r >= 0 && strcmp(text, entry->identity) != 0)
+                return true;
+        if (r >= 0)
+                r = m->irq->ops->read(&m->sysroot, &entry->key, text);
+        return r == -ENOENT;
 }
 
 static bool stands_as_before(const Manager *m, const UndoSetting *entry) {
@@ -299,7 +306,7 @@ static bool give_back_one(Manager *m, const IrqHost *host, const UndoSetting *en
         if (s && s->progress.error != 0 && now < s->progress.retry_usec)
                 return false;
         r = put_back(m, entry);
-        if (r >= 0 || r == -EPERM || r == -EIO)
+        if (r >= 0)
                 return true;
         if (s) {
                 irq_step_failed(&s->progress, &s->progress.wanted, r, now);
