@@ -300,8 +300,7 @@ static bool give_back_one(Manager *m, const IrqHost *host, const UndoSetting *en
         const uint64_t now = clock_monotonic_usec();
         int r;
 
-        if (is_gone(m, host, entry) || stands_as_before(m, entry) ||
-            (s && s->progress.contested))
+        if (is_gone(m, host, entry) || stands_as_before(m, entry) || (s && s->progress.contested))
                 return true; /* what somebody else has set is his */
         if (s && s->progress.error != 0 && now < s->progress.retry_usec)
                 return false;

@@ -108,17 +108,19 @@ static void say_refused(Manager *m, int error) {
         b->refused = true;
 }
 
+static bool has_irq(const uint32_t *irqs, size_t n, uint32_t irq) {
+        for (size_t i = 0; i < n; i++)
+                if (irqs[i] == irq)
+                        return true;
+        return false;
+}
+
 /* It was told, and says that it does not know. */
 static void check_kept(IrqBalance *b) {
         bool kept = id_set_is_subset(&b->told_cpus, &b->setup.banned_cpus);
 
-        for (size_t i = 0; kept && i < b->n_told_irqs; i++) {
-                bool has = false;
-
-                for (size_t k = 0; !has && k < b->setup.n_banned_irqs; k++)
-                        has = b->setup.banned_irqs[k] == b->told_irqs[i];
-                kept = has;
-        }
+        for (size_t i = 0; kept && i < b->n_told_irqs; i++)
+                kept = has_irq(b->setup.banned_irqs, b->setup.n_banned_irqs, b->told_irqs[i]);
         b->n_told = kept ? 0 : b->n_told;
         if (!kept && b->n_told < TELLS_MAX)
                 forget_told(b);
@@ -230,16 +232,9 @@ typedef struct Bans {
         size_t n_irqs;
 } Bans;
 
-static bool has_irq(const Bans *bans, uint32_t irq) {
-        for (size_t i = 0; i < bans->n_irqs; i++)
-                if (bans->irqs[i] == irq)
-                        return true;
-        return false;
-}
-
 static void add_irqs(Bans *bans, const uint32_t *irqs, size_t n) {
         for (size_t i = 0; i < n; i++)
-                if (!has_irq(bans, irqs[i]))
+                if (!has_irq(bans->irqs, bans->n_irqs, irqs[i]))
                         bans->irqs[bans->n_irqs++] = irqs[i];
 }
 
@@ -309,7 +304,7 @@ static bool has(const IrqBalance *b, const Bans *bans) {
             b->setup.n_banned_irqs != bans->n_irqs)
                 return false;
         for (size_t i = 0; i < b->setup.n_banned_irqs; i++)
-                if (!has_irq(bans, b->setup.banned_irqs[i]))
+                if (!has_irq(bans->irqs, bans->n_irqs, b->setup.banned_irqs[i]))
                         return false;
         return true;
 }

@@ -44,8 +44,8 @@ static json_t *from_irqbalance(const UndoBalance *b) {
         if (!b->known)
                 return json_null();
         return json_pack("{s:i, s:I, s:o, s:o}", "pid", b->id.pid, "start",
-                         (json_int_t)b->id.start_ticks, "cpus",
-                         undo_json_from_set(&b->banned_cpus), "irqs", from_irqs(b));
+                         (json_int_t)b->id.start_ticks, "cpus", undo_json_from_set(&b->banned_cpus),
+                         "irqs", from_irqs(b));
 }
 
 int undo_host_render(const UndoHost *host, const char *boot_id, char **ret, size_t *ret_size) {
@@ -95,8 +95,7 @@ static int check_setting(const SettingKey *key, const char *before) {
         SettingValue value;
         bool in_proc;
 
-        return setting_path(key, &in_proc, path) < 0 ||
-                               strlen(before) >= SETTING_TEXT_MAX ||
+        return setting_path(key, &in_proc, path) < 0 || strlen(before) >= SETTING_TEXT_MAX ||
                                setting_parse(key->kind, before, &value) < 0
                        ? -EBADMSG
                        : 0;

@@ -59,8 +59,9 @@ static json_t *from_property(const UndoProperty *p) {
 static json_t *from_files(const UndoFiles *f) {
         if (!f->known)
                 return json_null();
-        return json_pack("{s:o, s:o, s:o, s:o}", "cpus", undo_json_from_set(&f->cpus), "cpus_effective",
-                         undo_json_from_set(&f->cpus_effective), "mems", undo_json_from_set(&f->mems), "mems_effective",
+        return json_pack("{s:o, s:o, s:o, s:o}", "cpus", undo_json_from_set(&f->cpus),
+                         "cpus_effective", undo_json_from_set(&f->cpus_effective), "mems",
+                         undo_json_from_set(&f->mems), "mems_effective",
                          undo_json_from_set(&f->mems_effective));
 }
 

@@ -1,6 +1,6 @@
 /* Starts a unit over D-Bus. */
-#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/bus-start.h"
+#include "tidbnumad/base/cleanup.h"
 
 int bus_start(sd_bus *bus, const char *unit) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;

@@ -168,8 +168,8 @@ int irqbalance_render_cpus(const CpuSet *cpus, char buffer[static IRQBALANCE_COM
 int irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
                            char buffer[static IRQBALANCE_COMMAND_MAX]) {
         const size_t size = IRQBALANCE_COMMAND_MAX;
-        size_t length = (size_t)snprintf(buffer, size, "settings ban irqs%s",
-                                         n_irqs == 0 ? " NONE" : "");
+        size_t length =
+                (size_t)snprintf(buffer, size, "settings ban irqs%s", n_irqs == 0 ? " NONE" : "");
 
         for (size_t i = 0; i < n_irqs; i++) {
                 length += (size_t)snprintf(buffer + length, size - length, " %u", irqs[i]);
@@ -231,7 +231,7 @@ static int parse_words(char *rest, IrqbalanceSetup *setup) {
                         return -EBADMSG;
                 if (strcmp(word, "BANNED") == 0)
                         return rest && id_set_parse_mask(rest, &setup->banned_cpus) == 0 ? 0
-                                                                                        : -EBADMSG;
+                                                                                         : -EBADMSG;
                 if (strcmp(word, "IRQ") != 0)
                         return -EBADMSG;
                 r = parse_irq(&rest, setup);

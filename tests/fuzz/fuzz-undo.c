@@ -38,7 +38,8 @@ static void check_record(const UndoRecord *record) {
         undo_record_free(again);
 }
 
-/* The same of the record of the host's own settings; and each could be written where it came from. */
+/* The same of the record of the host's own settings; and each could be written where it came from.
+ */
 static void check_host(const UndoHost *host) {
         UndoHost again = { 0 };
         char *text = NULL, path[SETTING_TEXT_MAX];

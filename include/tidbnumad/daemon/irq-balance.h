@@ -27,9 +27,9 @@ typedef struct IrqBalance {
         uint32_t *told_irqs; /* owned */
         size_t n_told_irqs;
         uint64_t told_usec, check_usec; /* when it is asked whether it still knows */
-        unsigned n_told; /* in a row that it did not keep */
-        bool refused;    /* said once: it cannot be told */
-        pid_t mute_pid;  /* of one without a socket; 0: none was found */
+        unsigned n_told;                /* in a row that it did not keep */
+        bool refused;                   /* said once: it cannot be told */
+        pid_t mute_pid;                 /* of one without a socket; 0: none was found */
         uint64_t searched_usec;
 } IrqBalance;
 

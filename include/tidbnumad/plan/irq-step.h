@@ -20,9 +20,9 @@ typedef struct IrqProgress {
         bool written;        /* `wanted` was, as `ours`, which the kernel showed then */
         SettingValue wanted; /* at the last attempt */
         SettingValue ours;
-        unsigned n_repairs;  /* until `window_usec` */
+        unsigned n_repairs; /* until `window_usec` */
         uint64_t window_usec;
-        bool contested;      /* left to somebody else until `yield_usec` */
+        bool contested; /* left to somebody else until `yield_usec` */
         uint64_t yield_usec;
         unsigned n_failures; /* in a row */
         int error;           /* of the last attempt; 0: none */

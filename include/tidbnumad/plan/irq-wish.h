@@ -5,12 +5,12 @@
 #include "tidbnumad/model/setting.h"
 
 typedef struct IrqWish {
-        SettingKey key;             /* borrows from the host */
-        const IrqDevice *device;    /* NULL: of the host's own; borrowed, as what follows */
-        const IrqVector *vector;    /* of SETTING_VECTOR */
-        const IrqPlanDevice *plan;  /* beside `device` */
-        SettingValue value;         /* wanted */
-        bool known;                 /* what stands could be read */
+        SettingKey key;            /* borrows from the host */
+        const IrqDevice *device;   /* NULL: of the host's own; borrowed, as what follows */
+        const IrqVector *vector;   /* of SETTING_VECTOR */
+        const IrqPlanDevice *plan; /* beside `device` */
+        SettingValue value;        /* wanted */
+        bool known;                /* what stands could be read */
         SettingValue stands;
 } IrqWish;
 

@@ -1,5 +1,6 @@
-/* The kernel's events of network interfaces that come, go, or are switched on and off (rtnetlink(7),
- * RTNLGRP_LINK): many drivers ask for their interrupts only then, and udev hears nothing of it. */
+/* The kernel's events of network interfaces that come, go, or are switched on and off
+ * (rtnetlink(7), RTNLGRP_LINK): many drivers ask for their interrupts only then, and udev hears
+ * nothing of it. */
 #pragma once
 
 #include <stdbool.h>

@@ -208,8 +208,8 @@ static void give_back(Life *l) {
 
 static void assert_all(bool wanted) {
         for (size_t i = 0; i < N; i++)
-                assert_string_equal(kernel.stands[i], wanted && i != OWN ? SETTINGS[i].wanted
-                                                                         : SETTINGS[i].before);
+                assert_string_equal(kernel.stands[i],
+                                    wanted && i != OWN ? SETTINGS[i].wanted : SETTINGS[i].before);
 }
 
 static bool has_record(const Life *l) {

@@ -70,9 +70,9 @@ static void test_files(void **state) {
         assert_string_equal(text, "");
         fake_remove(&tree, "sys/class/net/eth0/ifindex");
         assert_int_equal(SETTING_FILES.identify(&tree.sysroot, &queue, text), -ENOENT);
-        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &(SettingKey){ SETTING_XPS, "eth1", 0 },
-                                             "3"),
-                         -ENOENT);
+        assert_int_equal(
+                SETTING_FILES.write(&tree.sysroot, &(SettingKey){ SETTING_XPS, "eth1", 0 }, "3"),
+                -ENOENT);
 }
 
 /* Linux 6.12 and later: the mode tells, and nothing is tried. */
@@ -105,8 +105,7 @@ static int fake_read(const Sysroot *sysroot, const SettingKey *key,
                      char buffer[static SETTING_TEXT_MAX]) {
         (void)sysroot;
         (void)key;
-        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s",
-                       kernel.shows ? kernel.shows : kernel.stands);
+        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s", kernel.shows ? kernel.shows : kernel.stands);
         return 0;
 }
 

@@ -15,7 +15,10 @@
 #define BOOT "0a1b2c3d-0001-4000-8000-00000000000f"
 
 static const SettingKey vector = { SETTING_VECTOR, "0000:3b:00.0", 24 };
-static const SettingKey queue = { SETTING_XPS, "eth\xff" "0", 1 };
+static const SettingKey queue = { SETTING_XPS,
+                                  "eth\xff"
+                                  "0",
+                                  1 };
 static const SettingKey sysctl = { SETTING_NUMA_BALANCING, "", 0 };
 
 static void example(UndoHost *h) {
@@ -180,10 +183,18 @@ static void test_not_ours(void **state) {
                 size_t i;
                 const char *key, *value;
         } rows[] = {
-                { 0, "kind", "shadow" },        { 0, "before", "x" },
-                { 0, "before", "0-7%0a1" },     { 1, "device", "../../../proc" },
-                { 1, "device", "..", },         { 1, "before", "1-3" },
-                { 2, "before", "-1" },          { 1, "device", NULL },
+                { 0, "kind", "shadow" },
+                { 0, "before", "x" },
+                { 0, "before", "0-7%0a1" },
+                { 1, "device", "../../../proc" },
+                {
+                        1,
+                        "device",
+                        "..",
+                },
+                { 1, "before", "1-3" },
+                { 2, "before", "-1" },
+                { 1, "device", NULL },
         };
 
         (void)state;
@@ -191,8 +202,7 @@ static void test_not_ours(void **state) {
                 json_t *root = example_json();
 
                 (void)json_object_set_new(setting(root, rows[i].i), rows[i].key,
-                                          rows[i].value ? json_string(rows[i].value)
-                                                        : json_null());
+                                          rows[i].value ? json_string(rows[i].value) : json_null());
                 assert_int_equal(parse(root, true), -EBADMSG);
         }
 }

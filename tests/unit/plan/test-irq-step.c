@@ -141,10 +141,13 @@ static void test_ever_more_seldom(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_write_then_stands), cmocka_unit_test(test_in_its_place),
+                cmocka_unit_test(test_write_then_stands),
+                cmocka_unit_test(test_in_its_place),
                 cmocka_unit_test(test_three_repairs_a_minute),
-                cmocka_unit_test(test_a_minute_is_over),  cmocka_unit_test(test_the_other_gives_up),
-                cmocka_unit_test(test_forgiven),          cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_a_minute_is_over),
+                cmocka_unit_test(test_the_other_gives_up),
+                cmocka_unit_test(test_forgiven),
+                cmocka_unit_test(test_refused),
                 cmocka_unit_test(test_ever_more_seldom),
         };
 

@@ -33,9 +33,8 @@ static void example_init(Example *e) {
                                              .mask_known = i != 1,
                                              .requested = ids("0-3"),
                                              .counts = e->counts[i] };
-                e->planned[i] = (IrqPlanVector){ .irq = 24 + i,
-                                                 .decision = IRQ_STEERED,
-                                                 .cpus = ids("1") };
+                e->planned[i] =
+                        (IrqPlanVector){ .irq = 24 + i, .decision = IRQ_STEERED, .cpus = ids("1") };
         }
         e->tx[0] = e->tx[1] = (IrqQueue){ .mask_known = true, .cpus = ids("2") };
         e->rx[0] = (IrqQueue){ .mask_known = true };
@@ -58,10 +57,9 @@ static void example_init(Example *e) {
                              .n_cpus = CPUS,
                              .default_known = true,
                              .default_affinity = ids("0-31") };
-        e->of[0] = (IrqPlanDevice){ .device = &e->devices[0],
-                                    .vectors = e->planned,
-                                    .xps = e->xps,
-                                    .rps = e->rps };
+        e->of[0] = (IrqPlanDevice){
+                .device = &e->devices[0], .vectors = e->planned, .xps = e->xps, .rps = e->rps
+        };
         e->of[1] = (IrqPlanDevice){ .device = &e->devices[1], .vectors = e->planned };
         e->plan = (IrqPlan){ .devices = e->of, .n_devices = 2 };
 }
@@ -76,7 +74,8 @@ static void test_wishes(void **state) {
         e.plan.default_wanted = true;
         e.plan.default_affinity = ids("0-1");
         assert_int_equal(irq_wishes_build(&e.plan, &e.host, &w), 0);
-        /* Two vectors, once; two transmit queues; the receive queue that has a mask; the default. */
+        /* Two vectors, once; two transmit queues; the receive queue that has a mask; the default.
+         */
         assert_int_equal(w.n_wishes, 6);
         assert_true(w.wishes[0].known);
         assert_false(w.wishes[1].known);
@@ -109,12 +108,12 @@ static void test_whose_vector(void **state) {
 
         (void)state;
         example_init(&e);
-        assert_true(irq_host_has_vector(&e.host,
-                                        &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 26 }));
-        assert_false(irq_host_has_vector(&e.host,
-                                         &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 27 }));
-        assert_false(irq_host_has_vector(&e.host,
-                                         &(SettingKey){ SETTING_VECTOR, "0000:02:00.0", 26 }));
+        assert_true(
+                irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 26 }));
+        assert_false(
+                irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 27 }));
+        assert_false(
+                irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "0000:02:00.0", 26 }));
         e.devices[1].pci = NULL;
         assert_true(irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "eth1", 26 }));
 }

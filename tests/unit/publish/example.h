@@ -81,16 +81,16 @@ static inline void example_init(Example *e) {
                 .bind_seconds = (double)NAN,
         };
         id_set_parse_list("0-1", &e->irq_cpus);
-        e->irq_devices[0] =
-                (IrqDeviceSnapshot){ .name = "eth0",
-                                     .kind = "net",
-                                     .pci = "0000:3b:00.0",
-                                     .node = 1,
-                                     .reason_id = "reserved",
-                                     .reason = "a node is reserved",
-                                     .cpus = &e->irq_cpus,
-                                     .vectors = { [IRQ_STATE_STEERED] = 3,
-                                                  [IRQ_STATE_CONTESTED] = 1 } };
+        e->irq_devices[0] = (IrqDeviceSnapshot){
+                .name = "eth0",
+                .kind = "net",
+                .pci = "0000:3b:00.0",
+                .node = 1,
+                .reason_id = "reserved",
+                .reason = "a node is reserved",
+                .cpus = &e->irq_cpus,
+                .vectors = { [IRQ_STATE_STEERED] = 3, [IRQ_STATE_CONTESTED] = 1 }
+        };
         e->irq_devices[1] = (IrqDeviceSnapshot){ .name = "bond0",
                                                  .kind = "net",
                                                  .node = -1,

@@ -274,11 +274,16 @@ static void test_names(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fresh),           cmocka_unit_test(test_banned),
-                cmocka_unit_test(test_refused),         cmocka_unit_test(test_nul_inside),
-                cmocka_unit_test(test_commands),        cmocka_unit_test(test_too_long),
-                cmocka_unit_test(test_send),            cmocka_unit_test(test_busy),
-                cmocka_unit_test(test_another_process), cmocka_unit_test(test_folder_of_others),
+                cmocka_unit_test(test_fresh),
+                cmocka_unit_test(test_banned),
+                cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_nul_inside),
+                cmocka_unit_test(test_commands),
+                cmocka_unit_test(test_too_long),
+                cmocka_unit_test(test_send),
+                cmocka_unit_test(test_busy),
+                cmocka_unit_test(test_another_process),
+                cmocka_unit_test(test_folder_of_others),
                 cmocka_unit_test(test_names),
         };
 
