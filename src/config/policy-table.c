@@ -37,8 +37,7 @@ static const PolicyKey keys[] = {
             "not touched.",
             IN_SET(host.numa_balancing), .default_text = "leave",
             .choices = WORDS([NUMA_BALANCING_LEAVE] = "leave", [NUMA_BALANCING_OFF] = "off",
-                             [NUMA_BALANCING_ON] = "on"),
-            .later = WORDS("off", "on")),
+                             [NUMA_BALANCING_ON] = "on")),
         KEY("host.reserve", SECTION, NONE, "Nodes that are kept free of instances."),
         KEY("host.reserve.nodes", RESERVE, PLACE,
             "Which nodes are kept free. nic: the node of the network card that carries the default "
@@ -143,8 +142,7 @@ static const PolicyKey keys[] = {
 
         KEY("irq", LIST, HOST,
             "Where interrupts go. The first entry that matches a device counts for it. Entries of "
-            "several files add up.",
-            .later = WORDS("*")),
+            "several files add up."),
         KEY("irq[].match", SECTION, NONE,
             "Which devices the entry is for: those that any of its keys names. At least one key is "
             "required.",

@@ -137,6 +137,7 @@ static void on_uevent(void *userdata) {
 }
 
 int hotplug_start(Manager *m) {
+        static const char *const subsystems[] = { "cpu", "node", "memory", NULL };
         Hotplug now = { 0 };
         int r;
 
@@ -148,7 +149,7 @@ int hotplug_start(Manager *m) {
                 r = sd_event_source_set_enabled(m->hotplug.timer, SD_EVENT_OFF);
         if (r < 0)
                 return r;
-        r = uevents_open(&m->hotplug.uevents, m->event, on_uevent, m);
+        r = uevents_open(&m->hotplug.uevents, m->event, subsystems, on_uevent, m);
         if (r < 0)
                 journal_log(&m->journal, LOG_INFO, NULL,
                             "udev is not heard: %s. CPUs that come or go are noticed at the next "

@@ -7,6 +7,7 @@
 #include "tidbnumad/daemon/describe.h"
 #include "tidbnumad/daemon/drift.h"
 #include "tidbnumad/daemon/guard.h"
+#include "tidbnumad/daemon/irq.h"
 #include "tidbnumad/daemon/load.h"
 #include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/manager.h"
@@ -130,6 +131,7 @@ Manager *manager_free(Manager *m) {
         guard_stop(m);
         drift_stop(m);
         hotplug_done(m);
+        irq_done(m);
         strangers_done(&m->strangers);
         pid_list_done(&m->scan);
         units_done(m);
@@ -239,6 +241,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         place_refresh(m);
         units_reload(m);
         release_unwanted(m);
+        irq_look(m);
         if (r < 0)
                 journal_log(&m->journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         manager_schedule(m);
@@ -255,6 +258,8 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
         if (m->releases.stopping) /* for the second time: at once */
                 return sd_event_exit(sd_event_source_get_event(source), 0);
         m->ready = false;
+        if (m->policies.on_stop == ON_STOP_RESTORE)
+                irq_give_all_back(m);
         if (release_before_stop(m)) {
                 journal_log(&m->journal, LOG_INFO, NULL,
                             "Stopping; what is bound is released first (%zu records)",
@@ -332,6 +337,8 @@ int manager_start(Manager *m) {
         manager_schedule(m);
         release_unwanted(m);
         r = units_start(m);
+        if (r >= 0)
+                r = irq_start(m);
         if (r < 0)
                 return r;
         m->ready = true;

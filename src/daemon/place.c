@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/daemon/irq.h"
 #include "tidbnumad/daemon/move.h"
 #include "tidbnumad/daemon/place-input.h"
 #include "tidbnumad/daemon/place.h"
@@ -141,6 +142,7 @@ void place_refresh(Manager *m) {
                 return;
         m->plan_stale = false;
         carry(m, &in, &plan);
+        irq_note_owners(m);
         manager_publish_soon(m);
 }
 
@@ -154,6 +156,7 @@ static void plan_alone(Instance *i) {
         input.n_instances = 1;
         if (placement_plan_build(&input, &plan) >= 0)
                 (void)note(i->manager, &i->planned, &in, &plan.choices[0]);
+        irq_note_owners(i->manager);
 }
 
 void place_ensure(Instance *i) {

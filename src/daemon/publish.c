@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "tidbnumad/daemon/irq-report.h"
 #include "tidbnumad/daemon/move-progress.h"
 #include "tidbnumad/daemon/publish.h"
 #include "tidbnumad/daemon/sample.h"
@@ -139,6 +140,8 @@ static void fill_policy(const Policy *policy, const PolicyCounters *counters, Po
 
 static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies,
                        UnitSnapshot *units, ReleaseSnapshot *releases, NodeSnapshot *nodes) {
+        _cleanup_free_ IrqDeviceSnapshot *irq_devices = NULL;
+        _cleanup_free_ IrqLandedSnapshot *irq_landed = NULL;
         StrangerSnapshot strangers[STRANGERS_MAX];
         const EventSnapshot events[] = {
                 { "connector", m->connector_events.received, m->connector_events.lost,
@@ -183,6 +186,8 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
         s.self_known = self_read(&s.self.cpu_seconds, &s.self.resident_bytes, &s.self.open_fds,
                                  &s.self.start_seconds) >= 0;
         s.self.pid = getpid();
+        if (irq_report_fill(m->irq, &s.irq, &irq_devices, &irq_landed) < 0)
+                return -ENOMEM;
         fill_units(m, units);
         fill_strangers(m, strangers);
         fill_releases(m, releases);

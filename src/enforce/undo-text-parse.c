@@ -13,7 +13,7 @@ static int hex(char c) {
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int to_bytes(const json_t *json, char **ret) {
+int undo_json_to_bytes(const json_t *json, char **ret) {
         const char *text = json_string_value(json);
         _cleanup_free_ char *bytes = text ? malloc(strlen(text) + 1) : NULL;
         char *out = bytes;
@@ -36,10 +36,10 @@ static int to_bytes(const json_t *json, char **ret) {
 }
 
 static int to_bytes_or_none(const json_t *json, char **ret) {
-        return json_is_null(json) ? 0 : to_bytes(json, ret);
+        return json_is_null(json) ? 0 : undo_json_to_bytes(json, ret);
 }
 
-static int to_set(const json_t *json, IdSet *ret) {
+int undo_json_to_set(const json_t *json, IdSet *ret) {
         const char *text = json_string_value(json);
 
         return text && id_set_parse_list(text, ret) == 0 ? 0 : -EBADMSG;
@@ -53,7 +53,7 @@ static int to_values(const json_t *json, UndoValues *ret) {
         if (ARRAY_RESERVE(ret->values, ret->allocated, n) < 0)
                 return -ENOMEM;
         for (; ret->n < n; ret->n++)
-                if (to_set(json_array_get(json, ret->n), &ret->values[ret->n]) < 0 ||
+                if (undo_json_to_set(json_array_get(json, ret->n), &ret->values[ret->n]) < 0 ||
                     id_set_is_empty(&ret->values[ret->n]))
                         return -EBADMSG;
         return 0;
@@ -108,7 +108,7 @@ static int to_property(const json_t *json, UndoProperty *ret) {
         json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
 
         if (value < UNDO_UNSET || value > UNDO_PERSISTENT ||
-            to_set(json_object_get(json, "before"), &ret->before) < 0)
+            undo_json_to_set(json_object_get(json, "before"), &ret->before) < 0)
                 return -EBADMSG;
         ret->origin = (UndoOrigin)value;
         return to_values(json_object_get(json, "ours"), &ret->ours);
@@ -117,10 +117,10 @@ static int to_property(const json_t *json, UndoProperty *ret) {
 static int to_files(const json_t *json, UndoFiles *ret) {
         if (json_is_null(json))
                 return 0;
-        if (to_set(json_object_get(json, "cpus"), &ret->cpus) < 0 ||
-            to_set(json_object_get(json, "cpus_effective"), &ret->cpus_effective) < 0 ||
-            to_set(json_object_get(json, "mems"), &ret->mems) < 0 ||
-            to_set(json_object_get(json, "mems_effective"), &ret->mems_effective) < 0)
+        if (undo_json_to_set(json_object_get(json, "cpus"), &ret->cpus) < 0 ||
+            undo_json_to_set(json_object_get(json, "cpus_effective"), &ret->cpus_effective) < 0 ||
+            undo_json_to_set(json_object_get(json, "mems"), &ret->mems) < 0 ||
+            undo_json_to_set(json_object_get(json, "mems_effective"), &ret->mems_effective) < 0)
                 return -EBADMSG;
         ret->known = true;
         return 0;
@@ -159,7 +159,7 @@ static int to_masks(const json_t *json, UndoProcess *p) {
         if (ARRAY_RESERVE(p->masks, p->masks_allocated, n) < 0)
                 return -ENOMEM;
         for (; p->n_masks < n; p->n_masks++)
-                if (to_set(json_array_get(json, p->n_masks), &p->masks[p->n_masks]) < 0 ||
+                if (undo_json_to_set(json_array_get(json, p->n_masks), &p->masks[p->n_masks]) < 0 ||
                     id_set_is_empty(&p->masks[p->n_masks]))
                         return -EBADMSG;
         return 0;
@@ -238,7 +238,7 @@ static int to_record(const json_t *json, const char *boot_id, UndoRecord **ret) 
                 return -EBADMSG;
         if (strcmp(boot, boot_id) != 0)
                 return -ESTALE;
-        error = to_bytes(json_object_get(json, "instance"), &r->instance);
+        error = undo_json_to_bytes(json_object_get(json, "instance"), &r->instance);
         if (error >= 0)
                 error = to_bytes_or_none(json_object_get(json, "service"), &r->unit);
         if (error >= 0)
@@ -256,7 +256,7 @@ static int to_record(const json_t *json, const char *boot_id, UndoRecord **ret) 
         return 0;
 }
 
-static int check_sum(const json_t *root, const json_t *record) {
+int undo_json_check(const json_t *root, const json_t *record) {
         const char *said = json_string_value(json_object_get(root, "checksum"));
         char checksum[UNDO_CHECKSUM_SIZE];
         int r;
@@ -277,6 +277,6 @@ int undo_text_parse(const char *text, size_t size, const char *boot_id, UndoReco
                 return -EBADMSG;
         if (json_integer_value(version) != UNDO_TEXT_VERSION)
                 return -ENOTSUP;
-        r = check_sum(root, record);
+        r = undo_json_check(root, record);
         return r < 0 ? r : to_record(record, boot_id, ret);
 }

@@ -8,7 +8,7 @@
 #include "tidbnumad/enforce/undo-text.h"
 
 /* Paths and names are bytes, JSON is UTF-8: what is not plain ASCII is written as %ff. */
-static json_t *from_bytes(const char *bytes) {
+json_t *undo_json_from_bytes(const char *bytes) {
         _cleanup_text_ Text text = { 0 };
 
         text_append(&text, "");
@@ -18,11 +18,11 @@ static json_t *from_bytes(const char *bytes) {
 }
 
 static json_t *from_name(const char *name) {
-        return name ? from_bytes(name) : json_null();
+        return name ? undo_json_from_bytes(name) : json_null();
 }
 
 /* Of any length: a list that cannot be written in full must not be written at all. */
-static json_t *from_set(const IdSet *set) {
+json_t *undo_json_from_set(const IdSet *set) {
         _cleanup_text_ Text text = { 0 };
 
         text_append(&text, "");
@@ -43,7 +43,7 @@ static json_t *from_values(const UndoValues *v) {
         json_t *list = json_array();
 
         for (size_t i = 0; i < v->n; i++)
-                if (json_array_append_new(list, from_set(&v->values[i])) < 0) {
+                if (json_array_append_new(list, undo_json_from_set(&v->values[i])) < 0) {
                         json_decref(list);
                         return NULL;
                 }
@@ -52,16 +52,17 @@ static json_t *from_values(const UndoValues *v) {
 
 /* json_pack() takes over what `o` stands for, and fails when one of them is NULL. */
 static json_t *from_property(const UndoProperty *p) {
-        return json_pack("{s:o, s:i, s:o}", "before", from_set(&p->before), "origin",
+        return json_pack("{s:o, s:i, s:o}", "before", undo_json_from_set(&p->before), "origin",
                          (int)p->origin, "ours", from_values(&p->ours));
 }
 
 static json_t *from_files(const UndoFiles *f) {
         if (!f->known)
                 return json_null();
-        return json_pack("{s:o, s:o, s:o, s:o}", "cpus", from_set(&f->cpus), "cpus_effective",
-                         from_set(&f->cpus_effective), "mems", from_set(&f->mems), "mems_effective",
-                         from_set(&f->mems_effective));
+        return json_pack("{s:o, s:o, s:o, s:o}", "cpus", undo_json_from_set(&f->cpus),
+                         "cpus_effective", undo_json_from_set(&f->cpus_effective), "mems",
+                         undo_json_from_set(&f->mems), "mems_effective",
+                         undo_json_from_set(&f->mems_effective));
 }
 
 static json_t *from_unit(const UndoRecord *r) {
@@ -75,7 +76,7 @@ static json_t *from_masks(const UndoProcess *p) {
         json_t *list = json_array();
 
         for (size_t i = 0; i < p->n_masks; i++)
-                if (json_array_append_new(list, from_set(&p->masks[i])) < 0) {
+                if (json_array_append_new(list, undo_json_from_set(&p->masks[i])) < 0) {
                         json_decref(list);
                         return NULL;
                 }
@@ -119,7 +120,7 @@ static json_t *from_processes(const UndoRecord *r) {
 
 static json_t *from_record(const UndoRecord *r, const char *boot_id) {
         return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "boot", boot_id, "instance",
-                         from_bytes(r->instance), "service", from_name(r->unit), "scope",
+                         undo_json_from_bytes(r->instance), "service", from_name(r->unit), "scope",
                          from_name(r->scope), "home", from_name(r->home), "unit", from_unit(r),
                          "given", from_values(&r->given), "processes", from_processes(r));
 }

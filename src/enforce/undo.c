@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/enforce/undo-text.h"
 #include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/sys/cgroup1.h"
@@ -196,7 +197,7 @@ int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
                 return r;
         }
         while (r >= 0 && (errno = 0, entry = readdir(dir)))
-                if (entry->d_name[0] != '.')
+                if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_HOST_FILE) != 0)
                         r = load_one(undo, entry->d_name, bad_file, userdata);
         return r;
 }

@@ -84,6 +84,11 @@ static const ReasonText texts[N_REASONS] = {
                                        "changed",
                                        "see to the folder undo in /run/tidbnumad: owned by root, "
                                        "writable, not full" },
+        [REASON_NO_VECTOR] = { "no-vector",
+                               "an interrupt cannot go to its CPUs: the kernel has no vector free "
+                               "on any of them",
+                               "give the device fewer queues (ethtool -L), or more CPUs to serve "
+                               "it" },
         [REASON_NO_MEMORY] = { "no-memory", "the daemon or the kernel had no memory for it",
                                "free some; it is tried again" },
         [REASON_OTHER] = { "other", "an error of no other kind", "see the journal" },

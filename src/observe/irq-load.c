@@ -184,15 +184,15 @@ static int is_irqbalance(pid_t pid, void *userdata) {
         return -ECANCELED; /* it is found */
 }
 
-static pid_t find_irqbalance(const Sysroot *sysroot) {
+pid_t irq_host_find_irqbalance(const Sysroot *sysroot) {
         Finding finding = { .sysroot = sysroot };
 
         (void)proc_foreach_pid(sysroot, is_irqbalance, &finding);
         return finding.pid;
 }
 
-int irq_host_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
-                  IrqHost *ret) {
+int irq_host_load_devices(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
+                          IrqHost *ret) {
         _cleanup_irq_devices_ IrqDeviceList list = { 0 };
         _cleanup_irq_host_ IrqHost host = { 0 };
         int r = irq_devices_load(sysroot, policies, n_policies, &list);
@@ -205,8 +205,16 @@ int irq_host_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_po
         host.n_devices = list.n_devices;
         list.n_devices = 0;
         host.default_known = irq_default_affinity_read(sysroot, &host.default_affinity) >= 0;
-        host.irqbalance.pid = find_irqbalance(sysroot);
         *ret = host;
         host = (IrqHost){ 0 };
         return 0;
+}
+
+int irq_host_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
+                  IrqHost *ret) {
+        int r = irq_host_load_devices(sysroot, policies, n_policies, ret);
+
+        if (r >= 0)
+                ret->irqbalance.pid = irq_host_find_irqbalance(sysroot);
+        return r;
 }

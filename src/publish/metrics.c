@@ -40,6 +40,14 @@ static double n_release_failures(const Snapshot *s) {
         return s->undo_known ? (double)s->n_release_failures : (double)NAN;
 }
 
+static double irq_writes(const Snapshot *s) {
+        return s->undo_known && s->irq.known ? (double)s->irq.n_writes : (double)NAN;
+}
+
+static double irq_repairs(const Snapshot *s) {
+        return s->undo_known && s->irq.known ? (double)s->irq.n_repairs : (double)NAN;
+}
+
 static double sample_interval(const Snapshot *s) {
         return s->sample_interval_seconds;
 }
@@ -227,6 +235,14 @@ static const Metric metrics[] = {
           "Time that the online CPUs of a node spent, by mode; user holds nice and guests too.", metric_render_node_cpu, { 0 } },
         { "tidbnumad_node_numa_events_total", "counter", "node, event=hit|miss|foreign|interleave|local|other",
           "Pages that were allocated on a node, by how they came there (numastat).", metric_render_node_events, { 0 } },
+        { "tidbnumad_irq_vectors", "gauge", "device, state=steered|managed|contested|failed|left",
+          "Interrupts of a device, by how they are.", metric_render_irq_vectors, { 0 } },
+        { "tidbnumad_irq_on_instance_cpus_total", "counter", "device, instance",
+          "Interrupts of a device that fired on CPUs of an instance.", metric_render_irq_landed, { 0 } },
+        { "tidbnumad_irq_writes_total", "counter", "",
+          "Times that a mask of an interrupt or a queue, or a sysctl, was set.", NUMBER(irq_writes) },
+        { "tidbnumad_irq_repairs_total", "counter", "",
+          "Of these, times that it was put back after somebody else had changed it.", NUMBER(irq_repairs) },
         { "tidbnumad_events_total", "counter", "source",
           "Events received, by source.", EVENT(received) },
         { "tidbnumad_events_lost_total", "counter", "source",

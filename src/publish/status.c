@@ -6,6 +6,7 @@
 
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/placement-json.h"
+#include "tidbnumad/publish/status-irq.h"
 #include "tidbnumad/publish/status.h"
 
 /* RFC 3339, UTC, whole seconds; the exact value stands beside it as a number. */
@@ -298,6 +299,8 @@ static json_t *status(const Snapshot *snapshot) {
         object_set(&o, "strangers", strangers(snapshot));
         if (snapshot->n_releases > 0) /* seldom, and for seconds */
                 object_set(&o, "releases", releases(snapshot));
+        if (snapshot->irq.known)
+                object_set(&o, "interrupts", status_irq(&snapshot->irq));
         object_set(&o, "events", events(snapshot));
         object_set(&o, "process", process(snapshot));
         return object_finish(&o);

@@ -1,4 +1,4 @@
-/* CPUs and memory that come and go. */
+/* Devices that come and go. */
 #include <errno.h>
 
 #include "tidbnumad/base/cleanup.h"
@@ -13,12 +13,11 @@ static int on_event(sd_device_monitor *monitor, sd_device *device, void *userdat
         return 0;
 }
 
-static int open_monitor(Uevents *uevents, sd_event *event) {
-        static const char *const subsystems[] = { "cpu", "node", "memory" };
+static int open_monitor(Uevents *uevents, sd_event *event, const char *const *subsystems) {
         int r = sd_device_monitor_new(&uevents->monitor);
 
         /* The kernel filters: a host has thousands of other events. */
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(subsystems); i++)
+        for (size_t i = 0; r >= 0 && subsystems[i]; i++)
                 r = sd_device_monitor_filter_add_match_subsystem_devtype(uevents->monitor,
                                                                          subsystems[i], NULL);
         if (r >= 0)
@@ -26,11 +25,12 @@ static int open_monitor(Uevents *uevents, sd_event *event) {
         return r < 0 ? r : sd_device_monitor_start(uevents->monitor, on_event, uevents);
 }
 
-int uevents_open(Uevents *uevents, sd_event *event, UeventsHandler handler, void *userdata) {
+int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
+                 UeventsHandler handler, void *userdata) {
         int r;
 
         *uevents = (Uevents){ .handler = handler, .userdata = userdata };
-        r = open_monitor(uevents, event);
+        r = open_monitor(uevents, event, subsystems);
         if (r < 0)
                 uevents_close(uevents);
         return r < 0 ? r : 0;

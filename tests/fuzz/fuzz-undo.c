@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/enforce/undo-json.h"
 #include "tidbnumad/enforce/undo-text.h"
 
@@ -37,10 +38,37 @@ static void check_record(const UndoRecord *record) {
         undo_record_free(again);
 }
 
+/* The same of the record of the host's own settings; and each could be written where it came from.
+ */
+static void check_host(const UndoHost *host) {
+        UndoHost again = { 0 };
+        char *text = NULL, path[SETTING_TEXT_MAX];
+        bool in_proc;
+        size_t size;
+
+        for (size_t i = 0; i < host->n_settings; i++)
+                check(setting_path(&host->settings[i].key, &in_proc, path) == 0 &&
+                      !strstr(path, ".."));
+        check(undo_host_render(host, BOOT, &text, &size) == 0);
+        check(undo_host_parse(text, size, BOOT, &again) == 0);
+        check(again.n_settings == host->n_settings);
+        undo_host_done(&again);
+        free(text);
+}
+
+static void parse_host(const char *text, size_t size) {
+        UndoHost host = { 0 };
+
+        if (undo_host_parse(text, size, BOOT, &host) == 0)
+                check_host(&host);
+        undo_host_done(&host);
+}
+
 static void parse(const char *text, size_t size) {
         UndoRecord *record = NULL;
         int r = undo_text_parse(text, size, BOOT, &record);
 
+        parse_host(text, size);
         if (r == 0)
                 check_record(record);
         else

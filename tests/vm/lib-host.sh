@@ -8,10 +8,10 @@
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 readonly QEMU=qemu-system-x86_64
 
-# The machine, as its file says. Lists hold NAME:NODE:SIZE and NAME:NODE.
+# The machine, as its file says. Lists hold NAME:NODE:SIZE and NAME:NODE or NAME:NODE:QUEUES.
 declare -A machine
-declare -a machine_nvme machine_nic
-tmp='' qemu_pid=''
+declare -a machine_nvme machine_nic host_links=()
+tmp='' qemu_pid='' wire=''
 
 die() {
         echo "tests/vm/${0##*/}: $1" >&2
@@ -31,6 +31,7 @@ vm_init() {
 
 vm_cleanup() {
         end_qemu
+        remove_wire
         [[ -z $tmp ]] || rm -rf "$tmp"
 }
 
@@ -71,7 +72,7 @@ declare -rA MACHINE_KEYS=(
         [distance_near]='[1-9][0-9]*'
         [distance_far]='[1-9][0-9]*'
         [nvme]='[a-z0-9]+:[0-9]+:[1-9][0-9]*[MG]'
-        [nic]='[a-z0-9]+:[0-9]+'
+        [nic]='[a-z0-9]+:[0-9]+(:[1-8])?'
         [append]='[[:graph:] ]+'
 )
 
@@ -182,6 +183,7 @@ build_payload() {
 
 # The machine as the guest's tests shall find it.
 machine_settings() {
+        [[ ! "${machine_nic[*]}" =~ :[0-9]+: ]] || make_wire
         cat <<EOF
 VM_MACHINE=${machine[name]}
 VM_RELEASE=${machine[release]}
@@ -192,6 +194,7 @@ VM_CPUS_PER_NODE=${machine[cpus_per_node]}
 VM_DISTANCES=${machine[distance_local]}:${machine[distance_near]}:${machine[distance_far]}
 VM_NVME=$(IFS=,; echo "${machine_nvme[*]}")
 VM_NIC=$(IFS=,; echo "${machine_nic[*]}")
+VM_WIRE=$wire
 EOF
 }
 
@@ -250,7 +253,7 @@ add_port() {
 }
 
 add_devices() {
-        local device name node size at=0
+        local device name node size queues at=0
 
         for device in "${machine_nvme[@]}"; do
                 IFS=: read -r name node size <<<"$device"
@@ -261,11 +264,48 @@ add_devices() {
                 at=$((at + 1))
         done
         for device in "${machine_nic[@]}"; do
-                IFS=: read -r name node <<<"$device"
+                IFS=: read -r name node queues <<<"$device"
                 add_port $at "$node"
-                qemu+=(-netdev "user,id=$name,restrict=on" -device "virtio-net-pci,netdev=$name,bus=port.$at")
+                if [[ -z $queues ]]; then
+                        qemu+=(-netdev "user,id=$name,restrict=on" -device "virtio-net-pci,netdev=$name,bus=port.$at")
+                else
+                        add_wired_nic "$name" "$queues" "port.$at"
+                fi
                 at=$((at + 1))
         done
+}
+
+# NICs with queues are on one wire: tap devices on a bridge of this host where it offers these, with all queues; else
+# QEMU's own hub, where a NIC has one queue in each direction. $wire says which.
+add_wired_nic() {
+        local name=$1 queues=$2 port=$3 tap=vmt$$.${#host_links[@]}
+
+        if [[ $wire == tap ]]; then
+                ip tuntap add dev "$tap" mode tap multi_queue
+                host_links+=("$tap")
+                ip link set dev "$tap" master "vmb$$" up
+                qemu+=(-netdev "tap,id=$name,ifname=$tap,queues=$queues,script=no,downscript=no,vhost=off"
+                        -device "virtio-net-pci,netdev=$name,bus=$port,mq=on,vectors=$((2 * queues + 2))")
+        else
+                qemu+=(-netdev "hubport,id=$name,hubid=1" -device "virtio-net-pci,netdev=$name,bus=$port,vectors=4")
+        fi
+}
+
+make_wire() {
+        wire=hub
+        if [[ -c /dev/net/tun ]] && ip link add name "vmb$$" type bridge 2>/dev/null; then
+                host_links+=("vmb$$")
+                ip link set dev "vmb$$" up
+                wire=tap
+        fi
+}
+
+remove_wire() {
+        local link
+        for link in "${host_links[@]}"; do
+                ip link delete dev "$link" 2>/dev/null || true
+        done
+        host_links=()
 }
 
 # add_port_file NAME FILE: what the guest writes to /dev/virtio-ports/NAME ends up in FILE.

@@ -80,6 +80,7 @@ struct Manager {
         uint64_t *left_bytes; /* by index of the topology's nodes; owned */
         bool left_known;
         struct Guard *guard; /* see guard.h; NULL: not started; owned */
+        struct Irq *irq;     /* see irq.h; likewise */
         Strangers strangers;
         PidList scan; /* the round of the slow scan that is under way */
         size_t scan_next;

@@ -124,6 +124,48 @@ typedef struct ProcessSnapshot {
         double start_seconds; /* since the epoch */
 } ProcessSnapshot;
 
+/* How a vector of a device is. */
+typedef enum IrqState {
+        IRQ_STATE_STEERED,   /* it is where the plan wants it */
+        IRQ_STATE_MANAGED,   /* the kernel has chosen its CPUs */
+        IRQ_STATE_CONTESTED, /* somebody else sets it again and again */
+        IRQ_STATE_FAILED,    /* it is not where it is wanted */
+        IRQ_STATE_LEFT,      /* left alone */
+        N_IRQ_STATES,
+} IrqState;
+
+const char *irq_state_to_string(IrqState state); /* "steered" */
+
+typedef struct IrqDeviceSnapshot {
+        const char *name;
+        const char *kind; /* "net" */
+        const char *pci;  /* NULL: none */
+        int32_t node;     /* -1: not known */
+        const char *reason_id, *reason;
+        const CpuSet *cpus; /* where its vectors are to be; empty: where they are */
+        uint64_t vectors[N_IRQ_STATES];
+} IrqDeviceSnapshot;
+
+typedef struct IrqLandedSnapshot {
+        const char *device, *instance;
+        uint64_t count;
+} IrqLandedSnapshot;
+
+/* Interrupts, and irqbalance. */
+typedef struct IrqSnapshot {
+        bool known; /* false: not looked at, and all is left out */
+        const IrqDeviceSnapshot *devices;
+        size_t n_devices;
+        const IrqLandedSnapshot *landed;
+        size_t n_landed;
+        uint64_t n_writes, n_repairs; /* settings that were written; of these, put back */
+        uint64_t undo_settings;       /* that could be given back */
+        pid_t irqbalance_pid;         /* 0: it does not run */
+        bool irqbalance_told;
+        const CpuSet *irqbalance_cpus; /* that it was told to leave alone, with its own */
+        size_t n_irqbalance_irqs;
+} IrqSnapshot;
+
 /* An instance or a unit that is being given back what it had. */
 typedef struct ReleaseSnapshot {
         const char *name;
@@ -198,6 +240,7 @@ typedef struct Snapshot {
         size_t n_policies;
         const EventSnapshot *events;
         size_t n_events;
+        IrqSnapshot irq;
         ProcessSnapshot self;
         bool self_known; /* false: `self` was not read and is left out */
 } Snapshot;

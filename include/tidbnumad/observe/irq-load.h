@@ -12,3 +12,9 @@
  * dump lacks stays unknown. Nothing is told of irqbalance but its pid. 0 or -ENOMEM. */
 int irq_host_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
                   IrqHost *ret);
+
+/* The same without irqbalance, which is a look at all processes; and that look alone. 0: it does
+ * not run. */
+int irq_host_load_devices(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
+                          IrqHost *ret);
+pid_t irq_host_find_irqbalance(const Sysroot *sysroot);

@@ -31,6 +31,8 @@ void metric_render_bind_latency(const Metric *metric, const Snapshot *snapshot, 
 void metric_render_node_memory(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_node_cpu(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_node_events(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_irq_vectors(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_irq_landed(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_counts(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_numbers(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text);

@@ -1,4 +1,4 @@
-/* The kernel's events of CPUs and memory that come and go, as udev passes them on (udev(7)). */
+/* The kernel's events of devices that come and go, as udev passes them on (udev(7)). */
 #pragma once
 
 #include <systemd/sd-device.h>
@@ -13,7 +13,8 @@ typedef struct Uevents {
         void *userdata;
 } Uevents;
 
-/* `uevents` must stay where it is until uevents_close(). Without udev no event ever comes, and that
- * is no error. */
-int uevents_open(Uevents *uevents, sd_event *event, UeventsHandler handler, void *userdata);
+/* Of these subsystems, to the closing NULL. `uevents` must stay where it is until uevents_close().
+ * Without udev no event ever comes, and that is no error. */
+int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
+                 UeventsHandler handler, void *userdata);
 void uevents_close(Uevents *uevents);

@@ -17,6 +17,9 @@ typedef struct Example {
         const char *warnings[1];
         NodeSnapshot counters[2];
         Histogram durations[N_SAMPLE_METHODS];
+        IrqDeviceSnapshot irq_devices[2];
+        IrqLandedSnapshot irq_landed[1];
+        CpuSet irq_cpus, irq_none;
         Snapshot snapshot;
 } Example;
 
@@ -97,6 +100,24 @@ static inline void example_init(Example *e) {
                 .migration_left_seconds = (double)NAN,
                 .bind_seconds = (double)NAN,
         };
+        id_set_parse_list("0-1", &e->irq_cpus);
+        e->irq_devices[0] = (IrqDeviceSnapshot){
+                .name = "eth0",
+                .kind = "net",
+                .pci = "0000:3b:00.0",
+                .node = 1,
+                .reason_id = "reserved",
+                .reason = "a node is reserved",
+                .cpus = &e->irq_cpus,
+                .vectors = { [IRQ_STATE_STEERED] = 3, [IRQ_STATE_CONTESTED] = 1 }
+        };
+        e->irq_devices[1] = (IrqDeviceSnapshot){ .name = "bond0",
+                                                 .kind = "net",
+                                                 .node = -1,
+                                                 .reason_id = "bundle",
+                                                 .reason = "its members are steered",
+                                                 .cpus = &e->irq_none };
+        e->irq_landed[0] = (IrqLandedSnapshot){ "eth0", "tikv-20160", 7 };
         e->snapshot = (Snapshot){
                 .version = "0.1.0",
                 .hwloc_version = "2.9.0",
@@ -121,6 +142,18 @@ static inline void example_init(Example *e) {
                 .n_policies = 1,
                 .events = e->events,
                 .n_events = 1,
+                .irq = { .known = true,
+                         .devices = e->irq_devices,
+                         .n_devices = 2,
+                         .landed = e->irq_landed,
+                         .n_landed = 1,
+                         .n_writes = 5,
+                         .n_repairs = 2,
+                         .undo_settings = 4,
+                         .irqbalance_pid = 812,
+                         .irqbalance_told = true,
+                         .irqbalance_cpus = &e->irq_cpus,
+                         .n_irqbalance_irqs = 3 },
                 .self = { .pid = 4711,
                           .cpu_seconds = 1.000000001,
                           .resident_bytes = 5242880,

@@ -61,6 +61,19 @@ static void test_topology_policy_and_events(void **state) {
               " \"policies\": [{\"name\": \"tikv\", \"bind_attempts\": 3, \"bind_failures\": 3,"
               " \"bind_failures_by_reason\": {\"permission\": 1, \"bus-gone\": 2},"
               " \"drift_repairs\": {\"cpus\": 0, \"mems\": 4, \"threads\": 0}}]}");
+        check(json_object_get(json, "interrupts"),
+              "{\"devices\":[{\"name\":\"eth0\",\"kind\":\"net\",\"pci\":\"0000:3b:00.0\",\"node\":"
+              "1,"
+              "\"reason_code\":\"reserved\",\"reason\":\"a node is reserved\",\"cpus\":\"0-1\","
+              "\"steered\":3,\"managed\":0,\"contested\":1,\"failed\":0,\"left\":0},"
+              "{\"name\":\"bond0\",\"kind\":\"net\",\"pci\":null,\"node\":null,"
+              "\"reason_code\":\"bundle\",\"reason\":\"its members are steered\",\"cpus\":\"\","
+              "\"steered\":0,\"managed\":0,\"contested\":0,\"failed\":0,\"left\":0}],"
+              "\"on_instance_cpus\":[{\"device\":\"eth0\",\"instance\":\"tikv-20160\","
+              "\"interrupts\":7}],"
+              "\"writes\":5,\"repairs\":2,\"undo_settings\":4,"
+              "\"irqbalance\":{\"pid\":812,\"told\":true,\"banned_cpus\":\"0-1\",\"banned_"
+              "interrupts\":3}}");
         check(json_object_get(json, "events"),
               "[{\"source\": \"connector\", \"received\": 42, \"lost\": 2, \"rescans\": 1}]");
         check(json_object_get(json, "time_seconds"), "1780000000.125");

@@ -39,8 +39,14 @@ for disk in ${VM_NVME//,/ }; do
         IFS=: read -r name node _ <<<"$disk"
         is "$(lsblk -dno SERIAL "$(nvme_of_node "$node")")" "$name" "NVMe $name is on node $node"
 done
-nic=$(readlink -f /sys/class/net/eth0/device)
-is "$(<"${nic%/*}/numa_node")" "${VM_NIC##*:}" "NIC is on node ${VM_NIC##*:}"
+at=0
+for nic in ${VM_NIC//,/ }; do
+        IFS=: read -r name node _ <<<"$nic"
+        path=$(readlink -f "/sys/class/net/eth$at/device")
+        is "$(<"${path%/*}/numa_node")" "$node" "NIC $name is eth$at, on node $node"
+        at=$((at + 1))
+done
+is "$(systemctl is-active irqbalance)" inactive 'irqbalance does not run unless a scenario starts it'
 is "$(systemctl --failed --plain --no-legend | wc -l)" 0 'no unit failed'
 is "$(</proc/sys/kernel/numa_balancing)" 1 'NUMA balancing is as it was after boot'
 

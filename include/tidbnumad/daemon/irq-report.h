@@ -1,0 +1,19 @@
+/* What is told of interrupts: in the journal, and in the published files. */
+#pragma once
+
+#include "tidbnumad/daemon/irq.h"
+
+/* Counts what has landed on instances' CPUs since the last look. */
+void irq_report_landed(Irq *irq, const IrqHost *host, const IrqOwner *owners, size_t n_owners);
+
+/* Remembers the devices as they are now, says in the journal what has changed, publishes it. */
+void irq_report_devices(Manager *manager, const IrqHost *host, const IrqPlan *plan);
+
+/* The device at the last look; NULL: it was not there. */
+const IrqSummary *irq_report_find(const Irq *irq, const IrqDevice *device);
+
+/* For the snapshot; the caller owns both lists, the rest is borrowed. -ENOMEM. */
+int irq_report_fill(const Irq *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_devices,
+                    IrqLandedSnapshot **ret_landed);
+
+void irq_report_done(Irq *irq);

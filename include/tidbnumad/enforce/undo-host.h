@@ -1,0 +1,71 @@
+/* What stood before we changed anything of the host's own: masks of interrupts and of network
+ * queues, sysctls, and what irqbalance was told. One record for all, in the folder of the others
+ * (undo.h), under a name that no instance's can have:
+ *
+ *     {"version": 1, "checksum": "…", "record": {"boot": "…", "settings": […], …}}
+ *
+ * It is written and flushed before each change of something that is not in it yet. An entry keeps
+ * the kernel's own text, so that it is put back byte for byte. It goes when what it speaks of does:
+ * a vector, an interface, a process of irqbalance.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tidbnumad/enforce/setting.h"
+#include "tidbnumad/enforce/undo.h"
+#include "tidbnumad/model/workload.h"
+
+#define UNDO_HOST_FILE "host.record"
+#define UNDO_HOST_VERSION 1
+
+/* 4,000 vectors and as many queues of a machine of 8,192 CPUs are 20 MiB; of 256 CPUs 2 MiB. */
+#define UNDO_HOST_MAX_BYTES ((size_t)32 << 20)
+
+typedef struct UndoSetting {
+        SettingKey key; /* `device` is owned here */
+        char *identity; /* of the interface; owned */
+        char *before;   /* owned */
+} UndoSetting;
+
+/* What irqbalance itself had, before it was told. */
+typedef struct UndoBalance {
+        bool known;
+        ProcessId id; /* of this process; another one knows nothing of us */
+        CpuSet banned_cpus;
+        uint32_t *banned_irqs; /* owned */
+        size_t n_banned_irqs;
+} UndoBalance;
+
+typedef struct UndoHost {
+        UndoSetting *settings; /* owned */
+        size_t n_settings, allocated;
+        UndoBalance irqbalance;
+        bool stale; /* the file does not say all of this yet */
+} UndoHost;
+
+void undo_host_done(UndoHost *host);
+
+UndoSetting *undo_host_find(const UndoHost *host, const SettingKey *key);
+
+/* What stands before the first change. -ENOMEM. */
+int undo_host_add(UndoHost *host, const SettingKey *key, const char *identity, const char *before);
+void undo_host_remove(UndoHost *host, size_t index);
+
+/* Takes over `balance`. */
+void undo_host_set_irqbalance(UndoHost *host, UndoBalance *balance);
+void undo_host_forget_irqbalance(UndoHost *host);
+
+bool undo_host_is_empty(const UndoHost *host);
+
+int undo_host_render(const UndoHost *host, const char *boot_id, char **ret, size_t *ret_size);
+
+/* Errors as of undo_text_parse(). */
+int undo_host_parse(const char *text, size_t size, const char *boot_id, UndoHost *ret);
+
+/* In the folder of `undo`. Nothing may be changed unless the write returned 0; an empty record
+ * takes its file away. To read: -ENOENT: there is none; else as of undo_host_parse(), and a file
+ * that is no record is taken away. */
+int undo_host_write(const Undo *undo, UndoHost *host);
+int undo_host_read(const Undo *undo, UndoHost *ret);

@@ -1,0 +1,53 @@
+/* A running irqbalance, by the socket that its own user interface uses
+ * (/run/irqbalance/irqbalance<PID>.sock, from irqbalance 1.5 on): one command a connection.
+ *
+ * Its main loop waits for the command of whoever has connected: so each call here sends at once.
+ * None of them waits. What comes back is doubted: the peer must be root's process with the PID of
+ * the socket's name, and its answer parse as a whole.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/id-set.h"
+
+#define IRQBALANCE_FOLDER "/run/irqbalance"
+
+/* Its buffer is of 500 bytes up to 1.9.4, and one that is full counts as too long. */
+#define IRQBALANCE_COMMAND_MAX 499u
+
+/* `setup` tells of each banned interrupt on some 60 bytes. */
+#define IRQBALANCE_ANSWER_MAX ((size_t)64 << 10)
+
+/* What `setup` tells. */
+typedef struct IrqbalanceSetup {
+        uint32_t sleep_seconds;
+        CpuSet banned_cpus;
+        uint32_t *banned_irqs; /* owned */
+        size_t n_banned_irqs, allocated;
+} IrqbalanceSetup;
+
+void irqbalance_setup_done(IrqbalanceSetup *setup);
+#define _cleanup_irqbalance_setup_ _cleanup_(irqbalance_setup_done)
+
+/* The PID in the name of its socket. -ENOENT: it does not run; -EPERM: the folder is not root's
+ * alone. Of several sockets the highest number: the others are left over. */
+int irqbalance_find(const char *folder, pid_t *ret);
+
+/* Connects, looks who answers there, and sends one command with its closing NUL. `*ret_fd`: to be
+ * read without waiting, for the answer; NULL: none is wanted. -EAGAIN: it is busy, try later;
+ * -EPERM: this is not root's irqbalance; -E2BIG: longer than it takes. */
+int irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret_fd);
+
+/* -EBADMSG: that is no answer to `setup`; -ENOMEM. */
+int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret);
+
+/* The two commands by which CPUs and interrupts are banned, in place of what was set before. An
+ * empty set: none, which for CPUs means what its environment says. -E2BIG as above. */
+int irqbalance_render_cpus(const CpuSet *cpus, char buffer[static IRQBALANCE_COMMAND_MAX]);
+int irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
+                           char buffer[static IRQBALANCE_COMMAND_MAX]);

@@ -1,0 +1,196 @@
+/* The record of the host's own settings as JSON, and out of it. All of that is doubted. */
+#include <jansson.h>
+#include <limits.h>
+#include <string.h>
+
+#include "tidbnumad/enforce/undo-host.h"
+#include "tidbnumad/enforce/undo-json.h"
+
+/* --- to text --- */
+
+static json_t *from_text(const char *text) {
+        return *text ? undo_json_from_bytes(text) : json_null();
+}
+
+static json_t *from_setting(const UndoSetting *s) {
+        return json_pack("{s:s, s:o, s:I, s:o, s:o}", "kind", setting_kind_to_string(s->key.kind),
+                         "device", from_text(s->key.device), "number", (json_int_t)s->key.number,
+                         "identity", from_text(s->identity), "before", from_text(s->before));
+}
+
+static json_t *from_settings(const UndoHost *h) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; list && i < h->n_settings; i++)
+                if (json_array_append_new(list, from_setting(&h->settings[i])) < 0) {
+                        json_decref(list);
+                        return NULL;
+                }
+        return list;
+}
+
+static json_t *from_irqs(const UndoBalance *b) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; list && i < b->n_banned_irqs; i++)
+                if (json_array_append_new(list, json_integer(b->banned_irqs[i])) < 0) {
+                        json_decref(list);
+                        return NULL;
+                }
+        return list;
+}
+
+static json_t *from_irqbalance(const UndoBalance *b) {
+        if (!b->known)
+                return json_null();
+        return json_pack("{s:i, s:I, s:o, s:o}", "pid", b->id.pid, "start",
+                         (json_int_t)b->id.start_ticks, "cpus", undo_json_from_set(&b->banned_cpus),
+                         "irqs", from_irqs(b));
+}
+
+int undo_host_render(const UndoHost *host, const char *boot_id, char **ret, size_t *ret_size) {
+        _cleanup_(json_decrefp) json_t *root = NULL;
+        json_t *inner =
+                json_pack("{s:s, s:o, s:o}", "boot", boot_id, "settings", from_settings(host),
+                          "irqbalance", from_irqbalance(&host->irqbalance));
+        char checksum[UNDO_CHECKSUM_SIZE], *text;
+        int r = inner ? undo_json_checksum(inner, checksum) : -ENOMEM;
+
+        if (r < 0) {
+                json_decref(inner);
+                return r;
+        }
+        root = json_pack("{s:i, s:s, s:o}", "version", UNDO_HOST_VERSION, "checksum", checksum,
+                         "record", inner);
+        text = root ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII) : NULL;
+        if (!text)
+                return -ENOMEM;
+        *ret = text;
+        *ret_size = strlen(text);
+        return 0;
+}
+
+/* --- out of text --- */
+
+/* The caller owns it. */
+static int to_text(const json_t *json, char **ret) {
+        if (!json_is_null(json))
+                return undo_json_to_bytes(json, ret);
+        *ret = strdup("");
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int to_number(const json_t *json, uint32_t *ret) {
+        json_int_t value = json_is_integer(json) ? json_integer_value(json) : -1;
+
+        if (value < 0 || value > INT_MAX)
+                return -EBADMSG;
+        *ret = (uint32_t)value;
+        return 0;
+}
+
+/* Only what could have been written by us is ever written to the kernel. */
+static int check_setting(const SettingKey *key, const char *before) {
+        char path[SETTING_TEXT_MAX];
+        SettingValue value;
+        bool in_proc;
+
+        return setting_path(key, &in_proc, path) < 0 || strlen(before) >= SETTING_TEXT_MAX ||
+                               setting_parse(key->kind, before, &value) < 0
+                       ? -EBADMSG
+                       : 0;
+}
+
+static int to_setting(const json_t *json, UndoHost *h) {
+        const char *kind = json_string_value(json_object_get(json, "kind"));
+        _cleanup_free_ char *device = NULL, *identity = NULL, *before = NULL;
+        SettingKey key = { 0 };
+        int r;
+
+        if (!kind || setting_kind_from_string(kind, &key.kind) < 0 ||
+            to_number(json_object_get(json, "number"), &key.number) < 0)
+                return -EBADMSG;
+        r = to_text(json_object_get(json, "device"), &device);
+        if (r >= 0)
+                r = to_text(json_object_get(json, "identity"), &identity);
+        if (r >= 0)
+                r = to_text(json_object_get(json, "before"), &before);
+        if (r < 0)
+                return r;
+        key.device = device;
+        r = undo_host_find(h, &key) ? -EBADMSG : check_setting(&key, before);
+        return r < 0 ? r : undo_host_add(h, &key, identity, before);
+}
+
+static int to_settings(const json_t *json, UndoHost *h) {
+        int r = json_is_array(json) ? 0 : -EBADMSG;
+
+        for (size_t i = 0; r >= 0 && i < json_array_size(json); i++)
+                r = to_setting(json_array_get(json, i), h);
+        return r;
+}
+
+static int to_irqs(const json_t *json, UndoBalance *b) {
+        const size_t n = json_array_size(json);
+
+        if (!json_is_array(json))
+                return -EBADMSG;
+        b->banned_irqs = calloc(n + 1, sizeof(*b->banned_irqs));
+        if (!b->banned_irqs)
+                return -ENOMEM;
+        for (; b->n_banned_irqs < n; b->n_banned_irqs++)
+                if (to_number(json_array_get(json, b->n_banned_irqs),
+                              &b->banned_irqs[b->n_banned_irqs]) < 0)
+                        return -EBADMSG;
+        return 0;
+}
+
+static int to_irqbalance(const json_t *json, UndoBalance *b) {
+        const json_t *start = json_object_get(json, "start");
+        uint32_t pid;
+
+        if (json_is_null(json))
+                return 0;
+        if (to_number(json_object_get(json, "pid"), &pid) < 0 || pid == 0 ||
+            !json_is_integer(start) || json_integer_value(start) < 0 ||
+            undo_json_to_set(json_object_get(json, "cpus"), &b->banned_cpus) < 0)
+                return -EBADMSG;
+        b->id = (ProcessId){ .pid = (pid_t)pid,
+                             .start_ticks = (uint64_t)json_integer_value(start) };
+        b->known = true;
+        return to_irqs(json_object_get(json, "irqs"), b);
+}
+
+static int to_host(const json_t *json, const char *boot_id, UndoHost *ret) {
+        const char *boot = json_string_value(json_object_get(json, "boot"));
+        _cleanup_(undo_host_done) UndoHost h = { 0 };
+        int r;
+
+        if (!boot)
+                return -EBADMSG;
+        if (strcmp(boot, boot_id) != 0)
+                return -ESTALE;
+        r = to_settings(json_object_get(json, "settings"), &h);
+        if (r >= 0)
+                r = to_irqbalance(json_object_get(json, "irqbalance"), &h.irqbalance);
+        if (r < 0)
+                return r;
+        h.stale = false;
+        *ret = h;
+        h = (UndoHost){ 0 };
+        return 0;
+}
+
+int undo_host_parse(const char *text, size_t size, const char *boot_id, UndoHost *ret) {
+        _cleanup_(json_decrefp) json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+        const json_t *record = json_object_get(root, "record");
+        const json_t *version = json_object_get(root, "version");
+        int r;
+
+        if (!json_is_integer(version))
+                return -EBADMSG;
+        if (json_integer_value(version) != UNDO_HOST_VERSION)
+                return -ENOTSUP;
+        r = undo_json_check(root, record);
+        return r < 0 ? r : to_host(record, boot_id, ret);
+}

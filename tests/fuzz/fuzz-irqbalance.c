@@ -1,0 +1,38 @@
+/* Answers of irqbalance with any content: parsed as a whole or refused, nothing in between. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "tidbnumad/sys/irqbalance.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int condition) {
+        if (!condition)
+                abort();
+}
+
+/* What was parsed can be told again, if it fits. */
+static void check_commands(const IrqbalanceSetup *setup) {
+        char command[IRQBALANCE_COMMAND_MAX];
+        int r = irqbalance_render_cpus(&setup->banned_cpus, command);
+
+        check(r == 0 || r == -E2BIG);
+        r = irqbalance_render_irqs(setup->banned_irqs, setup->n_banned_irqs, command);
+        check(r == 0 || r == -E2BIG);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        IrqbalanceSetup setup = { .sleep_seconds = 4711 };
+        int r = irqbalance_setup_parse((const char *)data, size, &setup);
+
+        if (r == 0) {
+                check(size >= 16 && data[0] == 'S');
+                check(setup.n_banned_irqs <= size / 8);
+                check_commands(&setup);
+                irqbalance_setup_done(&setup);
+        } else
+                check(r == -EBADMSG && setup.sleep_seconds == 4711 && !setup.banned_irqs);
+        return 0;
+}

@@ -1,0 +1,400 @@
+/* Settings put on and given back over a kernel that fails: each operation in turn, with each errno
+ * that it may have, or the daemon dies there. After every write, what a new life of the daemon
+ * would know is read from the file alone: nothing may stand that no record speaks of. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/daemon/irq-apply.h"
+#include "tidbnumad/daemon/manager.h"
+
+#define PCI "0000:3b:00.0"
+
+/* --- the kernel --- */
+
+static const struct {
+        SettingKey key;
+        const char *before, *wanted;
+} SETTINGS[] = {
+        { { SETTING_VECTOR, PCI, 24 }, "0-7", "1" },
+        { { SETTING_VECTOR, PCI, 25 }, "4", "5" }, /* the kernel's own */
+        { { SETTING_VECTOR, PCI, 26 }, "0-3,6", "0" },
+        { { SETTING_XPS, "eth0", 0 }, "00", "00000002" },
+        { { SETTING_RPS, "eth0", 0 }, "ff", "00000000" },
+        { { SETTING_DEFAULT_AFFINITY, "", 0 }, "ffffffff", "00000003" },
+        { { SETTING_NUMA_BALANCING, "", 0 }, "1", "0" },
+};
+enum { N = ELEMENTSOF(SETTINGS), OWN = 1 };
+
+static struct {
+        char stands[N][32];
+        const char *before[N];
+        const char *ifindex;
+        unsigned n_operations, harm_at, n_writes[N];
+        int error; /* of the operation that is harmed; 0: the daemon dies there */
+        bool dead;
+        Undo *undo;
+} kernel;
+
+static size_t index_of(const SettingKey *key) {
+        for (size_t i = 0; i < N; i++)
+                if (setting_key_equal(&SETTINGS[i].key, key))
+                        return i;
+        fail_msg("there is no such setting");
+        return 0;
+}
+
+/* 1: as always. */
+static int harm(void) {
+        if (kernel.dead)
+                return -ESHUTDOWN;
+        if (++kernel.n_operations != kernel.harm_at)
+                return 1;
+        kernel.dead = kernel.error == 0;
+        return kernel.error == 0 ? -ESHUTDOWN : kernel.error;
+}
+
+static int kernel_read(const Sysroot *sysroot, const SettingKey *key,
+                       char buffer[static SETTING_TEXT_MAX]) {
+        const int r = harm();
+
+        (void)sysroot;
+        if (r < 0)
+                return r;
+        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s", kernel.stands[index_of(key)]);
+        return 0;
+}
+
+static void assert_recorded(void) {
+        _cleanup_(undo_host_done) UndoHost record = { 0 };
+        const int r = undo_host_read(kernel.undo, &record);
+
+        for (size_t i = 0; i < N; i++) {
+                const UndoSetting *entry = r < 0 ? NULL : undo_host_find(&record, &SETTINGS[i].key);
+
+                if (strcmp(kernel.stands[i], kernel.before[i]) != 0) {
+                        assert_non_null(entry);
+                        assert_string_equal(entry->before, kernel.before[i]);
+                }
+        }
+}
+
+static int kernel_write(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        const size_t i = index_of(key);
+        const int r = harm();
+
+        (void)sysroot;
+        if (r < 0)
+                return r;
+        kernel.n_writes[i]++;
+        if (i == OWN)
+                return -EIO;
+        (void)snprintf(kernel.stands[i], sizeof(kernel.stands[i]), "%s", text);
+        assert_recorded();
+        return 0;
+}
+
+static int kernel_identify(const Sysroot *sysroot, const SettingKey *key,
+                           char buffer[static SETTING_TEXT_MAX]) {
+        (void)sysroot;
+        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s",
+                       key->kind == SETTING_XPS || key->kind == SETTING_RPS ? kernel.ifindex : "");
+        return 0;
+}
+
+static const SettingOps kernel_ops = { kernel_read, kernel_write, kernel_identify };
+
+/* --- the host, and one life of the daemon --- */
+
+static IrqVector vectors[] = { { .irq = 24, .name = (char *)"eth0-0", .mask_known = true },
+                               { .irq = 25, .name = (char *)"eth0-1", .mask_known = true },
+                               { .irq = 26, .name = (char *)"eth0-2", .mask_known = true } };
+static IrqDevice device = { .kind = IRQ_DEVICE_NET,
+                            .name = (char *)"eth0",
+                            .pci = (char *)PCI,
+                            .vectors = vectors,
+                            .n_vectors = 3 };
+static IrqHost host = { .devices = &device, .n_devices = 1 };
+
+typedef struct Life {
+        FakeTree tree;
+        Manager m;
+        Irq irq;
+        Args args;
+} Life;
+
+static void begin(Life *l) {
+        l->m.irq = &l->irq;
+        l->irq.ops = &kernel_ops;
+        undo_init(&l->m.undo, &l->tree.sysroot);
+        assert_int_equal(undo_open(&l->m.undo, l->tree.fd), 0);
+        kernel.undo = &l->m.undo;
+        (void)undo_host_read(&l->m.undo, &l->irq.undo);
+}
+
+static void end(Life *l) {
+        for (size_t i = 0; i < l->irq.n_settings; i++)
+                free((char *)l->irq.settings[i].key.device);
+        free(l->irq.settings);
+        undo_host_done(&l->irq.undo);
+        undo_done(&l->m.undo);
+        l->irq = (Irq){ 0 };
+}
+
+/* As it is before us. */
+static void set(size_t i, const char *text) {
+        kernel.before[i] = text;
+        (void)snprintf(kernel.stands[i], sizeof(kernel.stands[i]), "%s", text);
+}
+
+static void life_init(Life *l) {
+        *l = (Life){ .args = { .runtime_dir = (char *)"/run" } };
+        memset(&kernel, 0, sizeof(kernel));
+        kernel.ifindex = "3";
+        for (size_t i = 0; i < N; i++)
+                set(i, SETTINGS[i].before);
+        fake_init(&l->tree);
+        fake_write(&l->tree, "proc/sys/kernel/random/boot_id",
+                   "0a1b2c3d-0001-4000-8000-00000000000f\n");
+        l->m = (Manager){ .args = &l->args,
+                          .sysroot = l->tree.sysroot,
+                          .journal = { .max_priority = -1 } };
+        begin(l);
+}
+
+static void life_done(Life *l) {
+        end(l);
+        fake_done(&l->tree);
+}
+#define _cleanup_life_ _cleanup_(life_done)
+
+static void die_and_live(Life *l) {
+        end(l);
+        kernel.dead = false;
+        begin(l);
+}
+
+/* What a look would find. */
+static void wishes_of(IrqWishes *ret) {
+        *ret = (IrqWishes){ .wishes = calloc(N, sizeof(IrqWish)), .n_wishes = N };
+        for (size_t i = 0; i < N; i++) {
+                IrqWish *w = &ret->wishes[i];
+
+                w->key = SETTINGS[i].key;
+                w->known = true;
+                assert_int_equal(setting_parse(w->key.kind, SETTINGS[i].wanted, &w->value), 0);
+                assert_int_equal(setting_parse(w->key.kind, kernel.stands[i], &w->stands), 0);
+        }
+}
+
+static void put_on(Life *l) {
+        _cleanup_irq_wishes_ IrqWishes wishes;
+
+        wishes_of(&wishes);
+        irq_put_on(&l->m, &host, &wishes);
+}
+
+static void give_back(Life *l) {
+        const IrqWishes none = { 0 };
+
+        irq_give_back(&l->m, &host, &none);
+}
+
+static void assert_all(bool wanted) {
+        for (size_t i = 0; i < N; i++)
+                assert_string_equal(kernel.stands[i],
+                                    wanted && i != OWN ? SETTINGS[i].wanted : SETTINGS[i].before);
+}
+
+static bool has_record(const Life *l) {
+        return faccessat(l->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0) == 0;
+}
+
+/* --- tests --- */
+
+static void test_on_and_back(void **state) {
+        _cleanup_life_ Life l;
+
+        (void)state;
+        life_init(&l);
+        put_on(&l);
+        assert_all(true);
+        assert_true(has_record(&l));
+        assert_int_equal(l.irq.undo.n_settings, N - 1); /* of what the kernel kept there is none */
+        give_back(&l);
+        assert_all(false);
+        assert_false(has_record(&l));
+}
+
+static void test_quiet(void **state) {
+        _cleanup_life_ Life l;
+        uint64_t writes;
+
+        (void)state;
+        life_init(&l);
+        put_on(&l);
+        writes = l.irq.n_writes;
+        assert_int_equal(writes, N);
+        for (unsigned i = 0; i < 5; i++)
+                put_on(&l);
+        assert_int_equal(l.irq.n_writes, writes);
+        assert_int_equal(kernel.n_writes[OWN], 1); /* refused once, never tried again */
+}
+
+static void test_taken_over(void **state) {
+        _cleanup_life_ Life l;
+
+        (void)state;
+        life_init(&l);
+        put_on(&l);
+        die_and_live(&l);
+        put_on(&l);
+        assert_int_equal(l.irq.n_writes, 1); /* that of the kernel's own */
+        give_back(&l);
+        assert_all(false);
+}
+
+static void test_changed_by_others(void **state) {
+        _cleanup_life_ Life l;
+
+        (void)state;
+        life_init(&l);
+        put_on(&l);
+        for (unsigned i = 0; i < 3; i++) {
+                (void)strcpy(kernel.stands[0], "6");
+                put_on(&l);
+                assert_all(true);
+        }
+        assert_int_equal(l.irq.n_repairs, 3);
+        (void)strcpy(kernel.stands[0], "6");
+        put_on(&l);
+        assert_string_equal(kernel.stands[0], "6");
+        assert_true(irq_setting_find(&l.irq, &SETTINGS[0].key)->progress.contested);
+        /* What somebody else insists on is his. */
+        give_back(&l);
+        assert_string_equal(kernel.stands[0], "6");
+        assert_string_equal(kernel.stands[2], SETTINGS[2].before);
+        assert_false(has_record(&l));
+}
+
+static void test_device_gone(void **state) {
+        _cleanup_life_ Life l;
+
+        (void)state;
+        life_init(&l);
+        put_on(&l);
+        device.n_vectors = 2; /* 26 is another device's now */
+        kernel.ifindex = "4"; /* and eth0 another interface */
+        give_back(&l);
+        device.n_vectors = 3;
+        assert_string_equal(kernel.stands[0], SETTINGS[0].before);
+        assert_string_equal(kernel.stands[2], SETTINGS[2].wanted);
+        assert_string_equal(kernel.stands[3], SETTINGS[3].wanted);
+        assert_false(has_record(&l));
+}
+
+/* An interface of that name that has come since: what it had itself is what it gets back. */
+static void test_another_interface(void **state) {
+        _cleanup_life_ Life l;
+
+        (void)state;
+        life_init(&l);
+        put_on(&l);
+        kernel.ifindex = "4";
+        set(3, "0f");
+        put_on(&l);
+        assert_string_equal(kernel.stands[3], SETTINGS[3].wanted);
+        give_back(&l);
+        assert_string_equal(kernel.stands[3], "0f");
+}
+
+static void test_no_record_no_change(void **state) {
+        _cleanup_life_ Life l;
+
+        (void)state;
+        life_init(&l);
+        closep(&l.m.undo.dir_fd);
+        l.m.undo.dir_fd = -EBADF;
+        put_on(&l);
+        assert_all(false);
+        for (size_t i = 0; i < N; i++)
+                assert_int_equal(kernel.n_writes[i], 0);
+}
+
+static void test_born_under_our_default(void **state) {
+        _cleanup_life_ Life l;
+        IrqWishes wishes;
+        IrqHost before = { 0 };
+
+        (void)state;
+        life_init(&l);
+        wishes_of(&wishes);
+        wishes.wishes += 5; /* the default alone, before the device came */
+        wishes.n_wishes = 1;
+        irq_put_on(&l.m, &before, &wishes);
+        wishes.wishes -= 5;
+        irq_wishes_done(&wishes);
+        l.irq.host_known = true;
+        set(0, "0-1"); /* as the default says by now */
+        kernel.before[0] = "0-31";
+        put_on(&l);
+        assert_string_equal(undo_host_find(&l.irq.undo, &SETTINGS[0].key)->before, "0-31");
+        assert_string_equal(undo_host_find(&l.irq.undo, &SETTINGS[2].key)->before, "0-3,6");
+}
+
+static void play_harm(unsigned at, int error) {
+        _cleanup_life_ Life l;
+
+        life_init(&l);
+        kernel.harm_at = at;
+        kernel.error = error;
+        put_on(&l);
+        give_back(&l);
+        assert_recorded();
+        die_and_live(&l);
+        kernel.harm_at = 0;
+        give_back(&l);
+        assert_all(false);
+        assert_false(has_record(&l));
+}
+
+static void test_each_operation_fails(void **state) {
+        static const int errors[] = { 0, -EPERM, -EIO, -ENOSPC, -EINVAL, -ENOMEM };
+        unsigned n;
+
+        (void)state;
+        {
+                _cleanup_life_ Life l;
+
+                life_init(&l);
+                put_on(&l);
+                give_back(&l);
+                n = kernel.n_operations;
+        }
+        assert_true(n > 3 * N);
+        for (size_t e = 0; e < ELEMENTSOF(errors); e++)
+                for (unsigned at = 1; at <= n; at++)
+                        play_harm(at, errors[e]);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_on_and_back),
+                cmocka_unit_test(test_quiet),
+                cmocka_unit_test(test_taken_over),
+                cmocka_unit_test(test_changed_by_others),
+                cmocka_unit_test(test_device_gone),
+                cmocka_unit_test(test_another_interface),
+                cmocka_unit_test(test_no_record_no_change),
+                cmocka_unit_test(test_born_under_our_default),
+                cmocka_unit_test(test_each_operation_fails),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

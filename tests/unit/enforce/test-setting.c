@@ -1,0 +1,236 @@
+/* Single settings of the kernel, over operations that fail as the test says. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/enforce/setting.h"
+
+/* --- files --- */
+
+static void test_paths(void **state) {
+        static const struct {
+                SettingKey key;
+                const char *path;
+                bool in_proc;
+        } rows[] = {
+                { { SETTING_VECTOR, "0000:01:00.0", 24 }, "irq/24/smp_affinity_list", true },
+                { { SETTING_XPS, "eth0", 3 }, "class/net/eth0/queues/tx-3/xps_cpus", false },
+                { { SETTING_RPS, "eth0", 0 }, "class/net/eth0/queues/rx-0/rps_cpus", false },
+                { { SETTING_DEFAULT_AFFINITY, "", 0 }, "irq/default_smp_affinity", true },
+                { { SETTING_NUMA_BALANCING, "", 0 }, "sys/kernel/numa_balancing", true },
+        };
+        char path[SETTING_TEXT_MAX];
+        bool in_proc;
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                assert_int_equal(setting_path(&rows[i].key, &in_proc, path), 0);
+                assert_string_equal(path, rows[i].path);
+                assert_int_equal(in_proc, rows[i].in_proc);
+        }
+}
+
+/* They come out of a file, too. */
+static void test_bad_names(void **state) {
+        static const char *const names[] = { "", ".", "..", "a/b", "../../proc/x" };
+        char path[SETTING_TEXT_MAX];
+        bool in_proc;
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                const SettingKey key = { SETTING_XPS, names[i], 0 };
+
+                assert_int_equal(setting_path(&key, &in_proc, path), -EINVAL);
+        }
+}
+
+static void test_files(void **state) {
+        const SettingKey vector = { SETTING_VECTOR, "x", 24 }, queue = { SETTING_XPS, "eth0", 1 };
+        char text[SETTING_TEXT_MAX];
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "proc/irq/24/smp_affinity_list", "0-7\n");
+        fake_write(&tree, "sys/class/net/eth0/queues/tx-1/xps_cpus", "00\n");
+        fake_write(&tree, "sys/class/net/eth0/ifindex", "7\n");
+        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &vector, text), 0);
+        assert_string_equal(text, "0-7");
+        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "11"), 0);
+        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &queue, text), 0);
+        assert_string_equal(text, "11");
+        assert_int_equal(SETTING_FILES.identify(&tree.sysroot, &queue, text), 0);
+        assert_string_equal(text, "7");
+        assert_int_equal(SETTING_FILES.identify(&tree.sysroot, &vector, text), 0);
+        assert_string_equal(text, "");
+        fake_remove(&tree, "sys/class/net/eth0/ifindex");
+        assert_int_equal(SETTING_FILES.identify(&tree.sysroot, &queue, text), -ENOENT);
+        assert_int_equal(
+                SETTING_FILES.write(&tree.sysroot, &(SettingKey){ SETTING_XPS, "eth1", 0 }, "3"),
+                -ENOENT);
+}
+
+/* Linux 6.12 and later: the mode tells, and nothing is tried. */
+static void test_read_only(void **state) {
+        const SettingKey vector = { SETTING_VECTOR, "x", 24 };
+        char text[SETTING_TEXT_MAX];
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "proc/irq/24/smp_affinity_list", "0-7\n");
+        assert_int_equal(fchmodat(tree.fd, "proc/irq/24/smp_affinity_list", 0444, 0), 0);
+        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &vector, "1"), -EPERM);
+        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &vector, text), 0);
+        assert_string_equal(text, "0-7");
+}
+
+/* --- a kernel that refuses --- */
+
+static struct {
+        const char *full;  /* CPUs that have no vector free: a mask of these alone is refused */
+        int error;         /* of each write, where it is not 0 */
+        const char *shows; /* whatever is written; NULL: that */
+        char stands[64];
+        unsigned n_writes;
+        char written[256];
+} kernel;
+
+static int fake_read(const Sysroot *sysroot, const SettingKey *key,
+                     char buffer[static SETTING_TEXT_MAX]) {
+        (void)sysroot;
+        (void)key;
+        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s", kernel.shows ? kernel.shows : kernel.stands);
+        return 0;
+}
+
+static int fake_set(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        const CpuSet full = ids(kernel.full), wanted = ids(text);
+        size_t length = strlen(kernel.written);
+
+        (void)sysroot;
+        (void)key;
+        kernel.n_writes++;
+        (void)snprintf(kernel.written + length, sizeof(kernel.written) - length, "%s;", text);
+        if (kernel.error < 0)
+                return kernel.error;
+        if (id_set_is_subset(&wanted, &full))
+                return -ENOSPC;
+        (void)snprintf(kernel.stands, sizeof(kernel.stands), "%s", text);
+        return 0;
+}
+
+static const SettingOps fake_ops = { .read = fake_read, .write = fake_set };
+
+static int apply(const char *wanted, SettingValue *ret) {
+        static const uint32_t order[] = { 1, 2, 3 };
+        const SettingKey key = { SETTING_VECTOR, "x", 24 };
+        const SettingValue value = { .cpus = ids(wanted) };
+
+        return setting_apply(&fake_ops, NULL, &key, &value, order, ELEMENTSOF(order), ret);
+}
+
+static int forget(void **state) {
+        (void)state;
+        memset(&kernel, 0, sizeof(kernel));
+        kernel.full = "";
+        return 0;
+}
+
+static void test_apply(void **state) {
+        SettingValue ours;
+
+        (void)state;
+        assert_int_equal(apply("1", &ours), 0);
+        assert_ids(ours.cpus, "1");
+        assert_string_equal(kernel.written, "1;");
+}
+
+static void test_no_vector_free(void **state) {
+        SettingValue ours;
+
+        (void)state;
+        kernel.full = "1-2";
+        assert_int_equal(apply("1", &ours), 0);
+        assert_ids(ours.cpus, "3");
+        /* Not that again which was refused. */
+        assert_string_equal(kernel.written, "1;2;3;");
+}
+
+static void test_no_vector_anywhere(void **state) {
+        SettingValue ours = { .number = 4711 };
+
+        (void)state;
+        kernel.full = "0-7";
+        assert_int_equal(apply("1", &ours), -ENOSPC);
+        assert_string_equal(kernel.written, "1;2;3;");
+        assert_int_equal(ours.number, 4711);
+}
+
+static void test_managed(void **state) {
+        static const int errors[] = { -EIO, -EPERM, -EINVAL };
+        SettingValue ours;
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(errors); i++) {
+                (void)forget(NULL);
+                kernel.error = errors[i];
+                assert_int_equal(apply("1", &ours), errors[i]);
+                assert_int_equal(kernel.n_writes, 1);
+        }
+}
+
+static void test_shows_something_else(void **state) {
+        SettingValue ours;
+
+        (void)state;
+        kernel.shows = "0-7";
+        assert_int_equal(apply("1", &ours), -EAGAIN);
+        kernel.shows = "rubbish";
+        assert_int_equal(apply("1", &ours), -EINVAL);
+}
+
+/* --- values --- */
+
+static void test_values(void **state) {
+        const SettingValue mask = { .cpus = ids("0,33") }, on = { .number = 1 };
+        char text[SETTING_TEXT_MAX];
+        SettingValue value;
+
+        (void)state;
+        assert_int_equal(setting_render(SETTING_VECTOR, &mask, text), 0);
+        assert_string_equal(text, "0,33");
+        assert_int_equal(setting_render(SETTING_XPS, &mask, text), 0);
+        assert_string_equal(text, "00000002,00000001");
+        assert_int_equal(setting_render(SETTING_NUMA_BALANCING, &on, text), 0);
+        assert_string_equal(text, "1");
+        assert_int_equal(setting_parse(SETTING_RPS, "00000002,00000001", &value), 0);
+        assert_true(setting_value_equal(&value, &mask));
+        assert_int_equal(setting_parse(SETTING_VECTOR, "0,33", &value), 0);
+        assert_true(setting_value_equal(&value, &mask));
+        assert_int_equal(setting_parse(SETTING_NUMA_BALANCING, "2", &value), 0);
+        assert_int_equal(value.number, 2);
+        assert_int_equal(setting_parse(SETTING_NUMA_BALANCING, "x", &value), -EINVAL);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_paths),
+                cmocka_unit_test(test_bad_names),
+                cmocka_unit_test(test_files),
+                cmocka_unit_test(test_read_only),
+                cmocka_unit_test_setup(test_apply, forget),
+                cmocka_unit_test_setup(test_no_vector_free, forget),
+                cmocka_unit_test_setup(test_no_vector_anywhere, forget),
+                cmocka_unit_test_setup(test_managed, forget),
+                cmocka_unit_test_setup(test_shows_something_else, forget),
+                cmocka_unit_test(test_values),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

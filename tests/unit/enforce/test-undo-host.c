@@ -1,0 +1,227 @@
+/* The record of the host's own settings: written, read again, and doubted. */
+#include <errno.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/enforce/undo-host.h"
+#include "tidbnumad/enforce/undo-json.h"
+
+#define BOOT "0a1b2c3d-0001-4000-8000-00000000000f"
+
+static const SettingKey vector = { SETTING_VECTOR, "0000:3b:00.0", 24 };
+static const SettingKey queue = { SETTING_XPS,
+                                  "eth\xff"
+                                  "0",
+                                  1 };
+static const SettingKey sysctl = { SETTING_NUMA_BALANCING, "", 0 };
+
+static void example(UndoHost *h) {
+        UndoBalance b = { .id = { .pid = 812, .start_ticks = 4711 },
+                          .banned_cpus = ids("1,5"),
+                          .banned_irqs = calloc(2, sizeof(uint32_t)),
+                          .n_banned_irqs = 2 };
+
+        *h = (UndoHost){ 0 };
+        b.banned_irqs[0] = 24;
+        b.banned_irqs[1] = 7;
+        assert_int_equal(undo_host_add(h, &vector, "", "0-7"), 0);
+        assert_int_equal(undo_host_add(h, &queue, "3", "00,0000000f"), 0);
+        assert_int_equal(undo_host_add(h, &sysctl, "", "1"), 0);
+        undo_host_set_irqbalance(h, &b);
+}
+
+static void assert_example(const UndoHost *h) {
+        assert_int_equal(h->n_settings, 3);
+        assert_string_equal(undo_host_find(h, &vector)->before, "0-7");
+        assert_string_equal(undo_host_find(h, &queue)->before, "00,0000000f");
+        assert_string_equal(undo_host_find(h, &queue)->identity, "3");
+        assert_string_equal(undo_host_find(h, &sysctl)->before, "1");
+        assert_true(h->irqbalance.known);
+        assert_int_equal(h->irqbalance.id.pid, 812);
+        assert_int_equal(h->irqbalance.id.start_ticks, 4711);
+        assert_ids(h->irqbalance.banned_cpus, "1,5");
+        assert_int_equal(h->irqbalance.n_banned_irqs, 2);
+        assert_int_equal(h->irqbalance.banned_irqs[0], 24);
+        assert_int_equal(h->irqbalance.banned_irqs[1], 7);
+}
+
+typedef struct Folder {
+        FakeTree tree;
+        Undo undo;
+} Folder;
+
+static void folder_init(Folder *f) {
+        fake_init(&f->tree);
+        fake_write(&f->tree, "proc/sys/kernel/random/boot_id", BOOT "\n");
+        undo_init(&f->undo, &f->tree.sysroot);
+        assert_int_equal(undo_open(&f->undo, f->tree.fd), 0);
+}
+
+static void folder_done(Folder *f) {
+        undo_done(&f->undo);
+        fake_done(&f->tree);
+}
+#define _cleanup_folder_ _cleanup_(folder_done)
+
+static void no_bad_file(const char *name, int error, void *userdata) {
+        (void)error;
+        (void)userdata;
+        fail_msg("%s", name);
+}
+
+static void test_write_and_read(void **state) {
+        _cleanup_(undo_host_done) UndoHost h, again = { 0 };
+        _cleanup_folder_ Folder f;
+
+        (void)state;
+        folder_init(&f);
+        example(&h);
+        assert_true(h.stale);
+        assert_int_equal(undo_host_write(&f.undo, &h), 0);
+        assert_false(h.stale);
+        assert_int_equal(undo_host_read(&f.undo, &again), 0);
+        assert_false(again.stale);
+        assert_example(&again);
+        /* The records of instances are beside it, and pass it over. */
+        assert_int_equal(undo_load(&f.undo, no_bad_file, NULL), 0);
+        assert_int_equal(faccessat(f.tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), 0);
+}
+
+static void test_empty_has_no_file(void **state) {
+        _cleanup_(undo_host_done) UndoHost h;
+        _cleanup_folder_ Folder f;
+
+        (void)state;
+        folder_init(&f);
+        example(&h);
+        assert_int_equal(undo_host_write(&f.undo, &h), 0);
+        while (h.n_settings > 0)
+                undo_host_remove(&h, 0);
+        assert_false(undo_host_is_empty(&h));
+        undo_host_forget_irqbalance(&h);
+        assert_true(undo_host_is_empty(&h));
+        assert_true(h.stale);
+        assert_int_equal(undo_host_write(&f.undo, &h), 0);
+        assert_int_equal(faccessat(f.tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), -1);
+        assert_int_equal(undo_host_read(&f.undo, &h), -ENOENT);
+        assert_int_equal(undo_host_write(&f.undo, &h), 0);
+}
+
+static void test_no_folder(void **state) {
+        const Undo none = { .dir_fd = -EBADF };
+        _cleanup_(undo_host_done) UndoHost h;
+
+        (void)state;
+        example(&h);
+        assert_int_equal(undo_host_write(&none, &h), -EBADF);
+        assert_true(h.stale);
+        assert_int_equal(undo_host_read(&none, &h), -ENOENT);
+}
+
+static json_t *example_json(void) {
+        _cleanup_(undo_host_done) UndoHost h;
+        json_t *root;
+        char *text;
+        size_t size;
+
+        example(&h);
+        assert_int_equal(undo_host_render(&h, BOOT, &text, &size), 0);
+        root = json_loadb(text, size, 0, NULL);
+        free(text);
+        return root;
+}
+
+static int parse(json_t *root, bool with_sum) {
+        UndoHost h = { .n_settings = 4711 };
+        char sum[UNDO_CHECKSUM_SIZE], *text;
+        int r;
+
+        if (with_sum) {
+                assert_int_equal(undo_json_checksum(json_object_get(root, "record"), sum), 0);
+                (void)json_object_set_new(root, "checksum", json_string(sum));
+        }
+        text = json_dumps(root, 0);
+        r = undo_host_parse(text, strlen(text), BOOT, &h);
+        if (r >= 0)
+                undo_host_done(&h);
+        else
+                assert_int_equal(h.n_settings, 4711);
+        free(text);
+        json_decref(root);
+        return r;
+}
+
+static json_t *setting(json_t *root, size_t i) {
+        return json_array_get(json_object_get(json_object_get(root, "record"), "settings"), i);
+}
+
+static void test_damaged(void **state) {
+        json_t *root = example_json();
+
+        (void)state;
+        assert_int_equal(parse(root, true), 0);
+        root = example_json();
+        (void)json_object_set_new(setting(root, 0), "before", json_string("0-6"));
+        assert_int_equal(parse(root, false), -EILSEQ);
+        root = example_json();
+        (void)json_object_set_new(root, "version", json_integer(2));
+        assert_int_equal(parse(root, false), -ENOTSUP);
+        root = example_json();
+        (void)json_object_set_new(json_object_get(root, "record"), "boot", json_string("x"));
+        assert_int_equal(parse(root, true), -ESTALE);
+}
+
+/* Nothing that is in it may lead a write anywhere else, or make one of anything else. */
+static void test_not_ours(void **state) {
+        static const struct {
+                size_t i;
+                const char *key, *value;
+        } rows[] = {
+                { 0, "kind", "shadow" },
+                { 0, "before", "x" },
+                { 0, "before", "0-7%0a1" },
+                { 1, "device", "../../../proc" },
+                {
+                        1,
+                        "device",
+                        "..",
+                },
+                { 1, "before", "1-3" },
+                { 2, "before", "-1" },
+                { 1, "device", NULL },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                json_t *root = example_json();
+
+                (void)json_object_set_new(setting(root, rows[i].i), rows[i].key,
+                                          rows[i].value ? json_string(rows[i].value) : json_null());
+                assert_int_equal(parse(root, true), -EBADMSG);
+        }
+}
+
+static void test_twice(void **state) {
+        json_t *root = example_json();
+
+        (void)state;
+        (void)json_array_append(json_object_get(json_object_get(root, "record"), "settings"),
+                                setting(root, 0));
+        assert_int_equal(parse(root, true), -EBADMSG);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_empty_has_no_file),
+                cmocka_unit_test(test_no_folder),      cmocka_unit_test(test_damaged),
+                cmocka_unit_test(test_not_ours),       cmocka_unit_test(test_twice),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

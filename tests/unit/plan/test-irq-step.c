@@ -1,0 +1,155 @@
+/* What is done next about a setting. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/plan/irq-step.h"
+
+#define SECOND UINT64_C(1000000)
+
+static SettingValue cpus(const char *list) {
+        return (SettingValue){ .cpus = ids(list) };
+}
+
+static IrqStep next(IrqProgress *p, const char *wanted, const char *stands, uint64_t now) {
+        const SettingValue w = cpus(wanted), s = cpus(stands);
+
+        return irq_step_next(p, &w, &s, now);
+}
+
+static void done(IrqProgress *p, const char *wanted, const char *ours) {
+        const SettingValue w = cpus(wanted), o = cpus(ours);
+
+        irq_step_done(p, &w, &o);
+}
+
+static void failed(IrqProgress *p, const char *wanted, int error, uint64_t now) {
+        const SettingValue w = cpus(wanted);
+
+        irq_step_failed(p, &w, error, now);
+}
+
+static void test_write_then_stands(void **state) {
+        IrqProgress p = { 0 };
+        const SettingValue w = cpus("0-1");
+
+        (void)state;
+        assert_int_equal(next(&p, "0-1", "4", 0), IRQ_STEP_WRITE);
+        assert_int_equal(irq_step_next(&p, &w, NULL, 0), IRQ_STEP_WRITE);
+        done(&p, "0-1", "0-1");
+        assert_int_equal(next(&p, "0-1", "0-1", SECOND), IRQ_STEP_STANDS);
+        /* Another wish is no quarrel. */
+        assert_int_equal(next(&p, "6", "0-1", SECOND), IRQ_STEP_WRITE);
+        assert_int_equal(p.n_repairs, 0);
+}
+
+/* No room on the wanted CPUs: what was found instead stands for it, as long as it is wanted. */
+static void test_in_its_place(void **state) {
+        IrqProgress p = { 0 };
+
+        (void)state;
+        done(&p, "0-1", "6");
+        assert_int_equal(next(&p, "0-1", "6", 0), IRQ_STEP_STANDS);
+        assert_int_equal(next(&p, "0-2", "6", 0), IRQ_STEP_WRITE);
+}
+
+static void test_three_repairs_a_minute(void **state) {
+        IrqProgress p = { 0 };
+
+        (void)state;
+        done(&p, "0", "0");
+        for (unsigned i = 0; i < 3; i++) {
+                assert_int_equal(next(&p, "0", "4", SECOND + i * 19 * SECOND), IRQ_STEP_REPAIR);
+                done(&p, "0", "0");
+        }
+        assert_int_equal(next(&p, "0", "4", 60 * SECOND), IRQ_STEP_YIELD);
+        assert_true(p.contested);
+        assert_int_equal(next(&p, "0", "4", 60 * SECOND + 1), IRQ_STEP_WAIT);
+        assert_int_equal(next(&p, "0", "5", 60 * SECOND + IRQ_YIELD_USEC - 1), IRQ_STEP_WAIT);
+        assert_int_equal(next(&p, "0", "5", 60 * SECOND + IRQ_YIELD_USEC), IRQ_STEP_REPAIR);
+        assert_false(p.contested);
+}
+
+static void test_a_minute_is_over(void **state) {
+        IrqProgress p = { 0 };
+
+        (void)state;
+        done(&p, "0", "0");
+        for (unsigned i = 0; i < 12; i++)
+                assert_int_equal(next(&p, "0", "4", (1 + i * 21) * SECOND), IRQ_STEP_REPAIR);
+}
+
+static void test_the_other_gives_up(void **state) {
+        IrqProgress p = { .contested = true, .yield_usec = UINT64_MAX, .written = true };
+
+        (void)state;
+        p.wanted = p.ours = cpus("0");
+        assert_int_equal(next(&p, "0", "0", 1), IRQ_STEP_STANDS);
+        assert_false(p.contested);
+}
+
+static void test_forgiven(void **state) {
+        IrqProgress p = { 0 };
+
+        (void)state;
+        done(&p, "0", "0");
+        for (unsigned i = 0; i < 10; i++) {
+                assert_int_equal(next(&p, "0", "4", i * SECOND),
+                                 i == 0 ? IRQ_STEP_REPAIR : IRQ_STEP_WRITE);
+                done(&p, "0", "0");
+                irq_step_forgive(&p);
+        }
+}
+
+static void test_refused(void **state) {
+        static const int errors[] = { -EPERM, -EIO };
+
+        (void)state;
+        for (size_t i = 0; i < 2; i++) {
+                IrqProgress p = { 0 };
+
+                failed(&p, "0", errors[i], 0);
+                assert_int_equal(next(&p, "0", "4", UINT64_MAX), IRQ_STEP_NEVER);
+                assert_int_equal(next(&p, "1", "4", UINT64_MAX), IRQ_STEP_NEVER);
+        }
+}
+
+static void test_ever_more_seldom(void **state) {
+        static const unsigned waits[] = { 5, 10, 20, 40, 60, 60, 60 };
+        IrqProgress p = { 0 };
+        uint64_t now = 0;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+                failed(&p, "0", -ENOSPC, now);
+                assert_int_equal(next(&p, "0", "4", now + waits[i] * SECOND - 1), IRQ_STEP_WAIT);
+                now += waits[i] * SECOND;
+                assert_int_equal(next(&p, "0", "4", now), IRQ_STEP_WRITE);
+        }
+        /* Another wish may succeed at once, and what stands is well. */
+        failed(&p, "0", -ENOSPC, now);
+        assert_int_equal(next(&p, "1", "4", now), IRQ_STEP_WRITE);
+        assert_int_equal(next(&p, "0", "0", now), IRQ_STEP_STANDS);
+        failed(&p, "0", -ENOSPC, now);
+        assert_int_equal(next(&p, "0", "4", now + 5 * SECOND), IRQ_STEP_WRITE);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_write_then_stands),
+                cmocka_unit_test(test_in_its_place),
+                cmocka_unit_test(test_three_repairs_a_minute),
+                cmocka_unit_test(test_a_minute_is_over),
+                cmocka_unit_test(test_the_other_gives_up),
+                cmocka_unit_test(test_forgiven),
+                cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_ever_more_seldom),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,291 @@
+/* What irqbalance is told, who it must be, and what it answers. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/sys/irqbalance.h"
+
+/* --- the answer --- */
+
+static int parse(const char *text, IrqbalanceSetup *ret) {
+        return irqbalance_setup_parse(text, strlen(text), ret);
+}
+
+static void test_fresh(void **state) {
+        _cleanup_irqbalance_setup_ IrqbalanceSetup s = { 0 };
+
+        (void)state;
+        assert_int_equal(parse("SLEEP 10 BANNED 00000000", &s), 0);
+        assert_int_equal(s.sleep_seconds, 10);
+        assert_ids(s.banned_cpus, "");
+        assert_int_equal(s.n_banned_irqs, 0);
+}
+
+static void test_banned(void **state) {
+        _cleanup_irqbalance_setup_ IrqbalanceSetup s = { 0 };
+        const char text[] = "SLEEP 7 IRQ 24 LOAD 18446744073709551615 DIFF 5 CLASS 6 "
+                            "IRQ 130 LOAD 0 DIFF 0 CLASS -1 BANNED 00000001,00000006\n\0";
+
+        (void)state;
+        /* With the NUL behind it, as some send it. */
+        assert_int_equal(irqbalance_setup_parse(text, sizeof(text), &s), 0);
+        assert_int_equal(s.sleep_seconds, 7);
+        assert_ids(s.banned_cpus, "1-2,32");
+        assert_int_equal(s.n_banned_irqs, 2);
+        assert_int_equal(s.banned_irqs[0], 24);
+        assert_int_equal(s.banned_irqs[1], 130);
+}
+
+static void test_refused(void **state) {
+        static const char *const texts[] = {
+                "",
+                "SLEEP",
+                "SLEEP 10",
+                "SLEEP 10 BANNED",
+                "SLEEP 10 BANNED ",
+                "SLEEP x BANNED 0",
+                "SLEEP -1 BANNED 0",
+                "SLEEP 99999999999 BANNED 0",
+                "SLEEP 10 BANNED 0g",
+                "SLEEP 10 BANNED 0 IRQ 3",
+                "sleep 10 BANNED 0",
+                "SLEEP  10 BANNED 0",
+                "SLEEP 10 IRQ 24 BANNED 0",
+                "SLEEP 10 IRQ 24 LOAD 1 DIFF 2 BANNED 0",
+                "SLEEP 10 IRQ 24 LOAD 1 DIFF 2 CLASS",
+                "SLEEP 10 IRQ 4294967296 LOAD 1 DIFF 2 CLASS 3 BANNED 0",
+                "SLEEP 10 IRQ -24 LOAD 1 DIFF 2 CLASS 3 BANNED 0",
+                "SLEEP 10 QRI 24 LOAD 1 DIFF 2 CLASS 3 BANNED 0",
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
+                IrqbalanceSetup s = { .sleep_seconds = 4711 };
+
+                assert_int_equal(parse(texts[i], &s), -EBADMSG);
+                assert_int_equal(s.sleep_seconds, 4711);
+        }
+}
+
+static void test_nul_inside(void **state) {
+        IrqbalanceSetup s;
+
+        (void)state;
+        assert_int_equal(irqbalance_setup_parse("SLEEP 10 BANNED 00\0ff", 21, &s), -EBADMSG);
+}
+
+/* --- commands --- */
+
+static void test_commands(void **state) {
+        const uint32_t irqs[] = { 24, 25, 130 };
+        char text[IRQBALANCE_COMMAND_MAX];
+        CpuSet cpus = ids("1,5-7");
+
+        (void)state;
+        assert_int_equal(irqbalance_render_cpus(&cpus, text), 0);
+        assert_string_equal(text, "settings cpus 1,5-7");
+        cpus = ids("");
+        assert_int_equal(irqbalance_render_cpus(&cpus, text), 0);
+        assert_string_equal(text, "settings cpus NULL");
+        assert_int_equal(irqbalance_render_irqs(irqs, 3, text), 0);
+        assert_string_equal(text, "settings ban irqs 24 25 130");
+        assert_int_equal(irqbalance_render_irqs(NULL, 0, text), 0);
+        assert_string_equal(text, "settings ban irqs NONE");
+}
+
+/* With its NUL a command must stay below the 500 bytes of its buffer. */
+static void test_too_long(void **state) {
+        char text[IRQBALANCE_COMMAND_MAX];
+        uint32_t irqs[200];
+        CpuSet cpus = { 0 };
+        size_t n = 0;
+
+        (void)state;
+        for (; n < 120; n++)
+                irqs[n] = 100 + (uint32_t)n;
+        assert_int_equal(irqbalance_render_irqs(irqs, n, text), 0);
+        assert_int_equal(strlen(text), 17 + 120 * 4);
+        irqs[n++] = 1; /* one byte too many */
+        assert_int_equal(irqbalance_render_irqs(irqs, n, text), -E2BIG);
+        for (uint32_t cpu = 0; cpu < 512; cpu += 2)
+                id_set_add(&cpus, cpu);
+        assert_int_equal(irqbalance_render_cpus(&cpus, text), -E2BIG);
+}
+
+/* --- the socket --- */
+
+typedef struct Peer {
+        FakeTree tree;
+        char folder[64];
+        int fd; /* listens */
+} Peer;
+
+static void peer_init(Peer *p, const char *name) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        const int on = 1;
+
+        fake_init(&p->tree);
+        fake_mkdir(&p->tree, "run");
+        (void)snprintf(p->folder, sizeof(p->folder), "%s/run", p->tree.path);
+        (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", p->folder, name);
+        p->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_true(p->fd >= 0);
+        assert_int_equal(bind(p->fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        assert_int_equal(setsockopt(p->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
+        assert_int_equal(listen(p->fd, 1), 0);
+}
+
+static void peer_done(Peer *p) {
+        closep(&p->fd);
+        fake_done(&p->tree);
+}
+#define _cleanup_peer_ _cleanup_(peer_done)
+
+static void own_name(char buffer[static 64]) {
+        (void)snprintf(buffer, 64, "irqbalance%d.sock", getpid());
+}
+
+/* As irqbalance itself takes a command. */
+static void assert_received(const Peer *p, const char *expected, int *ret_fd) {
+        union {
+                char bytes[CMSG_SPACE(sizeof(struct ucred))];
+                struct cmsghdr align;
+        } control;
+        char buffer[500];
+        struct iovec part = { .iov_base = buffer, .iov_len = sizeof(buffer) };
+        struct msghdr message = { .msg_iov = &part,
+                                  .msg_iovlen = 1,
+                                  .msg_control = &control,
+                                  .msg_controllen = sizeof(control) };
+        struct ucred who;
+        int fd = accept(p->fd, NULL, NULL);
+
+        assert_true(fd >= 0);
+        assert_int_equal(recvmsg(fd, &message, MSG_DONTWAIT), strlen(expected) + 1);
+        assert_string_equal(buffer, expected);
+        assert_non_null(CMSG_FIRSTHDR(&message));
+        assert_int_equal(CMSG_FIRSTHDR(&message)->cmsg_type, SCM_CREDENTIALS);
+        memcpy(&who, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(who));
+        assert_int_equal(who.pid, getpid());
+        assert_int_equal(who.uid, geteuid());
+        if (ret_fd)
+                *ret_fd = fd;
+        else
+                (void)close(fd);
+}
+
+static void test_send(void **state) {
+        char name[64], answer[8] = "";
+        _cleanup_peer_ Peer p;
+        int fd = -EBADF, peer_fd;
+        pid_t pid = 0;
+
+        (void)state;
+        own_name(name);
+        peer_init(&p, name);
+        assert_int_equal(irqbalance_find(p.folder, &pid), 0);
+        assert_int_equal(pid, getpid());
+        assert_int_equal(irqbalance_send(p.folder, pid, "settings cpus 1", NULL), 0);
+        assert_received(&p, "settings cpus 1", NULL);
+        assert_int_equal(irqbalance_send(p.folder, pid, "setup", &fd), 0);
+        assert_int_equal(recv(fd, answer, sizeof(answer), 0), -1);
+        assert_int_equal(errno, EAGAIN); /* nobody waits for it */
+        assert_received(&p, "setup", &peer_fd);
+        assert_int_equal(send(peer_fd, "SLEEP", 5, 0), 5);
+        assert_int_equal(recv(fd, answer, sizeof(answer), 0), 5);
+        (void)close(fd);
+        (void)close(peer_fd);
+}
+
+/* It is in the middle of its work, and others have asked before. */
+static void test_busy(void **state) {
+        _cleanup_peer_ Peer p;
+        char name[64];
+        int r = 0;
+
+        (void)state;
+        own_name(name);
+        peer_init(&p, name);
+        for (int i = 0; i < 10 && r == 0; i++)
+                r = irqbalance_send(p.folder, getpid(), "setup", NULL);
+        assert_int_equal(r, -EAGAIN);
+}
+
+static void test_another_process(void **state) {
+        char name[64];
+        _cleanup_peer_ Peer p;
+
+        (void)state;
+        (void)snprintf(name, sizeof(name), "irqbalance%d.sock", getppid());
+        peer_init(&p, name);
+        assert_int_equal(irqbalance_send(p.folder, getppid(), "setup", NULL), -EPERM);
+}
+
+static void test_folder_of_others(void **state) {
+        char name[64], text[IRQBALANCE_COMMAND_MAX + 1];
+        _cleanup_peer_ Peer p;
+        pid_t pid = 4711;
+
+        (void)state;
+        own_name(name);
+        peer_init(&p, name);
+        memset(text, 'a', sizeof(text) - 1);
+        text[sizeof(text) - 1] = '\0';
+        assert_int_equal(irqbalance_send(p.folder, getpid(), text, NULL), -E2BIG);
+        assert_int_equal(fchmodat(p.tree.fd, "run", 0777, 0), 0);
+        assert_int_equal(irqbalance_find(p.folder, &pid), -EPERM);
+        assert_int_equal(irqbalance_send(p.folder, getpid(), "setup", NULL), -EPERM);
+        assert_int_equal(pid, 4711);
+}
+
+static void test_names(void **state) {
+        static const char *const others[] = { "irqbalance.sock",   "irqbalance1.sock.old",
+                                              "irqbalance-1.sock", "irqbalancex.sock",
+                                              "irqbalance0.sock",  "irqbalance99999999999.sock",
+                                              "other1.sock" };
+        _cleanup_fake_ FakeTree tree;
+        char folder[64], path[128];
+        pid_t pid = 4711;
+
+        (void)state;
+        fake_init(&tree);
+        fake_mkdir(&tree, "run");
+        (void)snprintf(folder, sizeof(folder), "%s/run", tree.path);
+        for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+                (void)snprintf(path, sizeof(path), "run/%s", others[i]);
+                fake_write(&tree, path, "");
+        }
+        assert_int_equal(irqbalance_find(folder, &pid), -ENOENT);
+        fake_write(&tree, "run/irqbalance812.sock", "");
+        fake_write(&tree, "run/irqbalance99.sock", "");
+        assert_int_equal(irqbalance_find(folder, &pid), 0);
+        assert_int_equal(pid, 812);
+        fake_remove(&tree, "run");
+        assert_int_equal(irqbalance_find(folder, &pid), -ENOENT);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_fresh),
+                cmocka_unit_test(test_banned),
+                cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_nul_inside),
+                cmocka_unit_test(test_commands),
+                cmocka_unit_test(test_too_long),
+                cmocka_unit_test(test_send),
+                cmocka_unit_test(test_busy),
+                cmocka_unit_test(test_another_process),
+                cmocka_unit_test(test_folder_of_others),
+                cmocka_unit_test(test_names),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

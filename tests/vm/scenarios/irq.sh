@@ -1,0 +1,290 @@
+# shellcheck shell=bash
+# about: interrupts leave the CPUs of instances, stay away, and come back to where they were; with irqbalance and without
+# machines: epyc8
+# timeout: 600
+
+# Two NICs on one wire: eth1 (node 2) is the host's, eth2 (node 5) its peer in a network namespace. The witnesses are
+# /proc/interrupts and the masks in /proc/irq, read by this script.
+
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+# shellcheck source=tests/vm/guest/daemon.sh
+. "${VM_LIB%/*}/daemon.sh"
+
+peer=10.99.0.2
+
+# --- what the kernel says --------------------------------------------------------------------------------------------------------
+
+# vectors_of INTERFACE: its interrupts
+vectors_of() {
+        local pci
+        pci=$(readlink -f "/sys/class/net/$1/device/..")
+        ls "$pci/msi_irqs"
+}
+
+# count_on CPUS INTERRUPT…: how often these fired there so far. CPUS: "2 3".
+count_on() {
+        local cpus=$1
+        shift
+        awk -v cpus="$cpus" -v irqs="$*" '
+                BEGIN { split(cpus, c); split(irqs, i); for (k in c) cpu["CPU" c[k]]; for (k in i) irq[i[k] ":"] }
+                NR == 1 { for (f = 1; f <= NF; f++) if ($f in cpu) column[f + 1]; next }
+                $1 in irq { for (f in column) sum += $f }
+                END { print sum + 0 }' /proc/interrupts
+}
+
+# burst SECONDS: traffic both ways; $landed: interrupts of eth1 on the instances' CPUs, $fired: on all, meanwhile
+burst() {
+        local irqs before all_before answers
+        irqs=$(vectors_of eth1 | xargs)
+        # shellcheck disable=SC2086
+        before=$(count_on "$taken" $irqs) all_before=$(count_on '0 1 2 3 4 5 6 7' $irqs)
+        answers=$(netload ask "$peer" 7000 8 "$1")
+        # shellcheck disable=SC2086
+        landed=$(($(count_on "$taken" $irqs) - before)) fired=$(($(count_on '0 1 2 3 4 5 6 7' $irqs) - all_before))
+        echo "$answers answers, $fired interrupts of eth1, $landed of them on CPUs $taken"
+}
+
+# every setting that the daemon may change, as text
+settings() {
+        local file
+        for file in /proc/irq/default_smp_affinity /proc/sys/kernel/numa_balancing \
+                /sys/class/net/eth1/queues/*/[xr]ps_cpus /proc/irq/[0-9]*/smp_affinity_list; do
+                if [[ -r $file ]]; then printf '%s %s\n' "$file" "$(<"$file")"; fi
+        done
+}
+
+# masks_are_off CPUS: no queue of eth1 may fire there, by the kernel's masks
+masks_are_off() {
+        local irq cpu
+        for irq in $(vectors_of eth1); do
+                grep -qE "^ *$irq:.*-(input|output)" /proc/interrupts || continue
+                for cpu in $1; do
+                        taskset_has "$(<"/proc/irq/$irq/smp_affinity")" "$cpu" || continue
+                        echo "interrupt $irq may fire on CPU $cpu: $(<"/proc/irq/$irq/smp_affinity_list")"
+                        return 1
+                done
+        done
+}
+
+# taskset_has MASK CPU: MASK in hexadecimal, of fewer than 64 CPUs
+taskset_has() {
+        (((16#${1//,/} >> $2) & 1))
+}
+
+# --- what the daemon says ----------------------------------------------------------------------------------------------------------
+
+vectors_are() { # STATE NUMBER DEVICE
+        metric_is "$2" tidbnumad_irq_vectors "device=\"$3\",state=\"$1\""
+}
+
+writes() {
+        metric tidbnumad_irq_writes_total
+}
+
+# irqbalance_setup: what irqbalance itself answers
+irqbalance_setup() {
+        python3 - "$(compgen -G '/run/irqbalance/irqbalance*.sock' | head -1)" <<'EOT'
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(20)
+s.connect(sys.argv[1])
+s.sendall(b"setup\0")
+print(s.recv(65536).decode())
+EOT
+}
+
+banned_is() {
+        local now
+        now=$(irqbalance_setup)
+        echo "$now"
+        [[ $now == *"BANNED "* ]] && ((16#$(sed 's/.*BANNED //; s/,//g' <<<"$now") == 16#$1))
+}
+
+# --- the host ----------------------------------------------------------------------------------------------------------------------
+
+echo "the wire is of kind $VM_WIRE"
+modprobe -q irqbalance 2>/dev/null || true
+ip netns add peer
+trap 'ip netns pids peer | xargs -r kill; ip netns delete peer; systemctl stop irqbalance' EXIT
+ip link set eth2 netns peer
+ip addr add 10.99.0.1/24 dev eth1
+ip link set eth1 up
+ip -n peer addr add $peer/24 dev eth2
+ip -n peer link set eth2 up
+ip netns exec peer netload serve 7000 &
+queues=$(compgen -G '/sys/class/net/eth1/queues/rx-*' | wc -l)
+echo "eth1 has $queues queues, interrupts: $(vectors_of eth1 | xargs)"
+if [[ $VM_WIRE == tap ]]; then
+        is "$queues" 4 'a card with four queues'
+else
+        ok "a card with $queues queue: this host has no tap devices"
+fi
+vectors=$((2 * queues + 1))
+reachable() { netload ask "$peer" 7000 1 0.2; }
+wait_until 60 'the two cards hear each other' reachable
+
+# Instances on CPUs that serve the card, whatever the driver has chosen.
+workload_unit tidb 4000 tidb-server - --anon 24M --threads 4
+workload_unit tikv 20160 tikv-server - --anon 24M --threads 4
+workload_start tidb-4000 tikv-20160
+taken='2 3 4 5'
+irq_policy() { # STEER IRQBALANCE [numa_balancing]
+        policy irq <<EOT
+version: 1
+policies:
+  - {name: tidb, match: {exe: tidb-server, user: tidb}, place: {nodes: 2-3}, memory: none}
+  - {name: tikv, match: {exe: tikv-server, user: tidb}, place: {nodes: 4-5}, memory: none}
+host: {numa_balancing: ${3:-leave}}
+irq:
+  - {match: {net: [eth1]}, steer: $1, irqbalance: $2}
+  - {match: {nvme: ["nvme*"]}, steer: away, irqbalance: $2}
+  - {match: {pci: ["$disk"]}, steer: away, irqbalance: $2}
+EOT
+}
+disk=$(basename "$(readlink -f /sys/block/vda/device/..)")
+irq_policy leave ignore
+install_package
+wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'instance="tikv-20160".*kind="cpu"'
+wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="cpu"'
+before=$(settings)
+burst 10
+check 'before: thousands of interrupts land on the CPUs of instances' test "$landed" -gt 1000
+daemon_looks
+counted() { metric tidbnumad_irq_on_instance_cpus_total 'device="eth1"' | awk '{ s += $1 } END { exit !(s > 1000) }'; }
+wait_until 30 'they are counted' counted
+ok 'and are counted by device and instance'
+is "$(writes)" 0 'steer: leave writes nothing'
+
+# --- steered -----------------------------------------------------------------------------------------------------------------------
+
+irq_policy away ignore off
+systemctl reload tidbnumad
+wait_until 30 "eth1 is steered" vectors_are steered "$vectors" eth1
+ok "all $vectors interrupts of eth1 are steered"
+check 'by the kernel, its queues may not fire on the CPUs of instances' masks_are_off "$taken"
+burst 10
+is "$landed" 0 "after it: none of $fired lands there"
+check 'though there were thousands' test "$fired" -gt 1000
+balancing_is() { [[ $(</proc/sys/kernel/numa_balancing) == "$1" ]]; }
+wait_until 30 'numa_balancing is off' balancing_is 0
+ok 'numa_balancing is off'
+scrape /status | jq .interrupts
+check 'vectors that the kernel has chosen CPUs for are counted' test "$(metric tidbnumad_irq_vectors 'device="nvme0",state="managed"')" -ge 1
+is "$(metric tidbnumad_irq_vectors 'device="nvme0",state="failed"')" 0 'and none of them failed'
+check 'those of the disk as well, which only a write has told' test "$(metric tidbnumad_irq_vectors "device=\"$disk\",state=\"managed\"")" -ge 1
+daemon_looks
+written=$(writes) end=$((SECONDS + ${long:+60} + 12))
+while ((SECONDS < end)); do sleep 1; done # a quiet time, which is what is tested
+is "$(writes)" "$written" "in a quiet time of 12 s or more nothing is written (so far: $written)"
+
+# --- somebody else -------------------------------------------------------------------------------------------------------------------
+
+irq=$(vectors_of eth1 | sed -n 2p)
+cursor=$(journal_cursor)
+wanted=$(<"/proc/irq/$irq/smp_affinity_list")
+echo 2 >"/proc/irq/$irq/smp_affinity_list"
+mask_is() { [[ $(<"/proc/irq/$1/smp_affinity_list") == "$2" ]]; }
+wait_until 20 'a mask that somebody else sets is put back' mask_is "$irq" "$wanted"
+ok 'a mask that somebody else sets is put back'
+check 'and told' grep -q "interrupt $irq .* was changed to 2 by somebody else's doing" <(daemon_said "$cursor")
+for _ in 1 2 3; do
+        echo 2 >"/proc/irq/$irq/smp_affinity_list"
+        contested_or_back() { mask_is "$irq" "$wanted" || metric_is 1 tidbnumad_irq_vectors 'device="eth1",state="contested"'; }
+        wait_until 20 'it is put back, or given up' contested_or_back
+done
+wait_until 20 'the fourth time in a minute it is contested' vectors_are contested 1 eth1
+is "$(<"/proc/irq/$irq/smp_affinity_list")" 2 'what is contested is left to the other'
+check 'and told' grep -q "again and again" <(daemon_said "$cursor" 4)
+echo "$wanted" >"/proc/irq/$irq/smp_affinity_list"
+wait_until 20 'it is given up by the other' vectors_are contested 0 eth1
+
+# --- queues and devices that change ------------------------------------------------------------------------------------------------
+
+# steered_within MS WHAT: since $changed_ms
+steered_within() {
+        local now
+        until masks_are_off "$taken" >/dev/null; do
+                now=$(uptime_ms)
+                ((now - changed_ms < 20000)) || break
+                sleep 0.05
+        done
+        now=$(uptime_ms)
+        check "$2: steered again within $1 ms (it took $((now - changed_ms)))" test $((now - changed_ms)) -le "$1"
+}
+
+if [[ $VM_WIRE == tap ]]; then
+        ethtool -L eth1 combined 2
+        changed_ms=$(uptime_ms)
+        steered_within 2000 'ethtool -L from 4 to 2'
+        ethtool -L eth1 combined 4
+        changed_ms=$(uptime_ms)
+        steered_within 2000 'and to 4 again'
+        burst 5
+        is "$landed" 0 "and none of $fired lands on the instances"
+fi
+
+# --- irqbalance: told ------------------------------------------------------------------------------------------------------------------
+
+systemctl start irqbalance
+irq_policy away ban off
+systemctl reload tidbnumad
+wait_until 40 'irqbalance knows which CPUs are taken' banned_is 3c
+ok 'irqbalance is told which CPUs are taken'
+check 'and which interrupts' test "$(irqbalance_setup | grep -o 'IRQ ' | wc -l)" -ge "$vectors"
+
+if [[ -n ${long:-} ]]; then
+        # quiet_with MODE: irqbalance has run for a while, and after its restart again
+        quiet_with() {
+                local written
+                burst 10
+                is "$landed" 0 "$1: with irqbalance, none of $fired lands on the instances"
+                systemctl restart irqbalance
+                sleep 30 # what is tested is the state then
+                burst 10
+                is "$landed" 0 "$1: 30 s after a restart of irqbalance, none of $fired does"
+                daemon_looks
+                written=$(writes)
+                sleep 60 # a quiet minute
+                is "$(writes)" "$written" "$1: in a quiet minute no mask is written"
+        }
+        sleep 25
+        quiet_with ban
+        irq_policy auto cooperate off
+        systemctl reload tidbnumad
+        wait_until 60 'irqbalance keeps the distribution' vectors_are left "$vectors" eth1
+        off_by_irqbalance() { masks_are_off "$taken"; }
+        wait_until 90 'irqbalance has moved them' off_by_irqbalance
+        quiet_with cooperate
+        check 'irqbalance was told of CPUs only' test "$(irqbalance_setup | grep -o 'IRQ ' | wc -l)" -eq 0
+        irq_policy away ignore off
+        systemctl reload tidbnumad
+        wait_until 60 'with ignore, it has what it had' banned_is 0
+        wait_until 60 'eth1 is steered' vectors_are steered "$vectors" eth1
+        quiet_with ignore
+fi
+
+# --- given back --------------------------------------------------------------------------------------------------------------------------
+
+tidbnumactl release --all
+wait_until 60 'irqbalance has what it had itself' banned_is 0
+ok 'irqbalance has what it had itself'
+systemctl stop irqbalance
+wait_until 30 'numa_balancing is as it was' balancing_is 1
+check 'nothing is left to be given back' test ! -e /run/tidbnumad/undo/host.record
+is "$(diff <(echo "$before") <(settings) | head -20)" '' 'each mask, XPS, RPS, the default and the sysctl are as before, byte for byte'
+tidbnumactl release --undo --all
+wait_until 60 'resumed, eth1 is steered again' vectors_are steered "$vectors" eth1
+
+# A device that is removed and found again has new interrupts: nothing of it is as before.
+pci=$(basename "$(readlink -f /sys/class/net/eth1/device/..)")
+echo 1 >"/sys/bus/pci/devices/$pci/remove"
+gone() { [[ ! -e /sys/class/net/eth1 ]]; }
+wait_until 20 'the device is gone' gone
+daemon_looks
+echo 1 >/sys/bus/pci/rescan
+back() { [[ -e /sys/class/net/eth1/device ]] && (($(vectors_of eth1 | wc -l) >= vectors)); }
+wait_until 30 'the device is back' back
+changed_ms=$(uptime_ms)
+steered_within 2000 'a device removed and found again'
+plan
