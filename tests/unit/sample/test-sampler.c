@@ -118,7 +118,8 @@ static void test_shared_apart(void **state) {
                 const Estimate e = sampler_shmem_on(&draws, i);
 
                 seen += e.ratio;
-                assert_true(estimate_halfwidth(&e) > 0 && estimate_halfwidth(&e) < 0.04);
+                /* As of one or two thousand pages, and not of those that they stand for. */
+                assert_true(estimate_halfwidth(&e) > 0.001 && estimate_halfwidth(&e) < 0.04);
         }
         assert_true(fabs(seen - 1) < 1e-9);
         sampler_add_bytes(&topology, &draws, &memory, by_node);
