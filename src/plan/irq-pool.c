@@ -80,13 +80,11 @@ static CpuSet cpus_of_node(const Topology *topology, int32_t node) {
 }
 
 /* The CPUs of the nodes that are nearest to the device and have some; all where its node is not
- * known. */
-static CpuSet nearest(const Topology *topology, const CpuSet *online, int32_t node) {
+ * known, for then none is nearer than another. */
+static CpuSet nearest(const Topology *topology, int32_t node) {
         uint16_t best = UINT16_MAX;
         CpuSet cpus = { 0 };
 
-        if (node < 0)
-                return *online;
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const Node *at = &topology->nodes[i];
                 uint16_t distance = topology_distance(topology, (uint32_t)node, at->id);
@@ -107,7 +105,7 @@ static IrqPool away(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDev
                 within(cpus, STEER_AWAY, &cpus->online, IRQ_REASON_AWAY, IRQ_REASON_CPUS_ABSENT);
 
         if (pool.reason == IRQ_REASON_OWNED) {
-                const CpuSet near = nearest(input->topology, &cpus->online, device->node);
+                const CpuSet near = nearest(input->topology, device->node);
 
                 pool = nowhere(cpus, STEER_AWAY, &near);
         }

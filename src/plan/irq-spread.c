@@ -207,7 +207,7 @@ static bool wants_rps(const IrqPlanDevice *device) {
 int irq_spread_queues(const Topology *topology, IrqPlanDevice *device) {
         int r = 0;
 
-        if (!irq_reason_steers(device->reason) || device->device->kind != IRQ_DEVICE_NET)
+        if (!irq_reason_steers(device->reason))
                 return 0;
         /* The kernel has no mask for a single transmit queue. */
         if (device->policy->xps && device->device->n_tx > 1)

@@ -55,6 +55,7 @@ static void test_no_queues(void **state) {
         static const Name names[] = {
                 { "eth0", "eth0", IRQ_ROLE_OTHER, -1 }, /* the number is the card's */
                 { "eth0", "eth1", IRQ_ROLE_OTHER, -1 },
+                { "rx1", "rx1", IRQ_ROLE_OTHER, -1 },
                 { "eth0", "mlx5_async0@pci:0000:3b:00.0", IRQ_ROLE_OTHER, -1 },
                 { "eth0", "ena-mgmnt@pci:0000:00:05.0", IRQ_ROLE_OTHER, -1 },
                 { "eth0", "i40e-0000:3b:00.0:misc", IRQ_ROLE_OTHER, -1 },
@@ -80,6 +81,7 @@ static void test_disks(void **state) {
                 { "nvme0", "nvme0q128", IRQ_ROLE_RXTX, 128 },
                 { "nvme0", "nvme0q0, nvme0q1", IRQ_ROLE_ADMIN, 0 },
                 { "nvme1", "nvme10q3", IRQ_ROLE_OTHER, -1 },
+                { "nvme1", "nvme2q3", IRQ_ROLE_OTHER, -1 },
                 { "nvme1", "nvme1", IRQ_ROLE_OTHER, -1 },
                 { "nvme1", "PCIe PME", IRQ_ROLE_OTHER, -1 },
         };

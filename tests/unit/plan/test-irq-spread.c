@@ -26,6 +26,17 @@ static void test_cores_before_siblings(void **state) {
         assert_ids(s.plan.devices[0].vectors[0].cpus, "0-3,8-11");
 }
 
+/* Where the siblings of a core have neighbouring numbers. */
+static void test_siblings_by_core(void **state) {
+        _cleanup_scene_ IrqScene s;
+
+        (void)state;
+        one_card(&s, 5);
+        s.nodes[0].first_threads = ids("0,2,8,10");
+        scene_plan(&s);
+        assert_queues(&s, 0, "0 2 8 10 1");
+}
+
 static void test_nearest_first(void **state) {
         _cleanup_scene_ IrqScene s;
 
@@ -97,6 +108,21 @@ static void test_xps(void **state) {
         assert_null(s.plan.devices[0].xps);
 }
 
+/* Of queues on three nodes the nearest, not the last that is nearer than the first. */
+static void test_xps_nearest(void **state) {
+        _cleanup_scene_ IrqScene s;
+
+        (void)state;
+        scene_init(&s, 4, 2, 1);
+        scene_policy(&s, "*", STEER_CPUS)->cpus = ids("0,4,6");
+        scene_card(&s, "eth0", DEVICE_NODE_UNKNOWN, 3);
+        scene_plan(&s);
+        assert_queues(&s, 0, "0 4 6");
+        assert_ids(s.plan.devices[0].xps[0], "0-3");
+        assert_ids(s.plan.devices[0].xps[1], "4-5");
+        assert_ids(s.plan.devices[0].xps[2], "6-7");
+}
+
 static void test_xps_where_it_is(void **state) {
         _cleanup_scene_ IrqScene s;
 
@@ -149,6 +175,22 @@ static void test_rps_only_where_it_helps(void **state) {
         assert_null(s.plan.devices[0].rps);
         s.owners[0].shared = false;
         scene_plan(&s);
+        assert_null(s.plan.devices[0].rps);
+}
+
+/* A transmit queue's CPU tells nothing of who receives. */
+static void test_rps_by_receive_queue(void **state) {
+        _cleanup_scene_ IrqScene s;
+        IrqDevice *d;
+
+        (void)state;
+        scene_init(&s, 1, 4, 1);
+        scene_policy(&s, "*", STEER_LOCAL)->rps = RPS_ON;
+        d = scene_device(&s, IRQ_DEVICE_NET, "eth0", 0);
+        (void)scene_vector(&s, d, IRQ_ROLE_TX, 0);
+        d->n_rx = d->n_tx = 1;
+        scene_plan(&s);
+        assert_queues(&s, 0, "0");
         assert_null(s.plan.devices[0].rps);
 }
 
@@ -335,13 +377,16 @@ static void test_many_machines(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_cores_before_siblings),
+                cmocka_unit_test(test_siblings_by_core),
                 cmocka_unit_test(test_nearest_first),
                 cmocka_unit_test(test_turns),
                 cmocka_unit_test(test_pairs),
                 cmocka_unit_test(test_xps),
+                cmocka_unit_test(test_xps_nearest),
                 cmocka_unit_test(test_xps_where_it_is),
                 cmocka_unit_test(test_rps),
                 cmocka_unit_test(test_rps_only_where_it_helps),
+                cmocka_unit_test(test_rps_by_receive_queue),
                 cmocka_unit_test(test_disks_have_no_queues_to_mask),
                 cmocka_unit_test(test_many_machines),
         };

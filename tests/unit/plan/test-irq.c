@@ -77,6 +77,7 @@ static void test_left_alone(void **state) {
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_POLICY, "");
         assert_serves(&s, 1, IRQ_REASON_OTHER_NETNS, "");
+        assert_null(s.plan.devices[1].policy); /* its address is no name to match */
         assert_serves(&s, 2, IRQ_REASON_BUNDLE, "");
         assert_serves(&s, 3, IRQ_REASON_NO_VECTORS, "");
         /* Nothing that is done needs a default, or irqbalance's help. */

@@ -32,7 +32,7 @@ static void assert_count(const Interrupts *interrupts, uint32_t irq, size_t colu
         assert_int_equal(line->counts[column], expected);
 }
 
-/* Linux 6.1 and later on x86; 30 has lost its handler. */
+/* Linux 6.1 and later on x86; 30 and 33 have lost their handlers. */
 static const char x86[] =
         "            CPU0       CPU1       CPU3       \n"
         "   0:         25          0          0  IR-IO-APIC    2-edge      timer\n"
@@ -41,6 +41,7 @@ static const char x86[] =
         "  29:          1          2          3  IR-PCI-MSIX-0000:3b:00.0    0-edge      "
         "mlx5_async0@pci:0000:3b:00.0\n"
         "  30:          5          0          0  IR-PCI-MSIX-0000:3b:00.0    1-edge    \n"
+        "  33:          5          0          0  IR-IO-APIC   16-fasteoi \n"
         " 131:          0          7          0  PCI-MSIX-0000:00:04.0   2-edge      "
         "virtio1-output.0\n"
         " NMI:          9          9          9   Non-maskable interrupts\n"
@@ -56,12 +57,13 @@ static void test_x86(void **state) {
         assert_int_equal(in.cpus[0], 0);
         assert_int_equal(in.cpus[1], 1);
         assert_int_equal(in.cpus[2], 3); /* CPU 2 is offline */
-        assert_int_equal(in.n_lines, 6);
+        assert_int_equal(in.n_lines, 7);
         assert_names(&in, 0, "timer");
         assert_names(&in, 9, "acpi");
         assert_names(&in, 28, "PCIe PME, pciehp");
         assert_names(&in, 29, "mlx5_async0@pci:0000:3b:00.0");
         assert_names(&in, 30, "");
+        assert_names(&in, 33, "");
         assert_names(&in, 131, "virtio1-output.0");
         assert_count(&in, 0, 0, 25);
         assert_count(&in, 9, 1, 4);
@@ -103,7 +105,8 @@ static void test_find(void **state) {
         assert_int_equal(interrupts_parse(x86, &in), 0);
         for (uint32_t irq = 0; irq < 200; irq++) {
                 const InterruptLine *line = interrupts_find(&in, irq);
-                bool there = irq == 0 || irq == 9 || (irq >= 28 && irq <= 30) || irq == 131;
+                bool there =
+                        irq == 0 || irq == 9 || (irq >= 28 && irq <= 30) || irq == 33 || irq == 131;
 
                 assert_int_equal(line != NULL, there);
                 if (line)
