@@ -209,6 +209,22 @@ nvme_of_node() {
         return 1
 }
 
+# nic_of_node NODE: the network card there. The kernel numbers them in any order.
+nic_of_node() {
+        local card path
+        for card in /sys/class/net/*/device; do
+                path=$(readlink -f "$card")
+                [[ $path != */virtio* ]] || path=${path%/*}
+                if [[ $(<"$path/numa_node") == "$1" ]]; then
+                        card=${card%/device}
+                        echo "${card##*/}"
+                        return 0
+                fi
+        done
+        echo "no network card is on node $1; the machine has: $VM_NIC" >&2
+        return 1
+}
+
 # mount_data NODE DIR: a fresh file system on the NVMe of that node, mounted and tidb's.
 mount_data() {
         local disk

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # about: interrupts leave the CPUs of instances, stay away, and come back to where they were; with irqbalance and without
-# machines: epyc8
+# long machines: epyc8
 # timeout: 600
 
-# Two NICs on one wire: eth1 (node 2) is the host's, eth2 (node 5) its peer in a network namespace. The witnesses are
+# Two NICs on one wire: that of node 2 is the host's, that of node 5 its peer in a network namespace. The witnesses are
 # /proc/interrupts and the masks in /proc/irq, read by this script.
 
 # shellcheck source=tests/vm/guest/lib.sh
@@ -12,6 +12,7 @@
 . "${VM_LIB%/*}/daemon.sh"
 
 peer=10.99.0.2
+card=$(nic_of_node 2) other=$(nic_of_node 5)
 
 # --- what the kernel says --------------------------------------------------------------------------------------------------------
 
@@ -36,20 +37,20 @@ count_on() {
 # burst SECONDS: traffic both ways; $landed: interrupts of eth1 on the instances' CPUs, $fired: on all, meanwhile
 burst() {
         local irqs before all_before answers
-        irqs=$(vectors_of eth1 | xargs)
+        irqs=$(vectors_of "$card" | xargs)
         # shellcheck disable=SC2086
         before=$(count_on "$taken" $irqs) all_before=$(count_on '0 1 2 3 4 5 6 7' $irqs)
         answers=$(netload ask "$peer" 7000 8 "$1")
         # shellcheck disable=SC2086
         landed=$(($(count_on "$taken" $irqs) - before)) fired=$(($(count_on '0 1 2 3 4 5 6 7' $irqs) - all_before))
-        echo "$answers answers, $fired interrupts of eth1, $landed of them on CPUs $taken"
+        echo "$answers answers, $fired interrupts of $card, $landed of them on CPUs $taken"
 }
 
 # every setting that the daemon may change, as text
 settings() {
         local file
         for file in /proc/irq/default_smp_affinity /proc/sys/kernel/numa_balancing \
-                /sys/class/net/eth1/queues/*/[xr]ps_cpus /proc/irq/[0-9]*/smp_affinity_list; do
+                "/sys/class/net/$card/queues"/*/[xr]ps_cpus /proc/irq/[0-9]*/smp_affinity_list; do
                 if [[ -r $file ]]; then printf '%s %s\n' "$file" "$(<"$file")"; fi
         done
 }
@@ -57,7 +58,7 @@ settings() {
 # masks_are_off CPUS: no queue of eth1 may fire there, by the kernel's masks
 masks_are_off() {
         local irq cpu
-        for irq in $(vectors_of eth1); do
+        for irq in $(vectors_of "$card"); do
                 grep -qE "^ *$irq:.*-(input|output)" /proc/interrupts || continue
                 for cpu in $1; do
                         taskset_has "$(<"/proc/irq/$irq/smp_affinity")" "$cpu" || continue
@@ -104,17 +105,16 @@ banned_is() {
 # --- the host ----------------------------------------------------------------------------------------------------------------------
 
 echo "the wire is of kind $VM_WIRE"
-modprobe -q irqbalance 2>/dev/null || true
 ip netns add peer
 trap 'ip netns pids peer | xargs -r kill; ip netns delete peer; systemctl stop irqbalance' EXIT
-ip link set eth2 netns peer
-ip addr add 10.99.0.1/24 dev eth1
-ip link set eth1 up
-ip -n peer addr add $peer/24 dev eth2
-ip -n peer link set eth2 up
+ip link set "$other" netns peer
+ip addr add 10.99.0.1/24 dev "$card"
+ip link set "$card" up
+ip -n peer addr add $peer/24 dev "$other"
+ip -n peer link set "$other" up
 ip netns exec peer netload serve 7000 &
-queues=$(compgen -G '/sys/class/net/eth1/queues/rx-*' | wc -l)
-echo "eth1 has $queues queues, interrupts: $(vectors_of eth1 | xargs)"
+queues=$(compgen -G "/sys/class/net/$card/queues/rx-*" | wc -l)
+echo "$card has $queues queues, interrupts: $(vectors_of "$card" | xargs)"
 if [[ $VM_WIRE == tap ]]; then
         is "$queues" 4 'a card with four queues'
 else
@@ -137,7 +137,7 @@ policies:
   - {name: tikv, match: {exe: tikv-server, user: tidb}, place: {nodes: 4-5}, memory: none}
 host: {numa_balancing: ${3:-leave}}
 irq:
-  - {match: {net: [eth1]}, steer: $1, irqbalance: $2}
+  - {match: {net: [$card]}, steer: $1, irqbalance: $2}
   - {match: {nvme: ["nvme*"]}, steer: away, irqbalance: $2}
   - {match: {pci: ["$disk"]}, steer: away, irqbalance: $2}
 EOT
@@ -151,7 +151,7 @@ before=$(settings)
 burst 10
 check 'before: thousands of interrupts land on the CPUs of instances' test "$landed" -gt 1000
 daemon_looks
-counted() { metric tidbnumad_irq_on_instance_cpus_total 'device="eth1"' | awk '{ s += $1 } END { exit !(s > 1000) }'; }
+counted() { metric tidbnumad_irq_on_instance_cpus_total "device=\"$card\"" | awk '{ s += $1 } END { exit !(s > 1000) }'; }
 wait_until 30 'they are counted' counted
 ok 'and are counted by device and instance'
 is "$(writes)" 0 'steer: leave writes nothing'
@@ -160,8 +160,8 @@ is "$(writes)" 0 'steer: leave writes nothing'
 
 irq_policy away ignore off
 systemctl reload tidbnumad
-wait_until 30 "eth1 is steered" vectors_are steered "$vectors" eth1
-ok "all $vectors interrupts of eth1 are steered"
+wait_until 30 "$card is steered" vectors_are steered "$vectors" "$card"
+ok "all $vectors interrupts of $card are steered"
 check 'by the kernel, its queues may not fire on the CPUs of instances' masks_are_off "$taken"
 burst 10
 is "$landed" 0 "after it: none of $fired lands there"
@@ -180,7 +180,7 @@ is "$(writes)" "$written" "in a quiet time of 12 s or more nothing is written (s
 
 # --- somebody else -------------------------------------------------------------------------------------------------------------------
 
-irq=$(vectors_of eth1 | sed -n 2p)
+irq=$(vectors_of "$card" | sed -n 2p)
 cursor=$(journal_cursor)
 wanted=$(<"/proc/irq/$irq/smp_affinity_list")
 echo 2 >"/proc/irq/$irq/smp_affinity_list"
@@ -190,14 +190,14 @@ ok 'a mask that somebody else sets is put back'
 check 'and told' grep -q "interrupt $irq .* was changed to 2 by somebody else's doing" <(daemon_said "$cursor")
 for _ in 1 2 3; do
         echo 2 >"/proc/irq/$irq/smp_affinity_list"
-        contested_or_back() { mask_is "$irq" "$wanted" || metric_is 1 tidbnumad_irq_vectors 'device="eth1",state="contested"'; }
+        contested_or_back() { mask_is "$irq" "$wanted" || metric_is 1 tidbnumad_irq_vectors "device=\"$card\",state=\"contested\""; }
         wait_until 20 'it is put back, or given up' contested_or_back
 done
-wait_until 20 'the fourth time in a minute it is contested' vectors_are contested 1 eth1
+wait_until 20 'the fourth time in a minute it is contested' vectors_are contested 1 "$card"
 is "$(<"/proc/irq/$irq/smp_affinity_list")" 2 'what is contested is left to the other'
 check 'and told' grep -q "again and again" <(daemon_said "$cursor" 4)
 echo "$wanted" >"/proc/irq/$irq/smp_affinity_list"
-wait_until 20 'it is given up by the other' vectors_are contested 0 eth1
+wait_until 20 'it is given up by the other' vectors_are contested 0 "$card"
 
 # --- queues and devices that change ------------------------------------------------------------------------------------------------
 
@@ -214,10 +214,10 @@ steered_within() {
 }
 
 if [[ $VM_WIRE == tap ]]; then
-        ethtool -L eth1 combined 2
+        ethtool -L "$card" combined 2
         changed_ms=$(uptime_ms)
         steered_within 2000 'ethtool -L from 4 to 2'
-        ethtool -L eth1 combined 4
+        ethtool -L "$card" combined 4
         changed_ms=$(uptime_ms)
         steered_within 2000 'and to 4 again'
         burst 5
@@ -252,7 +252,7 @@ if [[ -n ${long:-} ]]; then
         quiet_with ban
         irq_policy auto cooperate off
         systemctl reload tidbnumad
-        wait_until 60 'irqbalance keeps the distribution' vectors_are left "$vectors" eth1
+        wait_until 60 'irqbalance keeps the distribution' vectors_are left "$vectors" "$card"
         off_by_irqbalance() { masks_are_off "$taken"; }
         wait_until 90 'irqbalance has moved them' off_by_irqbalance
         quiet_with cooperate
@@ -260,7 +260,7 @@ if [[ -n ${long:-} ]]; then
         irq_policy away ignore off
         systemctl reload tidbnumad
         wait_until 60 'with ignore, it has what it had' banned_is 0
-        wait_until 60 'eth1 is steered' vectors_are steered "$vectors" eth1
+        wait_until 60 "$card is steered" vectors_are steered "$vectors" "$card"
         quiet_with ignore
 fi
 
@@ -274,16 +274,16 @@ wait_until 30 'numa_balancing is as it was' balancing_is 1
 check 'nothing is left to be given back' test ! -e /run/tidbnumad/undo/host.record
 is "$(diff <(echo "$before") <(settings) | head -20)" '' 'each mask, XPS, RPS, the default and the sysctl are as before, byte for byte'
 tidbnumactl release --undo --all
-wait_until 60 'resumed, eth1 is steered again' vectors_are steered "$vectors" eth1
+wait_until 60 "resumed, $card is steered again" vectors_are steered "$vectors" "$card"
 
 # A device that is removed and found again has new interrupts: nothing of it is as before.
-pci=$(basename "$(readlink -f /sys/class/net/eth1/device/..)")
+pci=$(basename "$(readlink -f /sys/class/net/"$card"/device/..)")
 echo 1 >"/sys/bus/pci/devices/$pci/remove"
-gone() { [[ ! -e /sys/class/net/eth1 ]]; }
+gone() { [[ ! -e /sys/class/net/$card ]]; }
 wait_until 20 'the device is gone' gone
 daemon_looks
 echo 1 >/sys/bus/pci/rescan
-back() { [[ -e /sys/class/net/eth1/device ]] && (($(vectors_of eth1 | wc -l) >= vectors)); }
+back() { [[ -e /sys/class/net/$card/device ]] && (($(vectors_of "$card" | wc -l) >= vectors)); }
 wait_until 30 'the device is back' back
 changed_ms=$(uptime_ms)
 steered_within 2000 'a device removed and found again'

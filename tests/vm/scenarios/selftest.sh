@@ -39,12 +39,9 @@ for disk in ${VM_NVME//,/ }; do
         IFS=: read -r name node _ <<<"$disk"
         is "$(lsblk -dno SERIAL "$(nvme_of_node "$node")")" "$name" "NVMe $name is on node $node"
 done
-at=0
 for nic in ${VM_NIC//,/ }; do
         IFS=: read -r name node _ <<<"$nic"
-        path=$(readlink -f "/sys/class/net/eth$at/device")
-        is "$(<"${path%/*}/numa_node")" "$node" "NIC $name is eth$at, on node $node"
-        at=$((at + 1))
+        check "NIC $name is on node $node" nic_of_node "$node"
 done
 is "$(systemctl is-active irqbalance)" inactive 'irqbalance does not run unless a scenario starts it'
 is "$(systemctl --failed --plain --no-legend | wc -l)" 0 'no unit failed'
