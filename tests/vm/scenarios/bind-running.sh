@@ -147,18 +147,17 @@ if ! is_cgroup_v1; then
         # The write that does move it: away from a set that the kernel remembers.
         plain_write() {
                 systemctl set-property --runtime tidb-4000.service AllowedMemoryNodes=2
-                wait_until 120 'the kernel has moved it' all_moved
+                wait_until 120 'it may use node 2 alone' is_narrow
         }
-        all_moved() {
+        is_narrow() {
                 [[ $(kview threads tidb-4000.service --unique) == *mems=2 ]]
         }
         systemctl stop tidbnumad
         pinged "$ARTIFACTS/plain" plain_write
+        # How long the write takes is the kernel's affair: some wait until all is moved, this one does not.
         echo "PID 1, longest wait: quiet $(longest "$ARTIFACTS/quiet") ms, 200 MiB bound by tidbnumad" \
-                "$(longest "$ARTIFACTS/ours") ms, moved by the property write $(longest "$ARTIFACTS/plain") ms" |
-                tee -a "$ARTIFACTS/table"
-        check 'the plain property write blocks PID 1 longer than we do' \
-                test "$(longest "$ARTIFACTS/plain")" -gt "$(longest "$ARTIFACTS/ours")"
+                "$(longest "$ARTIFACTS/ours") ms, the property write $(longest "$ARTIFACTS/plain") ms," \
+                "after which $(elsewhere tidb-4000.service 2) bytes were elsewhere" | tee -a "$ARTIFACTS/table"
 fi
 check 'PID 1 was never blocked for 200 ms' test "$(longest "$ARTIFACTS/ours")" -lt 200
 cat "$ARTIFACTS/table"
