@@ -48,6 +48,13 @@ static void sweep_landed(Irq *irq) {
         irq->n_landed = n;
 }
 
+void irq_report_forget(Irq *irq, const char *instance) {
+        for (size_t i = 0; irq && i < irq->n_landed; i++)
+                irq->landed[i].seen = strcmp(irq->landed[i].instance, instance) != 0;
+        if (irq)
+                sweep_landed(irq);
+}
+
 void irq_report_landed(Irq *irq, const IrqHost *host, const IrqOwner *owners, size_t n_owners) {
         for (size_t i = 0; i < irq->n_landed; i++)
                 irq->landed[i].seen = false;

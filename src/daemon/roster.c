@@ -3,6 +3,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/bind.h"
+#include "tidbnumad/daemon/irq-report.h"
 #include "tidbnumad/daemon/record.h"
 #include "tidbnumad/daemon/roster.h"
 #include "tidbnumad/sys/clock.h"
@@ -121,6 +122,7 @@ int roster_rename(Manager *m, Instance *instance) {
         }
         journal_log(&m->journal, LOG_DEBUG, &fields, "%s is called %s from now on", instance->name,
                     name);
+        irq_report_forget(m->irq, instance->name);
         take_out(m, find_index(m, instance));
         free(instance->name);
         instance->name = name;
@@ -139,6 +141,7 @@ void roster_remove_process(Manager *m, Instance *instance, size_t index) {
                 return;
         }
         journal_log(&m->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
+        irq_report_forget(m->irq, instance->name);
         take_out(m, find_index(m, instance));
         instance_free(instance);
         record_left(m, record, true);

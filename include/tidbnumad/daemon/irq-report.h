@@ -6,6 +6,9 @@
 /* Counts what has landed on instances' CPUs since the last look. */
 void irq_report_landed(Irq *irq, const IrqHost *host, const IrqOwner *owners, size_t n_owners);
 
+/* The instance is gone, or has another name: nothing is told of it any more. `irq` may be NULL. */
+void irq_report_forget(Irq *irq, const char *instance);
+
 /* Remembers the devices as they are now, says in the journal what has changed, publishes it. */
 void irq_report_devices(Manager *manager, const IrqHost *host, const IrqPlan *plan);
 
