@@ -407,7 +407,8 @@ static void test_several_mappings(void **state) {
         assert_int_equal(begin(state, &mover, &handle), 0);
         assert_int_equal(walk(&mover, "0", 0), BYTES(600));
         for (size_t i = 0; i < PAGES; i++)
-                assert_int_equal(kernel.moves[i] > 0, i == 0 || (i >= 2 && i < 600) || i == PAGES - 1);
+                assert_int_equal(kernel.moves[i] > 0,
+                                 i == 0 || (i >= 2 && i < 600) || i == PAGES - 1);
         mover_end(&mover);
         proc_close(&handle);
 }
