@@ -130,6 +130,8 @@ workload_unit tikv 20160 tikv-server - --anon 24M --threads 4
 workload_start tidb-4000 tikv-20160
 taken='2 3 4 5'
 irq_policy() { # STEER IRQBALANCE [numa_balancing]
+        local disks=away
+        [[ $1 != leave ]] || disks=leave
         policy irq <<EOT
 version: 1
 policies:
@@ -138,16 +140,16 @@ policies:
 host: {numa_balancing: ${3:-leave}}
 irq:
   - {match: {net: [$card]}, steer: $1, irqbalance: $2}
-  - {match: {nvme: ["nvme*"]}, steer: away, irqbalance: $2}
-  - {match: {pci: ["$disk"]}, steer: away, irqbalance: $2}
+  - {match: {nvme: ["nvme*"]}, steer: $disks, irqbalance: $2}
+  - {match: {pci: ["$disk"]}, steer: $disks, irqbalance: $2}
 EOT
 }
 disk=$(basename "$(readlink -f /sys/block/vda/device/..)")
+before=$(settings)
 irq_policy leave ignore
 install_package
 wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'instance="tikv-20160".*kind="cpu"'
 wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="cpu"'
-before=$(settings)
 burst 10
 check 'before: thousands of interrupts land on the CPUs of instances' test "$landed" -gt 1000
 daemon_looks
@@ -163,6 +165,7 @@ systemctl reload tidbnumad
 wait_until 30 "$card is steered" vectors_are steered "$vectors" "$card"
 ok "all $vectors interrupts of $card are steered"
 check 'by the kernel, its queues may not fire on the CPUs of instances' masks_are_off "$taken"
+netload ask "$peer" 7000 8 2 # an interrupt goes elsewhere when its next one arrives
 burst 10
 is "$landed" 0 "after it: none of $fired lands there"
 check 'though there were thousands' test "$fired" -gt 1000
@@ -220,9 +223,20 @@ if [[ $VM_WIRE == tap ]]; then
         ethtool -L "$card" combined 4
         changed_ms=$(uptime_ms)
         steered_within 2000 'and to 4 again'
+        netload ask "$peer" 7000 8 2
         burst 5
         is "$landed" 0 "and none of $fired lands on the instances"
 fi
+
+# --- given back --------------------------------------------------------------------------------------------------------------------------
+
+tidbnumactl release --all
+wait_until 30 'numa_balancing is as it was' balancing_is 1
+given_back() { [[ ! -e /run/tidbnumad/undo/host.record ]]; }
+wait_until 30 'nothing is left to be given back' given_back
+is "$(diff <(echo "$before") <(settings) | head -20)" '' 'each mask, XPS, RPS, the default and the sysctl are as before, byte for byte'
+tidbnumactl release --undo --all
+wait_until 60 "resumed, $card is steered again" vectors_are steered "$vectors" "$card"
 
 # --- irqbalance: told ------------------------------------------------------------------------------------------------------------------
 
@@ -264,17 +278,14 @@ if [[ -n ${long:-} ]]; then
         quiet_with ignore
 fi
 
-# --- given back --------------------------------------------------------------------------------------------------------------------------
-
 tidbnumactl release --all
 wait_until 60 'irqbalance has what it had itself' banned_is 0
 ok 'irqbalance has what it had itself'
 systemctl stop irqbalance
-wait_until 30 'numa_balancing is as it was' balancing_is 1
-check 'nothing is left to be given back' test ! -e /run/tidbnumad/undo/host.record
-is "$(diff <(echo "$before") <(settings) | head -20)" '' 'each mask, XPS, RPS, the default and the sysctl are as before, byte for byte'
 tidbnumactl release --undo --all
 wait_until 60 "resumed, $card is steered again" vectors_are steered "$vectors" "$card"
+
+# --- a device that goes and comes ----------------------------------------------------------------------------------------------------
 
 # A device that is removed and found again has new interrupts: nothing of it is as before.
 pci=$(basename "$(readlink -f /sys/class/net/"$card"/device/..)")
@@ -283,8 +294,9 @@ gone() { [[ ! -e /sys/class/net/$card ]]; }
 wait_until 20 'the device is gone' gone
 daemon_looks
 echo 1 >/sys/bus/pci/rescan
-back() { [[ -e /sys/class/net/$card/device ]] && (($(vectors_of "$card" | wc -l) >= vectors)); }
+back() { nic_of_node 2 && (($(vectors_of "$(nic_of_node 2)" | wc -l) >= vectors)); }
 wait_until 30 'the device is back' back
+card=$(nic_of_node 2) # which may have another name now
 changed_ms=$(uptime_ms)
 steered_within 2000 'a device removed and found again'
 plan
