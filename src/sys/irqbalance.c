@@ -249,9 +249,11 @@ int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret) 
                 size--;
         if (memchr(text, '\0', size))
                 return -EBADMSG;
-        copy = strndup(text, size);
+        copy = malloc(size + 1); /* not strndup(3): what is behind `size` is nobody's business */
         if (!copy)
                 return -ENOMEM;
+        memcpy(copy, text, size);
+        copy[size] = '\0';
         r = parse_words(copy, &setup);
         if (r < 0)
                 return r;

@@ -139,7 +139,7 @@ policies:
   - {name: tikv, match: {exe: tikv-server, user: tidb}, place: {nodes: 4-5}, memory: none}
 host: {numa_balancing: ${3:-leave}}
 irq:
-  - {match: {net: [$card]}, steer: $1, irqbalance: $2}
+  - {match: {net: ["eth*"]}, steer: $1, irqbalance: $2}
   - {match: {nvme: ["nvme*"]}, steer: $disks, irqbalance: $2}
   - {match: {pci: ["$disk"]}, steer: $disks, irqbalance: $2}
 EOT
