@@ -105,8 +105,9 @@ kill_daemon() {
         wait_until 60 'systemd starts the daemon again' another_daemon "$pid"
 }
 
+# What is scraped may still be the former one's.
 another_daemon() {
-        [[ $(main_pid tidbnumad) != "$1" ]] && metric_is 1 tidbnumad_ready
+        [[ $(main_pid tidbnumad) != "$1" && $(systemctl is-active tidbnumad) == active ]] && metric_is 1 tidbnumad_ready
 }
 
 no_records() {
