@@ -184,6 +184,22 @@ static void await(Release *r, uint64_t now_usec) {
                 failed(r, -ETIMEDOUT, "it was written, and the kernel does not show it");
 }
 
+/* When the last of several units is given back, systemd takes the controller away from all of them,
+ * and kernels before 6.2 forget the masks of threads with that: they come last. One that has failed
+ * is not waited for; any other goes on, or fails in time. */
+static bool is_before_masks(const Release *r) {
+        return r->failures == 0 && ORDER[r->part] != BACKEND_AFFINITY;
+}
+
+static bool must_masks_wait(const Release *r) {
+        const Releases *all = &r->manager->releases;
+
+        for (size_t i = 0; i < all->n; i++)
+                if (all->list[i] != r && is_before_masks(all->list[i]))
+                        return true;
+        return false;
+}
+
 static void carry_on(Release *r, uint64_t now_usec) {
         Backend *backend = &r->manager->backend;
 
@@ -193,9 +209,14 @@ static void carry_on(Release *r, uint64_t now_usec) {
         }
         r->due_usec = INSTANCE_NEVER;
         for (; r->part < ELEMENTSOF(ORDER); r->part++) {
-                int result = backend->all[ORDER[r->part]]->restore(backend, &r->restore, on_reply,
-                                                                   r, &r->call);
+                int result;
 
+                if (ORDER[r->part] == BACKEND_AFFINITY && must_masks_wait(r)) {
+                        r->due_usec = now_usec + SHOW_POLL_USEC;
+                        return;
+                }
+                result = backend->all[ORDER[r->part]]->restore(backend, &r->restore, on_reply, r,
+                                                               &r->call);
                 if (result == 0)
                         return; /* its answer carries on */
                 if (result == -EAGAIN)

@@ -1,0 +1,147 @@
+/* Several released at once: the masks of threads come after the groups of all of them. The backends
+ * here only note what they are asked for, and a group's takes as long as the test wants. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/release.h"
+#include "tidbnumad/sys/clock.h"
+
+#define SEC(n) ((uint64_t)(n)*1000000)
+
+static struct {
+        const char *slow; /* whose group does not show yet */
+        int slow_result;
+        char said[64]; /* whose masks, in order */
+} seen;
+
+static int fake_group(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+                      sd_bus_slot **ret_slot) {
+        (void)backend;
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        return seen.slow && strcmp(restore->record->instance, seen.slow) == 0 ? seen.slow_result
+                                                                              : 1;
+}
+
+static int fake_masks(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+                      sd_bus_slot **ret_slot) {
+        (void)backend;
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        (void)strncat(seen.said, restore->record->instance,
+                      sizeof(seen.said) - strlen(seen.said) - 1);
+        return 1;
+}
+
+static const BackendOps group_ops = { .name = "group", .restore = fake_group };
+static const BackendOps masks_ops = { .name = "masks", .restore = fake_masks };
+static const BackendOps *const all_ops[] = {
+        [BACKEND_SYSTEMD] = &group_ops,
+        [BACKEND_CGROUP1] = &group_ops,
+        [BACKEND_AFFINITY] = &masks_ops,
+};
+
+typedef struct Host {
+        FakeTree tree;
+        Args args;
+        Manager manager;
+        uint64_t now_usec;
+} Host;
+
+static void host_init(Host *h) {
+        Manager *m = &h->manager;
+
+        memset(&seen, 0, sizeof(seen));
+        *h = (Host){ 0 };
+        fake_init(&h->tree);
+        *m = (Manager){ .args = &h->args,
+                        .sysroot = h->tree.sysroot,
+                        .connector_fd = -EBADF,
+                        .policy_load_success = true,
+                        .journal = { .max_priority = LOG_EMERG } };
+        m->sysroot.live = true;
+        m->backend.sysroot = &m->sysroot;
+        m->backend.ops = &group_ops;
+        m->backend.all = all_ops;
+        undo_init(&m->undo, &m->sysroot);
+        fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
+                   "0123abcd-0123-4567-89ab-0123456789ab\n");
+        assert_int_equal(undo_open(&m->undo, h->tree.fd), 0);
+        assert_int_equal(sd_event_new(&m->event), 0);
+        assert_int_equal(release_start(m), 0);
+        for (const char *name = "ab"; *name; name++) {
+                const char instance[] = { *name, '\0' }, unit[] = { *name, '.', 's', '\0' };
+                UndoRecord *record;
+
+                assert_int_equal(undo_get(&m->undo, instance, unit, NULL, &record), 0);
+                release_begin(m, record, "the test wants it");
+        }
+        h->now_usec = clock_monotonic_usec();
+}
+
+static void host_done(Host *h) {
+        release_done(&h->manager);
+        undo_done(&h->manager.undo);
+        sd_event_unref(h->manager.event);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+static void later(Host *h) {
+        h->now_usec += SEC(1);
+        release_at_due(&h->manager, h->now_usec);
+}
+
+static void assert_masks_wait_for(const char *slow) {
+        _cleanup_host_ Host h;
+
+        host_init(&h);
+        seen.slow = slow;
+        seen.slow_result = -EAGAIN;
+        later(&h);
+        later(&h);
+        assert_string_equal(seen.said, "");
+        seen.slow = NULL;
+        later(&h);
+        later(&h);
+        assert_int_equal(strlen(seen.said), 2);
+        assert_int_equal(h.manager.releases.n, 0);
+}
+
+static void test_masks_wait_for_all_groups(void **state) {
+        (void)state;
+        assert_masks_wait_for("a");
+        assert_masks_wait_for("b");
+}
+
+/* It is tried again for as long as it takes. */
+static void test_not_for_one_that_has_failed(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        seen.slow = "b";
+        seen.slow_result = -EIO;
+        later(&h);
+        later(&h);
+        assert_string_equal(seen.said, "a");
+        assert_int_equal(h.manager.releases.n, 1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_masks_wait_for_all_groups),
+                cmocka_unit_test(test_not_for_one_that_has_failed),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
