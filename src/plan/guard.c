@@ -159,10 +159,12 @@ static uint16_t distance_to(const GuardSearch *s, uint32_t node) {
         return least;
 }
 
-static bool will_do(const GuardSearch *s, const NodeRoom *r) {
+/* What is near and lasts for half as long as anything else would is better than what is far: the
+ * next one is taken in time, too. */
+static bool will_do(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
         const uint64_t room = room_of(r);
 
-        return room >= s->want_bytes && room >= r->headroom_bytes;
+        return room >= r->headroom_bytes && (room >= s->want_bytes || room >= most_bytes / 2);
 }
 
 static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r) {
@@ -182,7 +184,8 @@ static uint64_t most_room(const GuardSearch *s) {
 /* Lower is better: will it do, is it not reserved, is it near? Of those that will not do, one with
  * less than half of what another has is hardly worth the widening, however near. */
 static uint32_t rank(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
-        const uint32_t lasts_not = !will_do(s, r), reserved = id_set_has(s->reserved, r->node),
+        const uint32_t lasts_not = !will_do(s, r, most_bytes),
+                       reserved = id_set_has(s->reserved, r->node),
                        is_small = lasts_not && room_of(r) < most_bytes / 2;
 
         return lasts_not << 18 | reserved << 17 | is_small << 16 | distance_to(s, r->node);

@@ -102,7 +102,7 @@ typedef struct GuardSearch {
         uint64_t want_bytes; /* of room, so that it lasts a while */
 } GuardSearch;
 
-/* The index in `rooms` of the node to widen to: the nearest one that has the room wanted and keeps
- * its own headroom twice, of equally near ones that with the most; else the nearest of those that
- * have at least half as much as the one with the most. -1: none has any. */
+/* The index in `rooms` of the node to widen to: the nearest one that keeps its own headroom twice
+ * and has the room wanted, or at least half as much as the one with the most; of equally near ones
+ * that with the most. Else the nearest of those with half the most. -1: none has any. */
 int guard_choose(const GuardSearch *search);

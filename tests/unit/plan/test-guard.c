@@ -437,6 +437,10 @@ static void test_room_that_lasts(void **state) {
         assert_int_equal(guard_choose(&s.search), 4);
         set_room(&s, 2, MIB(500));
         assert_int_equal(guard_choose(&s.search), 2);
+        /* Far ones last but for a little longer. */
+        for (uint32_t i = 0; i < 8; i++)
+                set_room(&s, i, i < 4 ? MIB(499) : MIB(600));
+        assert_int_equal(guard_choose(&s.search), 0);
         /* Its own headroom twice, however slow the fall. */
         s.search.want_bytes = 0;
         for (uint32_t i = 0; i < 8; i++)

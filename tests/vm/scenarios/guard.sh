@@ -114,6 +114,7 @@ for ((round = 1; round <= rounds; round++)); do
         echo "round $round: $stalls"
         check "round $round: no touch took as long as 2 s ($longest us)" test "$longest" -lt 2000000
         is "$(killed)" 0 "round $round: nobody was killed"
+        rooms
         mems=$(mems_of tikv-20160)
         check "round $round: it was given near nodes ($mems)" grep -qE '^[0-3]([-,][0-3])*$' <<<"$mems"
         check "round $round: and so was its neighbour on the node ($(mems_of tikv-20161))" test "$(mems_of tikv-20161)" != 3
