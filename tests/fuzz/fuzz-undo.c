@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/enforce/undo-envelope.h"
 #include "tidbnumad/enforce/undo-host.h"
-#include "tidbnumad/enforce/undo-json.h"
 #include "tidbnumad/enforce/undo-text.h"
 
 #define BOOT "0a1b2c3d-0001-4000-8000-00000000000f"
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         char checksum[UNDO_CHECKSUM_SIZE], *text;
 
         parse((const char *)data, size);
-        if (record && undo_json_checksum(record, checksum) == 0) {
+        if (record && undo_checksum(record, checksum) == 0) {
                 (void)json_object_set_new(root, "checksum", json_string(checksum));
                 text = json_dumps(root, 0);
                 if (text)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/enforce/undo-json.h"
+#include "tidbnumad/enforce/undo-envelope.h"
 #include "undo-host-example.h"
 
 typedef struct Folder {
@@ -104,7 +104,7 @@ static int parse(json_t *root, bool with_sum) {
         int r;
 
         if (with_sum) {
-                assert_int_equal(undo_json_checksum(json_object_get(root, "record"), sum), 0);
+                assert_int_equal(undo_checksum(json_object_get(root, "record"), sum), 0);
                 (void)json_object_set_new(root, "checksum", json_string(sum));
         }
         text = json_dumps(root, 0);

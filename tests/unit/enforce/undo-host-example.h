@@ -8,9 +8,9 @@
 
 static const SettingKey example_vector = { SETTING_VECTOR, "0000:3b:00.0", 24 };
 static const SettingKey example_queue = { SETTING_XPS,
-                                  "eth\xff"
-                                  "0",
-                                  1 };
+                                          "eth\xff"
+                                          "0",
+                                          1 };
 static const SettingKey example_sysctl = { SETTING_NUMA_BALANCING, "", 0 };
 
 static inline void example_host(UndoHost *h) {
