@@ -1,4 +1,4 @@
-/* Growing of plain arrays. */
+/* Plain arrays: their growing, and elements in and out of their middle. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,4 +24,25 @@ int array_reserve(void **array, size_t *allocated, size_t need, size_t size) {
         *array = p;
         *allocated = n;
         return 0;
+}
+
+int array_insert(void **array, size_t *n, size_t *allocated, size_t index, const void *element,
+                 size_t size) {
+        char *at;
+
+        if (array_reserve(array, allocated, *n + 1, size) < 0)
+                return -ENOMEM;
+        at = (char *)*array + index * size;
+        memmove(at + size, at, (*n - index) * size);
+        memcpy(at, element, size);
+        (*n)++;
+        return 0;
+}
+
+void array_remove(void *array, size_t *n, size_t index, size_t size) {
+        char *at = (char *)array + index * size;
+
+        (*n)--;
+        memmove(at, at + size, (*n - index) * size);
+        memset((char *)array + *n * size, 0, size);
 }

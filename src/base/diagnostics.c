@@ -135,17 +135,6 @@ void diagnostics_add_at(Diagnostics *diagnostics, const SourceFile *file, Source
         va_end(args);
 }
 
-void diagnostics_move(Diagnostics *to, Diagnostics *from) {
-        for (size_t i = 0; i < from->n_messages; i++) {
-                keep(to, from->messages[i], from->details[i]);
-                from->messages[i] = NULL;
-                from->details[i] = (DiagnosticDetail){ 0 };
-        }
-        if (from->error < 0)
-                to->error = from->error;
-        diagnostics_done(from);
-}
-
 const char *diagnostics_what(const Diagnostics *diagnostics, size_t i) {
         return diagnostics->messages[i] + diagnostics->details[i].what_offset;
 }

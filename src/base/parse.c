@@ -13,29 +13,21 @@ typedef struct Unit {
         uint64_t factor;
 } Unit;
 
-static int parse_number(const char *text, int base, uint64_t *ret) {
+int parse_u64(const char *text, uint64_t *ret) {
         char *end;
         unsigned long long value;
 
         /* strtoull() takes signs and white space; neither belongs into a file of numbers. */
-        if (!isxdigit((unsigned char)text[0]))
+        if (!isdigit((unsigned char)text[0]))
                 return -EINVAL;
         errno = 0;
-        value = strtoull(text, &end, base);
+        value = strtoull(text, &end, 10);
         if (errno == ERANGE)
                 return -ERANGE;
         if (end == text || *end)
                 return -EINVAL;
         *ret = value;
         return 0;
-}
-
-int parse_u64(const char *text, uint64_t *ret) {
-        return parse_number(text, 10, ret);
-}
-
-int parse_hex64(const char *text, uint64_t *ret) {
-        return parse_number(text, 16, ret);
 }
 
 /* digits[.digits]unit, by integers only: strtod() would follow the locale. */

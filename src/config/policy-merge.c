@@ -58,8 +58,7 @@ static void drop(PolicyMerge *merge, PolicyDraft *draft) {
         size_t i = (size_t)(draft - merge->drafts);
 
         policy_draft_done(draft);
-        memmove(draft, draft + 1, (merge->n_drafts - i - 1) * sizeof(*draft));
-        merge->drafts[--merge->n_drafts] = (PolicyDraft){ 0 };
+        ARRAY_REMOVE(merge->drafts, merge->n_drafts, i);
 }
 
 int policy_merge_add(PolicyMerge *merge, PolicyDraft *draft, Diagnostics *errors) {

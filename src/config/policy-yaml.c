@@ -43,13 +43,6 @@ void yaml_node_done(YamlNode *node) {
         *node = (YamlNode){ 0 };
 }
 
-const YamlNode *yaml_node_find(const YamlNode *mapping, const char *key) {
-        for (size_t i = 0; i + 1 < mapping->n_children; i += 2)
-                if (mapping->children[i].text && strcmp(mapping->children[i].text, key) == 0)
-                        return &mapping->children[i + 1];
-        return NULL;
-}
-
 const char *yaml_show(const char *text, char buffer[static YAML_SHOWN_MAX]) {
         size_t i = 0;
 

@@ -46,9 +46,7 @@ int drop_in_remove(DropIn *d, const char *glob) {
                 if (strcmp(d->release[i], glob) != 0)
                         continue;
                 free(d->release[i]);
-                d->n_release--;
-                memmove(d->release + i, d->release + i + 1,
-                        (d->n_release - i) * sizeof(*d->release));
+                ARRAY_REMOVE(d->release, d->n_release, i);
                 return 1;
         }
         return 0;

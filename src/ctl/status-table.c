@@ -78,10 +78,9 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
 /* --- the instances --- */
 
 static void take(Table *table, Text *cell) {
-        if (cell->error < 0)
-                table->error = cell->error;
-        table_add(table, cell->data && *cell->data ? cell->data : "-");
-        text_reset(cell);
+        if (cell->length == 0)
+                text_append(cell, "-");
+        table_add_text(table, cell);
 }
 
 static const StatusMemory *largest(const StatusInstance *i, const NodeSet *not_these) {
@@ -126,18 +125,15 @@ static void append_why(const StatusInstance *i, Text *cell) {
 static void add_instance(Table *table, const StatusInstance *i, Text *cell) {
         table_add(table, i->name);
         table_add(table, i->state);
-        plan_words_set(&i->nodes, cell);
-        take(table, cell);
+        plan_words_add_set(table, &i->nodes);
         table_add(table, i->cpus && *i->cpus ? i->cpus : "-");
         append_memory(i, cell);
         take(table, cell);
         if (!isnan(i->remote_ratio))
                 text_appendf(cell, "%.1f %%", i->remote_ratio * 100);
         take(table, cell);
-        text_append(cell, "");
         append_why(i, cell);
-        table_add(table, cell->data ? cell->data : "");
-        text_reset(cell);
+        table_add_text(table, cell);
 }
 
 static void render_instances(const StatusQuestion *q, Text *text) {

@@ -76,18 +76,16 @@ static size_t find_index(const Manager *m, const Instance *instance) {
 }
 
 static void take_out(Manager *m, size_t index) {
-        m->n_instances--;
-        memmove(m->instances + index, m->instances + index + 1,
-                (m->n_instances - index) * sizeof(m->instances[0]));
+        ARRAY_REMOVE(m->instances, m->n_instances, index);
 }
 
 /* There is room for it. */
 static void put_in(Manager *m, Instance *instance) {
-        size_t i = m->n_instances++;
+        size_t i = m->n_instances;
 
-        for (; i > 0 && strcmp(m->instances[i - 1]->name, instance->name) > 0; i--)
-                m->instances[i] = m->instances[i - 1];
-        m->instances[i] = instance;
+        while (i > 0 && strcmp(m->instances[i - 1]->name, instance->name) > 0)
+                i--;
+        (void)ARRAY_INSERT(m->instances, m->n_instances, m->instances_allocated, i, &instance);
 }
 
 int roster_add(Manager *m, Instance *instance) {

@@ -78,9 +78,7 @@ bool strangers_has(const Strangers *strangers, const Process *process) {
 
 static void remove_at(Strangers *strangers, size_t index) {
         stranger_done(&strangers->strangers[index]);
-        strangers->n_strangers--;
-        memmove(strangers->strangers + index, strangers->strangers + index + 1,
-                (strangers->n_strangers - index) * sizeof(Stranger));
+        ARRAY_REMOVE(strangers->strangers, strangers->n_strangers, index);
 }
 
 void strangers_forget(Strangers *strangers, pid_t pid) {

@@ -34,10 +34,7 @@ static Unit *add(Manager *m, const char *name) {
         if (ARRAY_RESERVE(units->units, units->allocated, units->n_units + 1) < 0 ||
             unit_new(m, name, &u) < 0)
                 return NULL; /* the next scan tries again */
-        memmove(units->units + i + 1, units->units + i,
-                (units->n_units - i) * sizeof(units->units[0]));
-        units->units[i] = u;
-        units->n_units++;
+        (void)ARRAY_INSERT(units->units, units->n_units, units->allocated, i, &u);
         if (unit_watch(u) < 0)
                 journal_log(&m->journal, LOG_DEBUG, NULL, "%s cannot be followed", name);
         return u;

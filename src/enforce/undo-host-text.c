@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "tidbnumad/enforce/undo-envelope.h"
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/enforce/undo-json.h"
 
@@ -21,22 +22,16 @@ static json_t *from_setting(const UndoSetting *s) {
 static json_t *from_settings(const UndoHost *h) {
         json_t *list = json_array();
 
-        for (size_t i = 0; list && i < h->n_settings; i++)
-                if (json_array_append_new(list, from_setting(&h->settings[i])) < 0) {
-                        json_decref(list);
-                        return NULL;
-                }
+        for (size_t i = 0; i < h->n_settings; i++)
+                undo_json_append(&list, from_setting(&h->settings[i]));
         return list;
 }
 
 static json_t *from_irqs(const UndoBalance *b) {
         json_t *list = json_array();
 
-        for (size_t i = 0; list && i < b->n_banned_irqs; i++)
-                if (json_array_append_new(list, json_integer(b->banned_irqs[i])) < 0) {
-                        json_decref(list);
-                        return NULL;
-                }
+        for (size_t i = 0; i < b->n_banned_irqs; i++)
+                undo_json_append(&list, json_integer(b->banned_irqs[i]));
         return list;
 }
 
@@ -49,25 +44,11 @@ static json_t *from_irqbalance(const UndoBalance *b) {
 }
 
 int undo_host_render(const UndoHost *host, const char *boot_id, char **ret, size_t *ret_size) {
-        _cleanup_(json_decrefp) json_t *root = NULL;
-        json_t *inner =
+        json_t *record =
                 json_pack("{s:s, s:o, s:o}", "boot", boot_id, "settings", from_settings(host),
                           "irqbalance", from_irqbalance(&host->irqbalance));
-        char checksum[UNDO_CHECKSUM_SIZE], *text;
-        int r = inner ? undo_json_checksum(inner, checksum) : -ENOMEM;
 
-        if (r < 0) {
-                json_decref(inner);
-                return r;
-        }
-        root = json_pack("{s:i, s:s, s:o}", "version", UNDO_HOST_VERSION, "checksum", checksum,
-                         "record", inner);
-        text = root ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII) : NULL;
-        if (!text)
-                return -ENOMEM;
-        *ret = text;
-        *ret_size = strlen(text);
-        return 0;
+        return undo_envelope_render(record, UNDO_HOST_VERSION, ret, ret_size);
 }
 
 /* --- out of text --- */
@@ -146,31 +127,24 @@ static int to_irqs(const json_t *json, UndoBalance *b) {
 }
 
 static int to_irqbalance(const json_t *json, UndoBalance *b) {
-        const json_t *start = json_object_get(json, "start");
+        uint64_t start_ticks;
         uint32_t pid;
 
         if (json_is_null(json))
                 return 0;
         if (to_number(json_object_get(json, "pid"), &pid) < 0 || pid == 0 ||
-            !json_is_integer(start) || json_integer_value(start) < 0 ||
+            undo_json_to_ticks(json_object_get(json, "start"), &start_ticks) < 0 ||
             undo_json_to_set(json_object_get(json, "cpus"), &b->banned_cpus) < 0)
                 return -EBADMSG;
-        b->id = (ProcessId){ .pid = (pid_t)pid,
-                             .start_ticks = (uint64_t)json_integer_value(start) };
+        b->id = (ProcessId){ .pid = (pid_t)pid, .start_ticks = start_ticks };
         b->known = true;
         return to_irqs(json_object_get(json, "irqs"), b);
 }
 
-static int to_host(const json_t *json, const char *boot_id, UndoHost *ret) {
-        const char *boot = json_string_value(json_object_get(json, "boot"));
+static int to_host(const json_t *json, UndoHost *ret) {
         _cleanup_(undo_host_done) UndoHost h = { 0 };
-        int r;
+        int r = to_settings(json_object_get(json, "settings"), &h);
 
-        if (!boot)
-                return -EBADMSG;
-        if (strcmp(boot, boot_id) != 0)
-                return -ESTALE;
-        r = to_settings(json_object_get(json, "settings"), &h);
         if (r >= 0)
                 r = to_irqbalance(json_object_get(json, "irqbalance"), &h.irqbalance);
         if (r < 0)
@@ -182,15 +156,8 @@ static int to_host(const json_t *json, const char *boot_id, UndoHost *ret) {
 }
 
 int undo_host_parse(const char *text, size_t size, const char *boot_id, UndoHost *ret) {
-        _cleanup_(json_decrefp) json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
-        const json_t *record = json_object_get(root, "record");
-        const json_t *version = json_object_get(root, "version");
-        int r;
+        _cleanup_(json_decrefp) json_t *record = NULL;
+        int r = undo_envelope_parse(text, size, UNDO_HOST_VERSION, boot_id, &record);
 
-        if (!json_is_integer(version))
-                return -EBADMSG;
-        if (json_integer_value(version) != UNDO_HOST_VERSION)
-                return -ENOTSUP;
-        r = undo_json_check(root, record);
-        return r < 0 ? r : to_host(record, boot_id, ret);
+        return r < 0 ? r : to_host(record, ret);
 }

@@ -46,9 +46,7 @@ int undo_host_add(UndoHost *host, const SettingKey *key, const char *identity, c
 
 void undo_host_remove(UndoHost *host, size_t index) {
         setting_done(&host->settings[index]);
-        host->n_settings--;
-        memmove(host->settings + index, host->settings + index + 1,
-                (host->n_settings - index) * sizeof(host->settings[0]));
+        ARRAY_REMOVE(host->settings, host->n_settings, index);
         host->stale = true;
 }
 

@@ -65,9 +65,7 @@ int undo_record_add(UndoRecord *record, const ProcessId *id, UndoProcess **ret) 
 
 void undo_record_remove(UndoRecord *record, size_t index) {
         process_entry_done(&record->processes[index]);
-        record->n_processes--;
-        memmove(record->processes + index, record->processes + index + 1,
-                (record->n_processes - index) * sizeof(record->processes[0]));
+        ARRAY_REMOVE(record->processes, record->n_processes, index);
         record->stale = true;
 }
 
@@ -147,10 +145,8 @@ int undo_process_inherit(UndoProcess *p, const UndoProcess *from) {
 int undo_values_add(UndoValues *v, const IdSet *value) {
         if (v->n > 0 && id_set_equal(&v->values[v->n - 1], value))
                 return 0;
-        if (v->n == UNDO_VALUES_MAX) {
-                v->n--;
-                memmove(v->values, v->values + 1, v->n * sizeof(v->values[0]));
-        }
+        if (v->n == UNDO_VALUES_MAX)
+                ARRAY_REMOVE(v->values, v->n, 0);
         if (ARRAY_RESERVE(v->values, v->allocated, v->n + 1) < 0)
                 return -ENOMEM;
         v->values[v->n++] = *value;

@@ -3,67 +3,21 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/enforce/undo-envelope.h"
 #include "tidbnumad/enforce/undo-json.h"
 #include "tidbnumad/enforce/undo-text.h"
 
 /* PID_MAX_LIMIT of 64-bit kernels, proc(5). */
 #define PID_MAX ((json_int_t)4 << 20)
 
-static int hex(char c) {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-int undo_json_to_bytes(const json_t *json, char **ret) {
-        const char *text = json_string_value(json);
-        _cleanup_free_ char *bytes = text ? malloc(strlen(text) + 1) : NULL;
-        char *out = bytes;
-
-        if (!bytes)
-                return text ? -ENOMEM : -EBADMSG;
-        for (const char *p = text; *p; p++) {
-                int high = *p == '%' ? hex(p[1]) : -1, low = high >= 0 ? hex(p[2]) : -1;
-
-                if (*p == '%' && (low < 0 || (high == 0 && low == 0)))
-                        return -EBADMSG;
-                *out++ = *p == '%' ? (char)(high << 4 | low) : *p;
-                p += *p == '%' ? 2 : 0;
-        }
-        *out = '\0';
-        if (*bytes == '\0')
-                return -EBADMSG;
-        *ret = TAKE_PTR(bytes);
-        return 0;
-}
-
 static int to_bytes_or_none(const json_t *json, char **ret) {
         return json_is_null(json) ? 0 : undo_json_to_bytes(json, ret);
 }
 
-int undo_json_to_set(const json_t *json, IdSet *ret) {
-        const char *text = json_string_value(json);
-
-        return text && id_set_parse_list(text, ret) == 0 ? 0 : -EBADMSG;
-}
-
 static int to_values(const json_t *json, UndoValues *ret) {
-        const size_t n = json_array_size(json);
-
-        if (!json_is_array(json) || n > UNDO_VALUES_MAX)
-                return -EBADMSG;
-        if (ARRAY_RESERVE(ret->values, ret->allocated, n) < 0)
-                return -ENOMEM;
-        for (; ret->n < n; ret->n++)
-                if (undo_json_to_set(json_array_get(json, ret->n), &ret->values[ret->n]) < 0 ||
-                    id_set_is_empty(&ret->values[ret->n]))
-                        return -EBADMSG;
-        return 0;
-}
-
-static int to_ticks(const json_t *json, uint64_t *ret) {
-        if (!json_is_integer(json) || json_integer_value(json) < 0)
-                return -EBADMSG;
-        *ret = (uint64_t)json_integer_value(json);
-        return 0;
+        return json_array_size(json) <= UNDO_VALUES_MAX
+                       ? undo_json_to_sets(json, &ret->values, &ret->n, &ret->allocated)
+                       : -EBADMSG;
 }
 
 static int to_pid(const json_t *json, pid_t *ret) {
@@ -151,20 +105,6 @@ static int to_mask(const UndoProcess *p, const json_t *json, uint32_t *ret) {
         return 0;
 }
 
-static int to_masks(const json_t *json, UndoProcess *p) {
-        const size_t n = json_array_size(json);
-
-        if (!json_is_array(json))
-                return -EBADMSG;
-        if (ARRAY_RESERVE(p->masks, p->masks_allocated, n) < 0)
-                return -ENOMEM;
-        for (; p->n_masks < n; p->n_masks++)
-                if (undo_json_to_set(json_array_get(json, p->n_masks), &p->masks[p->n_masks]) < 0 ||
-                    id_set_is_empty(&p->masks[p->n_masks]))
-                        return -EBADMSG;
-        return 0;
-}
-
 static int to_threads(const json_t *json, UndoProcess *p) {
         const size_t n = json_array_size(json);
 
@@ -193,20 +133,21 @@ static int to_process(const json_t *json, UndoRecord *r) {
         int error;
 
         if (to_pid(json_object_get(json, "pid"), &id.pid) < 0 ||
-            to_ticks(json_object_get(json, "start"), &id.start_ticks) < 0 ||
+            undo_json_to_ticks(json_object_get(json, "start"), &id.start_ticks) < 0 ||
             undo_record_find(r, &id))
                 return -EBADMSG;
         error = undo_record_add(r, &id, &p);
         if (error < 0)
                 return error;
-        if (to_ticks(json_object_get(json, "noted"), &p->noted_ticks) < 0 ||
+        if (undo_json_to_ticks(json_object_get(json, "noted"), &p->noted_ticks) < 0 ||
             to_bool(json_object_get(json, "masks_set"), &p->masks_set) < 0 ||
             to_bool(json_object_get(json, "given"), &p->given) < 0)
                 return -EBADMSG;
         error = to_bytes_or_none(json_object_get(json, "cpuset"), &p->cpuset);
         if (error < 0)
                 return error;
-        error = to_masks(json_object_get(json, "masks"), p);
+        error = undo_json_to_sets(json_object_get(json, "masks"), &p->masks, &p->n_masks,
+                                  &p->masks_allocated);
         if (error < 0)
                 return error;
         error = to_threads(json_object_get(json, "threads"), p);
@@ -227,17 +168,12 @@ static int to_processes(const json_t *json, UndoRecord *r) {
 
 /* --- the whole --- */
 
-static int to_record(const json_t *json, const char *boot_id, UndoRecord **ret) {
+static int to_record(const json_t *json, UndoRecord **ret) {
         _cleanup_(undo_record_freep) UndoRecord *r = calloc(1, sizeof(*r));
-        const char *boot = json_string_value(json_object_get(json, "boot"));
         int error;
 
         if (!r)
                 return -ENOMEM;
-        if (!boot)
-                return -EBADMSG;
-        if (strcmp(boot, boot_id) != 0)
-                return -ESTALE;
         error = undo_json_to_bytes(json_object_get(json, "instance"), &r->instance);
         if (error >= 0)
                 error = to_bytes_or_none(json_object_get(json, "service"), &r->unit);
@@ -256,27 +192,9 @@ static int to_record(const json_t *json, const char *boot_id, UndoRecord **ret) 
         return 0;
 }
 
-int undo_json_check(const json_t *root, const json_t *record) {
-        const char *said = json_string_value(json_object_get(root, "checksum"));
-        char checksum[UNDO_CHECKSUM_SIZE];
-        int r;
-
-        if (!said || !json_is_object(record))
-                return -EBADMSG;
-        r = undo_json_checksum(record, checksum);
-        return r < 0 ? r : strcmp(said, checksum) == 0 ? 0 : -EILSEQ;
-}
-
 int undo_text_parse(const char *text, size_t size, const char *boot_id, UndoRecord **ret) {
-        _cleanup_(json_decrefp) json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
-        const json_t *record = json_object_get(root, "record");
-        const json_t *version = json_object_get(root, "version");
-        int r;
+        _cleanup_(json_decrefp) json_t *record = NULL;
+        int r = undo_envelope_parse(text, size, UNDO_TEXT_VERSION, boot_id, &record);
 
-        if (!json_is_integer(version))
-                return -EBADMSG;
-        if (json_integer_value(version) != UNDO_TEXT_VERSION)
-                return -ENOTSUP;
-        r = undo_json_check(root, record);
-        return r < 0 ? r : to_record(record, boot_id, ret);
+        return r < 0 ? r : to_record(record, ret);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/model/workload.h"
 
 static bool is_same_text(const char *a, const char *b) {
@@ -37,26 +36,6 @@ const char *foreign_to_string(Foreign foreign) {
                 break;
         }
         return "";
-}
-
-void workload_done(Workload *workload) {
-        for (size_t i = 0; i < workload->n_processes; i++)
-                process_done(&workload->processes[i]);
-        free(workload->processes);
-        *workload = (Workload){ 0 };
-}
-
-int workload_add(Workload *workload, Process *process) {
-        size_t i = workload->n_processes;
-
-        if (ARRAY_RESERVE(workload->processes, workload->allocated, i + 1) < 0)
-                return -ENOMEM;
-        for (; i > 0 && workload->processes[i - 1].id.pid > process->id.pid; i--)
-                workload->processes[i] = workload->processes[i - 1];
-        workload->processes[i] = *process;
-        workload->n_processes++;
-        *process = (Process){ 0 };
-        return 0;
 }
 
 static int has_suffix(const char *s, size_t length, const char *suffix) {

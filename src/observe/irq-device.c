@@ -29,12 +29,10 @@ static int compare(const IrqDevice *a, const IrqDevice *b) {
 static int add(IrqDeviceList *list, IrqDevice *device) {
         size_t i = list->n_devices;
 
-        if (ARRAY_RESERVE(list->devices, list->allocated, list->n_devices + 1) < 0)
+        while (i > 0 && compare(device, &list->devices[i - 1]) < 0)
+                i--;
+        if (ARRAY_INSERT(list->devices, list->n_devices, list->allocated, i, device) < 0)
                 return -ENOMEM;
-        for (; i > 0 && compare(device, &list->devices[i - 1]) < 0; i--)
-                list->devices[i] = list->devices[i - 1];
-        list->devices[i] = *device;
-        list->n_devices++;
         *device = (IrqDevice){ 0 };
         return 0;
 }

@@ -5,18 +5,6 @@
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"
 
-static void take(Table *table, Text *cell) {
-        if (cell->error < 0)
-                table->error = cell->error;
-        table_add(table, cell->data ? cell->data : "");
-        text_reset(cell);
-}
-
-static void add_set(Table *table, const IdSet *set, Text *cell) {
-        plan_words_set(set, cell);
-        take(table, cell);
-}
-
 static CpuSet serving(const IrqPlanDevice *device) {
         CpuSet cpus = { 0 };
 
@@ -66,10 +54,10 @@ static void add_device(Table *table, const IrqPlanDevice *device, Text *cell) {
                 table_addf(table, "%" PRId32, device->device->node);
         add_speed(table, device->device->speed_mbps);
         count_vectors(device, cell);
-        take(table, cell);
-        add_set(table, &cpus, cell);
+        table_add_text(table, cell);
+        plan_words_add_set(table, &cpus);
         append_why(device, cell);
-        take(table, cell);
+        table_add_text(table, cell);
 }
 
 /* What nobody asked about is left out. */
@@ -114,8 +102,7 @@ void irq_plan_table_render(const IrqHost *host, const IrqPlan *plan, unsigned wi
         }
 }
 
-static void add_vector(Table *table, const IrqVector *vector, const IrqPlanVector *planned,
-                       Text *cell) {
+static void add_vector(Table *table, const IrqVector *vector, const IrqPlanVector *planned) {
         table_addf(table, "  %" PRIu32, vector->irq);
         table_add(table, vector->name ? vector->name : "-");
         if (vector->queue < 0)
@@ -123,23 +110,22 @@ static void add_vector(Table *table, const IrqVector *vector, const IrqPlanVecto
         else
                 table_addf(table, "%s %" PRId32, irq_role_to_string(vector->role), vector->queue);
         if (vector->mask_known)
-                add_set(table, &vector->requested, cell);
+                plan_words_add_set(table, &vector->requested);
         else
                 table_add(table, "?");
         if (planned->decision == IRQ_STEERED)
-                add_set(table, &planned->cpus, cell);
+                plan_words_add_set(table, &planned->cpus);
         else
                 table_add(table, irq_decision_to_string(planned->decision));
 }
 
 static void explain_vectors(const IrqPlanDevice *device, Text *text) {
         static const char *const headings[] = { "  IRQ", "HANDLER", "FOR", "NOW", "TO" };
-        _cleanup_text_ Text cell = { 0 };
         _cleanup_table_ Table table;
 
         table_init(&table, headings, ELEMENTSOF(headings));
         for (size_t i = 0; i < device->device->n_vectors; i++)
-                add_vector(&table, &device->device->vectors[i], &device->vectors[i], &cell);
+                add_vector(&table, &device->device->vectors[i], &device->vectors[i]);
         table_render(&table, 0, text);
 }
 

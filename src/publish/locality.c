@@ -30,16 +30,6 @@ static double share(uint64_t bytes, uint64_t all) {
         return all == 0 ? 0 : (double)bytes / (double)all;
 }
 
-static void add_bytes(Table *table, uint64_t bytes) {
-        _cleanup_text_ Text text = { 0 };
-
-        plan_words_bytes(bytes, &text);
-        if (text.error < 0)
-                table->error = text.error;
-        else
-                table_add(table, text.data);
-}
-
 /* What is there shows: a sliver has a mark too. */
 static void add_bar(Table *table, double part) {
         char bar[BAR_WIDTH + 1];
@@ -54,11 +44,11 @@ static void add_bar(Table *table, double part) {
 }
 
 static void add_kinds(Table *table, const LocalityNode *node) {
-        add_bytes(table, locality_node_bytes(node));
-        add_bytes(table, node->anon_bytes);
-        add_bytes(table, node->file_bytes);
-        add_bytes(table, node->shmem_bytes);
-        add_bytes(table, node->huge_bytes);
+        plan_words_add_bytes(table, locality_node_bytes(node));
+        plan_words_add_bytes(table, node->anon_bytes);
+        plan_words_add_bytes(table, node->file_bytes);
+        plan_words_add_bytes(table, node->shmem_bytes);
+        plan_words_add_bytes(table, node->huge_bytes);
 }
 
 static void render_halfwidth(const char *kind, double halfwidth, Text *text) {

@@ -6,29 +6,16 @@
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"
 
-/* A cell that is put together. */
-static void take(Table *table, Text *cell) {
-        if (cell->error < 0)
-                table->error = cell->error;
-        table_add(table, cell->data ? cell->data : "");
-        text_reset(cell);
-}
-
-static void add_set(Table *table, const IdSet *set, Text *cell) {
-        plan_words_set(set, cell);
-        take(table, cell);
-}
-
 static void add_instance(Table *table, const PlanReportInstance *i, Text *cell) {
         bool placed = i->basis != BASIS_REFUSED;
 
         table_add(table, i->name);
         table_add(table, i->policy->name);
-        add_set(table, &i->placement->nodes, cell);
-        add_set(table, &i->placement->cpus, cell);
+        plan_words_add_set(table, &i->placement->nodes);
+        plan_words_add_set(table, &i->placement->cpus);
         table_add(table, placed ? memory_mode_to_string(i->placement->memory) : "-");
         plan_words_why(i, cell);
-        take(table, cell);
+        table_add_text(table, cell);
 }
 
 static void render_instances(const PlanReport *report, unsigned width, Text *text) {
@@ -65,21 +52,19 @@ static void add_node(Table *table, const PlanReport *report, size_t index, Text 
 
         table_addf(table, "%" PRIu32, node->id);
         table_addf(table, "%" PRIu32, node->package);
-        add_set(table, &node->cpus, cell);
-        plan_words_bytes(node->memory_bytes, cell);
-        take(table, cell);
+        plan_words_add_set(table, &node->cpus);
+        plan_words_add_bytes(table, node->memory_bytes);
         if (report->free_bytes)
-                plan_words_bytes(report->free_bytes[index], cell);
+                plan_words_add_bytes(table, report->free_bytes[index]);
         else
-                text_append(cell, "-");
-        take(table, cell);
+                table_add(table, "-");
         table_add(table, id_set_has(&report->reserved, node->id) ? "reserved"
                          : topology_is_home(node)                ? ""
                                                                  : "no home");
         append_devices(report, (int32_t)node->id, cell);
-        take(table, cell);
+        table_add_text(table, cell);
         append_inhabitants(report, node->id, cell);
-        take(table, cell);
+        table_add_text(table, cell);
 }
 
 static void add_unknown_devices(Table *table, const PlanReport *report, Text *cell) {
@@ -89,7 +74,7 @@ static void add_unknown_devices(Table *table, const PlanReport *report, Text *ce
         table_add(table, "?");
         for (unsigned i = 0; i < 5; i++)
                 table_add(table, "");
-        take(table, cell);
+        table_add_text(table, cell);
         table_add(table, "");
 }
 
@@ -215,21 +200,18 @@ static void add_change(Table *table, const PlanChange *c, Text *cell) {
         const PlanReportInstance *after = c->after;
 
         table_add(table, c->name);
-        plan_words_set(&c->from, cell);
-        take(table, cell);
-        plan_words_set(&c->to, cell);
-        take(table, cell);
+        plan_words_add_set(table, &c->from);
+        plan_words_add_set(table, &c->to);
         if (after && after->cost_known && !id_set_is_empty(&c->to))
-                plan_words_bytes(after->cost_bytes, cell);
+                plan_words_add_bytes(table, after->cost_bytes);
         else
-                text_append(cell,
-                            after && after->pid > 0 && !id_set_is_empty(&c->to) ? "unknown" : "-");
-        take(table, cell);
+                table_add(table,
+                          after && after->pid > 0 && !id_set_is_empty(&c->to) ? "unknown" : "-");
         if (after)
                 plan_words_why(after, cell);
         else
                 text_append(cell, "no policy takes it any more");
-        take(table, cell);
+        table_add_text(table, cell);
 }
 
 void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned width, Text *text) {

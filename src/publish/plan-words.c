@@ -143,3 +143,17 @@ void plan_words_bytes(uint64_t bytes, Text *text) {
                 unit++;
         text_appendf(text, "%.1f %s", value, units[unit]);
 }
+
+void plan_words_add_set(Table *table, const IdSet *set) {
+        _cleanup_text_ Text cell = { 0 };
+
+        plan_words_set(set, &cell);
+        table_add_text(table, &cell);
+}
+
+void plan_words_add_bytes(Table *table, uint64_t bytes) {
+        _cleanup_text_ Text cell = { 0 };
+
+        plan_words_bytes(bytes, &cell);
+        table_add_text(table, &cell);
+}

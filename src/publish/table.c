@@ -73,6 +73,13 @@ void table_addf(Table *table, const char *format, ...) {
         free(cell);
 }
 
+void table_add_text(Table *table, Text *cell) {
+        if (cell->error < 0)
+                table->error = cell->error;
+        table_add(table, cell->data ? cell->data : "");
+        text_reset(cell);
+}
+
 /* Letters: bytes that do not continue one. */
 static size_t letters(const char *cell, size_t n_bytes) {
         size_t n = 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tidbnumad/sys/node-counters.h"
+#include "tidbnumad/sys/node.h"
 
 /* "cpu3 1 2 3 4 5 6 7 8 …": 0; -ENOENT: the sum of all, "cpu ". */
 static int parse_cpu(const char *line, CpuTimes *ret) {
@@ -77,12 +78,8 @@ int numastat_parse(const char *text, NumaStat *ret) {
 }
 
 int numastat_read(const Sysroot *sysroot, uint32_t node, NumaStat *ret) {
-        char path[64], text[1024];
-        ssize_t n;
+        char text[1024];
+        ssize_t n = node_read_file(sysroot, node, "numastat", text, sizeof(text));
 
-        (void)snprintf(path, sizeof(path), "devices/system/node/node%" PRIu32 "/numastat", node);
-        n = read_file_at(sysroot->sys_fd, path, text, sizeof(text));
-        if (n == -ENOENT)
-                return -ENODEV;
         return n < 0 ? (int)n : numastat_parse(text, ret);
 }

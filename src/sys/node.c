@@ -33,14 +33,20 @@ int node_meminfo_parse(const char *text, NodeMeminfo *ret) {
         return 0;
 }
 
-int node_meminfo_read(const Sysroot *sysroot, uint32_t node, NodeMeminfo *ret) {
-        char path[64], text[8192];
+ssize_t node_read_file(const Sysroot *sysroot, uint32_t node, const char *name, char *buffer,
+                       size_t size) {
+        char path[64];
         ssize_t n;
 
-        (void)snprintf(path, sizeof(path), "devices/system/node/node%" PRIu32 "/meminfo", node);
-        n = read_file_at(sysroot->sys_fd, path, text, sizeof(text));
-        if (n == -ENOENT)
-                return -ENODEV;
+        (void)snprintf(path, sizeof(path), "devices/system/node/node%" PRIu32 "/%s", node, name);
+        n = read_file_at(sysroot->sys_fd, path, buffer, size);
+        return n == -ENOENT ? -ENODEV : n;
+}
+
+int node_meminfo_read(const Sysroot *sysroot, uint32_t node, NodeMeminfo *ret) {
+        char text[8192];
+        ssize_t n = node_read_file(sysroot, node, "meminfo", text, sizeof(text));
+
         return n < 0 ? (int)n : node_meminfo_parse(text, ret);
 }
 

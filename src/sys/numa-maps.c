@@ -9,17 +9,6 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/numa-maps.h"
 
-const char *numa_maps_kind_to_string(NumaMapsKind kind) {
-        static const char *const names[N_NUMA_MAPS_KINDS] = {
-                [NUMA_MAPS_ANON] = "anon",
-                [NUMA_MAPS_FILE] = "file",
-                [NUMA_MAPS_SHMEM] = "shmem",
-                [NUMA_MAPS_HUGE] = "huge",
-        };
-
-        return names[kind];
-}
-
 /* The value behind " name=", or NULL. Names of files have their blanks as \040: none of them can
  * look like a word of its own. */
 static const char *find(const char *line, const char *word) {

@@ -262,16 +262,6 @@ int proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
         }
 }
 
-int proc_connector_receive_buffer(int fd, size_t *ret_bytes) {
-        socklen_t length = sizeof(int);
-        int bytes;
-
-        if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length) < 0)
-                return -errno;
-        *ret_bytes = (size_t)bytes;
-        return 0;
-}
-
 static int subscribe(int fd, uint32_t sequence) {
         const enum proc_cn_mcast_op operation = PROC_CN_MCAST_LISTEN;
         const struct cn_msg message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },

@@ -69,6 +69,16 @@ ssize_t read_up_to(int fd, char *buffer, size_t size) {
         return (ssize_t)length;
 }
 
+/* The `n` bytes that were read, as text. */
+static ssize_t as_text(char *buffer, ssize_t n, size_t size) {
+        if ((size_t)n == size)
+                return -EFBIG;
+        if (n > 0 && buffer[n - 1] == '\n')
+                n--;
+        buffer[n] = '\0';
+        return n;
+}
+
 ssize_t read_file_at(int dir_fd, const char *path, char *buffer, size_t size) {
         _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         ssize_t n;
@@ -76,14 +86,7 @@ ssize_t read_file_at(int dir_fd, const char *path, char *buffer, size_t size) {
         if (fd < 0)
                 return -errno;
         n = read_up_to(fd, buffer, size);
-        if (n < 0)
-                return n;
-        if ((size_t)n == size)
-                return -EFBIG;
-        if (n > 0 && buffer[n - 1] == '\n')
-                n--;
-        buffer[n] = '\0';
-        return n;
+        return n < 0 ? n : as_text(buffer, n, size);
 }
 
 ssize_t read_record_at(int dir_fd, const char *path, char *buffer, size_t size) {
@@ -95,14 +98,7 @@ ssize_t read_record_at(int dir_fd, const char *path, char *buffer, size_t size) 
         do
                 n = read(fd, buffer, size);
         while (n < 0 && errno == EINTR);
-        if (n < 0)
-                return -errno;
-        if ((size_t)n == size)
-                return -EFBIG;
-        if (n > 0 && buffer[n - 1] == '\n')
-                n--;
-        buffer[n] = '\0';
-        return n;
+        return n < 0 ? -errno : as_text(buffer, n, size);
 }
 
 int read_file_alloc_at(int dir_fd, const char *path, char **ret, size_t *ret_size) {

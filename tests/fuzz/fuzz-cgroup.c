@@ -1,20 +1,10 @@
 /* memory.numa_stat, a group's pressure, a node's meminfo and zoneinfo with any content. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/sys/pressure.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 /* The rows in a block of exactly their number, so that a sanitizer sees one too many. */
 static void check_numa_stat(const char *text, size_t n_rows) {
@@ -65,13 +55,10 @@ static void check_pressure(const char *text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        char *text = malloc(size + 1);
+        char *text = fuzz_text(data, size);
 
         if (!text)
                 return 0;
-        if (size > 0)
-                memcpy(text, data, size);
-        text[size] = '\0';
         check_numa_stat(text, 0);
         check_numa_stat(text, 1);
         check_numa_stat(text, 8);

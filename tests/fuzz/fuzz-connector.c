@@ -1,17 +1,6 @@
 /* Datagrams of the process connector with any content, at any alignment. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "tidbnumad/sys/proc-connector.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void count(const ProcEvent *event, void *userdata) {
         int *n = userdata;

@@ -1,21 +1,11 @@
 /* Counters of nodes, CPUs and processes with any content: what is refused leaves its output alone,
  * and what is not adds up. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/sys/node-counters.h"
 #include "tidbnumad/sys/numa-maps.h"
 #include "tidbnumad/sys/proc-memory.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 typedef struct Sum {
         uint64_t bytes;
@@ -58,13 +48,10 @@ static void check_text(const char *text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        char *text = malloc(size + 1);
+        char *text = fuzz_text(data, size);
 
         if (!text)
                 return 0;
-        if (size > 0)
-                memcpy(text, data, size);
-        text[size] = '\0';
         check_text(text);
         free(text);
         return 0;

@@ -1,20 +1,10 @@
 /* Command lines that processes write for themselves, and the paths in them. */
 #include <errno.h>
 #include <limits.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/observe/data-dir.h"
 #include "tidbnumad/sys/cmdline.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void check_path(const char *base, const char *path) {
         char *joined = NULL;
@@ -49,13 +39,10 @@ static void check_line(const char *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        char *bytes = malloc(size + 1);
+        char *bytes = fuzz_text(data, size); /* as cmdline_read() sees to */
 
         if (!bytes)
                 return 0;
-        if (size > 0)
-                memcpy(bytes, data, size);
-        bytes[size] = '\0'; /* as cmdline_read() sees to */
         check_line(bytes, size + 1);
         free(bytes);
         return 0;

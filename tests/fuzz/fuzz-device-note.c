@@ -1,18 +1,8 @@
 /* Notes on devices in somebody's XML: what is read is written the same again. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/observe/device-note.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void check_again(const Device *device) {
         _cleanup_(device_done) Device again = { 0 };
@@ -28,14 +18,11 @@ static void check_again(const Device *device) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         _cleanup_(device_done) Device device = { 0 };
-        char *text = malloc(size + 1);
+        char *text = fuzz_text(data, size);
         int r;
 
         if (!text)
                 return 0;
-        if (size > 0)
-                memcpy(text, data, size);
-        text[size] = '\0';
         r = device_note_parse(text, &device);
         if (r == 0)
                 check_again(&device);

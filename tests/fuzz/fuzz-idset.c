@@ -1,18 +1,8 @@
 /* Lists of numbers: whatever is taken is rendered so that it is taken as the same set again. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/base/id-set.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void check_rendering(const IdSet *set) {
         /* Room for the longest list of all: every second number. */
@@ -76,15 +66,12 @@ static void check_walk(const IdSet *set) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        char *text = malloc(size + 1);
+        char *text = fuzz_text(data, size);
         IdSet set, untouched;
         int r;
 
         if (!text)
                 return 0;
-        if (size > 0)
-                memcpy(text, data, size);
-        text[size] = '\0';
         memset(&set, 0xa5, sizeof(set));
         memset(&untouched, 0xa5, sizeof(untouched));
         r = id_set_parse_list(text, &set);

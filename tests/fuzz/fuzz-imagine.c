@@ -1,18 +1,8 @@
 /* A list of imagined instances, with any content. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/ctl/imagine.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static uint64_t count(const ImagineList *list) {
         uint64_t n = 0;
@@ -33,12 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         _cleanup_imagined_list_ ImaginedList imagined = { 0 };
         _cleanup_imagine_list_ ImagineList list = { 0 };
         _cleanup_free_ char *message = NULL;
-        _cleanup_free_ char *text = calloc(1, size + 1);
+        _cleanup_free_ char *text = fuzz_text(data, size);
         int r;
 
         if (!text)
                 return 0;
-        memcpy(text, data, size);
         r = imagine_parse(text, &list, &message);
         check((r == -EINVAL) == (message != NULL));
         if (r < 0)

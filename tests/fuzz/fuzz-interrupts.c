@@ -1,19 +1,9 @@
 /* /proc/interrupts with any content: names lie in the text, and there is a counter for each cell.
  */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/sys/interrupts.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void check_line(const char *text, const Interrupts *in, size_t i) {
         const InterruptLine *line = &in->lines[i];
@@ -30,14 +20,11 @@ static void check_line(const char *text, const Interrupts *in, size_t i) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         _cleanup_interrupts_ Interrupts in = { 0 };
-        char *text = malloc(size + 1);
+        char *text = fuzz_text(data, size);
         int r;
 
         if (!text)
                 return 0;
-        if (size > 0)
-                memcpy(text, data, size);
-        text[size] = '\0';
         r = interrupts_parse(text, &in);
         check(r == 0 || r == -EBADMSG || r == -EAGAIN);
         check(r == 0 ? in.n_cpus > 0 : in.n_cpus == 0 && !in.cpus && !in.lines);

@@ -1,18 +1,7 @@
 /* Names of interrupt handlers with any content: a queue is told where there is one, and only there.
  * The first line is the device's name, the second the handler's. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "tidbnumad/observe/irq-name.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void check_name(IrqDeviceKind kind, const char *device, const char *name) {
         int32_t queue = -7;
@@ -25,13 +14,10 @@ static void check_name(IrqDeviceKind kind, const char *device, const char *name)
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        char *text = malloc(size + 1), *name;
+        char *text = fuzz_text(data, size), *name;
 
         if (!text)
                 return 0;
-        if (size > 0)
-                memcpy(text, data, size);
-        text[size] = '\0';
         name = strchr(text, '\n');
         if (name) {
                 *name++ = '\0';

@@ -1,17 +1,8 @@
 /* Answers of irqbalance with any content: parsed as a whole or refused, nothing in between. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "tidbnumad/sys/irqbalance.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 /* What was parsed can be told again, if it fits. */
 static void check_commands(const IrqbalanceSetup *setup) {

@@ -1,18 +1,8 @@
 /* Answers of sock_diag and rows of /proc/net/tcp with any content, at any alignment. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/sys/listen-ports.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void count(const ListenSocket *socket, void *userdata) {
         size_t *n = userdata;
@@ -50,13 +40,10 @@ static void check_rows(char *text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        char *text = malloc(size + 1);
+        char *text = fuzz_text(data, size);
 
         if (!text)
                 return 0;
-        if (size > 0)
-                memcpy(text, data, size);
-        text[size] = '\0';
         check_diag(data, size);
         check_rows(text);
         free(text);

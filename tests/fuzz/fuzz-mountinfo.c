@@ -1,20 +1,10 @@
 /* Mounts as a process in its own namespace may make them, or a dump may hold them. The first line
  * is the directory that is looked for. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/sys/mountinfo.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void check_table(const char *text, const char *dir) {
         _cleanup_mount_table_ MountTable table = { 0 };
@@ -45,13 +35,10 @@ static void check_storage(const char *text, const char *dir) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        char *text = malloc(size + 1), *newline;
+        char *text = fuzz_text(data, size), *newline;
 
         if (!text)
                 return 0;
-        if (size > 0)
-                memcpy(text, data, size);
-        text[size] = '\0';
         newline = strchr(text, '\n');
         if (newline) {
                 *newline = '\0';

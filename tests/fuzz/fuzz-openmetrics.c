@@ -1,17 +1,6 @@
 /* Metrics with any content: what comes out are lines that OpenMetrics knows. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "tidbnumad/exporter/openmetrics.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void check_line(const char *line, size_t length) {
         check(length > 0);

@@ -1,18 +1,8 @@
 /* Policy text of any kind: no crash, no leak, and either a whole set or an untouched one. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/config/policy-load.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void check_words(const WordList *list) {
         for (size_t i = 0; i < list->n_words; i++)

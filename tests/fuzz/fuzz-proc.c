@@ -1,21 +1,11 @@
 /* Files of /proc/PID with any content, as a process may name itself or a dump may hold: no crash,
  * no leak, outputs untouched on failure, and what is answered is possible. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/sys/maps.h"
 #include "tidbnumad/sys/memory-policy.h"
 #include "tidbnumad/sys/proc.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 static void check_stat(const char *text) {
         ProcStat stat, untouched;
@@ -76,13 +66,10 @@ static void check_maps(char *text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        char *text = malloc(size + 1);
+        char *text = fuzz_text(data, size);
 
         if (!text)
                 return 0;
-        if (size > 0)
-                memcpy(text, data, size);
-        text[size] = '\0';
         check_stat(text);
         check_memory_policy(text);
         check_status(text);

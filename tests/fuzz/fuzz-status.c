@@ -1,21 +1,15 @@
 /* What stands in the daemon's place of publication, with any content. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
+#include "fuzz.h"
 #include "tidbnumad/ctl/status-file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         _cleanup_status_file_ StatusFile status = { 0 };
         int r = status_file_parse((const char *)data, size, &status);
 
-        if (r != 0 && r != -EBADMSG && r != -ENOMEM)
-                abort();
+        check(r == 0 || r == -EBADMSG || r == -ENOMEM);
         for (size_t i = 0; i < status.n_instances; i++)
-                if (!status.instances[i].name || status.instances[i].pid <= 0)
-                        abort();
+                check(status.instances[i].name && status.instances[i].pid > 0);
         return 0;
 }

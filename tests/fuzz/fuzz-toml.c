@@ -1,18 +1,8 @@
 /* A configuration of another user, with any content. */
 #include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
 #include "tidbnumad/base/toml.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         static const char *const tables[] = { NULL, "storage" };

@@ -2,23 +2,13 @@
  * that what lies behind it is reached. */
 #include <errno.h>
 #include <jansson.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fuzz.h"
+#include "tidbnumad/enforce/undo-envelope.h"
 #include "tidbnumad/enforce/undo-host.h"
-#include "tidbnumad/enforce/undo-json.h"
 #include "tidbnumad/enforce/undo-text.h"
 
 #define BOOT "0a1b2c3d-0001-4000-8000-00000000000f"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition) {
-        if (!condition)
-                abort();
-}
 
 /* What is taken can be written, and is then taken as the same. */
 static void check_record(const UndoRecord *record) {
@@ -83,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         char checksum[UNDO_CHECKSUM_SIZE], *text;
 
         parse((const char *)data, size);
-        if (record && undo_json_checksum(record, checksum) == 0) {
+        if (record && undo_checksum(record, checksum) == 0) {
                 (void)json_object_set_new(root, "checksum", json_string(checksum));
                 text = json_dumps(root, 0);
                 if (text)

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "fuzz.h"
 #include "tidbnumad/base/cleanup.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The input in a block of exactly its size, so that a sanitizer sees the first byte too far. */
 static int replay(int folder, const char *name) {

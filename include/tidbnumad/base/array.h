@@ -1,4 +1,4 @@
-/* Growing of plain arrays; the element count stays with the caller. */
+/* Growing of plain arrays, and elements in and out of their middle. */
 #pragma once
 
 #include <stddef.h>
@@ -10,3 +10,19 @@ int array_reserve(void **array, size_t *allocated, size_t need, size_t size);
 
 #define ARRAY_RESERVE(array, allocated, need)                                                      \
         array_reserve((void **)&(array), &(allocated), (need), sizeof((array)[0]))
+
+/* A copy of `element` at `index` of the `n` there are, and room for it. 0, or -ENOMEM as above. */
+int array_insert(void **array, size_t *n, size_t *allocated, size_t index, const void *element,
+                 size_t size);
+
+#define ARRAY_INSERT(array, n, allocated, index, element)                                          \
+        ({                                                                                         \
+                const __typeof__((array)[0]) *_element = (element);                                \
+                array_insert((void **)&(array), &(n), &(allocated), (index), _element,             \
+                             sizeof((array)[0]));                                                  \
+        })
+
+/* Closes the gap of the element at `index`, which the caller has disposed of. */
+void array_remove(void *array, size_t *n, size_t index, size_t size);
+
+#define ARRAY_REMOVE(array, n, index) array_remove((array), &(n), (index), sizeof((array)[0]))

@@ -44,9 +44,6 @@ void diagnostics_add_path(Diagnostics *diagnostics, const char *path, const char
 void diagnostics_add_at(Diagnostics *diagnostics, const SourceFile *file, SourceSpan at,
                         const char *format, ...) _printf_(4, 5);
 
-/* Moves all messages behind those of `to`; `from` is empty then. */
-void diagnostics_move(Diagnostics *to, Diagnostics *from);
-
 /* What follows the place in a message. */
 const char *diagnostics_what(const Diagnostics *diagnostics, size_t i);
 

@@ -6,9 +6,6 @@
 /* Decimal, no sign, no white space. -EINVAL: not a number; -ERANGE: too large. */
 int parse_u64(const char *text, uint64_t *ret);
 
-/* As parse_u64(), in hexadecimal without prefix. */
-int parse_hex64(const char *text, uint64_t *ret);
-
 /* A number (decimals allowed: "1.5GiB") with a unit that is required: B, KiB, MiB, GiB, TiB (powers
  * of 1024) or kB, MB, GB, TB (powers of 1000). -EINVAL: no number or no known unit; -ERANGE. */
 int parse_size(const char *text, uint64_t *ret_bytes);

@@ -53,9 +53,6 @@ int policy_yaml_expand(const SourceFile *file, YamlNode *root, Diagnostics *erro
  * messages `path:line:column: …` added to `errors`; -ENOMEM. */
 int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors);
 
-/* The value of a key in a mapping, or NULL. */
-const YamlNode *yaml_node_find(const YamlNode *mapping, const char *key);
-
 /* A value as it is safe to show on a terminal and in a log: short, printable ASCII. */
 #define YAML_SHOWN_MAX 64u
 const char *yaml_show(const char *text, char buffer[static YAML_SHOWN_MAX]);

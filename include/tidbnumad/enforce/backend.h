@@ -1,11 +1,11 @@
 /* How a placement is put on processes: one table of operations, one implementation a kind of host.
  *
- *   systemd   properties of the unit, on cgroup v2. The whole unit is bound, so it must hold
- * nothing but the instance; what has no unit to itself is moved to a scope of its own, see scope.h.
- * cgroup1   a directory tidbnumad/<instance> in the cpuset hierarchy of
- * cgroup v1, into which the instance's processes are moved. What they fork is born in it. affinity
- * the CPUs of every single thread. The kernel has no such thing for the memory of another process:
- * the memory of an instance can only be pulled.
+ * - systemd: properties of the unit, on cgroup v2. The whole unit is bound, so it must hold nothing
+ *   but the instance; what has no unit to itself is moved to a scope of its own, see scope.h.
+ * - cgroup1: a directory tidbnumad/<instance> in the cpuset hierarchy of cgroup v1, into which the
+ *   instance's processes are moved. What they fork is born in it.
+ * - affinity: the CPUs of every single thread. The kernel has no such thing for the memory of
+ *   another process: the memory of an instance can only be pulled.
  *
  * cgroup1 and affinity give each thread of a process exactly the CPUs once, whatever it had before
  * (an operator's taskset too). After that, what a thread chooses within the CPUs is its own affair,

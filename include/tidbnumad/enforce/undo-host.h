@@ -61,7 +61,7 @@ bool undo_host_is_empty(const UndoHost *host);
 
 int undo_host_render(const UndoHost *host, const char *boot_id, char **ret, size_t *ret_size);
 
-/* Errors as of undo_text_parse(). */
+/* Errors as of undo_envelope_parse(), and -ENOMEM. */
 int undo_host_parse(const char *text, size_t size, const char *boot_id, UndoHost *ret);
 
 /* In the folder of `undo`. Nothing may be changed unless the write returned 0; an empty record

@@ -1,21 +1,27 @@
-/* What writing and reading of records share. */
+/* Values of records as JSON. Out of JSON, all that does not fit is -EBADMSG. */
 #pragma once
 
 #include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "tidbnumad/base/id-set.h"
 
-#define UNDO_CHECKSUM_SIZE 17u
-
-int undo_json_checksum(const json_t *record, char ret[static UNDO_CHECKSUM_SIZE]);
-
-/* 0; -EILSEQ: the sum that `root` tells is another one; -EBADMSG: it tells none; -ENOMEM. */
-int undo_json_check(const json_t *root, const json_t *record);
-
-/* Any bytes, and the other way, in memory that the caller owns. Nothing and NUL bytes are refused
- * with -EBADMSG, as all that does not fit. */
+/* Any bytes, and the other way, in memory that the caller owns. None and NUL bytes are refused. */
 json_t *undo_json_from_bytes(const char *bytes);
 int undo_json_to_bytes(const json_t *json, char **ret);
 
 json_t *undo_json_from_set(const IdSet *set);
 int undo_json_to_set(const json_t *json, IdSet *ret);
+
+/* A list of sets, of which none is empty when it is read: into an array of ARRAY_RESERVE(), whose
+ * `n` counts those taken, also on failure. Also -ENOMEM. */
+json_t *undo_json_from_sets(const IdSet *sets, size_t n);
+int undo_json_to_sets(const json_t *json, IdSet **sets, size_t *n, size_t *allocated);
+
+/* A number of ticks. */
+int undo_json_to_ticks(const json_t *json, uint64_t *ret);
+
+/* Takes over `item`. A list that cannot be had in full is none: `*list` is NULL then, and stays
+ * so. */
+void undo_json_append(json_t **list, json_t *item);

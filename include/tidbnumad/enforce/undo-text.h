@@ -1,10 +1,6 @@
-/* A record of enforce/undo-record.h as a JSON file:
+/* A record of enforce/undo-record.h as a JSON file, in its envelope (undo-envelope.h):
  *
  *     {"version": 1, "checksum": "…", "record": {"boot": "…", "instance": "tikv-20160", …}}
- *
- * The checksum is FNV-1a of 64 bits over the record, as jansson writes it compact and with sorted
- * keys: it finds what was changed by mistake, and a half-written file. Who may write to the folder
- * is not kept out by it, but by the folder.
  */
 #pragma once
 
@@ -20,6 +16,5 @@
 /* The caller owns the text. -ENOMEM. */
 int undo_text_render(const UndoRecord *record, const char *boot_id, char **ret, size_t *ret_size);
 
-/* -EBADMSG: it is not such a text; -ENOTSUP: of another version; -EILSEQ: the checksum is wrong;
- * -ESTALE: of another boot. */
+/* Errors as of undo_envelope_parse(), and -ENOMEM. */
 int undo_text_parse(const char *text, size_t size, const char *boot_id, UndoRecord **ret);

@@ -47,18 +47,6 @@ bool process_is_same(const Process *a, const Process *b);
 void process_done(Process *process);
 #define _cleanup_process_ _cleanup_(process_done)
 
-typedef struct Workload {
-        Process *processes; /* ascending by pid; owned */
-        size_t n_processes;
-        size_t allocated;
-} Workload;
-
-void workload_done(Workload *workload);
-#define _cleanup_workload_ _cleanup_(workload_done)
-
-/* Takes over `process` (which is then empty). -ENOMEM: it stays with the caller. */
-int workload_add(Workload *workload, Process *process);
-
 /* A scope that the daemon made for one instance, which had no unit to itself:
  * tidbnumad-INSTANCE-START.scope. */
 #define OWN_SCOPE_PREFIX "tidbnumad-"

@@ -6,20 +6,20 @@
  * GiB for each, which gives the figures of the field's three-node host. PD, HAProxy and JVMs take
  * no part in that; what they hold now only lessens what A3 may spend.
  *
- *   A1   tidb   performance.max-procs                N, at least 1
- *   A2   tidb   tidb_server_memory_limit             80 % of M, at least the 512 MiB TiDB takes
- *   A3   tidb   GOGC                                 200, 500, 1000: an item for each step that
- * fits into A2's 80 %, by the field's 2 GB -> 16 GB A4   tikv   readpool.unified.max-thread-count
- * 80 % of N, at least 1 A5   tikv   server.grpc-concurrency              2 for N <= 16, else 4 A6
- * tikv   storage.scheduler-worker-pool-size   2 for N <= 8, 4 for N < 16, else 8 A7   tikv
- * rocksdb.max-background-jobs          3 for N <= 8; nothing beyond: TiKV's own default
- *               rocksdb.max-sub-compactions          1 likewise
- *   A8   tikv   rocksdb.rate-bytes-per-sec           200 MiB/s where another instance's data is on
- *               gc.max-write-bytes-per-sec           300 KiB/s the same device; nothing else
- *   A9   tikv   storage.block-cache.capacity         45 % of M, at least 1 MiB
- *   A10  haproxy nbthread                            the CPUs bound, at most 64
- *               maxconn                              20000, less where they would take more than a
- *                                                    tenth of its nodes' memory
+ * - A1 tidb performance.max-procs: N, at least 1
+ * - A2 tidb tidb_server_memory_limit: 80 % of M, at least the 512 MiB TiDB takes
+ * - A3 tidb GOGC: 200, 500, 1000: an item for each step that fits into A2's 80 %, by the field's
+ *   2 GB -> 16 GB
+ * - A4 tikv readpool.unified.max-thread-count: 80 % of N, at least 1
+ * - A5 tikv server.grpc-concurrency: 2 for N <= 16, else 4
+ * - A6 tikv storage.scheduler-worker-pool-size: 2 for N <= 8, 4 for N < 16, else 8
+ * - A7 tikv rocksdb.max-background-jobs: 3 for N <= 8; rocksdb.max-sub-compactions: 1 likewise;
+ *   nothing beyond: TiKV's own default
+ * - A8 tikv rocksdb.rate-bytes-per-sec: 200 MiB/s, gc.max-write-bytes-per-sec: 300 KiB/s, where
+ *   another instance's data is on the same device; nothing else
+ * - A9 tikv storage.block-cache.capacity: 45 % of M, at least 1 MiB
+ * - A10 haproxy nbthread: the CPUs bound, at most 64; maxconn: 20000, less where they would take
+ *   more than a tenth of its nodes' memory
  *
  * What depends on M is left out where M is 0 (a machine description without memory). PD, JVMs and
  * what is not known get no advice, and so does what has no nodes. */

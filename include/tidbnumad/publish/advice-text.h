@@ -10,10 +10,14 @@
 void advice_text_append_value(Text *text, const Advice *advice);
 
 /* The sentences of `reason` and `note`, and for an instance that runs what makes it hold, with what
- * stands for the placeholders: {cpus}       "16 CPUs of node 0" {cpu_part}   likewise, or "8 of the
- * 16 CPUs of node 0, shared with tikv-20160" {memory_part} "the 32 GiB of node 0", or "its 16 GiB
- * of the 32 GiB of …, shared with …" {device} {device_sharers} {gomaxprocs} {base} {cost} Names are
- * made visible (below). */
+ * stands for the placeholders:
+ *
+ * - {cpus}: "16 CPUs of node 0"
+ * - {cpu_part}: likewise, or "8 of the 16 CPUs of node 0, shared with tikv-20160"
+ * - {memory_part}: "the 32 GiB of node 0", or "its 16 GiB of the 32 GiB of …, shared with …"
+ * - {device} {device_sharers} {gomaxprocs} {base} {cost}
+ *
+ * Names are made visible (below). */
 void advice_text_append_reason(Text *text, const AdviceReport *report, const Advice *advice);
 
 /* As UTF-8 on one line: control characters, line separators and a backslash as "\xNN" of their

@@ -20,6 +20,9 @@ void table_done(Table *table);
 void table_add(Table *table, const char *cell);
 void table_addf(Table *table, const char *format, ...) _printf_(2, 3);
 
+/* A cell that was put together in `cell`, which is empty then. */
+void table_add_text(Table *table, Text *cell);
+
 /* Two blanks between columns, none at the end of a line. With a `width` other than 0 the last
  * column is broken at its blanks so that lines are no longer, where that leaves it any room. A
  * table without rows is nothing at all. Failure shows in text->error. */

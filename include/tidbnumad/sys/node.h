@@ -6,6 +6,10 @@
 
 #include "tidbnumad/sys/sysroot.h"
 
+/* A small file of the node's folder, as read_file_at(). -ENODEV: no such node, or not that file. */
+ssize_t node_read_file(const Sysroot *sysroot, uint32_t node, const char *name, char *buffer,
+                       size_t size);
+
 typedef struct NodeMeminfo {
         uint64_t total_bytes;
         uint64_t free_bytes;

@@ -19,9 +19,6 @@ typedef enum NumaMapsKind {
         N_NUMA_MAPS_KINDS,
 } NumaMapsKind;
 
-/* "anon", "file", "shmem", "huge". */
-const char *numa_maps_kind_to_string(NumaMapsKind kind);
-
 /* Called with each mapping's bytes on each node that has any. */
 typedef void (*NumaMapsCallback)(uint32_t node, NumaMapsKind kind, uint64_t bytes, void *userdata);
 

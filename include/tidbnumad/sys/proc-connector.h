@@ -44,10 +44,6 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd);
  * misses nothing. Further events may be waiting, as always. */
 int proc_connector_read(int fd, ProcEventHandler handler, void *userdata);
 
-/* The receive buffer that the kernel granted, as it counts: twice what was asked for, since it
- * counts its own bookkeeping too. An event takes some 768 bytes of it. */
-int proc_connector_receive_buffer(int fd, size_t *ret_bytes);
-
 /* One datagram's bytes. Malformed and foreign messages are passed over. Returns the number of
  * events. */
 int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler, void *userdata);

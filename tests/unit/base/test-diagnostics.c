@@ -91,23 +91,6 @@ static void test_bound_of_excerpts(void **state) {
         assert_string_equal(d.messages[DIAGNOSTICS_EXCERPTS_MAX], "etc/a.yaml:1:1: wrong 100");
 }
 
-static void test_move(void **state) {
-        _cleanup_diagnostics_ Diagnostics to = { 0 }, from = { 0 };
-
-        (void)state;
-        diagnostics_addf(&to, "first");
-        diagnostics_addf(&from, "first");
-        diagnostics_add_at(&from, &file, (SourceSpan){ 1, 1, 1 }, "second");
-        diagnostics_move(&to, &from);
-        assert_int_equal(from.n_messages, 0);
-        assert_int_equal(to.n_messages, 2);
-        assert_string_equal(to.messages[1], "etc/a.yaml:1:1: second");
-        assert_string_equal(to.details[1].excerpt, "a: b\n^");
-        from.error = -ENOMEM;
-        diagnostics_move(&to, &from);
-        assert_int_equal(to.error, -ENOMEM);
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_forms),
@@ -115,7 +98,6 @@ int main(void) {
                 cmocka_unit_test(test_same_again),
                 cmocka_unit_test(test_bound),
                 cmocka_unit_test(test_bound_of_excerpts),
-                cmocka_unit_test(test_move),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

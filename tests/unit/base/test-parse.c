@@ -27,15 +27,6 @@ static void test_u64(void **state) {
         assert_int_equal(v, 7);
 }
 
-static void test_hex(void **state) {
-        uint64_t v;
-
-        (void)state;
-        assert_int_equal(parse_hex64("7fff00000000", &v), 0);
-        assert_true(v == UINT64_C(0x7fff00000000));
-        assert_int_equal(parse_hex64("g", &v), -EINVAL);
-}
-
 static void test_size(void **state) {
         uint64_t v = 7;
 
@@ -84,8 +75,7 @@ static void test_percent(void **state) {
 }
 
 int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_u64), cmocka_unit_test(test_hex),
-                                            cmocka_unit_test(test_size),
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_u64), cmocka_unit_test(test_size),
                                             cmocka_unit_test(test_duration),
                                             cmocka_unit_test(test_percent) };
 

@@ -1,20 +1,5 @@
 /* Every refusal, with its exact message: where, what is wrong, what was expected. */
-#include "load-support.h"
-
-#include "tidbnumad/base/text.h"
-#include "tidbnumad/config/policy-yaml.h"
-
-/* The start of a policy that is fine so far; the next key stands in line 5. */
-#define P V "policies:\n- name: a\n  match: {unit: a.scope}\n"
-
-#define UNIT_EXPECTED                                                                              \
-        "expected a service or scope such as tidb-4000.service, or a glob such as tidb-*.service"
-#define EXE_EXPECTED                                                                               \
-        "expected a base name such as tidb-server, or an absolute path, which may hold globs"
-#define RATE_EXPECTED "expected a size above zero with its unit, per second, such as 256MiB/s"
-#define TIME_EXPECTED "expected a time from 1s to 1h with its unit, such as 10s"
-#define NODES_EXPECTED "expected node numbers such as 1, 2-3 or 0,4, or a list such as [0, 4]"
-#define CPUS_EXPECTED "expected all, one-per-core, or CPU numbers such as 8-15 or 8,10"
+#include "refuse-support.h"
 
 static void test_syntax(void **state) {
         (void)state;
@@ -329,72 +314,6 @@ static void test_absent(void **state) {
                       "number), " CPUS_EXPECTED);
 }
 
-/* What a terminal shows below the message. */
-static void test_excerpts(void **state) {
-        _cleanup_load_ Load load = load_text(P "  memroy: bind\n"
-                                               "  place: {nodes: [0, 12]}  # far\n"
-                                               "\tx: y\n");
-        _cleanup_load_ Load more = load_text(P "  memroy: bind\n"
-                                               "  place: {nodes: [0, 12]}  # far\n"
-                                               "  instances: [{nodes: 1}]\n"
-                                               "  memory: [bind,\n    none]\n"
-                                               "  cpus:\n    all: 1\n");
-        _cleanup_text_ Text text = { 0 };
-
-        (void)state;
-        for (size_t i = 0; i < load.errors.n_messages; i++)
-                diagnostics_render(&load.errors, i, &text);
-        for (size_t i = 0; i < more.errors.n_messages; i++)
-                diagnostics_render(&more.errors, i, &text);
-        assert_string_equal(
-                text.data,
-                "a.yaml:7:1: not valid YAML: found character that cannot start any token while "
-                "scanning for the next token; indent with spaces, not with tabs\n"
-                "    \tx: y\n"
-                "    ^\n"
-                "a.yaml:5:3: unknown key `memroy` in `policies[]`, did you mean `memory`?\n"
-                "      memroy: bind\n"
-                "      ^~~~~~\n"
-                "a.yaml:6:22: `policies[].place.nodes` names node 12, which this machine does not "
-                "have, expected some of 0-7\n"
-                "      place: {nodes: [0, 12]}  # far\n"
-                "                         ^~\n"
-                "a.yaml:7:15: `policies[].instances[].match` is missing, expected a mapping\n"
-                "      instances: [{nodes: 1}]\n"
-                "                  ^~~~~~~~~~\n"
-                "a.yaml:8:11: `policies[].memory` is a list, expected bind, preferred or none\n"
-                "      memory: [bind,\n"
-                "              ^\n"
-                "a.yaml:11:5: `policies[].cpus` is a mapping, " CPUS_EXPECTED "\n"
-                "        all: 1\n"
-                "        ^\n");
-}
-
-/* How far a mark goes where something ends on another line, or with the file. */
-static void test_marks(void **state) {
-        _cleanup_load_ Load text = load_text(P "  memory: \"bi\n                      nd\"\n");
-        _cleanup_load_ Load end = load_text("policies: []");
-
-        (void)state;
-        assert_string_equal(text.errors.details[0].excerpt, "  memory: \"bi\n          ^~~");
-        assert_string_equal(end.errors.details[0].excerpt, "policies: []\n^");
-}
-
-/* One broken file does not hide what is wrong with the next. */
-static void test_all_errors_of_all_files(void **state) {
-        _cleanup_load_ Load load = load_two("version: 1\npolicies: [\n", "version: 3\nzzzzzz: 1\n");
-
-        (void)state;
-        assert_messages(&load.errors,
-                        (const char *const[]){
-                                "etc/a.yaml:3:1: not valid YAML: did not find expected node "
-                                "content while parsing a flow node",
-                                "etc/b.yaml:1:10: `version` is `3`, expected 1",
-                                "etc/b.yaml:2:1: unknown key `zzzzzz` at the top, expected one of "
-                                "`version`, `host`, `policies`, `irq`, `sampling`, `enforcement`",
-                                NULL });
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_syntax),      cmocka_unit_test(test_tricks),
@@ -403,8 +322,7 @@ int main(void) {
                 cmocka_unit_test(test_twice),       cmocka_unit_test(test_missing),
                 cmocka_unit_test(test_values),      cmocka_unit_test(test_nodes),
                 cmocka_unit_test(test_more_values), cmocka_unit_test(test_booleans),
-                cmocka_unit_test(test_absent),      cmocka_unit_test(test_excerpts),
-                cmocka_unit_test(test_marks),       cmocka_unit_test(test_all_errors_of_all_files),
+                cmocka_unit_test(test_absent),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

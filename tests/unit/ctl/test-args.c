@@ -8,27 +8,18 @@
 
 #include <cmocka.h>
 
+#include "../../support/command-line.h"
 #include "../daemon/capture.h"
 #include "config.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/ctl/args.h"
 #include "tidbnumad/ctl/options.h"
 
-enum { WORDS_MAX = 72 };
-
 static int parse(Args *args, const char *const *words) {
-        static char storage[WORDS_MAX][64];
-        char *argv[WORDS_MAX + 1];
-        int argc = 1;
+        static CommandLine line; /* the arguments are borrowed from it */
 
-        argv[0] = (char *)"tidbnumactl";
-        for (; words[argc - 1]; argc++) {
-                assert_true(argc < WORDS_MAX && strlen(words[argc - 1]) < sizeof(storage[0]));
-                strcpy(storage[argc], words[argc - 1]);
-                argv[argc] = storage[argc];
-        }
-        argv[argc] = NULL;
-        return args_parse(args, argc, argv);
+        command_line_init(&line, "tidbnumactl", words);
+        return args_parse(args, line.argc, line.argv);
 }
 
 #define PARSE(args, ...) parse(args, (const char *const[]){ __VA_ARGS__, NULL })

@@ -8,26 +8,17 @@
 
 #include <cmocka.h>
 
+#include "../../support/command-line.h"
 #include "capture.h"
 #include "config.h"
 #include "tidbnumad/daemon/args.h"
 
-enum { WORDS_MAX = 24 };
-
 static int parse(Args *args, const char *const *words) {
-        static char storage[WORDS_MAX][64];
-        char *argv[WORDS_MAX + 1];
-        int argc = 1;
+        static CommandLine line; /* the arguments are borrowed from it */
 
-        argv[0] = (char *)"tidbnumad";
-        for (; words[argc - 1]; argc++) {
-                assert_true(argc < WORDS_MAX && strlen(words[argc - 1]) < sizeof(storage[0]));
-                strcpy(storage[argc], words[argc - 1]);
-                argv[argc] = storage[argc];
-        }
-        argv[argc] = NULL;
+        command_line_init(&line, "tidbnumad", words);
         optind = 0; /* glibc: begin anew */
-        return args_parse(args, argc, argv);
+        return args_parse(args, line.argc, line.argv);
 }
 
 #define PARSE(args, ...) parse(args, (const char *const[]){ __VA_ARGS__, NULL })

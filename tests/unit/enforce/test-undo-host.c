@@ -9,47 +9,8 @@
 #include <cmocka.h>
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/enforce/undo-host.h"
-#include "tidbnumad/enforce/undo-json.h"
-
-#define BOOT "0a1b2c3d-0001-4000-8000-00000000000f"
-
-static const SettingKey vector = { SETTING_VECTOR, "0000:3b:00.0", 24 };
-static const SettingKey queue = { SETTING_XPS,
-                                  "eth\xff"
-                                  "0",
-                                  1 };
-static const SettingKey sysctl = { SETTING_NUMA_BALANCING, "", 0 };
-
-static void example(UndoHost *h) {
-        UndoBalance b = { .id = { .pid = 812, .start_ticks = 4711 },
-                          .banned_cpus = ids("1,5"),
-                          .banned_irqs = calloc(2, sizeof(uint32_t)),
-                          .n_banned_irqs = 2 };
-
-        *h = (UndoHost){ 0 };
-        b.banned_irqs[0] = 24;
-        b.banned_irqs[1] = 7;
-        assert_int_equal(undo_host_add(h, &vector, "", "0-7"), 0);
-        assert_int_equal(undo_host_add(h, &queue, "3", "00,0000000f"), 0);
-        assert_int_equal(undo_host_add(h, &sysctl, "", "1"), 0);
-        undo_host_set_irqbalance(h, &b);
-}
-
-static void assert_example(const UndoHost *h) {
-        assert_int_equal(h->n_settings, 3);
-        assert_string_equal(undo_host_find(h, &vector)->before, "0-7");
-        assert_string_equal(undo_host_find(h, &queue)->before, "00,0000000f");
-        assert_string_equal(undo_host_find(h, &queue)->identity, "3");
-        assert_string_equal(undo_host_find(h, &sysctl)->before, "1");
-        assert_true(h->irqbalance.known);
-        assert_int_equal(h->irqbalance.id.pid, 812);
-        assert_int_equal(h->irqbalance.id.start_ticks, 4711);
-        assert_ids(h->irqbalance.banned_cpus, "1,5");
-        assert_int_equal(h->irqbalance.n_banned_irqs, 2);
-        assert_int_equal(h->irqbalance.banned_irqs[0], 24);
-        assert_int_equal(h->irqbalance.banned_irqs[1], 7);
-}
+#include "tidbnumad/enforce/undo-envelope.h"
+#include "undo-host-example.h"
 
 typedef struct Folder {
         FakeTree tree;
@@ -81,13 +42,13 @@ static void test_write_and_read(void **state) {
 
         (void)state;
         folder_init(&f);
-        example(&h);
+        example_host(&h);
         assert_true(h.stale);
         assert_int_equal(undo_host_write(&f.undo, &h), 0);
         assert_false(h.stale);
         assert_int_equal(undo_host_read(&f.undo, &again), 0);
         assert_false(again.stale);
-        assert_example(&again);
+        assert_example_host(&again);
         /* The records of instances are beside it, and pass it over. */
         assert_int_equal(undo_load(&f.undo, no_bad_file, NULL), 0);
         assert_int_equal(faccessat(f.tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), 0);
@@ -99,7 +60,7 @@ static void test_empty_has_no_file(void **state) {
 
         (void)state;
         folder_init(&f);
-        example(&h);
+        example_host(&h);
         assert_int_equal(undo_host_write(&f.undo, &h), 0);
         while (h.n_settings > 0)
                 undo_host_remove(&h, 0);
@@ -118,7 +79,7 @@ static void test_no_folder(void **state) {
         _cleanup_(undo_host_done) UndoHost h;
 
         (void)state;
-        example(&h);
+        example_host(&h);
         assert_int_equal(undo_host_write(&none, &h), -EBADF);
         assert_true(h.stale);
         assert_int_equal(undo_host_read(&none, &h), -ENOENT);
@@ -130,7 +91,7 @@ static json_t *example_json(void) {
         char *text;
         size_t size;
 
-        example(&h);
+        example_host(&h);
         assert_int_equal(undo_host_render(&h, BOOT, &text, &size), 0);
         root = json_loadb(text, size, 0, NULL);
         free(text);
@@ -143,7 +104,7 @@ static int parse(json_t *root, bool with_sum) {
         int r;
 
         if (with_sum) {
-                assert_int_equal(undo_json_checksum(json_object_get(root, "record"), sum), 0);
+                assert_int_equal(undo_checksum(json_object_get(root, "record"), sum), 0);
                 (void)json_object_set_new(root, "checksum", json_string(sum));
         }
         text = json_dumps(root, 0);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tidbnumad/enforce/undo-json.h"
+#include "tidbnumad/enforce/undo-envelope.h"
 #include "undo-example.h"
 
 static int parse(const char *text, const char *boot, UndoRecord **ret) {
@@ -174,7 +174,7 @@ static int parse_changed(char *text, const char *path, const char *value) {
         else
                 assert_int_equal(
                         json ? json_object_set_new(to, leaf, json) : json_object_del(to, leaf), 0);
-        assert_int_equal(undo_json_checksum(record, checksum), 0);
+        assert_int_equal(undo_checksum(record, checksum), 0);
         json_object_set_new(root, "checksum", json_string(checksum));
         text = json_dumps(root, 0);
         result = parse(text, BOOT, &r);

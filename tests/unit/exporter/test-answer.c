@@ -8,26 +8,9 @@
 
 #include "tidbnumad/exporter/answer.h"
 
-#include "fixture.h"
+#include "store-fixture.h"
 
 #define NOW 1780000000.0
-
-static Fixture fixture;
-static Store *store;
-
-static int setup(void **state) {
-        (void)state;
-        fixture_init(&fixture);
-        assert_int_equal(store_new(fixture.dir, &store), 0);
-        return 0;
-}
-
-static int teardown(void **state) {
-        (void)state;
-        store_free(store);
-        fixture_done(&fixture);
-        return 0;
-}
 
 static void put(const char *name, const char *data, double age_seconds) {
         fixture_write(&fixture, name, data, strlen(data), NOW, age_seconds);
@@ -231,20 +214,22 @@ static void test_link_is_not_followed(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_an_old_snapshot_still_answers, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_numbers_of_its_own, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_openmetrics, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_gzip, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_status, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_no_snapshot, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_health_by_the_interval_in_the_file, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_health_without_a_usable_interval, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_other_paths, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_link_is_not_followed, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_metrics, store_setup, store_teardown),
+                cmocka_unit_test_setup_teardown(test_an_old_snapshot_still_answers, store_setup,
+                                                store_teardown),
+                cmocka_unit_test_setup_teardown(test_numbers_of_its_own, store_setup,
+                                                store_teardown),
+                cmocka_unit_test_setup_teardown(test_openmetrics, store_setup, store_teardown),
+                cmocka_unit_test_setup_teardown(test_gzip, store_setup, store_teardown),
+                cmocka_unit_test_setup_teardown(test_status, store_setup, store_teardown),
+                cmocka_unit_test_setup_teardown(test_no_snapshot, store_setup, store_teardown),
+                cmocka_unit_test_setup_teardown(test_health_by_the_interval_in_the_file,
+                                                store_setup, store_teardown),
+                cmocka_unit_test_setup_teardown(test_health_without_a_usable_interval, store_setup,
+                                                store_teardown),
+                cmocka_unit_test_setup_teardown(test_other_paths, store_setup, store_teardown),
+                cmocka_unit_test_setup_teardown(test_link_is_not_followed, store_setup,
+                                                store_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

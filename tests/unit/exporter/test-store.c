@@ -8,24 +8,7 @@
 
 #include "tidbnumad/exporter/store.h"
 
-#include "fixture.h"
-
-static Fixture fixture;
-static Store *store;
-
-static int setup(void **state) {
-        (void)state;
-        fixture_init(&fixture);
-        assert_int_equal(store_new(fixture.dir, &store), 0);
-        return 0;
-}
-
-static int teardown(void **state) {
-        (void)state;
-        store_free(store);
-        fixture_done(&fixture);
-        return 0;
-}
+#include "store-fixture.h"
 
 static void put(const char *name, const char *data) {
         fixture_write(&fixture, name, data, strlen(data), 1780000000, 0);
@@ -127,11 +110,14 @@ static void test_crowded(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_each_is_made_once, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_new_snapshot_is_made_anew, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_what_is_not_there, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_crowded, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_forms, store_setup, store_teardown),
+                cmocka_unit_test_setup_teardown(test_each_is_made_once, store_setup,
+                                                store_teardown),
+                cmocka_unit_test_setup_teardown(test_a_new_snapshot_is_made_anew, store_setup,
+                                                store_teardown),
+                cmocka_unit_test_setup_teardown(test_what_is_not_there, store_setup,
+                                                store_teardown),
+                cmocka_unit_test_setup_teardown(test_crowded, store_setup, store_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

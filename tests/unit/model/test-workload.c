@@ -76,28 +76,12 @@ static void test_the_units_part_of_a_path(void **state) {
                                  strlen(cases[i].own));
 }
 
-static void test_workload_is_sorted_by_pid(void **state) {
-        _cleanup_workload_ Workload w = { 0 };
-        static const pid_t pids[] = { 30, 10, 20 };
-
-        (void)state;
-        for (size_t i = 0; i < 3; i++) {
-                Process p = { .id = { .pid = pids[i] }, .exe = strdup("/x") };
-
-                assert_int_equal(workload_add(&w, &p), 0);
-                assert_null(p.exe);
-        }
-        for (size_t i = 0; i < 3; i++)
-                assert_int_equal(w.processes[i].id.pid, 10 * (int)(i + 1));
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_units),
                 cmocka_unit_test(test_units_of_users_are_not_system_units),
                 cmocka_unit_test(test_own_scopes),
                 cmocka_unit_test(test_the_units_part_of_a_path),
-                cmocka_unit_test(test_workload_is_sorted_by_pid),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

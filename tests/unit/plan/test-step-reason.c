@@ -1,44 +1,13 @@
 /* What is wrong has the right code, memory nodes that somebody else changes again and again are
  * left to them, and it is told when memory nodes stand as we set them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "step-situation.h"
 
-#include <cmocka.h>
-
-#include "../../support/id-sets.h"
-#include "tidbnumad/plan/step.h"
-
-typedef struct Situation {
-        Placement placement;
-        Binding binding;
-        StepInput in;
-} Situation;
-
-/* Node 1 of 0-3 with its CPUs; nothing outside; all nodes are open. */
-static void init(Situation *s, BackendKind backend, MemoryMode memory) {
-        *s = (Situation){
-                .placement = { .nodes = ids("1"),
-                               .cpus = ids("4-7"),
-                               .memory = memory,
-                               .rate_bytes_per_sec = 1000,
-                               .reason = "" },
-                .binding = { .cpuset = true,
-                             .cpus = ids("4-7"),
-                             .mems = ids("0-3"),
-                             .n_threads = 10,
-                             .alone = true },
-        };
-        s->in = (StepInput){ .placement = &s->placement,
-                             .binding = &s->binding,
-                             .backend = backend,
-                             .all_nodes = ids("0-3"),
-                             .can_enforce = true,
-                             .cpus_given = true,
-                             .memory_known = true,
-                             .fits = true };
+/* Bound to node 1 of 0-3 by its CPUs; all nodes are open. */
+static void init_open(Situation *s, BackendKind backend, MemoryMode memory) {
+        init(s, memory);
+        s->in.backend = backend;
+        s->in.cpus_given = true;
+        s->binding.mems = ids("0-3");
 }
 
 static void assert_code(const Situation *s, StepKind kind, Reason code) {
@@ -52,7 +21,7 @@ static void test_no_place(void **state) {
         Situation s;
 
         (void)state;
-        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.placement.nodes = ids("");
         assert_code(&s, STEP_WATCH, REASON_NONE);
         s.placement.reason = "too few";
@@ -63,7 +32,7 @@ static void test_refusals(void **state) {
         Situation s;
 
         (void)state;
-        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.binding.alone = false;
         s.in.no_scope = "no";
         s.in.no_scope_code = REASON_NO_UNIT;
@@ -76,7 +45,7 @@ static void test_refusals(void **state) {
         s.in.cannot = "no";
         s.in.cannot_code = REASON_OWN_LIMITS;
         assert_code(&s, STEP_REFUSE, REASON_OWN_LIMITS);
-        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.in.memory_known = false;
         assert_code(&s, STEP_REFUSE, REASON_MEMORY_UNREADABLE);
         s.placement.memory = (MemoryMode)77;
@@ -88,7 +57,7 @@ static void test_scope(void **state) {
         Situation s;
 
         (void)state;
-        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.in.in_scope = true;
         s.in.memory_known = s.in.fits = false;
         s.placement.migrate = MIGRATE_NONE;
@@ -107,7 +76,7 @@ static void test_inner_group(void **state) {
         Situation s;
 
         (void)state;
-        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.binding.mems = ids("1");
         assert_code(&s, STEP_DONE, REASON_NONE);
         (void)strcpy(s.binding.inner_group, "/a");
@@ -123,21 +92,21 @@ static void test_too_tight(void **state) {
 
         (void)state;
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
-                init(&s, kinds[i], MEMORY_BIND);
+                init_open(&s, kinds[i], MEMORY_BIND);
                 s.binding.cpus = ids("4");
                 s.binding.n_threads_outside = 1;
                 s.in.cpu_writes = STEP_WRITES_MAX;
                 assert_code(&s, STEP_REFUSE, REASON_SLICE_TOO_TIGHT);
         }
         for (size_t i = 0; i < 2; i++) {
-                init(&s, kinds[i], MEMORY_BIND);
+                init_open(&s, kinds[i], MEMORY_BIND);
                 s.in.mem_writes = STEP_WRITES_MAX;
                 assert_code(&s, STEP_REFUSE, REASON_SLICE_TOO_TIGHT);
                 s.in.extra = ids("2");
                 s.binding.mems = ids("1");
                 assert_code(&s, STEP_PARTLY, REASON_NODE_FULL);
         }
-        init(&s, BACKEND_SYSTEMD, MEMORY_PREFERRED);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_PREFERRED);
         s.binding.mems = ids("0");
         assert_code(&s, STEP_PARTLY, REASON_SLICE_TOO_TIGHT);
         s.in.we_narrowed = true;
@@ -149,7 +118,7 @@ static void test_memory(void **state) {
         Situation s;
 
         (void)state;
-        init(&s, BACKEND_SYSTEMD, MEMORY_PREFERRED);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_PREFERRED);
         s.in.outside_bytes = 5000;
         s.in.passes = STEP_PASSES_MAX;
         s.in.settles = STEP_SETTLES_MAX;
@@ -163,14 +132,14 @@ static void test_memory(void **state) {
         s.placement.memory = MEMORY_PREFERRED;
         s.placement.migrate = MIGRATE_NONE;
         assert_code(&s, STEP_PARTLY, REASON_NOT_MOVED);
-        init(&s, BACKEND_CGROUP1, MEMORY_PREFERRED);
+        init_open(&s, BACKEND_CGROUP1, MEMORY_PREFERRED);
         s.in.memory_known = false;
         assert_code(&s, STEP_PARTLY, REASON_MEMORY_UNREADABLE);
         s.placement.memory = MEMORY_BIND;
         assert_code(&s, STEP_PARTLY, REASON_MEMORY_UNREADABLE);
-        init(&s, BACKEND_AFFINITY, MEMORY_BIND);
+        init_open(&s, BACKEND_AFFINITY, MEMORY_BIND);
         assert_code(&s, STEP_PARTLY, REASON_NOT_STRICT);
-        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.in.extra = ids("2");
         s.binding.mems = ids("1-2");
         assert_code(&s, STEP_WIDENED, REASON_NODE_FULL);
@@ -183,7 +152,7 @@ static void test_own_cpus(void **state) {
         Situation s;
 
         (void)state;
-        init(&s, BACKEND_SYSTEMD, MEMORY_NONE);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_NONE);
         s.binding.n_threads_off_cpus = 1;
         assert_code(&s, STEP_PARTLY, REASON_OWN_CPUS);
         s.binding.n_threads_off_cpus = 0;
@@ -195,7 +164,7 @@ static void test_contest(void **state) {
         Situation s;
 
         (void)state;
-        init(&s, BACKEND_SYSTEMD, MEMORY_BIND);
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.in.mem_repairs = STEP_REPAIRS_MAX - 1;
         assert_code(&s, STEP_NARROW, REASON_NONE);
         s.in.mem_repairs++;
@@ -206,7 +175,7 @@ static void test_contest(void **state) {
         assert_code(&s, STEP_DONE, REASON_NONE);
         s.in.extra = ids("2"); /* the guard is not hindered by it */
         assert_code(&s, STEP_WIDEN, REASON_NONE);
-        init(&s, BACKEND_CGROUP1, MEMORY_PREFERRED);
+        init_open(&s, BACKEND_CGROUP1, MEMORY_PREFERRED);
         s.binding.mems = ids("0-2");
         s.in.mem_repairs = STEP_REPAIRS_MAX;
         assert_code(&s, STEP_PARTLY, REASON_CONTESTED);
@@ -219,7 +188,7 @@ static void assert_mems_stand(BackendKind backend, MemoryMode memory, bool we_na
                               const char *mems, bool expected) {
         Situation s;
 
-        init(&s, backend, memory);
+        init_open(&s, backend, memory);
         s.in.we_narrowed = we_narrowed;
         s.binding.mems = ids(mems);
         assert_int_equal(step_mems_stand(&s.in), expected);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
+#include "../../support/json-check.h"
 #include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/advice.h"
 
@@ -15,31 +15,10 @@
 
 static json_t *render(const AdviceReport *report) {
         _cleanup_free_ char *text = NULL;
-        json_error_t error;
-        json_t *json;
 
         assert_int_equal(advice_render_json(report, &text), 0);
         assert_int_equal(text[strlen(text) - 1], '\n');
-        json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-        if (!json)
-                print_error("line %d: %s\n%s", error.line, error.text, text);
-        assert_non_null(json);
-        return json;
-}
-
-static void check(const json_t *actual, const char *expected) {
-        json_error_t error;
-        json_t *json = json_loads(expected, JSON_DECODE_ANY, &error);
-
-        assert_non_null(json);
-        if (!json_equal(actual, json)) {
-                char *text = json_dumps(actual, JSON_INDENT(2) | JSON_ENCODE_ANY);
-
-                print_error("%s\n", text);
-                free(text);
-                fail();
-        }
-        json_decref(json);
+        return json_read_back(text);
 }
 
 static const json_t *instance(const json_t *json, size_t index) {
@@ -55,27 +34,29 @@ static void test_instance(void **state) {
         json = render(&e.report);
         assert_int_equal(json_object_size(json), 1);
         assert_int_equal(json_array_size(json_object_get(json, "instances")), 6);
-        check(instance(json, EXAMPLE_TIDB),
-              "{\"name\": \"tidb-4000\", \"product\": \"tidb-server\", \"ports\": [4000, 10080],"
-              " \"unplaced\": \"\", \"inputs\": {\"nodes\": \"1\", \"cpus\": \"16-31\","
-              " \"memory_mode\": \"bind\", \"cpu_count\": 16, \"cpu_share\": 8,"
-              " \"memory_bytes\": 34359738368, \"memory_share_bytes\": 17179869184,"
-              " \"shares_nodes_with\": [\"tikv-20161\"], \"device\": null,"
-              " \"shares_device_with\": [], \"resident_bytes\": 3221225472, \"running\": true,"
-              " \"gomaxprocs\": 64}, \"advice\": ["
-              "{\"rule\": \"A1\", \"setting\": \"performance.max-procs\", \"where\": \"config\","
-              " \"unit\": \"integer\", \"value\": 8, \"text\": \"8\","
-              " \"takes_effect\": \"restart\", \"cost_bytes\": null, \"reason\":"
-              " \"It has 8 of the 16 CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. It"
-              " holds after a restart.\"},"
-              "{\"rule\": \"A2\", \"setting\": \"tidb_server_memory_limit\", \"where\": \"sql\","
-              " \"unit\": \"bytes\", \"value\": 13743685632, \"text\": \"13107MB\","
-              " \"takes_effect\": \"online\", \"cost_bytes\": null, \"reason\":"
-              " \"80 % of its 16 GiB of the 32 GiB of node 1, shared with tikv-20161.\"},"
-              "{\"rule\": \"A3\", \"setting\": \"GOGC\", \"where\": \"environment\","
-              " \"unit\": \"percent\", \"value\": 200, \"text\": \"200\","
-              " \"takes_effect\": \"restart\", \"cost_bytes\": 2684354560, \"reason\":"
-              " \"2.5 GiB beside 3 GiB. It holds after a restart.\"}]}");
+        assert_json(
+                instance(json, EXAMPLE_TIDB),
+                "{\"name\": \"tidb-4000\", \"product\": \"tidb-server\", \"ports\": [4000, 10080],"
+                " \"unplaced\": \"\", \"inputs\": {\"nodes\": \"1\", \"cpus\": \"16-31\","
+                " \"memory_mode\": \"bind\", \"cpu_count\": 16, \"cpu_share\": 8,"
+                " \"memory_bytes\": 34359738368, \"memory_share_bytes\": 17179869184,"
+                " \"shares_nodes_with\": [\"tikv-20161\"], \"device\": null,"
+                " \"shares_device_with\": [], \"resident_bytes\": 3221225472, \"running\": true,"
+                " \"gomaxprocs\": 64}, \"advice\": ["
+                "{\"rule\": \"A1\", \"setting\": \"performance.max-procs\", \"where\": \"config\","
+                " \"unit\": \"integer\", \"value\": 8, \"text\": \"8\","
+                " \"takes_effect\": \"restart\", \"cost_bytes\": null, \"reason\":"
+                " \"It has 8 of the 16 CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. "
+                "It"
+                " holds after a restart.\"},"
+                "{\"rule\": \"A2\", \"setting\": \"tidb_server_memory_limit\", \"where\": \"sql\","
+                " \"unit\": \"bytes\", \"value\": 13743685632, \"text\": \"13107MB\","
+                " \"takes_effect\": \"online\", \"cost_bytes\": null, \"reason\":"
+                " \"80 % of its 16 GiB of the 32 GiB of node 1, shared with tikv-20161.\"},"
+                "{\"rule\": \"A3\", \"setting\": \"GOGC\", \"where\": \"environment\","
+                " \"unit\": \"percent\", \"value\": 200, \"text\": \"200\","
+                " \"takes_effect\": \"restart\", \"cost_bytes\": 2684354560, \"reason\":"
+                " \"2.5 GiB beside 3 GiB. It holds after a restart.\"}]}");
         json_decref(json);
 }
 
@@ -87,31 +68,32 @@ static void test_others(void **state) {
         advice_example_init(&e);
         e.items[7].effect = HOLDS_ALREADY;
         json = render(&e.report);
-        check(json_object_get(json_object_get(instance(json, EXAMPLE_TIKV), "inputs"),
-                              "shares_device_with"),
-              "[\"pd-2379\"]");
-        check(json_array_get(json_object_get(instance(json, EXAMPLE_TIKV), "advice"), 1),
-              "{\"rule\": \"A8\", \"setting\": \"gc.max-write-bytes-per-sec\","
-              " \"where\": \"config\", \"unit\": \"bytes-per-second\", \"value\": 307200,"
-              " \"text\": \"300KB\", \"takes_effect\": \"online\", \"cost_bytes\": null,"
-              " \"reason\": \"nvme0n1 serves pd-2379.\"}");
-        check(json_array_get(json_object_get(instance(json, EXAMPLE_HAPROXY), "advice"), 1),
-              "{\"rule\": \"A10\", \"setting\": \"maxconn\", \"where\": \"haproxy-global\","
-              " \"unit\": \"integer\", \"value\": 20000, \"text\": \"20000\","
-              " \"takes_effect\": \"already\", \"cost_bytes\": 675282944,"
-              " \"reason\": \"They take 644 MiB.\"}");
-        check(json_array_get(json_object_get(instance(json, EXAMPLE_HAPROXY), "advice"), 0),
-              "{\"rule\": \"A10\", \"setting\": \"nbthread\", \"where\": \"haproxy-global\","
-              " \"unit\": \"integer\", \"value\": 16, \"text\": \"16\","
-              " \"takes_effect\": \"reload\", \"cost_bytes\": null,"
-              " \"reason\": \"It is bound to 16 CPUs of node 1.\"}");
-        check(instance(json, EXAMPLE_NOWHERE),
-              "{\"name\": \"tidb-4001\", \"product\": \"tidb-server\", \"ports\": [],"
-              " \"unplaced\": \"no nodes are left\", \"inputs\": {\"nodes\": \"\", \"cpus\": \"\","
-              " \"memory_mode\": \"bind\", \"cpu_count\": 0, \"cpu_share\": 0,"
-              " \"memory_bytes\": 0, \"memory_share_bytes\": 0, \"shares_nodes_with\": [],"
-              " \"device\": null, \"shares_device_with\": [], \"resident_bytes\": null,"
-              " \"running\": false, \"gomaxprocs\": null}, \"advice\": []}");
+        assert_json(json_object_get(json_object_get(instance(json, EXAMPLE_TIKV), "inputs"),
+                                    "shares_device_with"),
+                    "[\"pd-2379\"]");
+        assert_json(json_array_get(json_object_get(instance(json, EXAMPLE_TIKV), "advice"), 1),
+                    "{\"rule\": \"A8\", \"setting\": \"gc.max-write-bytes-per-sec\","
+                    " \"where\": \"config\", \"unit\": \"bytes-per-second\", \"value\": 307200,"
+                    " \"text\": \"300KB\", \"takes_effect\": \"online\", \"cost_bytes\": null,"
+                    " \"reason\": \"nvme0n1 serves pd-2379.\"}");
+        assert_json(json_array_get(json_object_get(instance(json, EXAMPLE_HAPROXY), "advice"), 1),
+                    "{\"rule\": \"A10\", \"setting\": \"maxconn\", \"where\": \"haproxy-global\","
+                    " \"unit\": \"integer\", \"value\": 20000, \"text\": \"20000\","
+                    " \"takes_effect\": \"already\", \"cost_bytes\": 675282944,"
+                    " \"reason\": \"They take 644 MiB.\"}");
+        assert_json(json_array_get(json_object_get(instance(json, EXAMPLE_HAPROXY), "advice"), 0),
+                    "{\"rule\": \"A10\", \"setting\": \"nbthread\", \"where\": \"haproxy-global\","
+                    " \"unit\": \"integer\", \"value\": 16, \"text\": \"16\","
+                    " \"takes_effect\": \"reload\", \"cost_bytes\": null,"
+                    " \"reason\": \"It is bound to 16 CPUs of node 1.\"}");
+        assert_json(instance(json, EXAMPLE_NOWHERE),
+                    "{\"name\": \"tidb-4001\", \"product\": \"tidb-server\", \"ports\": [],"
+                    " \"unplaced\": \"no nodes are left\", \"inputs\": {\"nodes\": \"\", \"cpus\": "
+                    "\"\","
+                    " \"memory_mode\": \"bind\", \"cpu_count\": 0, \"cpu_share\": 0,"
+                    " \"memory_bytes\": 0, \"memory_share_bytes\": 0, \"shares_nodes_with\": [],"
+                    " \"device\": null, \"shares_device_with\": [], \"resident_bytes\": null,"
+                    " \"running\": false, \"gomaxprocs\": null}, \"advice\": []}");
         json_decref(json);
 }
 
@@ -132,7 +114,7 @@ static void test_empty(void **state) {
         json_t *json = render(&report);
 
         (void)state;
-        check(json, "{\"instances\": []}");
+        assert_json(json, "{\"instances\": []}");
         json_decref(json);
 }
 
@@ -145,10 +127,11 @@ static void test_hostile_names(void **state) {
         e.subjects[EXAMPLE_TIKV].name = "a\"\n\xff";
         e.subjects[EXAMPLE_TIKV].memory_bytes = UINT64_MAX;
         json = render(&e.report);
-        check(json_object_get(instance(json, EXAMPLE_TIKV), "name"), "\"a\\\"\\n\xef\xbf\xbd\"");
-        check(json_object_get(json_object_get(instance(json, EXAMPLE_TIKV), "inputs"),
-                              "memory_bytes"),
-              "9223372036854775807");
+        assert_json(json_object_get(instance(json, EXAMPLE_TIKV), "name"),
+                    "\"a\\\"\\n\xef\xbf\xbd\"");
+        assert_json(json_object_get(json_object_get(instance(json, EXAMPLE_TIKV), "inputs"),
+                                    "memory_bytes"),
+                    "9223372036854775807");
         json_decref(json);
 }
 

@@ -7,24 +7,9 @@
 
 #include <cmocka.h>
 
+#include "../../support/json-check.h"
 #include "plan-example.h"
 #include "tidbnumad/publish/plan-json.h"
-
-static void check(const json_t *actual, const char *expected) {
-        json_error_t error;
-        json_t *json = json_loads(expected, JSON_DECODE_ANY, &error);
-
-        if (!json)
-                fail_msg("%s at %d", error.text, error.position);
-        if (!json_equal(actual, json)) {
-                char *text = json_dumps(actual, JSON_INDENT(1) | JSON_ENCODE_ANY);
-
-                print_error("%s\n", text);
-                free(text);
-                fail();
-        }
-        json_decref(json);
-}
 
 static json_t *at(json_t *json, const char *key, size_t index) {
         return json_array_get(json_object_get(json, key), index);
@@ -38,20 +23,21 @@ static void test_instances(void **state) {
         plan_example_init(&e);
         json = plan_json_report(&e.report);
         assert_int_equal(json_array_size(json_object_get(json, "instances")), PLAN_INSTANCES);
-        check(at(json, "instances", 0),
-              "{\"name\": \"tikv-1\", \"policy\": \"tikv\", \"policy_file\": \"/p/a.yaml\","
-              " \"policy_line\": 3, \"unit\": null, \"storage\": \"nvme0n1\","
-              " \"device_nodes\": \"1\", \"need_bytes\": null, \"nodes\": \"1\","
-              " \"cpus\": \"4-7,12-15\", \"memory_mode\": \"bind\", \"basis\": \"chosen\","
-              " \"refusal\": null,"
-              " \"why\": \"nearest to its device (R4), leaves reserved nodes free (R2)\","
-              " \"warnings\": [], \"reserved_nodes\": \"\", \"open\": 9, \"alternatives\": ["
-              "{\"nodes\": \"0\", \"criterion\": \"device\", \"rule\": \"R4\", \"chosen\": 10,"
-              " \"other\": 32},"
-              "{\"nodes\": \"0-1\", \"criterion\": \"reserved\", \"rule\": \"R2\", \"chosen\": 0,"
-              " \"other\": 1}],"
-              " \"pid\": null, \"in_force\": null, \"move_bytes\": null,"
-              " \"memory_policy\": null, \"state\": null, \"state_reason\": null}");
+        assert_json(
+                at(json, "instances", 0),
+                "{\"name\": \"tikv-1\", \"policy\": \"tikv\", \"policy_file\": \"/p/a.yaml\","
+                " \"policy_line\": 3, \"unit\": null, \"storage\": \"nvme0n1\","
+                " \"device_nodes\": \"1\", \"need_bytes\": null, \"nodes\": \"1\","
+                " \"cpus\": \"4-7,12-15\", \"memory_mode\": \"bind\", \"basis\": \"chosen\","
+                " \"refusal\": null,"
+                " \"why\": \"nearest to its device (R4), leaves reserved nodes free (R2)\","
+                " \"warnings\": [], \"reserved_nodes\": \"\", \"open\": 9, \"alternatives\": ["
+                "{\"nodes\": \"0\", \"criterion\": \"device\", \"rule\": \"R4\", \"chosen\": 10,"
+                " \"other\": 32},"
+                "{\"nodes\": \"0-1\", \"criterion\": \"reserved\", \"rule\": \"R2\", \"chosen\": 0,"
+                " \"other\": 1}],"
+                " \"pid\": null, \"in_force\": null, \"move_bytes\": null,"
+                " \"memory_policy\": null, \"state\": null, \"state_reason\": null}");
         json_decref(json);
 }
 
@@ -62,28 +48,28 @@ static void test_running(void **state) {
         (void)state;
         plan_example_init(&e);
         instance = plan_json_instance(&e.instances[1]);
-        check(json_object_get(instance, "pid"), "4711");
-        check(json_object_get(instance, "in_force"), "\"1\"");
-        check(json_object_get(instance, "move_bytes"), "12");
-        check(json_object_get(instance, "memory_policy"), "\"interleave:0-7\"");
-        check(json_object_get(instance, "need_bytes"), "4096");
-        check(json_object_get(instance, "unit"), "\"tikv-20160.service\"");
-        check(json_object_get(instance, "state"), "\"bound\"");
-        check(json_object_get(instance, "basis"), "\"kept\"");
+        assert_json(json_object_get(instance, "pid"), "4711");
+        assert_json(json_object_get(instance, "in_force"), "\"1\"");
+        assert_json(json_object_get(instance, "move_bytes"), "12");
+        assert_json(json_object_get(instance, "memory_policy"), "\"interleave:0-7\"");
+        assert_json(json_object_get(instance, "need_bytes"), "4096");
+        assert_json(json_object_get(instance, "unit"), "\"tikv-20160.service\"");
+        assert_json(json_object_get(instance, "state"), "\"bound\"");
+        assert_json(json_object_get(instance, "basis"), "\"kept\"");
         json = json_object_get(instance, "warnings");
         assert_int_equal(json_array_size(json), 2);
-        check(json_object_get(json_array_get(json, 0), "rule"), "\"R3\"");
-        check(json_object_get(json_array_get(json, 1), "rule"), "\"\"");
+        assert_json(json_object_get(json_array_get(json, 0), "rule"), "\"R3\"");
+        assert_json(json_object_get(json_array_get(json, 1), "rule"), "\"\"");
         json_decref(instance);
         instance = plan_json_instance(&e.instances[2]);
-        check(json_object_get(instance, "basis"), "\"refused\"");
-        check(json_object_get(instance, "refusal"), "\"too-few-nodes\"");
-        check(json_object_get(instance, "name"), "\"pd-\\u001b[1m\"");
+        assert_json(json_object_get(instance, "basis"), "\"refused\"");
+        assert_json(json_object_get(instance, "refusal"), "\"too-few-nodes\"");
+        assert_json(json_object_get(instance, "name"), "\"pd-\\u001b[1m\"");
         json_decref(instance);
         instance = plan_json_instance(&e.instances[3]);
-        check(json_object_get(instance, "basis"), "\"explicit\"");
-        check(json_object_get(instance, "memory_mode"), "\"preferred\"");
-        check(json_object_get(instance, "reserved_nodes"), "\"0\"");
+        assert_json(json_object_get(instance, "basis"), "\"explicit\"");
+        assert_json(json_object_get(instance, "memory_mode"), "\"preferred\"");
+        assert_json(json_object_get(instance, "reserved_nodes"), "\"0\"");
         json_decref(instance);
 }
 
@@ -94,32 +80,34 @@ static void test_machine(void **state) {
         (void)state;
         plan_example_init(&e);
         json = plan_json_report(&e.report);
-        check(json_object_get(json, "source"), "\"this host\"");
-        check(json_object_get(json, "notes"), "[\"imagined\"]");
-        check(json_object_get(json, "reserved_nodes"), "\"0\"");
-        check(json_object_get(json, "nic_nodes"), "\"0\"");
-        check(json_object_get(json_object_get(json, "score"), "reserved"), "1");
+        assert_json(json_object_get(json, "source"), "\"this host\"");
+        assert_json(json_object_get(json, "notes"), "[\"imagined\"]");
+        assert_json(json_object_get(json, "reserved_nodes"), "\"0\"");
+        assert_json(json_object_get(json, "nic_nodes"), "\"0\"");
+        assert_json(json_object_get(json_object_get(json, "score"), "reserved"), "1");
         assert_int_equal(json_object_size(json_object_get(json, "score")), N_CRITERIA);
-        check(at(json, "nodes", 1),
-              "{\"id\": 1, \"package\": 1, \"cpus\": \"4-7,12-15\", \"memory_bytes\": 68719476736,"
-              " \"free_bytes\": 512, \"home\": true, \"reserved\": false,"
-              " \"devices\": [\"nvme0n1\", \"nvme1n1\"], \"instances\": [\"tikv-1\","
-              " \"tikv-20160\"]}");
-        check(json_object_get(at(json, "nodes", 0), "reserved"), "true");
-        check(json_object_get(at(json, "nodes", 2), "home"), "false");
-        check(at(json, "devices", 0),
-              "{\"name\": \"eth0\", \"kind\": \"net\", \"node\": 0, \"pci\": \"0000:3b:00.0\","
-              " \"driver\": \"mlx5_core\", \"master\": null, \"speed_mbps\": 100000,"
-              " \"default_route\": true, \"virtual_function\": false}");
-        check(json_object_get(at(json, "devices", 1), "kind"), "\"nvme\"");
-        check(json_object_get(at(json, "devices", 2), "kind"), "\"disk\"");
-        check(json_object_get(at(json, "devices", 3), "node"), "null");
+        assert_json(at(json, "nodes", 1),
+                    "{\"id\": 1, \"package\": 1, \"cpus\": \"4-7,12-15\", \"memory_bytes\": "
+                    "68719476736,"
+                    " \"free_bytes\": 512, \"home\": true, \"reserved\": false,"
+                    " \"devices\": [\"nvme0n1\", \"nvme1n1\"], \"instances\": [\"tikv-1\","
+                    " \"tikv-20160\"]}");
+        assert_json(json_object_get(at(json, "nodes", 0), "reserved"), "true");
+        assert_json(json_object_get(at(json, "nodes", 2), "home"), "false");
+        assert_json(
+                at(json, "devices", 0),
+                "{\"name\": \"eth0\", \"kind\": \"net\", \"node\": 0, \"pci\": \"0000:3b:00.0\","
+                " \"driver\": \"mlx5_core\", \"master\": null, \"speed_mbps\": 100000,"
+                " \"default_route\": true, \"virtual_function\": false}");
+        assert_json(json_object_get(at(json, "devices", 1), "kind"), "\"nvme\"");
+        assert_json(json_object_get(at(json, "devices", 2), "kind"), "\"disk\"");
+        assert_json(json_object_get(at(json, "devices", 3), "node"), "null");
         json_decref(json);
         e.report.devices = NULL;
         e.report.free_bytes = NULL;
         json = plan_json_report(&e.report);
-        check(json_object_get(json, "devices"), "[]");
-        check(json_object_get(at(json, "nodes", 0), "free_bytes"), "null");
+        assert_json(json_object_get(json, "devices"), "[]");
+        assert_json(json_object_get(at(json, "nodes", 0), "free_bytes"), "null");
         json_decref(json);
 }
 
@@ -137,7 +125,8 @@ static void test_changes(void **state) {
                                    .to = ids("1-2") };
         changes[1] = (PlanChange){ .name = "b", .before = &e.instances[0], .from = ids("4") };
         json = plan_json_changes(changes, 2);
-        check(json, "[{\"name\": \"a\", \"policy_before\": \"pd\", \"policy_after\": \"tikv\","
+        assert_json(json,
+                    "[{\"name\": \"a\", \"policy_before\": \"pd\", \"policy_after\": \"tikv\","
                     " \"from\": \"0\", \"to\": \"1-2\", \"move_bytes\": 12},"
                     "{\"name\": \"b\", \"policy_before\": \"tikv\", \"policy_after\": null,"
                     " \"from\": \"4\", \"to\": \"\", \"move_bytes\": null}]");

@@ -6,39 +6,18 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 #include "../../support/id-sets.h"
+#include "../../support/json-check.h"
 #include "tidbnumad/publish/status.h"
 
 #include "example.h"
 
 static json_t *render(const Snapshot *snapshot) {
         _cleanup_free_ char *text = NULL;
-        json_error_t error;
-        json_t *json;
 
         assert_int_equal(status_render(snapshot, &text), 0);
-        json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-        if (!json)
-                print_error("line %d: %s\n%s", error.line, error.text, text);
-        assert_non_null(json);
-        return json;
-}
-
-static void check(const json_t *actual, const char *expected) {
-        json_error_t error;
-        json_t *json = json_loads(expected, JSON_DECODE_ANY, &error);
-
-        assert_non_null(json);
-        if (!json_equal(actual, json)) {
-                char *text = json_dumps(actual, JSON_INDENT(2) | JSON_ENCODE_ANY);
-
-                print_error("%s\n", text);
-                free(text);
-                fail();
-        }
-        json_decref(json);
+        return json_read_back(text);
 }
 
 static void test_topology_policy_and_events(void **state) {
@@ -48,42 +27,46 @@ static void test_topology_policy_and_events(void **state) {
         (void)state;
         example_init(&e);
         json = render(&e.snapshot);
-        check(json_object_get(json, "topology"),
-              "{\"nodes\": ["
-              "{\"id\": 0, \"package\": 0, \"cpus\": \"0-3\", \"memory_bytes\": 274877906944,"
-              " \"distances\": [10, 32]},"
-              "{\"id\": 2, \"package\": 1, \"cpus\": \"\", \"memory_bytes\": 0,"
-              " \"distances\": [32, 10]}]}");
-        check(json_object_get(json, "policy"),
-              "{\"load_success\": true, \"load_time\": \"2026-05-28T20:26:40Z\","
-              " \"load_time_seconds\": 1780000000.0, \"errors\": [],"
-              " \"warnings\": [\"a.yaml:3:1: rate is above what the machine moves\"],"
-              " \"policies\": [{\"name\": \"tikv\", \"bind_attempts\": 3, \"bind_failures\": 3,"
-              " \"bind_failures_by_reason\": {\"permission\": 1, \"bus-gone\": 2},"
-              " \"drift_repairs\": {\"cpus\": 0, \"mems\": 4, \"threads\": 0}}]}");
-        check(json_object_get(json, "interrupts"),
-              "{\"devices\":[{\"name\":\"eth0\",\"kind\":\"net\",\"pci\":\"0000:3b:00.0\",\"node\":"
-              "1,"
-              "\"reason_code\":\"reserved\",\"reason\":\"a node is reserved\",\"cpus\":\"0-1\","
-              "\"steered\":3,\"managed\":0,\"contested\":1,\"failed\":0,\"left\":0},"
-              "{\"name\":\"bond0\",\"kind\":\"net\",\"pci\":null,\"node\":null,"
-              "\"reason_code\":\"bundle\",\"reason\":\"its members are steered\",\"cpus\":\"\","
-              "\"steered\":0,\"managed\":0,\"contested\":0,\"failed\":0,\"left\":0}],"
-              "\"on_instance_cpus\":[{\"device\":\"eth0\",\"instance\":\"tikv-20160\","
-              "\"interrupts\":7}],"
-              "\"writes\":5,\"repairs\":2,\"undo_settings\":4,"
-              "\"irqbalance\":{\"pid\":812,\"told\":true,\"banned_cpus\":\"0-1\",\"banned_"
-              "interrupts\":3}}");
-        check(json_object_get(json, "events"),
-              "[{\"source\": \"connector\", \"received\": 42, \"lost\": 2, \"rescans\": 1}]");
-        check(json_object_get(json, "time_seconds"), "1780000000.125");
-        check(json_object_get(json, "time"), "\"2026-05-28T20:26:40Z\"");
-        check(json_object_get(json, "ready"), "true");
-        check(json_object_get(json, "enforcing"), "false");
-        check(json_object_get(json, "process"),
-              "{\"pid\": 4711, \"cpu_seconds\": 1.000000001, \"resident_bytes\": 5242880, "
-              "\"open_fds\": 12,"
-              " \"start_time\": \"2026-05-28T20:26:39Z\", \"start_time_seconds\": 1779999999.99}");
+        assert_json(json_object_get(json, "topology"),
+                    "{\"nodes\": ["
+                    "{\"id\": 0, \"package\": 0, \"cpus\": \"0-3\", \"memory_bytes\": 274877906944,"
+                    " \"distances\": [10, 32]},"
+                    "{\"id\": 2, \"package\": 1, \"cpus\": \"\", \"memory_bytes\": 0,"
+                    " \"distances\": [32, 10]}]}");
+        assert_json(
+                json_object_get(json, "policy"),
+                "{\"load_success\": true, \"load_time\": \"2026-05-28T20:26:40Z\","
+                " \"load_time_seconds\": 1780000000.0, \"errors\": [],"
+                " \"warnings\": [\"a.yaml:3:1: rate is above what the machine moves\"],"
+                " \"policies\": [{\"name\": \"tikv\", \"bind_attempts\": 3, \"bind_failures\": 3,"
+                " \"bind_failures_by_reason\": {\"permission\": 1, \"bus-gone\": 2},"
+                " \"drift_repairs\": {\"cpus\": 0, \"mems\": 4, \"threads\": 0}}]}");
+        assert_json(
+                json_object_get(json, "interrupts"),
+                "{\"devices\":[{\"name\":\"eth0\",\"kind\":\"net\",\"pci\":\"0000:3b:00.0\","
+                "\"node\":"
+                "1,"
+                "\"reason_code\":\"reserved\",\"reason\":\"a node is reserved\",\"cpus\":\"0-1\","
+                "\"steered\":3,\"managed\":0,\"contested\":1,\"failed\":0,\"left\":0},"
+                "{\"name\":\"bond0\",\"kind\":\"net\",\"pci\":null,\"node\":null,"
+                "\"reason_code\":\"bundle\",\"reason\":\"its members are steered\",\"cpus\":\"\","
+                "\"steered\":0,\"managed\":0,\"contested\":0,\"failed\":0,\"left\":0}],"
+                "\"on_instance_cpus\":[{\"device\":\"eth0\",\"instance\":\"tikv-20160\","
+                "\"interrupts\":7}],"
+                "\"writes\":5,\"repairs\":2,\"undo_settings\":4,"
+                "\"irqbalance\":{\"pid\":812,\"told\":true,\"banned_cpus\":\"0-1\",\"banned_"
+                "interrupts\":3}}");
+        assert_json(json_object_get(json, "events"),
+                    "[{\"source\": \"connector\", \"received\": 42, \"lost\": 2, \"rescans\": 1}]");
+        assert_json(json_object_get(json, "time_seconds"), "1780000000.125");
+        assert_json(json_object_get(json, "time"), "\"2026-05-28T20:26:40Z\"");
+        assert_json(json_object_get(json, "ready"), "true");
+        assert_json(json_object_get(json, "enforcing"), "false");
+        assert_json(json_object_get(json, "process"),
+                    "{\"pid\": 4711, \"cpu_seconds\": 1.000000001, \"resident_bytes\": 5242880, "
+                    "\"open_fds\": 12,"
+                    " \"start_time\": \"2026-05-28T20:26:39Z\", \"start_time_seconds\": "
+                    "1779999999.99}");
         json_decref(json);
 }
 
@@ -101,43 +84,49 @@ static void test_instances(void **state) {
         e.instances[0].data_dir = "/data/tikv";
         json = render(&e.snapshot);
         /* Counters are clamped to what a JSON integer of jansson holds. */
-        check(json_object_get(json, "instances"),
-              "[{\"name\": \"tikv-20160\", \"policy\": \"tikv\", \"unit\": \"tikv-20160.service\","
-              " \"exe\": \"/srv/tikv/bin/tikv-server\", \"pid\": 1234, \"processes\": 1,"
-              " \"ports\": [20160, 20180], \"data_dir\": \"/data/tikv\", \"backend\": \"systemd\", "
-              "\"state\": \"bound\", \"reason\": \"\", \"reason_code\": \"\", \"remedy\": \"\","
-              " \"nodes\": \"0\", \"cpus\": \"0-3\", \"memory_mode\": \"bind\","
-              " \"basis\": \"chosen\", \"warnings\": [{\"rule\": \"R2\", \"text\": \"it uses a "
-              "reserved node: nothing else was left\"}],"
-              " \"cpu_bound\": true, \"memory_bound\": false, \"threads\": 120,"
-              " \"threads_outside\": 3, \"memory_by_node\": ["
-              "{\"node\": 0, \"anon_bytes\": 123456789012345, \"file_bytes\": 4096,"
-              " \"shmem_bytes\": 0},"
-              "{\"node\": 2, \"anon_bytes\": 1, \"file_bytes\": 0,"
-              " \"shmem_bytes\": 9223372036854775807}],"
-              " \"memory_method\": \"sampled\", \"remote_memory_ratio\": 0.0625,"
-              " \"remote_memory_ratio_halfwidth\": 0.015, \"bind_attempts\": 2, \"bind_failures\": "
-              "0,"
-              " \"migrated_bytes\": 9007199254740993, \"pending_bytes\": 8192,"
-              " \"migration_bytes_per_second\": 268435456, \"migration_left_seconds\": 0.5,"
-              " \"failed_pages\": 7, \"memory_widened\": true, \"memory_extra_nodes\": \"2\","
-              " \"memory_widenings\": 4, \"bind_seconds\": 0.25},"
-              "{\"name\": \"x\", \"policy\": \"tikv\", \"unit\": null, \"exe\": \"/x\", \"pid\": 1,"
-              " \"processes\": 0, \"ports\": [], \"data_dir\": null, \"backend\": \"none\", "
-              "\"state\": \"waiting\","
-              " \"reason\": \"nothing to bind with\", \"reason_code\": \"no-unit\","
-              " \"remedy\": \"run it in one\", \"nodes\": \"\", \"cpus\": \"\","
-              " \"memory_mode\": \"none\", \"basis\": \"refused\", \"warnings\": [], "
-              "\"cpu_bound\": false, \"memory_bound\": false,"
-              " \"threads\": 0, \"threads_outside\": 0, \"memory_by_node\": null,"
-              " \"memory_method\": null, \"remote_memory_ratio\": null,"
-              " \"remote_memory_ratio_halfwidth\": null, \"bind_attempts\": 0, \"bind_failures\": "
-              "0,"
-              " \"migrated_bytes\": 0, \"pending_bytes\": 0,"
-              " \"migration_bytes_per_second\": 0, \"migration_left_seconds\": null,"
-              " \"failed_pages\": 0,"
-              " \"memory_widened\": false, \"memory_extra_nodes\": \"\","
-              " \"memory_widenings\": 0, \"bind_seconds\": null}]");
+        assert_json(
+                json_object_get(json, "instances"),
+                "[{\"name\": \"tikv-20160\", \"policy\": \"tikv\", \"unit\": "
+                "\"tikv-20160.service\","
+                " \"exe\": \"/srv/tikv/bin/tikv-server\", \"pid\": 1234, \"processes\": 1,"
+                " \"ports\": [20160, 20180], \"data_dir\": \"/data/tikv\", \"backend\": "
+                "\"systemd\", "
+                "\"state\": \"bound\", \"reason\": \"\", \"reason_code\": \"\", \"remedy\": \"\","
+                " \"nodes\": \"0\", \"cpus\": \"0-3\", \"memory_mode\": \"bind\","
+                " \"basis\": \"chosen\", \"warnings\": [{\"rule\": \"R2\", \"text\": \"it uses a "
+                "reserved node: nothing else was left\"}],"
+                " \"cpu_bound\": true, \"memory_bound\": false, \"threads\": 120,"
+                " \"threads_outside\": 3, \"memory_by_node\": ["
+                "{\"node\": 0, \"anon_bytes\": 123456789012345, \"file_bytes\": 4096,"
+                " \"shmem_bytes\": 0},"
+                "{\"node\": 2, \"anon_bytes\": 1, \"file_bytes\": 0,"
+                " \"shmem_bytes\": 9223372036854775807}],"
+                " \"memory_method\": \"sampled\", \"remote_memory_ratio\": 0.0625,"
+                " \"remote_memory_ratio_halfwidth\": 0.015, \"bind_attempts\": 2, "
+                "\"bind_failures\": "
+                "0,"
+                " \"migrated_bytes\": 9007199254740993, \"pending_bytes\": 8192,"
+                " \"migration_bytes_per_second\": 268435456, \"migration_left_seconds\": 0.5,"
+                " \"failed_pages\": 7, \"memory_widened\": true, \"memory_extra_nodes\": \"2\","
+                " \"memory_widenings\": 4, \"bind_seconds\": 0.25},"
+                "{\"name\": \"x\", \"policy\": \"tikv\", \"unit\": null, \"exe\": \"/x\", \"pid\": "
+                "1,"
+                " \"processes\": 0, \"ports\": [], \"data_dir\": null, \"backend\": \"none\", "
+                "\"state\": \"waiting\","
+                " \"reason\": \"nothing to bind with\", \"reason_code\": \"no-unit\","
+                " \"remedy\": \"run it in one\", \"nodes\": \"\", \"cpus\": \"\","
+                " \"memory_mode\": \"none\", \"basis\": \"refused\", \"warnings\": [], "
+                "\"cpu_bound\": false, \"memory_bound\": false,"
+                " \"threads\": 0, \"threads_outside\": 0, \"memory_by_node\": null,"
+                " \"memory_method\": null, \"remote_memory_ratio\": null,"
+                " \"remote_memory_ratio_halfwidth\": null, \"bind_attempts\": 0, "
+                "\"bind_failures\": "
+                "0,"
+                " \"migrated_bytes\": 0, \"pending_bytes\": 0,"
+                " \"migration_bytes_per_second\": 0, \"migration_left_seconds\": null,"
+                " \"failed_pages\": 0,"
+                " \"memory_widened\": false, \"memory_extra_nodes\": \"\","
+                " \"memory_widenings\": 0, \"bind_seconds\": null}]");
         json_decref(json);
 }
 
@@ -149,9 +138,9 @@ static void test_strangers(void **state) {
         json_t *json = render(&snapshot);
 
         (void)state;
-        check(json_object_get(json, "strangers"),
-              "[{\"pid\": 77, \"exe\": \"/opt/thief/tidb-server\", \"unit\": null,"
-              " \"policy\": \"tidb\", \"reason\": \"it runs as user 65534\"}]");
+        assert_json(json_object_get(json, "strangers"),
+                    "[{\"pid\": 77, \"exe\": \"/opt/thief/tidb-server\", \"unit\": null,"
+                    " \"policy\": \"tidb\", \"reason\": \"it runs as user 65534\"}]");
         json_decref(json);
 }
 
@@ -165,14 +154,15 @@ static void test_releases(void **state) {
         json_t *json = render(&snapshot);
 
         (void)state;
-        check(json_object_get(json, "releases"),
-              "[{\"name\": \"tikv-1\", \"unit\": \"tikv-1.service\","
-              " \"reason\": \"no policy names it any more\", \"failure\": null, \"failure_code\": "
-              "\"\"},"
-              " {\"name\": \"x:7\", \"unit\": null,"
-              " \"reason\": \"enforcement.release names it\","
-              " \"failure\": \"affinity: Operation not permitted\","
-              " \"failure_code\": \"permission\"}]");
+        assert_json(json_object_get(json, "releases"),
+                    "[{\"name\": \"tikv-1\", \"unit\": \"tikv-1.service\","
+                    " \"reason\": \"no policy names it any more\", \"failure\": null, "
+                    "\"failure_code\": "
+                    "\"\"},"
+                    " {\"name\": \"x:7\", \"unit\": null,"
+                    " \"reason\": \"enforcement.release names it\","
+                    " \"failure\": \"affinity: Operation not permitted\","
+                    " \"failure_code\": \"permission\"}]");
         json_decref(json);
         snapshot.n_releases = 0;
         json = render(&snapshot);
@@ -191,11 +181,12 @@ static void test_units(void **state) {
         json_t *json = render(&snapshot);
 
         (void)state;
-        check(json_object_get(json, "units"),
-              "[{\"name\": \"tidb-4000.service\", \"state\": \"prepared\", \"reason\": \"\","
-              " \"cpus\": \"4-7\", \"memory_nodes\": \"\"},"
-              " {\"name\": \"tidb-4001.service\", \"state\": \"missing\","
-              " \"reason\": \"it has no unit file\", \"cpus\": null, \"memory_nodes\": null}]");
+        assert_json(
+                json_object_get(json, "units"),
+                "[{\"name\": \"tidb-4000.service\", \"state\": \"prepared\", \"reason\": \"\","
+                " \"cpus\": \"4-7\", \"memory_nodes\": \"\"},"
+                " {\"name\": \"tidb-4001.service\", \"state\": \"missing\","
+                " \"reason\": \"it has no unit file\", \"cpus\": null, \"memory_nodes\": null}]");
         json_decref(json);
 }
 
@@ -205,12 +196,12 @@ static void test_nothing_there(void **state) {
 
         (void)state;
         json = render(&empty);
-        check(json_object_get(json, "instances"), "[]");
-        check(json_object_get(json, "topology"), "null");
-        check(json_object_get(json, "version"), "null");
-        check(json_object_get(json, "time"), "null");
-        check(json_object_get(json, "time_seconds"), "null");
-        check(json_object_get(json, "process"), "null");
+        assert_json(json_object_get(json, "instances"), "[]");
+        assert_json(json_object_get(json, "topology"), "null");
+        assert_json(json_object_get(json, "version"), "null");
+        assert_json(json_object_get(json, "time"), "null");
+        assert_json(json_object_get(json, "time_seconds"), "null");
+        assert_json(json_object_get(json, "process"), "null");
         json_decref(json);
 }
 

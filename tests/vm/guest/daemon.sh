@@ -7,6 +7,12 @@ demo_policy() {
         policy demo <"$vm_payload/guest/demo-policy.yaml"
 }
 
+# drop_policy NAME: the file of policies of that name is gone, and the daemon told so
+drop_policy() {
+        rm -f "/etc/tidbnumad.d/$1.yaml"
+        systemctl reload tidbnumad
+}
+
 # Where the demo policy puts each unit, and how: UNIT POLICY MEMORY NODE
 demo_plan() {
         cat <<EOT
@@ -47,6 +53,11 @@ uptime_ms() {
 # held_to UNIT NODE: the kernel gives none of its threads memory of another node.
 held_to() {
         kview snapshot "$1" --json | jq -e --arg node "$2" '.[].mems == [$node]'
+}
+
+# cpus_open UNIT: each of its threads may run on all CPUs there are.
+cpus_open() {
+        [[ $(kview threads "$1.service" --unique) == "cpus=$(</sys/devices/system/cpu/online) "* ]]
 }
 
 # scrape [PATH]: as an operator does it

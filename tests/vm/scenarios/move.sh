@@ -22,18 +22,11 @@ sampling: {interval: 2s}
 EOT
         systemctl reload tidbnumad
 }
-no_policy() {
-        rm -f /etc/tidbnumad.d/move.yaml
-        systemctl reload tidbnumad
-}
 # Before a unit is started again: it keeps what was set on it, and would not be spread over all nodes.
 give_back() {
-        no_policy
+        drop_policy move
         wait_until 60 'its CPUs are given back' cpus_open "$1"
         systemctl stop "$1.service"
-}
-cpus_open() {
-        [[ $(kview threads "$1.service" --unique) == "cpus=$(</sys/devices/system/cpu/online) "* ]]
 }
 # remote UNIT KIND: MiB on other nodes than 3, by the kernel's counters
 remote() {
@@ -58,7 +51,7 @@ lines() {
 
 install_package
 wait_until 60 'the daemon is up' metric_is 1 tidbnumad_ready
-no_policy
+drop_policy move
 
 # --- every kind of memory -----------------------------------------------------------------------------------------------
 
@@ -91,7 +84,7 @@ give_back tikv-20160
 
 # --- progress, a pause, a restart ---------------------------------------------------------------------------------------
 
-no_policy
+drop_policy move
 workload_unit tikv 20161 tikv-server - --anon 120M --spread --threads 3
 workload_start tikv-20161
 move_policy gentle 1MiB/s
@@ -119,7 +112,7 @@ give_back tikv-20161
 
 # --- at once ------------------------------------------------------------------------------------------------------------
 
-no_policy
+drop_policy move
 workload_start tikv-20161
 cursor=$(journal_cursor)
 move_policy kernel
@@ -131,7 +124,7 @@ give_back tikv-20161
 
 # --- its end in the middle ----------------------------------------------------------------------------------------------
 
-no_policy
+drop_policy move
 workload_start tikv-20161
 move_policy gentle 1MiB/s
 wait_until 60 'it is being moved' shows_progress

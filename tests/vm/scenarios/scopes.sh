@@ -110,11 +110,6 @@ sampling: {interval: 2s}
 EOT
 }
 
-drop_policy() {
-        rm -f /etc/tidbnumad.d/scopes.yaml
-        systemctl reload tidbnumad
-}
-
 # --- bound, and sent home ---------------------------------------------------------------------------------------------------
 
 workload_unit tidb 4000 tidb-server - --anon 48M --spread --threads 10
@@ -150,7 +145,7 @@ is "$(metric tidbnumad_bind_attempts_total 'policy="tidb"')" 0 'and the next sta
 sleep 90000 &>/dev/null 3>&- &
 helper=$!
 echo "$helper" >"$top/$(scope_of "$server")/cgroup.procs"
-drop_policy
+drop_policy scopes
 wait_until 60 'it is sent home' reading_is "$before"
 ok 'released, it is where it was, byte for byte'
 is "$(home_of "$helper")" "/user.slice/$slice/login-1.scope" 'with what was born in the scope'
@@ -173,7 +168,7 @@ wait_until 120 'killed at six moments, it is bound' bound_to "$server" 2
 ok 'killed at six moments, it is bound'
 for i in 0 1 2 3; do
         systemctl reset-failed tidbnumad
-        drop_policy
+        drop_policy scopes
         end=$(($(uptime_ms) + i * 200))
         until (($(uptime_ms) >= end)); do :; done
         kill_daemon
@@ -185,7 +180,7 @@ for i in 0 1 2 3; do
         systemctl reload tidbnumad
         wait_until 120 'it is bound again' bound_to "$server" 2
 done
-drop_policy
+drop_policy scopes
 wait_until 60 'it is home' reading_is "$before"
 
 # --- systemd executes itself anew meanwhile -------------------------------------------------------------------------------
@@ -208,7 +203,7 @@ ok 'with systemd executed anew three times, it is bound'
 
 log_out login-1
 check 'the end of its session does not end it' bound_to "$server" 2
-drop_policy
+drop_policy scopes
 free_in_scope() {
         [[ $(threads_of "$server") == 'Cpus 0-7 Mems 0-7 ' ]] && scope_of "$server"
 }
@@ -232,7 +227,7 @@ ok 'a scope goes with its last process, and so does its record'
 # --- a stop of the session is a stop of the scope ----------------------------------------------------------------------------
 
 # The workload spreads over all nodes as it starts, which it cannot while it is narrowed.
-drop_policy
+drop_policy scopes
 log_in login-2
 scope_policy
 systemctl reload tidbnumad

@@ -36,10 +36,6 @@ sampling: {interval: 1s}
 EOT
         systemctl reload tidbnumad
 }
-no_policy() {
-        rm -f /etc/tidbnumad.d/stalls.yaml
-        systemctl reload tidbnumad
-}
 
 # The kernel's counters, which cost the target nothing to read, as numa_maps would.
 remote_mib() {
@@ -51,9 +47,6 @@ all_moved() {
 }
 cpus_bound() {
         [[ $(kview threads $target.service --unique) == "cpus=$(<"/sys/devices/system/node/node$node/cpulist") "* ]]
-}
-cpus_open() {
-        [[ $(kview threads $target.service --unique) == "cpus=$(</sys/devices/system/cpu/online) "* ]]
 }
 # sum, longest in ms, and the number of stalls since the last call
 stalls() {
@@ -75,7 +68,7 @@ move_by() {
 # one_run ROUND MODE: a line of the table
 one_run() {
         local start moved=- figures
-        no_policy
+        drop_policy stalls
         workload_start $target
         target_policy none
         wait_until 90 'its CPUs are bound' cpus_bound
@@ -97,8 +90,8 @@ one_run() {
         fi
         echo "$1 $2 $figures $moved" >>"$ARTIFACTS/figures"
         # The next one is to be spread over all nodes again.
-        no_policy
-        wait_until 60 'its CPUs are given back' cpus_open
+        drop_policy stalls
+        wait_until 60 'its CPUs are given back' cpus_open $target
         systemctl stop $target.service
 }
 

@@ -31,11 +31,6 @@ enforcement: {${1:-}}
 EOT
 }
 
-drop_policy() {
-        rm -f /etc/tidbnumad.d/undo.yaml
-        systemctl reload tidbnumad
-}
-
 # --- the readings: of the kernel's files and of systemd, never of the daemon's ------------------------------------------
 
 # reading UNIT
@@ -112,7 +107,7 @@ is "$(records | sed 's/.* //' | sort -u)" 600 'what stood before is in files of 
 is "$(stat -c '%a %U' /run/tidbnumad/undo)" '700 root' 'in a folder of root alone'
 artifact /run/tidbnumad/undo
 readings >"$ARTIFACTS/bound"
-drop_policy
+drop_policy undo
 wait_until 60 'it is released' no_records || true
 readings >"$ARTIFACTS/released"
 diff "$ARTIFACTS/before" "$ARTIFACTS/released" || true
@@ -147,7 +142,7 @@ opened() {
 }
 wait_until 90 'from bind to preferred after a restart the memory nodes open again' opened
 ok 'from bind to preferred after a restart the memory nodes open again'
-drop_policy
+drop_policy undo
 unbound 'a policy that goes after restarts'
 
 # --- killed in the middle ------------------------------------------------------------------------------------------------
@@ -180,7 +175,7 @@ ok 'killed twice while it moves, it is bound'
 wait_until 60 'and the daemon knows' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="cpu'
 moved=$((moved + $(metric tidbnumad_migrated_bytes_total 'instance="tidb-4000"')))
 check "no byte was moved twice: $moved bytes in all, of 48 MiB" test "$moved" -lt $((52 << 20))
-drop_policy
+drop_policy undo
 unbound 'killed while it moves'
 
 # While the properties are being set: at once, and a moment later each time.
@@ -198,7 +193,7 @@ ok 'killed while it is being bound, it is bound'
 moments=(0)
 [[ -z ${long:-} ]] || moments=(0 1 2 3)
 for i in "${moments[@]}"; do
-        drop_policy
+        drop_policy undo
         end=$(($(uptime_ms) + i * 300))
         until (($(uptime_ms) >= end)); do :; done
         kill_daemon
@@ -212,7 +207,7 @@ done
 
 # From here on one of the two is released while the other stays: kernels before 6.2 forget what threads have chosen in all
 # services of the slice when systemd takes the controller away with the last one.
-drop_policy
+drop_policy undo
 unbound 'a policy that goes after all that'
 taskset -pc 0-7 "${threads[3]}"
 before=$(readings)
@@ -289,7 +284,7 @@ refused() {
 wait_until 60 'one whose own leave nothing is refused, and told why' refused
 ok 'one whose own leave nothing is refused, and told why'
 is "$(reading tidb-4002 | sed 's/^/tidb-4002 /')" "$(grep '^tidb-4002 ' <<<"$before")" 'and not touched'
-drop_policy
+drop_policy undo
 wait_until 60 'the own ones come back' readings_are "$before"
 ok 'the own ones come back, as a runtime drop-in'
 cursor2=$(daemon_said "$cursor" | grep 'tidb-4001 is released')
@@ -318,7 +313,7 @@ daemon_looks
 check 'one that sets its own is not, for systemd may merge the two' has tidb-4001.service '1-2 0-3'
 check 'nor the other' has tidb-4002.service '6-7 '
 kill -KILL "$(main_pid tidbnumad)"
-drop_policy || true
+drop_policy undo || true
 wait_until 90 'an idle unit has back what it had' has tidb-4000.service ' '
 ok 'an idle unit has back what it had, over a kill of the daemon'
 plan

@@ -1,0 +1,103 @@
+/* Values of records to JSON, and out of it. */
+#include <errno.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/enforce/undo-json.h"
+
+/* --- to JSON --- */
+
+void undo_json_append(json_t **list, json_t *item) {
+        if (json_array_append_new(*list, item) < 0) {
+                json_decref(*list);
+                *list = NULL;
+        }
+}
+
+/* Paths and names are bytes, JSON is UTF-8: what is not plain ASCII is written as %ff. */
+json_t *undo_json_from_bytes(const char *bytes) {
+        _cleanup_text_ Text text = { 0 };
+
+        text_append(&text, "");
+        for (const unsigned char *p = (const unsigned char *)bytes; *p; p++)
+                text_appendf(&text, *p <= 0x20 || *p >= 0x7f || *p == '%' ? "%%%02x" : "%c", *p);
+        return text.error ? NULL : json_string(text.data);
+}
+
+/* Of any length: a list that cannot be written in full must not be written at all. */
+json_t *undo_json_from_set(const IdSet *set) {
+        _cleanup_text_ Text text = { 0 };
+
+        text_append(&text, "");
+        for (int id = id_set_next(set, 0), end; id >= 0; id = id_set_next(set, (uint32_t)end)) {
+                for (end = id + 1; id_set_has(set, (uint32_t)end);)
+                        end++;
+                text_appendf(&text, end == id + 1 ? "%s%d" : "%s%d-%d", text.length ? "," : "", id,
+                             end - 1);
+        }
+        return text.error ? NULL : json_string(text.data);
+}
+
+json_t *undo_json_from_sets(const IdSet *sets, size_t n) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < n; i++)
+                undo_json_append(&list, undo_json_from_set(&sets[i]));
+        return list;
+}
+
+/* --- out of JSON --- */
+
+static int hex(char c) {
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int undo_json_to_bytes(const json_t *json, char **ret) {
+        const char *text = json_string_value(json);
+        _cleanup_free_ char *bytes = text ? malloc(strlen(text) + 1) : NULL;
+        char *out = bytes;
+
+        if (!bytes)
+                return text ? -ENOMEM : -EBADMSG;
+        for (const char *p = text; *p; p++) {
+                int high = *p == '%' ? hex(p[1]) : -1, low = high >= 0 ? hex(p[2]) : -1;
+
+                if (*p == '%' && (low < 0 || (high == 0 && low == 0)))
+                        return -EBADMSG;
+                *out++ = *p == '%' ? (char)(high << 4 | low) : *p;
+                p += *p == '%' ? 2 : 0;
+        }
+        *out = '\0';
+        if (*bytes == '\0')
+                return -EBADMSG;
+        *ret = TAKE_PTR(bytes);
+        return 0;
+}
+
+int undo_json_to_set(const json_t *json, IdSet *ret) {
+        const char *text = json_string_value(json);
+
+        return text && id_set_parse_list(text, ret) == 0 ? 0 : -EBADMSG;
+}
+
+int undo_json_to_sets(const json_t *json, IdSet **sets, size_t *n, size_t *allocated) {
+        const size_t size = json_array_size(json);
+
+        if (!json_is_array(json))
+                return -EBADMSG;
+        if (ARRAY_RESERVE(*sets, *allocated, size) < 0)
+                return -ENOMEM;
+        for (; *n < size; (*n)++)
+                if (undo_json_to_set(json_array_get(json, *n), &(*sets)[*n]) < 0 ||
+                    id_set_is_empty(&(*sets)[*n]))
+                        return -EBADMSG;
+        return 0;
+}
+
+int undo_json_to_ticks(const json_t *json, uint64_t *ret) {
+        if (!json_is_integer(json) || json_integer_value(json) < 0)
+                return -EBADMSG;
+        *ret = (uint64_t)json_integer_value(json);
+        return 0;
+}

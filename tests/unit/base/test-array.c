@@ -1,0 +1,96 @@
+/* Elements into arrays and out of them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
+
+typedef struct Numbers {
+        unsigned *numbers;
+        size_t n, allocated;
+} Numbers;
+
+static void insert(Numbers *a, size_t index, unsigned number) {
+        assert_int_equal(ARRAY_INSERT(a->numbers, a->n, a->allocated, index, &number), 0);
+}
+
+static void assert_numbers(const Numbers *a, const unsigned *expected, size_t n) {
+        assert_int_equal(a->n, n);
+        assert_true(a->allocated >= n);
+        for (size_t i = 0; i < n; i++)
+                assert_int_equal(a->numbers[i], expected[i]);
+        for (size_t i = n; i < a->allocated; i++)
+                assert_int_equal(a->numbers[i], 0);
+}
+#define ASSERT_NUMBERS(a, ...)                                                                     \
+        assert_numbers(a, (const unsigned[]){ __VA_ARGS__ },                                       \
+                       ELEMENTSOF(((const unsigned[]){ __VA_ARGS__ })))
+
+static void test_insert(void **state) {
+        Numbers a = { 0 };
+
+        (void)state;
+        insert(&a, 0, 5);
+        insert(&a, 1, 9);
+        insert(&a, 0, 3);
+        insert(&a, 2, 7);
+        ASSERT_NUMBERS(&a, 3, 5, 7, 9);
+        free(a.numbers);
+}
+
+/* Beyond the room of the first growth, in the front each. */
+static void test_insert_grows(void **state) {
+        Numbers a = { 0 };
+
+        (void)state;
+        for (unsigned i = 0; i < 1000; i++)
+                insert(&a, 0, 1000 - i);
+        for (unsigned i = 0; i < 1000; i++)
+                assert_int_equal(a.numbers[i], i + 1);
+        assert_int_equal(a.n, 1000);
+        free(a.numbers);
+}
+
+static void test_remove(void **state) {
+        Numbers a = { 0 };
+
+        (void)state;
+        for (unsigned i = 0; i < 8; i++) /* to the last of its room */
+                insert(&a, i, i + 1);
+        ARRAY_REMOVE(a.numbers, a.n, 7);
+        ARRAY_REMOVE(a.numbers, a.n, 0);
+        ARRAY_REMOVE(a.numbers, a.n, 2);
+        ASSERT_NUMBERS(&a, 2, 3, 5, 6, 7);
+        while (a.n > 0)
+                ARRAY_REMOVE(a.numbers, a.n, 0);
+        assert_numbers(&a, NULL, 0);
+        free(a.numbers);
+}
+
+static void test_too_large(void **state) {
+        Numbers a = { 0 };
+
+        (void)state;
+        insert(&a, 0, 5);
+        assert_int_equal(ARRAY_RESERVE(a.numbers, a.allocated, SIZE_MAX / sizeof(unsigned)),
+                         -ENOMEM);
+        ASSERT_NUMBERS(&a, 5);
+        free(a.numbers);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_insert),
+                cmocka_unit_test(test_insert_grows),
+                cmocka_unit_test(test_remove),
+                cmocka_unit_test(test_too_large),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* The daemon on a machine of four nodes whose meminfo the test writes, and a backend that only
+ * notes; for tests of the full-node guard. Time is the test's too. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "capture.h"
+#include "tidbnumad/daemon/guard.h"
+#include "tidbnumad/daemon/move.h"
+#include "tidbnumad/daemon/roster.h"
+#include "tidbnumad/plan/guard.h"
+
+#define SEC(n) ((uint64_t)(n)*1000000)
+#define MIB(n) ((uint64_t)(n) << 20)
+
+enum { NODES = 4 };
+
+/* What the backend was asked for last, and how it answers. */
+static struct {
+        unsigned n_widened, n_set;
+        NodeSet widened, set;
+        NodeSet forbidden;
+        int error;
+} seen;
+
+static inline int fake_widen(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
+        (void)backend;
+        (void)target;
+        if (id_set_intersects(mems, &seen.forbidden))
+                return -ENODEV;
+        if (seen.error < 0)
+                return seen.error;
+        seen.n_widened++;
+        seen.widened = *mems;
+        return 0;
+}
+
+static inline int fake_set(Backend *backend, const BackendTarget *target, const IdSet *set,
+                           BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        (void)backend;
+        (void)target;
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        seen.n_set++;
+        seen.set = *set;
+        return 1;
+}
+
+static inline int fake_note(Backend *backend, const BackendTarget *target, BackendNote *note,
+                            BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        (void)backend;
+        (void)target;
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        note->record->unit_noted = true;
+        return 1;
+}
+
+static const BackendOps fake_ops = {
+        .name = "fake",
+        .kind = BACKEND_CGROUP1,
+        .set_mems = fake_set,
+        .note = fake_note,
+        .widen_mems = fake_widen,
+};
+
+typedef struct Host {
+        FakeTree tree;
+        Args args;
+        Node nodes[NODES];
+        uint16_t distances[NODES * NODES];
+        uint64_t watermarks[NODES];
+        PolicyCounters counters[1];
+        Policy policy;
+        Manager manager;
+} Host;
+
+/* Of 1,000 MiB, 20 of them headroom. */
+static inline void set_memory(Host *h, unsigned node, unsigned free_mib, unsigned inactive_mib) {
+        char name[64], text[512];
+
+        (void)snprintf(name, sizeof(name), "sys/devices/system/node/node%u/meminfo", node);
+        (void)snprintf(text, sizeof(text),
+                       "Node %u MemTotal: 1024000 kB\nNode %u MemFree: %u kB\n"
+                       "Node %u Active(file): 0 kB\nNode %u Inactive(file): %u kB\n"
+                       "Node %u Dirty: 0 kB\nNode %u Writeback: 0 kB\n",
+                       node, node, free_mib * 1024, node, node, inactive_mib * 1024, node, node);
+        fake_write(&h->tree, name, text);
+}
+
+static inline void host_init(Host *h) {
+        Manager *m = &h->manager;
+
+        memset(&seen, 0, sizeof(seen));
+        *h = (Host){ .policy = { .name = (char *)"ours" } };
+        fake_init(&h->tree);
+        for (uint32_t i = 0; i < NODES; i++) {
+                h->nodes[i] = (Node){ .id = i, .memory_bytes = MIB(1000) };
+                for (uint32_t k = 0; k < NODES; k++)
+                        h->distances[i * NODES + k] = (uint16_t)(10 + 2 * (i > k ? i - k : k - i));
+                set_memory(h, i, 800, 0);
+        }
+        *m = (Manager){
+                .args = &h->args,
+                .sysroot = h->tree.sysroot,
+                .connector_fd = -EBADF,
+                .topology = { .nodes = h->nodes, .n_nodes = NODES, .distances = h->distances },
+                .high_watermark_bytes = h->watermarks,
+                .policy_counters = h->counters,
+                .journal = { .max_priority = LOG_INFO },
+                .backend = { .ops = &fake_ops }
+        };
+        m->sysroot.live = true;
+        undo_init(&m->undo, &m->sysroot);
+        fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
+                   "0123abcd-0123-4567-89ab-0123456789ab\n");
+        assert_int_equal(undo_open(&m->undo, h->tree.fd), 0);
+        assert_int_equal(sd_event_new(&m->event), 0);
+        assert_int_equal(guard_start(m), 0);
+        assert_non_null(m->guard);
+}
+
+static inline void host_done(Host *h) {
+        Manager *m = &h->manager;
+
+        for (size_t i = 0; i < m->n_instances; i++)
+                instance_free(m->instances[i]);
+        free(m->instances);
+        guard_stop(m);
+        undo_done(&m->undo);
+        sd_event_unref(m->event);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+/* Bound to these nodes, as a look has found it. */
+static inline Instance *add(Host *h, pid_t pid, const char *nodes) {
+        Process process = { .id = { pid, 100 }, .exe = strdup("/x") };
+        ProcHandle none = PROC_HANDLE_NONE;
+        Instance *i = NULL;
+
+        assert_int_equal(instance_new(&h->manager, &process, NODES, 0, &i), 0);
+        i->policy = &h->policy;
+        assert_int_equal(instance_add_process(i, &process, &none), 0);
+        assert_int_equal(roster_add(&h->manager, i), 0);
+        i->placement = (Placement){ .nodes = ids(nodes),
+                                    .memory = MEMORY_BIND,
+                                    .rate_bytes_per_sec = MIB(30),
+                                    .reason = "" };
+        i->binding = (Binding){ .cpuset = true, .mems = ids(nodes), .alone = true };
+        i->due_usec = INSTANCE_NEVER;
+        guard_note(i);
+        return i;
+}
+
+/* As the next look finds it: what was asked for stands. */
+static inline void look(Instance *i) {
+        i->binding.mems = i->placement.nodes;
+        id_set_add_all(&i->binding.mems, &i->guard.extra);
+        i->due_usec = INSTANCE_NEVER;
+        guard_note(i);
+}
+
+static const BackendOps systemd_ops = {
+        .name = "fake",
+        .kind = BACKEND_SYSTEMD,
+        .set_mems = fake_set,
+        .note = fake_note,
+        .widen_mems = fake_widen,
+};

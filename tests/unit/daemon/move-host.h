@@ -1,0 +1,181 @@
+/* A host with a mover, a clock and a sweep of the kernel that do as the test says. */
+#pragma once
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "capture.h"
+#include "tidbnumad/daemon/look.h"
+#include "tidbnumad/daemon/move-kernel.h"
+#include "tidbnumad/daemon/move-progress.h"
+#include "tidbnumad/daemon/move.h"
+#include "tidbnumad/daemon/roster.h"
+
+#define MIB(n) ((uint64_t)(n) << 20)
+
+enum { NODES = 4, CLOCK_STEP = 1000 };
+
+typedef struct Sweep {
+        pid_t pid;
+        uint32_t from, to;
+} Sweep;
+
+/* Shared with a child. */
+typedef struct Sweeps {
+        unsigned n;
+        bool go; /* until then the first one waits */
+        Sweep list[8];
+} Sweeps;
+
+static struct {
+        uint64_t now;
+        unsigned n_begun, n_steps;
+        const Mover *last;
+        int answer; /* of mover_step() */
+        uint64_t own, shared;
+        int begin_error;
+        Sweeps *sweeps;
+} fake;
+
+uint64_t __wrap_clock_monotonic_usec(void);
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return fake.now += CLOCK_STEP;
+}
+
+int __wrap_mover_begin(Mover *mover, const ProcHandle *process);
+int __wrap_mover_begin(Mover *mover, const ProcHandle *process) {
+        fake.n_begun++;
+        mover->process = process;
+        return fake.begin_error;
+}
+
+int __wrap_mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
+                      uint64_t *ret_bytes);
+int __wrap_mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
+                      uint64_t *ret_bytes) {
+        assert_true(id_set_has(nodes, target) && scan_bytes > 0);
+        fake.n_steps++;
+        fake.last = mover;
+        mover->moved_bytes += fake.own;
+        mover->shared_moved_bytes += fake.shared;
+        *ret_bytes = fake.own + fake.shared;
+        return fake.answer;
+}
+
+int __wrap_pages_sweep(pid_t pid, uint32_t from, uint32_t to);
+int __wrap_pages_sweep(pid_t pid, uint32_t from, uint32_t to) {
+        Sweeps *s = fake.sweeps;
+
+        while (!__atomic_load_n(&s->go, __ATOMIC_ACQUIRE))
+                (void)usleep(1000);
+        s->list[s->n++] = (Sweep){ .pid = pid, .from = from, .to = to };
+        return 0;
+}
+
+static const BackendOps fake_ops = { .name = "fake", .kind = BACKEND_SYSTEMD };
+
+typedef struct Host {
+        FakeTree tree;
+        Args args;
+        Node nodes[NODES];
+        uint64_t watermarks[NODES];
+        Policy policy;
+        PolicyCounters counters[1];
+        Manager manager;
+} Host;
+
+/* Of 1,000 MiB, 20 of them headroom. */
+static inline void set_free(Host *h, unsigned node, unsigned free_mib) {
+        char name[64], text[512];
+
+        (void)snprintf(name, sizeof(name), "sys/devices/system/node/node%u/meminfo", node);
+        (void)snprintf(text, sizeof(text),
+                       "Node %u MemTotal: 1024000 kB\nNode %u MemFree: %u kB\n"
+                       "Node %u Active(file): 0 kB\nNode %u Inactive(file): 0 kB\n"
+                       "Node %u Dirty: 0 kB\nNode %u Writeback: 0 kB\n",
+                       node, node, free_mib * 1024, node, node, node, node);
+        fake_write(&h->tree, name, text);
+}
+
+static inline void host_init(Host *h) {
+        *h = (Host){ .policy = { .name = (char *)"ours" } };
+        memset(&fake, 0, sizeof(fake));
+        fake.now = 1000000000;
+        fake.answer = 1;
+        fake_init(&h->tree);
+        fake_write(&h->tree, "sys/fs/cgroup/cgroup.controllers", "memory\n");
+        for (uint32_t i = 0; i < NODES; i++) {
+                h->nodes[i] = (Node){ .id = i, .memory_bytes = MIB(1000) };
+                set_free(h, i, 800);
+        }
+        h->manager = (Manager){ .args = &h->args,
+                                .sysroot = h->tree.sysroot,
+                                .connector_fd = -EBADF,
+                                .topology = { .nodes = h->nodes, .n_nodes = NODES },
+                                .high_watermark_bytes = h->watermarks,
+                                .policy_counters = h->counters,
+                                .journal = { .max_priority = LOG_INFO },
+                                .backend = { .ops = &fake_ops } };
+        if (h->manager.sysroot.cgroup_fd < 0)
+                h->manager.sysroot.cgroup_fd =
+                        openat(h->tree.fd, "sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(h->manager.sysroot.cgroup_fd >= 0);
+}
+
+static inline void host_done(Host *h) {
+        for (size_t i = 0; i < h->manager.n_instances; i++)
+                instance_free(h->manager.instances[i]);
+        free(h->manager.instances);
+        if (h->tree.sysroot.cgroup_fd < 0)
+                closep(&h->manager.sysroot.cgroup_fd);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+/* To be moved to node 1. */
+static inline Instance *add(Host *h, pid_t pid) {
+        Process process = { .id = { pid, 100 },
+                            .exe = strdup("/x"),
+                            .unit = strdup("x.service"),
+                            .cgroup = strdup("/x.service") };
+        ProcHandle none = PROC_HANDLE_NONE;
+        Instance *i = NULL;
+
+        none.pid = pid;
+        assert_int_equal(instance_new(&h->manager, &process, NODES, 0, &i), 0);
+        i->policy = &h->policy;
+        assert_int_equal(instance_add_process(i, &process, &none), 0);
+        assert_int_equal(roster_add(&h->manager, i), 0);
+        i->placement = (Placement){ .nodes = ids("1"),
+                                    .memory = MEMORY_PREFERRED,
+                                    .rate_bytes_per_sec = MIB(64),
+                                    .reason = "" };
+        i->binding = (Binding){ .alone = true };
+        i->due_usec = INSTANCE_NEVER;
+        i->outside_bytes = MIB(100);
+        return i;
+}
+
+static inline void sweeps_init(bool go) {
+        fake.sweeps = mmap(NULL, sizeof(Sweeps), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                           -1, 0);
+        assert_true(fake.sweeps != MAP_FAILED);
+        fake.sweeps->go = go;
+}
+
+static inline void wait_for_end(Instance *i) {
+        for (unsigned n = 0; n < 10000 && i->moving; n++) {
+                (void)usleep(1000);
+                move_slice(i, fake.now);
+        }
+        assert_false(i->moving);
+}

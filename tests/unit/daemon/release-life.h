@@ -1,0 +1,127 @@
+/* Lives of a daemon in that world: what it binds and gives back, and what is left of it. */
+#pragma once
+
+#include "release-world.h"
+
+typedef struct Life {
+        Manager m;
+        Args args;
+        Policy policy;
+        PolicyCounters counters;
+        Instance *instance;
+} Life;
+
+static inline void life_begin(Life *l) {
+        Process process = { .id = { .pid = world.pid }, .exe = strdup("/srv/a") };
+        ProcHandle handle = PROC_HANDLE_NONE;
+
+        *l = (Life){ .args = { .runtime_dir = "/test" }, .policy = { .name = (char *)"ours" } };
+        l->m = (Manager){ .args = &l->args,
+                          .policy_counters = &l->counters,
+                          .policy_load_success = true,
+                          .journal = { .max_priority = -1 },
+                          .connector_fd = -EBADF,
+                          .drift_fd = -EBADF,
+                          .runtime_fd = world.folder.fd };
+        assert_int_equal(sysroot_open(NULL, &l->m.sysroot), 0);
+        backend_init(&l->m.backend, &l->m.sysroot, NULL);
+        l->m.backend.all = ALL;
+        l->m.backend.ops = world.ops;
+        undo_init(&l->m.undo, &l->m.sysroot);
+        assert_int_equal(record_start(&l->m), 0);
+        assert_int_equal(proc_open(&l->m.sysroot, world.pid, &handle), 0);
+        process.id.start_ticks = handle.start_ticks;
+        process.unit = world.ops->kind == BACKEND_SYSTEMD ? strdup("a.service") : NULL;
+        assert_int_equal(instance_new(&l->m, &process, 1, 0, &l->instance), 0);
+        l->instance->policy = &l->policy;
+        l->instance->placement = (Placement){ .nodes = ids("1"), .cpus = ids("2"), .reason = "" };
+        assert_int_equal(instance_add_process(l->instance, &process, &handle), 0);
+        assert_int_equal(roster_add(&l->m, l->instance), 0);
+}
+
+static inline void life_end(Life *l) {
+        for (size_t i = 0; i < l->m.n_instances; i++)
+                instance_free(l->m.instances[i]);
+        free(l->m.instances);
+        release_done(&l->m);
+        undo_done(&l->m.undo);
+        text_done(&l->m.metrics);
+        backend_done(&l->m.backend);
+        sysroot_close(&l->m.sysroot);
+}
+
+/* As looks do it: what is not as it is to be is set, again and again. */
+static inline void bind(Life *l, const char *cpus, const char *mems) {
+        const Step set = { .kind = STEP_SET_CPUS, .reason = "" };
+        const Step narrow = { .kind = STEP_NARROW, .mems = ids(mems), .reason = "" };
+
+        l->instance->placement.cpus = ids(cpus);
+        record_adopt(l->instance);
+        for (unsigned i = 0; i < 8 && !world.dead; i++)
+                if (!is(&world.cpus, cpus))
+                        (void)bind_carry_out(l->instance, &set, i);
+                else if (world.ops->set_mems && !is(&world.mems, mems))
+                        (void)bind_carry_out(l->instance, &narrow, i);
+        assert_nothing_unknown();
+}
+
+static inline void release(Life *l) {
+        static const uint64_t later = UINT64_MAX / 4;
+
+        for (unsigned i = 0; i < 40 && !world.dead && l->m.undo.n_records > 0; i++) {
+                if (l->m.releases.n == 0)
+                        release_begin(&l->m, l->m.undo.records[0], "a test");
+                release_at_due(&l->m, later + i * 1000000);
+                assert_nothing_unknown();
+        }
+}
+
+static inline unsigned count_files(void) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+        unsigned n = 0;
+
+        dir = fdopendir(openat(world.folder.fd, "undo", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        assert_non_null(dir);
+        while ((entry = readdir(dir)))
+                n += entry->d_name[0] != '.';
+        return n;
+}
+
+static inline void assert_as_before(void) {
+        assert_true(is(&world.cpus, BEFORE_CPUS));
+        assert_true(is(&world.mems, BEFORE_MEMS));
+        assert_int_equal(count_files(), 0);
+}
+
+static inline void world_begin(const BackendOps *ops, unsigned harm_at, Harm harm, int error) {
+        world.ops = ops;
+        world.cpus = ids(BEFORE_CPUS);
+        world.mems = ids(BEFORE_MEMS);
+        world.n_operations = 0;
+        world.harm_at = harm_at;
+        world.harm = harm;
+        world.error = error;
+        world.dead = false;
+}
+
+static inline int setup(void **state) {
+        (void)state;
+        world = (World){ 0 };
+        world.pid = fork();
+        if (world.pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        (void)pause();
+        }
+        fake_init(&world.folder);
+        return world.pid > 0 ? 0 : -1;
+}
+
+static inline int teardown(void **state) {
+        (void)state;
+        (void)kill(world.pid, SIGKILL);
+        (void)waitpid(world.pid, NULL, 0);
+        fake_done(&world.folder);
+        return 0;
+}

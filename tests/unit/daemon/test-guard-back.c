@@ -1,0 +1,203 @@
+/* The guard: on_full: keep, and the way back. */
+#include "guard-host.h"
+
+/* --- on_full: keep --- */
+
+static void test_keep_only_tells(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+        Capture c;
+
+        (void)state;
+        host_init(&h);
+        h.policy.on_full = ON_FULL_KEEP;
+        i = add(&h, 10, "1");
+        set_memory(&h, 1, 5, 0);
+        capture_begin(&c, STDERR_FILENO);
+        for (unsigned s = 1; s <= 5; s++)
+                assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
+        capture_end(&c);
+        assert_contains(c.text, "on_full: keep");
+        assert_null(strstr(strstr(c.text, "on_full") + 1, "on_full"));
+        assert_contains(i->failure, "on_full: keep");
+        assert_int_equal(seen.n_widened + seen.n_set, 0);
+        assert_true(id_set_is_empty(&i->guard.extra) && !i->guard.widened);
+        /* A minute of room ends it; the next time is told again. */
+        set_memory(&h, 1, 40, 0);
+        for (unsigned s = 6; s <= 65; s++)
+                (void)guard_tick(&h.manager, SEC(s));
+        assert_non_null(i->failure);
+        (void)guard_tick(&h.manager, SEC(66));
+        assert_null(i->failure);
+        set_memory(&h, 1, 5, 0);
+        capture_begin(&c, STDERR_FILENO);
+        (void)guard_tick(&h.manager, SEC(67));
+        capture_end(&c);
+        assert_contains(c.text, "on_full: keep");
+        /* A minute in one piece. */
+        for (unsigned s = 68; s <= 158; s++) {
+                set_memory(&h, 1, s == 98 ? 5 : 40, 0);
+                (void)guard_tick(&h.manager, SEC(s));
+                assert_non_null(i->failure);
+        }
+        (void)guard_tick(&h.manager, SEC(159));
+        assert_null(i->failure);
+}
+
+static void test_becomes_keep(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10, "1");
+        set_memory(&h, 1, 5, 0);
+        (void)guard_tick(&h.manager, SEC(1));
+        look(i);
+        h.policy.on_full = ON_FULL_KEEP;
+        (void)guard_tick(&h.manager, SEC(2));
+        assert_true(id_set_is_empty(&i->guard.extra));
+        assert_int_equal(i->due_usec, SEC(2));
+        assert_int_equal(seen.n_widened, 1);
+}
+
+/* --- and back --- */
+
+static void test_narrows_again(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10, "1");
+        set_memory(&h, 1, 5, 0);
+        seen.forbidden = ids("0");
+        (void)guard_tick(&h.manager, SEC(1));
+        look(i);
+        set_memory(&h, 1, 39, 0); /* more than the headroom, and less than twice */
+        for (unsigned s = 2; s <= 200; s++)
+                (void)guard_tick(&h.manager, SEC(s));
+        assert_ids(i->guard.extra, "2");
+        set_memory(&h, 1, 40, 0);
+        for (unsigned s = 201; s <= 260; s++)
+                (void)guard_tick(&h.manager, SEC(s));
+        assert_ids(i->guard.extra, "2");
+        assert_int_equal(i->due_usec, INSTANCE_NEVER);
+        i->rest_until_usec = SEC(999);
+        (void)guard_tick(&h.manager, SEC(261));
+        assert_ids(i->guard.extra, "");
+        assert_ids(i->guard.barred, "");
+        assert_int_equal(i->due_usec, SEC(261));
+        assert_int_equal(i->rest_until_usec, 0); /* the pull is not put off */
+        /* Until the steps have narrowed it, it is wide, and watched as such. */
+        assert_true(i->guard.widened && i->guard.watched);
+        i->binding.mems = ids("1-2");
+        guard_note(i);
+        assert_true(i->guard.widened && i->guard.watched);
+        set_memory(&h, 1, 5, 0);
+        (void)guard_tick(&h.manager, SEC(262));
+        assert_int_equal(i->guard.n_widenings, 1); /* the other one has room */
+        i->binding.mems = ids("1");
+        guard_note(i);
+        assert_false(i->guard.widened);
+        assert_int_equal(i->guard.n_widenings, 1);
+        assert_int_equal(guard_margin_bytes(i), 0);
+}
+
+/* A new danger while it is wide: its minute begins anew, and what it has it keeps. */
+static void test_rest_is_disturbed(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10, "1");
+        set_memory(&h, 1, 5, 0);
+        (void)guard_tick(&h.manager, SEC(1));
+        look(i);
+        set_memory(&h, 1, 500, 0);
+        for (unsigned s = 2; s <= 50; s++)
+                (void)guard_tick(&h.manager, SEC(s));
+        set_memory(&h, 1, 5, 0);
+        (void)guard_tick(&h.manager, SEC(51));
+        set_memory(&h, 1, 500, 0);
+        for (unsigned s = 52; s <= 111; s++)
+                (void)guard_tick(&h.manager, SEC(s));
+        assert_false(id_set_is_empty(&i->guard.extra));
+        (void)guard_tick(&h.manager, SEC(112));
+        assert_true(id_set_is_empty(&i->guard.extra));
+}
+
+/* On a host of two nodes it then has all of them, and must come back from there too. */
+static void test_all_nodes_there_are(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        h.nodes[2].memory_bytes = h.nodes[3].memory_bytes = 0;
+        i = add(&h, 10, "1");
+        set_memory(&h, 1, 5, 0);
+        (void)guard_tick(&h.manager, SEC(1));
+        assert_ids(seen.widened, "0-1");
+        look(i);
+        set_memory(&h, 1, 500, 0);
+        for (unsigned s = 2; s <= 62; s++)
+                assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
+        assert_true(id_set_is_empty(&i->guard.extra));
+}
+
+/* What the mover may take on the way back: as much as the guard counts. */
+static void test_room_on_the_way_back(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+        NodeRoom *rooms;
+        size_t n;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10, "1");
+        fake_write(&h.tree, "sys/devices/system/node/node1/meminfo",
+                   "Node 1 MemTotal: 1024000 kB\nNode 1 MemFree: 1024 kB\n"
+                   "Node 1 Active(file): 4096 kB\nNode 1 Inactive(file): 3072 kB\n"
+                   "Node 1 Dirty: 1024 kB\n");
+        assert_int_equal(move_rooms(i, &rooms, &n), 0);
+        assert_int_equal(n, 1);
+        assert_int_equal(rooms[0].reclaimable_bytes, MIB(2));
+        free(rooms);
+        i->guard.widened = true;
+        assert_int_equal(move_rooms(i, &rooms, &n), 0);
+        assert_int_equal(rooms[0].reclaimable_bytes, MIB(4));
+        free(rooms);
+        assert_int_equal(move_rooms_on(&h.manager, &i->placement.nodes, NULL, &rooms, &n), 0);
+        assert_int_equal(rooms[0].reclaimable_bytes, MIB(2));
+        free(rooms);
+}
+
+static void test_forget(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10, "1");
+        set_memory(&h, 1, 5, 0);
+        (void)guard_tick(&h.manager, SEC(1));
+        guard_forget(i);
+        assert_true(id_set_is_empty(&i->guard.extra) && !i->guard.widened && !i->guard.watched);
+        assert_int_equal(i->guard.n_widenings, 1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_keep_only_tells),
+                cmocka_unit_test(test_becomes_keep),
+                cmocka_unit_test(test_narrows_again),
+                cmocka_unit_test(test_rest_is_disturbed),
+                cmocka_unit_test(test_all_nodes_there_are),
+                cmocka_unit_test(test_room_on_the_way_back),
+                cmocka_unit_test(test_forget),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

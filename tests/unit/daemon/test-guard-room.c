@@ -1,0 +1,142 @@
+/* The guard: what is room, and on which nodes. */
+#include "guard-host.h"
+
+static void test_reserved_nodes(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.manager.reserved = ids("0,2");
+        (void)add(&h, 10, "1");
+        set_memory(&h, 1, 5, 0);
+        (void)guard_tick(&h.manager, SEC(1));
+        assert_ids(seen.widened, "1,3");
+        set_memory(&h, 3, 5, 0);
+        (void)guard_tick(&h.manager, SEC(2));
+        assert_ids(seen.widened, "0-1,3");
+        h.manager.policies.host.reserve.strict = true;
+        set_memory(&h, 0, 5, 0);
+        (void)guard_tick(&h.manager, SEC(3));
+        assert_int_equal(seen.n_widened, 2);
+}
+
+/* What the unit itself sets stands beside what its group allows. */
+static void test_nodes_that_the_unit_does_not_name(void **state) {
+        _cleanup_host_ Host h;
+        UndoRecord *record;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        h.manager.backend.ops = &systemd_ops;
+        i = add(&h, 10, "1");
+        i->we_narrowed = true;
+        assert_non_null(i->unit = strdup("x.service"));
+        guard_note(i);
+        assert_int_equal(undo_get(&h.manager.undo, "x", "x.service", NULL, &record), 0);
+        record->unit_noted = true;
+        record->mems.before = ids("1,3");
+        set_memory(&h, 1, 5, 0);
+        (void)guard_tick(&h.manager, SEC(1));
+        assert_ids(seen.widened, "1,3"); /* 0 and 2 are nearer */
+        set_memory(&h, 3, 5, 0);
+        (void)guard_tick(&h.manager, SEC(2));
+        assert_int_equal(seen.n_widened, 1);
+}
+
+static void test_a_node_that_cannot_be_read(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        (void)add(&h, 10, "1");
+        set_memory(&h, 1, 5, 0);
+        fake_remove(&h.tree, "sys/devices/system/node/node1/meminfo");
+        assert_int_equal(guard_tick(&h.manager, SEC(1)), GUARD_INTERVAL_USEC);
+        assert_int_equal(seen.n_widened, 0);
+        /* Nor is what was read before it could not. */
+        for (unsigned n = 0; n < NODES; n++)
+                set_memory(&h, n, 5, 0);
+        (void)guard_tick(&h.manager, SEC(2));
+        fake_remove(&h.tree, "sys/devices/system/node/node1/meminfo");
+        set_memory(&h, 0, 500, 0);
+        (void)guard_tick(&h.manager, SEC(3));
+        assert_int_equal(seen.n_widened, 0);
+}
+
+static void test_cache_is_room(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        (void)add(&h, 10, "1");
+        set_memory(&h, 1, 5, 700);
+        for (unsigned s = 1; s <= 100; s++)
+                assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
+        assert_int_equal(seen.n_widened, 0);
+        /* On the nodes to choose from as well. */
+        set_memory(&h, 0, 5, 0);
+        set_memory(&h, 2, 5, 300);
+        set_memory(&h, 3, 700, 0);
+        set_memory(&h, 1, 5, 0);
+        (void)guard_tick(&h.manager, SEC(200)); /* nothing is known of how it came so far */
+        assert_ids(seen.widened, "1-2");
+}
+
+/* Cache that waits for a disk is none. */
+static void test_dirty_cache_is_no_room(void **state) {
+        static const char *const fields[] = { "Dirty", "Writeback" };
+
+        (void)state;
+        for (size_t k = 0; k < ELEMENTSOF(fields); k++) {
+                _cleanup_host_ Host h;
+                char text[256];
+
+                host_init(&h);
+                (void)add(&h, 10, "1");
+                (void)snprintf(text, sizeof(text),
+                               "Node 1 MemTotal: 1024000 kB\nNode 1 MemFree: 5120 kB\n"
+                               "Node 1 Inactive(file): 512000 kB\nNode 1 %s: 502000 kB\n",
+                               fields[k]);
+                fake_write(&h.tree, "sys/devices/system/node/node1/meminfo", text);
+                (void)guard_tick(&h.manager, SEC(1));
+                assert_int_equal(seen.n_widened, 1);
+        }
+}
+
+static void test_what_the_mover_brings(void **state) {
+        _cleanup_host_ Host h;
+        Instance *one, *other;
+
+        (void)state;
+        host_init(&h);
+        one = add(&h, 10, "1");
+        one->moving = true;
+        other = add(&h, 20, "1");
+        other->moving = true;
+        for (unsigned s = 1; s <= 8; s++) {
+                set_memory(&h, 1, 500 - 50 * s, 0);
+                assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
+        }
+        assert_int_equal(seen.n_widened, 0);
+        one->moving = false;
+        other->placement.nodes = ids("2"); /* not there */
+        for (unsigned s = 9; s <= 11; s++) {
+                set_memory(&h, 1, 100 - 10 * (s - 8), 0);
+                (void)guard_tick(&h.manager, SEC(s));
+        }
+        assert_true(seen.n_widened > 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_reserved_nodes),
+                cmocka_unit_test(test_nodes_that_the_unit_does_not_name),
+                cmocka_unit_test(test_a_node_that_cannot_be_read),
+                cmocka_unit_test(test_cache_is_room),
+                cmocka_unit_test(test_dirty_cache_is_no_room),
+                cmocka_unit_test(test_what_the_mover_brings),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

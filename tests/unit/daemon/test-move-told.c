@@ -1,0 +1,200 @@
+/* Moving in slices: what is told, the pace, and the kernel's own way. */
+#include "move-host.h"
+
+static void set_pressure(Host *h, double recent, uint64_t memory_usec, uint64_t cpu_usec) {
+        char text[256];
+
+        (void)snprintf(text, sizeof(text), "some avg10=%.2f avg60=0.00 avg300=0.00 total=%ju\n",
+                       recent, (uintmax_t)memory_usec);
+        fake_write(&h->tree, "sys/fs/cgroup/x.service/memory.pressure", text);
+        (void)snprintf(text, sizeof(text), "some avg10=0.00 avg60=0.00 avg300=0.00 total=%ju\n",
+                       (uintmax_t)cpu_usec);
+        fake_write(&h->tree, "sys/fs/cgroup/x.service/cpu.pressure", text);
+}
+
+/* --- what is told --- */
+
+static void test_told_at_start_and_end(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+        Capture c;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10);
+        fake.answer = 0;
+        fake.own = MIB(2);
+        capture_begin(&c, STDERR_FILENO);
+        for (unsigned pass = 0; pass < 3; pass++) {
+                move_begin(i, fake.now);
+                move_slice(i, fake.now);
+                assert_false(i->moving);
+        }
+        capture_end(&c);
+        assert_contains(c.text, "moving 100.0 MiB to node 1, gently\n");
+        assert_null(strstr(strchr(c.text, '\n'), "mov")); /* one line */
+        capture_begin(&c, STDERR_FILENO);
+        move_progress_end(i, false, fake.now);
+        move_progress_end(i, false, fake.now);
+        capture_end(&c);
+        assert_contains(c.text, ": 6.0 MiB were moved in 0.0 s, 94.0 MiB lie elsewhere\n");
+        assert_null(strstr(strchr(c.text, '\n'), "mov"));
+}
+
+static void test_a_little_is_not_told(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+        Capture c;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10);
+        i->outside_bytes = MOVE_TOLD_BYTES - 1;
+        capture_begin(&c, STDERR_FILENO);
+        move_begin(i, fake.now);
+        move_progress_end(i, false, fake.now);
+        i->outside_bytes = MOVE_TOLD_BYTES;
+        capture_end(&c);
+        assert_string_equal(c.text, "");
+        /* And what the line of the binding tells is not told twice. */
+        move_begin(i, fake.now);
+        capture_begin(&c, STDERR_FILENO);
+        move_progress_end(i, true, fake.now);
+        capture_end(&c);
+        assert_string_equal(c.text, "");
+}
+
+/* --- pace --- */
+
+static void test_pace(void **state) {
+        _cleanup_host_ Host h;
+        uint64_t memory = 500, cpu = 700;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10);
+        set_pressure(&h, 10, memory, cpu);
+        assert_int_equal(move_rate_in_force(i), 0);
+        assert_true(isnan(move_left_seconds(i, fake.now)));
+        move_begin(i, fake.now);
+        assert_int_equal(move_rate_in_force(i), MIB(64));
+        assert_true(fabs(move_left_seconds(i, fake.now) - 100.0 / 64) < 0.01);
+        fake.now += PACE_WINDOW_USEC;
+        set_pressure(&h, 10, memory += 100000, cpu += 40000); /* as usual, and within the margin */
+        move_slice(i, fake.now);
+        assert_int_equal(move_rate_in_force(i), MIB(64));
+        fake.now += PACE_WINDOW_USEC / 2;
+        set_pressure(&h, 10, memory += 400000, cpu);
+        move_slice(i, fake.now); /* not a whole window yet */
+        assert_int_equal(move_rate_in_force(i), MIB(64));
+        fake.now += PACE_WINDOW_USEC / 2;
+        move_slice(i, fake.now);
+        assert_int_equal(move_rate_in_force(i), MIB(32));
+        assert_int_equal(i->rate.bytes_per_sec, MIB(32));
+        fake_remove(&h.tree, "sys/fs/cgroup/x.service");
+        fake.now += 2 * PACE_WINDOW_USEC;
+        move_slice(i, fake.now); /* nothing tells any more: as it was */
+        assert_int_equal(move_rate_in_force(i), MIB(32));
+}
+
+/* A group that holds others too says nothing of the instance. */
+static void test_pressure_of_others(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10);
+        i->binding.alone = false;
+        set_pressure(&h, 0, 0, 0);
+        move_begin(i, fake.now);
+        fake.now += PACE_WINDOW_USEC;
+        set_pressure(&h, 0, PACE_WINDOW_USEC, PACE_WINDOW_USEC);
+        move_slice(i, fake.now);
+        assert_int_equal(move_rate_in_force(i), MIB(64));
+}
+
+static void test_time_left_by_what_was_reached(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10);
+        move_begin(i, fake.now);
+        move_progress_add(i, MIB(20));
+        fake.now = i->migration.begun_usec + 2000000;
+        assert_true(fabs(move_left_seconds(i, fake.now) - 10) < 0.01); /* 10 MiB a second */
+}
+
+/* --- the kernel's own way --- */
+
+static void test_kernel(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        sweeps_init(false);
+        i = add(&h, 10);
+        i->placement.nodes = ids("1,2");
+        i->placement.migrate = MIGRATE_KERNEL;
+        i->by_node[0].anon_bytes = MIB(500);
+        i->by_node[1].anon_bytes = MIB(500); /* at home */
+        i->by_node[3].anon_bytes = MIB(400);
+        set_free(&h, 1, 900);
+        move_begin(i, fake.now);
+        assert_true(i->moving);
+        move_slice(i, fake.now); /* the daemon goes on meanwhile */
+        assert_true(i->moving && i->due_usec > fake.now - CLOCK_STEP);
+        assert_int_equal(fake.n_begun + fake.n_steps, 0);
+        __atomic_store_n(&fake.sweeps->go, true, __ATOMIC_RELEASE);
+        wait_for_end(i);
+        assert_int_equal(i->progress.passes, 1);
+        assert_int_equal(fake.sweeps->n, 2);
+        assert_int_equal(fake.sweeps->list[0].from, 0);
+        assert_int_equal(fake.sweeps->list[0].to, 1); /* most room */
+        assert_int_equal(fake.sweeps->list[1].from, 3);
+        assert_int_equal(fake.sweeps->list[1].to, 2); /* 1 is full by then */
+        assert_int_equal(fake.sweeps->list[1].pid, 10);
+        (void)munmap(fake.sweeps, sizeof(Sweeps));
+}
+
+/* Nothing outside: no child. Given up: no further call. */
+static void test_kernel_has_nothing_to_do(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        sweeps_init(false);
+        i = add(&h, 10);
+        i->placement.migrate = MIGRATE_KERNEL;
+        move_begin(i, fake.now);
+        assert_false(i->moving);
+        assert_int_equal(i->progress.passes, 1);
+        i->by_node[0].anon_bytes = i->by_node[2].anon_bytes = i->by_node[3].anon_bytes = MIB(1);
+        move_begin(i, fake.now);
+        assert_true(i->moving);
+        instance_restart(i, fake.now);
+        assert_false(i->moving || move_kernel_runs(i));
+        __atomic_store_n(&fake.sweeps->go, true, __ATOMIC_RELEASE);
+        (void)usleep(100000);
+        assert_in_range(fake.sweeps->n, 0, 1); /* the one that it was in */
+        (void)munmap(fake.sweeps, sizeof(Sweeps));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_told_at_start_and_end),
+                cmocka_unit_test(test_a_little_is_not_told),
+                cmocka_unit_test(test_pace),
+                cmocka_unit_test(test_pressure_of_others),
+                cmocka_unit_test(test_time_left_by_what_was_reached),
+                cmocka_unit_test(test_kernel),
+                cmocka_unit_test(test_kernel_has_nothing_to_do),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+/* The way back: who is to be given back, and what stands in its way. */
+#include "release-life.h"
+
+/* --- what is wanted --- */
+
+static void set_release(Life *l, char **globs, size_t n) {
+        l->m.policies.release = (WordList){ .words = globs, .n_words = n };
+}
+
+static void test_wanted(void **state) {
+        unsigned n;
+        char *globs[] = { (char *)"nobody", (char *)"a.serv*" };
+        char *name[] = { (char *)"a" };
+        Life l;
+
+        (void)state;
+        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
+        life_begin(&l);
+        bind(&l, "2", "1");
+        release_unwanted(&l.m);
+        release_stray(&l.m);
+        assert_int_equal(l.m.releases.n, 0); /* it has an instance */
+        set_release(&l, globs, 1);
+        release_unwanted(&l.m);
+        assert_int_equal(l.m.releases.n, 0);
+        set_release(&l, globs, 2);
+        l.m.policies.mode = ENFORCEMENT_OBSERVE;
+        release_unwanted(&l.m);
+        assert_int_equal(l.m.releases.n, 0); /* paused */
+        l.m.policies.mode = ENFORCEMENT_ENFORCE;
+        l.m.policy_load_success = false;
+        release_unwanted(&l.m);
+        assert_int_equal(l.m.releases.n, 0); /* nobody knows what is wanted */
+        l.m.policy_load_success = true;
+        release_unwanted(&l.m);
+        assert_int_equal(l.m.releases.n, 1);
+        release_unwanted(&l.m);
+        assert_int_equal(l.m.releases.n, 1);
+        l.m.policies.mode = ENFORCEMENT_OBSERVE; /* in the middle */
+        n = world.n_operations;
+        release_at_due(&l.m, UINT64_MAX / 4);
+        assert_int_equal(world.n_operations, n);
+        l.m.policies.mode = ENFORCEMENT_ENFORCE;
+        release(&l);
+        assert_as_before();
+        bind(&l, "2", "1");
+        set_release(&l, name, 1);
+        release_unwanted(&l.m);
+        release(&l);
+        assert_as_before();
+        life_end(&l);
+}
+
+static void test_watched_only(void **state) {
+        Life l;
+
+        (void)state;
+        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
+        life_begin(&l);
+        bind(&l, "2", "1");
+        l.policy.built_in = true; /* the last file of policies is gone */
+        release_unwanted(&l.m);
+        assert_int_equal(l.m.releases.n, 1);
+        release(&l);
+        assert_as_before();
+        life_end(&l);
+}
+
+/* Its process lives, and is no policy's any more. */
+static void test_without_an_instance(void **state) {
+        Life l;
+
+        (void)state;
+        world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
+        life_begin(&l);
+        bind(&l, "2", "1");
+        roster_remove_process(&l.m, l.instance, 0);
+        assert_int_equal(count_files(), 1);
+        release_stray(&l.m);
+        assert_int_equal(l.m.releases.n, 1);
+        release(&l);
+        assert_as_before();
+        life_end(&l);
+}
+
+static void test_not_bound_again_on_its_way_back(void **state) {
+        const Step set = { .kind = STEP_SET_CPUS, .reason = "" };
+        Life l;
+
+        (void)state;
+        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
+        life_begin(&l);
+        bind(&l, "2", "1");
+        release_begin(&l.m, l.m.undo.records[0], "a test");
+        l.instance->placement.cpus = ids("3");
+        assert_false(bind_carry_out(l.instance, &set, 0));
+        assert_true(is(&world.cpus, "2"));
+        release(&l);
+        assert_as_before();
+        life_end(&l);
+}
+
+static void test_stop(void **state) {
+        Life l;
+
+        (void)state;
+        world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
+        life_begin(&l);
+        assert_false(release_before_stop(&l.m)); /* keep */
+        l.m.policies.on_stop = ON_STOP_RESTORE;
+        assert_false(release_before_stop(&l.m)); /* nothing to restore */
+        bind(&l, "2", "1");
+        l.m.policies.mode = ENFORCEMENT_OBSERVE;
+        assert_false(release_before_stop(&l.m)); /* paused */
+        l.m.policies.mode = ENFORCEMENT_ENFORCE;
+        assert_true(release_before_stop(&l.m));
+        assert_int_equal(l.m.releases.n, 1);
+        assert_false(manager_enforces(&l.m)); /* nothing is bound from now on */
+        release(&l);
+        assert_as_before();
+        life_end(&l);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_wanted, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_watched_only, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_without_an_instance, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_not_bound_again_on_its_way_back, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_stop, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* The gentle mover: huge pages, shared memory, files, and which mapping comes first. */
+#include "mover-kernel.h"
+
+/* --- huge pages, shared memory, files ----------------------------------------------------------
+ */
+
+/* The first page of the first whole chunk in the area. */
+static size_t first_of_chunk(void) {
+        uint64_t start = (uintptr_t)kernel.area;
+
+        return (size_t)((MOVER_CHUNK_BYTES - start % MOVER_CHUNK_BYTES) / page_size_bytes());
+}
+
+static void test_a_huge_page_is_asked_for_once(void **state) {
+        const size_t pages = MOVER_CHUNK_BYTES / page_size_bytes();
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.huge_first = first_of_chunk();
+        kernel.huge_pages = pages;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES)); /* paid for by its bytes */
+        assert_int_equal(mover.moved_bytes, BYTES(PAGES));
+        assert_int_equal(kernel.moves[kernel.huge_first], 1);
+        for (size_t i = 1; i < pages; i++)
+                assert_int_equal(kernel.moves[kernel.huge_first + i], 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* A chunk that is not outside as a whole is no huge page. */
+static void test_a_chunk_with_a_page_at_home(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.nodes[first_of_chunk() + 9] = 0;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1));
+        assert_int_equal(kernel.moves[first_of_chunk()], 1);
+        assert_int_equal(kernel.moves[first_of_chunk() + 9], 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* Of files what nobody else maps, in smaller calls; and it is none of the private memory. */
+static void test_files(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init_as(1, MAPPING_FILE);
+        kernel.others[3] = kernel.others[4] = kernel.marked[5] = true;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 3));
+        assert_int_equal(mover.shared_moved_bytes, BYTES(PAGES - 3));
+        assert_int_equal(mover.found_bytes + mover.moved_bytes + mover.failed_pages, 0);
+        assert_int_equal(kernel.largest_call, MOVER_FILE_BATCH_PAGES);
+        assert_int_equal(kernel.reach, PAGES_ALONE);
+        assert_int_equal(kernel.touches[5], 0);
+        assert_int_equal(kernel.nodes[3], 1);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* Shared memory without a name: only a fork can share it, and it comes whole. */
+static void test_shared_memory(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init_as(1, MAPPING_SHARED_ANON);
+        kernel.others[3] = true;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES));
+        assert_int_equal(mover.shared_moved_bytes, BYTES(PAGES));
+        assert_int_equal(mover.found_bytes, 0);
+        assert_int_equal(kernel.reach, PAGES_ALL);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+static void test_mappings_that_do_not_count(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.mappings[0].kind = MAPPING_OTHER;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), 0);
+        assert_int_equal(kernel.calls, 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* The rank of the pages' kind is the mapping's: pages of a file in private memory without one do
+ * not exist. */
+static void test_shared_pages_are_not_private(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init_as(1, MAPPING_FILE);
+        kernel.mappings[0].kind = MAPPING_PRIVATE;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), 0);
+        kernel.mappings[0].has_file = true;
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES));
+        assert_int_equal(kernel.reach, PAGES_ALONE);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* --- the order ----------------------------------------------------------------------------------
+ */
+
+/* The one that has more outside first, though it is neither the first nor the largest. */
+static void test_largest_outside_first(void **state) {
+        const uint64_t page = page_size_bytes(), chunk = MOVER_CHUNK_BYTES / page;
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(0);
+        kernel.n_mappings = 2;
+        kernel.mappings[1] = kernel.mappings[0];
+        kernel.mappings[0].end = kernel.mappings[1].start = kernel.mappings[0].start + 700 * page;
+        for (size_t i = 0; i < 100; i++)
+                kernel.nodes[i] = 1;
+        for (size_t i = 700; i < 700 + chunk; i++)
+                kernel.nodes[i] = 1;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(100 + chunk));
+        assert_int_equal(mover.n_ranked, 2);
+        assert_ptr_equal(kernel.asked_first, kernel.area + 700 * page);
+        for (size_t i = 0; i < PAGES; i++)
+                assert_true(kernel.moves[i] <= 2 && kernel.nodes[i] == 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* There may be 50,000 of them, and none is worth a question of its own. */
+static void test_small_mappings_are_not_ranked(void **state) {
+        NodeSet nodes = ids("0");
+        uint64_t bytes;
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.mappings[0].end = kernel.mappings[0].start + MOVER_CHUNK_BYTES - page_size_bytes();
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        while (mover.phase == MOVER_SURVEY)
+                assert_int_equal(mover_step(&mover, &nodes, 0, UINT64_MAX, &bytes), 1);
+        assert_int_equal(kernel.queries + mover.n_ranked, 0);
+        assert_int_equal(walk(&mover, "0", 0), MOVER_CHUNK_BYTES - page_size_bytes());
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* A mapping that was gone through is not gone through again. */
+static void test_ranked_mappings_are_not_walked_twice(void **state) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(0);
+        kernel.nodes[0] = 1; /* the first sample */
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(1));
+        assert_int_equal(mover.n_ranked, 1);
+        assert_true(kernel.queries <= 1 + PAGES / 512 + 2);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_a_huge_page_is_asked_for_once),
+                TEST(test_a_chunk_with_a_page_at_home),
+                TEST(test_files),
+                TEST(test_shared_memory),
+                TEST(test_mappings_that_do_not_count),
+                TEST(test_shared_pages_are_not_private),
+                TEST(test_largest_outside_first),
+                TEST(test_small_mappings_are_not_ranked),
+                TEST(test_ranked_mappings_are_not_walked_twice),
+        };
+
+        return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,186 @@
+/* The gentle mover on a real process of this machine. */
+#include "mover-kernel.h"
+
+/* sleep(1), whose memory does not change. */
+static pid_t start_sleeper(void) {
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                (void)execlp("sleep", "sleep", "1000", NULL);
+                _exit(127);
+        }
+        return pid;
+}
+
+static void end_child(pid_t pid) {
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static uint64_t anonymous_bytes(const ProcHandle *handle) {
+        char text[4096];
+        const char *line;
+        uint64_t kib;
+
+        assert_true(read_file_at(handle->dir_fd, "smaps_rollup", text, sizeof(text)) > 0);
+        line = strstr(text, "\nAnonymous:");
+        assert_non_null(line);
+        assert_int_equal(sscanf(line, "\nAnonymous: %" SCNu64 " kB", &kib), 1);
+        return kib * 1024;
+}
+
+static bool sleeps(const ProcHandle *handle) {
+        char name[32], call[256];
+
+        return read_file_at(handle->dir_fd, "comm", name, sizeof(name)) >= 0 &&
+               strcmp(name, "sleep") == 0 &&
+               read_file_at(handle->dir_fd, "wchan", call, sizeof(call)) >= 0 &&
+               strstr(call, "nanosleep");
+}
+
+static void open_sleeper(const Sysroot *sysroot, pid_t pid, ProcHandle *handle) {
+        kernel = (Kernel){ 0 };
+        assert_int_equal(proc_open(sysroot, pid, handle), 0);
+        for (int i = 0; i < 1000 && !sleeps(handle); i++)
+                (void)usleep(2000);
+}
+
+static void test_real_process_in_its_place(void **state) {
+        Sysroot *sysroot = *state;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        pid_t pid = start_sleeper();
+        char nodes[ID_SET_LIST_MAX];
+        Mover mover = MOVER_NONE;
+
+        open_sleeper(sysroot, pid, &handle);
+        assert_true(read_file_at(sysroot->sys_fd, "devices/system/node/has_memory", nodes,
+                                 sizeof(nodes)) > 0);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        assert_int_equal(walk(&mover, nodes, 0), 0);
+        assert_int_equal(mover.found_bytes, 0);
+        mover_end(&mover);
+        end_child(pid);
+}
+
+/* No node is good enough: the whole of its anonymous memory is found, to the page. */
+static void test_real_process_is_found_whole(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        pid_t pid = start_sleeper();
+        NodeSet none = ids("");
+        Mover mover = MOVER_NONE;
+        uint64_t bytes;
+
+        if (geteuid() != 0) {
+                print_message("moving wants root\n");
+                end_child(pid);
+                skip();
+        }
+        open_sleeper(*state, pid, &handle);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        assert_int_equal(walk(&mover, "", 0), anonymous_bytes(&handle));
+        assert_int_equal(mover.found_bytes, anonymous_bytes(&handle));
+        assert_true(mover.found_bytes > 0);
+        assert_int_equal(mover.moved_bytes, 0);
+        assert_int_equal(mover.shared_moved_bytes, 0);
+        assert_int_equal(mover.failed_pages * page_size_bytes(), mover.found_bytes);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        survey(&mover, &none, NO_SUCH_NODE);
+        assert_int_equal(mover_step(&mover, &none, NO_SUCH_NODE, UINT64_MAX, &bytes), -ENODEV);
+        mover_end(&mover);
+        end_child(pid);
+}
+
+static void test_real_process_that_ends(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        pid_t pid = start_sleeper();
+        NodeSet nodes = ids("0");
+        Mover mover = MOVER_NONE;
+        uint64_t bytes = 7;
+        int r = 1;
+
+        open_sleeper(*state, pid, &handle);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        assert_int_equal(mover_step(&mover, &nodes, 0, 1, &bytes), 1);
+        end_child(pid);
+        for (unsigned i = 0; r > 0 && i < 1000; i++) {
+                r = mover_step(&mover, &nodes, 0, 1, &bytes);
+                assert_int_equal(bytes, 0);
+        }
+        assert_int_equal(r, -ESRCH);
+        assert_int_equal(mover_begin(&mover, &handle), -ESRCH);
+        assert_null(mover.process);
+        mover_end(&mover);
+}
+
+/* Its memory is still shown by the folder that is held, but its number may be another's by now. */
+static void test_number_may_be_anothers(void **state) {
+        Sysroot *sysroot = *state;
+        _cleanup_proc_ ProcHandle ended = PROC_HANDLE_NONE, handle = PROC_HANDLE_NONE;
+        pid_t pid = start_sleeper();
+        NodeSet nodes = ids("0");
+        Mover mover = MOVER_NONE;
+        uint64_t bytes;
+
+        assert_int_equal(proc_open(sysroot, pid, &ended), 0);
+        end_child(pid);
+        kernel_init(1);
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
+        closep(&handle.pidfd);
+        handle.pidfd = TAKE_FD(ended.pidfd);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        assert_int_equal(mover_step(&mover, &nodes, 0, UINT64_MAX, &bytes), -ESRCH);
+        mover.phase = MOVER_REST;
+        assert_int_equal(mover_step(&mover, &nodes, 0, UINT64_MAX, &bytes), -ESRCH);
+        assert_int_equal(kernel.queries + kernel.calls, 0);
+        mover_end(&mover);
+}
+
+/* It executes another program in the middle of the pass: what the mover holds is of a memory that
+ * is gone, and the pass is to be begun again. */
+static void test_exec_in_the_middle(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        NodeSet nodes = ids("0");
+        Mover mover = MOVER_NONE;
+        uint64_t bytes;
+        int go[2], r;
+        pid_t pid;
+
+        kernel = (Kernel){ 0 };
+        assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                char byte;
+
+                (void)!read(go[0], &byte, 1);
+                (void)execlp("sleep", "sleep", "1000", NULL);
+                _exit(127);
+        }
+        assert_int_equal(proc_open(*state, pid, &handle), 0);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        survey(&mover, &nodes, 0);
+        assert_int_equal(write(go[1], "x", 1), 1);
+        for (int i = 0; i < 1000 && !sleeps(&handle); i++)
+                (void)usleep(2000);
+        do
+                r = mover_step(&mover, &nodes, 0, 1, &bytes);
+        while (r > 0);
+        assert_int_equal(r, -ESTALE);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), 0);
+        mover_end(&mover);
+        end_child(pid);
+        (void)close(go[0]);
+        (void)close(go[1]);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_real_process_in_its_place), TEST(test_real_process_is_found_whole),
+                TEST(test_real_process_that_ends),    TEST(test_exec_in_the_middle),
+                TEST(test_number_may_be_anothers),
+        };
+
+        return cmocka_run_group_tests(tests, setup, teardown);
+}

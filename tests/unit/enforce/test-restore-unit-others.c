@@ -1,0 +1,123 @@
+/* Properties of a unit on their way back: what others have set, and what fails. */
+#include "restore-host.h"
+
+/* The slice above has fewer: as wide as it lets it. */
+static void test_narrow_slice(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_write(&h.tree, SLICE "/cpuset.cpus.effective", "0-3");
+        step_and_answer(&h);
+        step_and_answer(&h);
+        group(&h, "0-2", "0-3");
+        assert_int_equal(step(&h), -EAGAIN);
+        group(&h, "0-3", "0-3");
+        step_and_answer(&h);
+        check_and_finish(&h, "", "");
+}
+
+/* Written to the cgroup's file by hand, with no property. */
+static void test_files_written_by_hand(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.record->files = (UndoFiles){ .known = true, .cpus = ids("0-5") };
+        step_and_answer(&h);
+        step_and_answer(&h);
+        assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-5;");
+        group(&h, "0-5", "0-3");
+        step_and_answer(&h);
+        check_and_finish(&h, "", "");
+}
+
+static void test_ended_or_without_the_controller_meanwhile(void **state) {
+        for (unsigned i = 0; i < 2; i++) {
+                _cleanup_host_ Host h;
+
+                (void)state;
+                host_init(&h);
+                step_and_answer(&h);
+                step_and_answer(&h);
+                if (i == 0) {
+                        fake_remove(&h.tree, GROUP);
+                } else {
+                        fake_remove(&h.tree, GROUP "/cpuset.cpus.effective");
+                        fake_remove(&h.tree, GROUP "/cpuset.mems.effective");
+                }
+                step_and_answer(&h);
+                assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;MemoryNodes=,CPUs=;");
+                if (i == 1)
+                        bus.unit.load_state = "not-found";
+                check_and_finish(&h, i == 0 ? "" : "5", "");
+        }
+}
+
+/* Somebody else has written to it between: then from the begin, and told. */
+static void test_changed_meanwhile(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        step_and_answer(&h);
+        step_and_answer(&h);
+        group(&h, "0-7", "0-3");
+        step_and_answer(&h);
+        bus.unit.cpus = ids("5");
+        assert_int_equal(step(&h), 0);
+        bus.read_reply(0, &bus.unit, bus.userdata);
+        assert_int_equal(h.replied, -EBUSY);
+}
+
+/* Back to what is narrower than what stood: that has to show as well. */
+static void test_narrower_than_ours(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.record->cpus.before = ids("0");
+        h.record->mems.before = ids("1");
+        undo_values_clear(&h.record->cpus.ours);
+        add(&h.record->cpus, "0-2");
+        bus.unit.cpus = ids("0-2");
+        group(&h, "0-2", "1");
+        step_and_answer(&h);
+        step_and_answer(&h);
+        assert_int_equal(step(&h), -EAGAIN);
+        group(&h, "0", "1");
+        check_and_finish(&h, "0", "1");
+}
+
+static void test_refusals(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        bus.begins = -ECONNREFUSED;
+        assert_int_equal(step(&h), -ECONNREFUSED);
+        bus.begins = 0;
+        bus.error = -ETIMEDOUT;
+        step_and_answer(&h);
+        assert_int_equal(h.restore.stage, RESTORE_READ);
+        bus.error = 0;
+        step_and_answer(&h);
+        bus.error = -EACCES;
+        step_and_answer(&h);
+        assert_int_equal(h.restore.stage, RESTORE_WIDEN); /* nothing is taken for done */
+        bus.begins = -ECONNREFUSED;
+        assert_int_equal(step(&h), -ECONNREFUSED);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_narrow_slice),
+                cmocka_unit_test(test_files_written_by_hand),
+                cmocka_unit_test(test_ended_or_without_the_controller_meanwhile),
+                cmocka_unit_test(test_changed_meanwhile),
+                cmocka_unit_test(test_narrower_than_ours),
+                cmocka_unit_test(test_refusals),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

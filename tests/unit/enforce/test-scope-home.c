@@ -1,0 +1,89 @@
+/* Scopes of ours: the way home. */
+#include "scope-host.h"
+
+static int send_home(Host *h) {
+        restore_begin(&h->restore, h->record);
+        return scope_send_home(&h->backend, &h->restore);
+}
+
+/* --- and home --- */
+
+static void in_scope(Host *h) {
+        write_procs(HOME, "40\n");
+        write_procs(SCOPE, "50\n60\n");
+        assert_int_equal(undo_record_set_scope(h->record, NAME, HOME), 0);
+}
+
+static void test_all_come_home(void **state) {
+        _cleanup_host_ Host h;
+        char text[256];
+
+        (void)state;
+        host_init(&h);
+        in_scope(&h);
+        fake_process(&h.tree, 61, 60, "/bin/helper", SCOPE, "0-7");
+        kernel.born = "61";
+        assert_int_equal(send_home(&h), 1);
+        assert_string_equal(read_procs(SCOPE, text), "");
+        assert_string_equal(read_procs(HOME, text), "40\n50\n60\n61");
+        assert_null(h.restore.shortfall);
+        assert_int_equal(send_home(&h), 1); /* once more: nothing is left to do */
+        assert_int_equal(kernel.n_writes, 3);
+}
+
+static void test_nothing_to_send(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_int_equal(undo_record_set_scope(h.record, NAME, HOME), 0);
+        assert_int_equal(send_home(&h), 1); /* it was never made, or has ended */
+        write_procs(SCOPE, "70\n");         /* which has ended meanwhile */
+        assert_int_equal(send_home(&h), -EAGAIN);
+        assert_int_equal(kernel.n_writes, 0);
+}
+
+static void test_home_is_gone(void **state) {
+        static const int errors[] = { -EOPNOTSUPP, -ENOENT, -ENODEV };
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        in_scope(&h);
+        for (size_t i = 0; i < ELEMENTSOF(errors); i++) {
+                kernel.error = errors[i];
+                assert_int_equal(send_home(&h), 0);
+                assert_non_null(strstr(h.restore.shortfall, "stays in a scope"));
+        }
+        kernel.error = -EPERM;
+        assert_int_equal(send_home(&h), -EPERM);
+        assert_null(h.restore.shortfall);
+        kernel.error = 0;
+        fake_remove(&h.tree, "sys/fs/cgroup" HOME);
+        assert_int_equal(send_home(&h), 0);
+        assert_non_null(h.restore.shortfall);
+}
+
+/* A scope of which no record was left: nobody knows where its processes came from. */
+static void test_home_is_not_known(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        write_procs(SCOPE, "50\n");
+        assert_int_equal(undo_record_set_scope(h.record, NAME, SCOPE), 0);
+        assert_int_equal(send_home(&h), 0);
+        assert_non_null(h.restore.shortfall);
+        assert_int_equal(kernel.n_writes, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_all_come_home),
+                cmocka_unit_test(test_nothing_to_send),
+                cmocka_unit_test(test_home_is_gone),
+                cmocka_unit_test(test_home_is_not_known),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

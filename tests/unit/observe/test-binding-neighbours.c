@@ -1,0 +1,119 @@
+/* Who shares the unit, on a fake machine of two nodes. */
+#include "binding-host.h"
+
+/* Puts one more process into the unit and tells whether it is seen as an intruder. */
+static bool intrudes(Host *h, int pid, int parent) {
+        char list[64];
+        Binding b;
+
+        fake_process(&h->tree, pid, parent, "/bin/other", CGROUP, "4-7");
+        (void)snprintf(list, sizeof(list), "%d\n50\n", pid);
+        fake_write(&h->tree, FOLDER "cgroup.procs", list);
+        b = load_good(h);
+        assert_int_equal(b.intruder, b.alone ? 0 : pid);
+        assert_int_equal(b.n_threads, 1); /* a neighbour's threads are not the instance's */
+        return !b.alone;
+}
+
+static void test_neighbours(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_true(intrudes(&h, 70, 1));   /* a sibling */
+        assert_false(intrudes(&h, 71, 50)); /* a helper */
+        assert_false(intrudes(&h, 72, 71)); /* and what that started */
+        assert_true(intrudes(&h, 73, 70));  /* a sibling's child */
+        assert_true(intrudes(&h, 500, 1));  /* whose number begins as ours does */
+}
+
+/* bash → wrapper → server: all of the unit's own. */
+static void test_wrappers(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_process(&h.tree, 41, 40, "/bin/wrapper", CGROUP, "4-7");
+        fake_stat_file(&h.tree, "proc/50", 50, 41, 'S', 1050, 0);
+        assert_false(intrudes(&h, 40, 1));
+        assert_false(intrudes(&h, 41, 40));
+        /* Another child of the wrapper is not the server's. */
+        assert_true(intrudes(&h, 42, 40));
+}
+
+static void test_neighbour_below(void **state) {
+        _cleanup_host_ Host h;
+        Binding b;
+
+        (void)state;
+        host_init(&h);
+        fake_process(&h.tree, 70, 1, "/bin/other", CGROUP "/sub", "4-7");
+        fake_write(&h.tree, FOLDER "sub/cgroup.procs", "70\n");
+        b = load_good(&h);
+        assert_false(b.alone);
+        assert_int_equal(b.intruder, 70);
+}
+
+static void test_neighbour_that_has_ended(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_write(&h.tree, FOLDER "cgroup.procs", "50\n77\n");
+        assert_true(load_good(&h).alone);
+}
+
+/* The list of the group is empty here: that it was not read is seen by who is told. */
+static bool is_suspected(const char *cgroup, int parent, const char *group_path) {
+        _cleanup_host_ Host h;
+        Binding b;
+
+        host_init(&h);
+        fake_process(&h.tree, 70, parent, "/bin/other", CGROUP, "4-7");
+        fake_write(&h.tree, "proc/70/cgroup", cgroup);
+        h.group_path = group_path;
+        h.suspect = 70;
+        b = load_good(&h);
+        assert_int_equal(b.intruder, b.alone ? 0 : 70);
+        return !b.alone;
+}
+
+static void test_the_intruder_of_the_last_look(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        assert_true(is_suspected("4:memory:/g\n", 1, "/g"));
+        assert_true(is_suspected("4:memory:/g/sub\n", 1, "/g"));
+        assert_false(is_suspected("4:memory:/gg\n", 1, "/g"));
+        assert_false(is_suspected("4:memory:/\n", 1, "/g"));
+        assert_false(is_suspected("4:memory:/g\n", 50, "/g")); /* a helper by now */
+        assert_false(is_suspected("4:memory:/g\n", 1, NULL));
+        host_init(&h);
+        h.group_path = "/g";
+        h.suspect = 71; /* ended */
+        assert_true(load_good(&h).alone);
+        assert_true(intrudes(&h, 72, 1)); /* somebody else: the list is read */
+}
+
+/* Pids that were given anew meanwhile can look like a circle of parents. */
+static void test_circle_of_parents(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_process(&h.tree, 80, 81, "/bin/other", CGROUP, "4-7");
+        assert_true(intrudes(&h, 81, 80));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_neighbours),
+                cmocka_unit_test(test_wrappers),
+                cmocka_unit_test(test_neighbour_below),
+                cmocka_unit_test(test_neighbour_that_has_ended),
+                cmocka_unit_test(test_the_intruder_of_the_last_look),
+                cmocka_unit_test(test_circle_of_parents),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

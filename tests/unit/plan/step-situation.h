@@ -1,0 +1,65 @@
+/* Situations, for tests of the step that comes next, branch by branch. Each begins as one in which
+ * everything stands and is changed where the case differs. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/plan/step.h"
+
+typedef struct Situation {
+        Placement placement;
+        Binding binding;
+        StepInput in;
+} Situation;
+
+/* Bound to node 1 of 0-3, with nothing outside. */
+static inline void init(Situation *s, MemoryMode memory) {
+        *s = (Situation){
+                .placement = { .nodes = ids("1"),
+                               .cpus = ids("4-7"),
+                               .memory = memory,
+                               .rate_bytes_per_sec = 1000,
+                               .reason = "" },
+                .binding = { .cpuset = true,
+                             .cpus = ids("4-7"),
+                             .mems = ids(memory == MEMORY_BIND ? "1" : "0-3"),
+                             .n_threads = 10,
+                             .alone = true },
+        };
+        s->in = (StepInput){
+                .placement = &s->placement,
+                .binding = &s->binding,
+                .all_nodes = ids("0-3"),
+                .can_enforce = true,
+                .memory_known = true,
+                .fits = true,
+        };
+}
+
+static inline void assert_step(const Situation *s, StepKind kind, const char *in_reason) {
+        Step step = step_next(&s->in);
+
+        assert_int_equal(step.kind, kind);
+        assert_non_null(step.reason);
+        assert_int_equal(step.code == REASON_NONE, *step.reason == '\0');
+        if (*in_reason == '\0')
+                assert_string_equal(step.reason, "");
+        else if (!strstr(step.reason, in_reason))
+                fail_msg("'%s' does not say '%s'", step.reason, in_reason);
+}
+
+static inline void assert_mems(const Situation *s, StepKind kind, const char *mems) {
+        Step step = step_next(&s->in);
+
+        assert_int_equal(step.kind, kind);
+        assert_ids(step.mems, mems);
+        assert_string_equal(step.reason, "");
+        assert_int_equal(step.code, REASON_NONE);
+}

@@ -1,0 +1,252 @@
+/* Sizing advice: GOGC, what a running process has, what a disk shares, and none at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "advice-host.h"
+
+static size_t gogc_steps(Host *host, const char *name) {
+        size_t n = 0;
+
+        host_advise(host);
+        while (host_find_nth(host, name, "GOGC", n))
+                n++;
+        return n;
+}
+
+/* 80 % of what it needs at most: 2 GiB grow to 3.56, 8.22 and 16 GiB. */
+static size_t gogc_steps_with(uint64_t memory, uint64_t resident, uint64_t pd_resident) {
+        _cleanup_host_ Host host;
+
+        host_init(&host, 1, 4, memory);
+        host_add(&host, "x", "tidb-server", "0")->resident_bytes = resident;
+        host_add(&host, "pd", "pd-server", "0")->resident_bytes = pd_resident;
+        return gogc_steps(&host, "x");
+}
+
+static void test_gogc_steps(void **state) {
+        (void)state;
+        assert_int_equal(gogc_steps_with(0, 0, 0), 0);
+        assert_int_equal(gogc_steps_with(4 * GIB, 0, 0), 0);
+        assert_int_equal(gogc_steps_with(5 * GIB, 0, 0), 1);
+        assert_int_equal(gogc_steps_with(10 * GIB, 0, 0), 1);
+        assert_int_equal(gogc_steps_with(11 * GIB, 0, 0), 2);
+        assert_int_equal(gogc_steps_with(20 * GIB - 1, 0, 0), 2);
+        assert_int_equal(gogc_steps_with(20 * GIB, 0, 0), 3);
+        /* an idle TiDB is not taken for a small one */
+        assert_int_equal(gogc_steps_with(11 * GIB, MIB, 0), 2);
+        assert_int_equal(gogc_steps_with(20 * GIB, 4 * GIB, 0), 1);
+        assert_int_equal(gogc_steps_with(40 * GIB, 4 * GIB, 0), 3);
+        assert_int_equal(gogc_steps_with(40 * GIB, 5 * GIB, 0), 2);
+        /* what others hold there is not to spare */
+        assert_int_equal(gogc_steps_with(20 * GIB, 0, 1), 2);
+        assert_int_equal(gogc_steps_with(20 * GIB, 0, 15 * GIB), 0);
+        assert_int_equal(gogc_steps_with(20 * GIB, 0, UINT64_MAX), 0);
+        assert_int_equal(gogc_steps_with(UINT64_MAX, UINT64_MAX, 0), 0);
+}
+
+static void test_gogc_costs(void **state) {
+        _cleanup_host_ Host host;
+        const Advice *first, *last;
+
+        (void)state;
+        host_init(&host, 1, 4, 256 * GIB);
+        host_add(&host, "idle", "tidb-server", "0");
+        host_advise(&host);
+        first = host_find_nth(&host, "idle", "GOGC", 0);
+        last = host_find_nth(&host, "idle", "GOGC", 2);
+        assert_int_equal(first->value, 200);
+        assert_int_equal(host_find_nth(&host, "idle", "GOGC", 1)->value, 500);
+        assert_int_equal(last->value, 1000);
+        assert_int_equal(first->base_bytes, 2 * GIB);
+        assert_int_equal(first->cost_bytes / MIB, 1592); /* 7/9 of 2 GiB */
+        assert_int_equal(last->cost_bytes, 14 * GIB);
+        assert_int_equal(first->where, IN_ENVIRONMENT);
+        assert_int_equal(first->unit, ADVICE_PERCENT);
+        assert_int_equal(first->effect, HOLDS_RESTART);
+        assert_non_null(strstr(first->reason, "taken for its size"));
+        assert_non_null(strstr(first->note, "tidb_enable_gogc_tuner"));
+        assert_string_equal(last->note, "");
+}
+
+static void test_gogc_goes_by_the_resident_size(void **state) {
+        _cleanup_host_ Host host;
+        const Advice *first;
+
+        (void)state;
+        host_init(&host, 1, 4, 256 * GIB);
+        host_add(&host, "busy", "tidb-server", "0")->resident_bytes = 3 * GIB;
+        host_advise(&host);
+        first = host_find(&host, "busy", "GOGC");
+        assert_int_equal(first->base_bytes, 3 * GIB);
+        assert_non_null(strstr(first->reason, "holds now"));
+}
+
+/* The PD of two nodes takes half of its memory from each; two TiDB share what is left. */
+static void test_gogc_divides_what_others_hold(void **state) {
+        _cleanup_host_ Host host;
+
+        (void)state;
+        host_init(&host, 2, 4, 40 * GIB);
+        host_add(&host, "a", "tidb-server", "0");
+        host_add(&host, "b", "tidb-server", "0");
+        host_add(&host, "c", "tidb-server", "1");
+        host_add(&host, "pd", "pd-server", "0-1")->resident_bytes = 30 * GIB;
+        /* a: 16 - 15/2 = 8.5; c: 32 - 15 = 17 */
+        assert_int_equal(gogc_steps(&host, "a"), 2);
+        advice_report_done(&host.report);
+        assert_int_equal(gogc_steps(&host, "c"), 3);
+        advice_report_done(&host.report);
+        host.instances[3].resident_bytes = 34 * GIB; /* 16 - 17/2 = 7.5; 32 - 17 = 15 */
+        assert_int_equal(gogc_steps(&host, "a"), 1);
+        advice_report_done(&host.report);
+        assert_int_equal(gogc_steps(&host, "c"), 2);
+}
+
+/* All of a PD that has the same two nodes. */
+static void test_gogc_on_two_nodes(void **state) {
+        _cleanup_host_ Host host;
+
+        (void)state;
+        host_init(&host, 2, 4, 15 * GIB);
+        host_add(&host, "a", "tidb-server", "0-1");
+        host_add(&host, "pd", "pd-server", "0-1")->resident_bytes = 9 * GIB; /* 24 - 9 = 15 */
+        assert_int_equal(gogc_steps(&host, "a"), 2);
+        advice_report_done(&host.report);
+        host.instances[1].resident_bytes = 8 * GIB;
+        assert_int_equal(gogc_steps(&host, "a"), 3);
+}
+
+static void test_max_procs_of_a_running_process(void **state) {
+        static const struct {
+                bool running;
+                uint32_t gomaxprocs;
+                AdviceEffect effect;
+                const char *note;
+        } cases[] = {
+                { false, 0, HOLDS_RESTART, NULL },
+                { false, 4, HOLDS_RESTART, NULL }, /* there is none that could have it */
+                { true, 0, HOLDS_RESTART, "not known" },
+                { true, 64, HOLDS_RESTART, "has {gomaxprocs}: a Go" },
+                { true, 4, HOLDS_ALREADY, "has {gomaxprocs} already" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_host_ Host host;
+                AdviceInstance *instance;
+                const Advice *advice;
+
+                host_init(&host, 1, 4, GIB);
+                instance = host_add(&host, "x", "tidb-server", "0");
+                instance->running = cases[i].running;
+                instance->gomaxprocs = cases[i].gomaxprocs;
+                host_advise(&host);
+                advice = host_find(&host, "x", "performance.max-procs");
+                assert_int_equal(advice->effect, cases[i].effect);
+                if (cases[i].note)
+                        assert_non_null(strstr(advice->note, cases[i].note));
+                else
+                        assert_string_equal(advice->note, "");
+        }
+}
+
+static void test_disk_rate(void **state) {
+        _cleanup_host_ Host host;
+        const Advice *advice;
+
+        (void)state;
+        host_init(&host, 4, 4, 16 * GIB);
+        host_add(&host, "a", "tikv-server", "0")->device = "nvme0n1";
+        host_add(&host, "b", "pd-server", "1")->device = "nvme0n1";
+        host_add(&host, "c", "tikv-server", "2")->device = "nvme1n1";
+        host_add(&host, "d", "tikv-server", "3");
+        host_add(&host, "e", "tikv-server", "3");
+        host_add(&host, "f", "tikv-server", "3")->device = "";
+        host_add(&host, "g", "tikv-server", "3")->device = "";
+        host_advise(&host);
+        advice = host_find(&host, "a", "rocksdb.rate-bytes-per-sec");
+        assert_int_equal(advice->value, 200 * MIB);
+        assert_int_equal(advice->unit, ADVICE_BYTES_PER_SEC);
+        host_assert(&host, "a", "gc.max-write-bytes-per-sec", 300 * KIB);
+        assert_int_equal(host.report.subjects[0].n_device_sharers, 1);
+        assert_int_equal(host.report.subjects[0].device_sharers[0], 1);
+        assert_int_equal(host_count(&host, "b"), 0); /* PD has no such bound */
+        for (const char *name = "cdefg"; *name; name++) {
+                const char instance[] = { *name, '\0' };
+
+                assert_null(host_find(&host, instance, "rocksdb.rate-bytes-per-sec"));
+                assert_null(host_find(&host, instance, "gc.max-write-bytes-per-sec"));
+        }
+}
+
+/* An instance that is not placed writes to its disk all the same. */
+static void test_disk_rate_with_one_not_placed(void **state) {
+        _cleanup_host_ Host host;
+
+        (void)state;
+        host_init(&host, 1, 4, 16 * GIB);
+        host_add(&host, "a", "tikv-server", "0")->device = "sda";
+        host_add(&host, "b", "tikv-server", "")->device = "sda";
+        host.choices[1].placement.cpus = ids("0-3");
+        host_advise(&host);
+        host_assert(&host, "a", "rocksdb.rate-bytes-per-sec", 200 * MIB);
+        host_assert(&host, "a", "readpool.unified.max-thread-count", 3); /* it has all CPUs */
+        assert_int_equal(host_count(&host, "b"), 0);
+}
+
+static void test_no_advice(void **state) {
+        _cleanup_host_ Host host;
+
+        (void)state;
+        host_init(&host, 1, 4, 16 * GIB);
+        host_add(&host, "pd", "pd-server", "0");
+        host_add(&host, "jvm", "java", "0");
+        host_add(&host, "other", "/bin/sleep", "0");
+        host_add(&host, "nowhere", "tidb-server", "");
+        host.choices[3].refusal = REFUSAL_TOO_FEW_NODES;
+        host_add(&host, "watched", "tidb-server", "");
+        host.choices[4].placement.reason = "watched";
+        host_add(&host, "unknown", "tidb-server", "");
+        host.choices[5].placement.reason = NULL;
+        host_advise(&host);
+        assert_int_equal(host.report.n_items, 0);
+        assert_string_equal(host.report.subjects[0].unplaced, "");
+        assert_string_equal(host.report.subjects[3].unplaced,
+                            placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
+        assert_string_equal(host.report.subjects[4].unplaced, "watched");
+        assert_string_equal(host.report.subjects[5].unplaced, "it is not placed");
+}
+
+static void test_empty_and_wrong_input(void **state) {
+        _cleanup_host_ Host host;
+        AdviceReport report = { .n_items = 7 };
+        AdviceInput input = { .topology = &host.topology, .plan = &host.plan, .n_instances = 1 };
+
+        (void)state;
+        host_init(&host, 1, 4, 16 * GIB);
+        host_advise(&host);
+        assert_int_equal(host.report.n_items, 0);
+        assert_int_equal(advice_build(&input, &report), -EINVAL);
+        assert_int_equal(report.n_items, 7); /* untouched */
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_gogc_steps),
+                cmocka_unit_test(test_gogc_costs),
+                cmocka_unit_test(test_gogc_goes_by_the_resident_size),
+                cmocka_unit_test(test_gogc_divides_what_others_hold),
+                cmocka_unit_test(test_gogc_on_two_nodes),
+                cmocka_unit_test(test_max_procs_of_a_running_process),
+                cmocka_unit_test(test_disk_rate),
+                cmocka_unit_test(test_disk_rate_with_one_not_placed),
+                cmocka_unit_test(test_no_advice),
+                cmocka_unit_test(test_empty_and_wrong_input),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

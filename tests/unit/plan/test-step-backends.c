@@ -1,0 +1,207 @@
+/* The step that comes next: with backends that cannot do all, and on nodes that were widened. */
+#include "step-situation.h"
+
+/* As bound by a backend that acts on processes: neighbours in the unit do not matter. */
+static void init_by(Situation *s, BackendKind backend, MemoryMode memory) {
+        init(s, memory);
+        s->in.backend = backend;
+        s->in.cpus_given = true;
+        s->binding.alone = false;
+        if (backend == BACKEND_AFFINITY) {
+                s->binding.cpuset = false;
+                s->binding.cpus = s->binding.mems = ids("0-3");
+        }
+}
+
+static void test_affinity_cpus(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_AFFINITY, MEMORY_NONE);
+        assert_step(&s, STEP_DONE, "");
+        s.binding.n_threads_off_cpus = 2; /* narrower: its own choice, once it got all */
+        assert_step(&s, STEP_PARTLY, "of their own choice");
+        s.in.cpus_given = false;
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.in.cpus_given = true;
+        s.binding.n_threads_outside = 1;
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.in.cpu_writes = STEP_WRITES_MAX;
+        assert_step(&s, STEP_REFUSE, "cpuset cgroup");
+}
+
+static void test_contest_is_yielded(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_AFFINITY, MEMORY_NONE);
+        s.binding.n_threads_off_cpus = s.binding.n_threads_outside = 1;
+        s.in.repairs = STEP_REPAIRS_MAX - 1;
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.in.repairs = STEP_REPAIRS_MAX;
+        assert_step(&s, STEP_PARTLY, "again and again");
+        s.binding.n_threads_off_cpus = s.binding.n_threads_outside = 0;
+        assert_step(&s, STEP_DONE, "");
+}
+
+static void test_affinity_memory(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_AFFINITY, MEMORY_BIND);
+        assert_step(&s, STEP_PARTLY, "carried out as preferred");
+        s.in.outside_bytes = 100;
+        assert_step(&s, STEP_PULL, "");
+        s.in.memory_known = false;
+        assert_step(&s, STEP_PARTLY, "CPUs only");
+        s.placement.memory = MEMORY_PREFERRED;
+        assert_step(&s, STEP_PARTLY, "CPUs only");
+        s.in.memory_known = true;
+        s.in.outside_bytes = 0;
+        assert_step(&s, STEP_DONE, "");
+        s.in.we_narrowed = true; /* by another backend, before */
+        s.binding.mems = ids("1");
+        assert_step(&s, STEP_DONE, "");
+        s.binding.mems = ids("0");
+        assert_step(&s, STEP_PARTLY, "may not use memory of its nodes");
+}
+
+static void test_cgroup1(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
+        assert_step(&s, STEP_DONE, "");
+        s.binding.cpuset = false; /* not in its directory */
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.in.cpu_writes = STEP_WRITES_MAX;
+        assert_step(&s, STEP_REFUSE, "another manager");
+        init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
+        s.binding.mems = ids("0-3");
+        s.in.outside_bytes = 100;
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = 1;
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.mem_writes = STEP_WRITES_MAX;
+        assert_step(&s, STEP_REFUSE, "cpuset.mems");
+        s.in.mem_writes = 0;
+        s.in.memory_known = false;
+        assert_step(&s, STEP_PARTLY, "CPUs only");
+        /* The directory is ours alone: narrow, it is narrow by us. */
+        s.binding.mems = ids("2");
+        assert_mems(&s, STEP_WIDEN, "0-3");
+        s.placement.memory = MEMORY_NONE;
+        assert_mems(&s, STEP_WIDEN, "0-3");
+}
+
+static void test_begins_blind(void **state) {
+        Situation s;
+
+        (void)state;
+        init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
+        assert_false(step_begins_blind(&s.in));
+        s.in.cpus_given = false;
+        assert_true(step_begins_blind(&s.in));
+        s.in.backend = BACKEND_AFFINITY;
+        assert_true(step_begins_blind(&s.in));
+        s.in.can_enforce = false;
+        assert_false(step_begins_blind(&s.in));
+        s.in.can_enforce = true;
+        s.placement.nodes = ids("");
+        assert_false(step_begins_blind(&s.in));
+        s.placement.nodes = ids("1");
+        s.in.backend = BACKEND_SYSTEMD; /* its answer takes longer than the reading */
+        assert_false(step_begins_blind(&s.in));
+}
+
+/* The guard has given it another node, and says so until there is room again. */
+static void test_widened(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_BIND);
+        s.in.extra = ids("3");
+        s.in.extra_unsaid = true;
+        assert_mems(&s, STEP_WIDEN, "1,3"); /* somebody has taken it back */
+        s.binding.mems = ids("1,3");
+        assert_mems(&s, STEP_WIDEN, "1,3"); /* the kernel allows it, the unit does not say so yet */
+        s.in.extra_unsaid = false;
+        assert_step(&s, STEP_WIDENED, "nearly full");
+        s.binding.mems = ids("0-3"); /* more than that is well too */
+        assert_step(&s, STEP_WIDENED, "nearly full");
+        s.binding.mems = ids("1-2"); /* what stands is not taken away */
+        assert_mems(&s, STEP_WIDEN, "1-3");
+        s.in.mem_writes = STEP_WRITES_MAX - 1;
+        assert_mems(&s, STEP_WIDEN, "1-3");
+        s.in.mem_writes = STEP_WRITES_MAX;
+        assert_step(&s, STEP_PARTLY, "others could not be given");
+        s.binding.mems = ids("1,3");
+        s.in.extra_unsaid = true;
+        assert_step(&s, STEP_WIDENED, "AllowedMemoryNodes= says nothing");
+}
+
+/* There is no room for it: nothing is pulled, whatever lies outside, and nothing narrowed. */
+static void test_widened_moves_nothing(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_BIND);
+        s.in.extra = ids("3");
+        s.binding.mems = ids("1,3");
+        s.in.outside_bytes = 1;
+        assert_step(&s, STEP_WIDENED, "nearly full");
+        s.in.has_room = true;
+        assert_step(&s, STEP_WIDENED, "nearly full");
+        s.in.memory_known = false;
+        assert_step(&s, STEP_WIDENED, "nearly full");
+        s.binding.cpus = ids("4"); /* the CPUs are kept in order all the same */
+        assert_step(&s, STEP_SET_CPUS, "");
+}
+
+/* The way back: the pull, and then the narrowing. */
+static void test_after_widened(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_BIND);
+        s.binding.mems = ids("1,3");
+        s.in.outside_bytes = 100;
+        s.in.has_room = true;
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = 1;
+        s.in.pass_moved_bytes = 100;
+        s.in.outside_bytes = 0;
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.outside_bytes = 50;
+        s.in.fits = s.in.has_room = false;
+        assert_step(&s, STEP_PARTLY, "no room");
+}
+
+/* Only a strict binding is widened. */
+static void test_widened_is_of_bind(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_PREFERRED);
+        s.in.extra = ids("3");
+        assert_step(&s, STEP_DONE, "");
+        init(&s, MEMORY_NONE);
+        s.in.extra = ids("3");
+        assert_step(&s, STEP_DONE, "");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_affinity_cpus),
+                cmocka_unit_test(test_contest_is_yielded),
+                cmocka_unit_test(test_affinity_memory),
+                cmocka_unit_test(test_cgroup1),
+                cmocka_unit_test(test_begins_blind),
+                cmocka_unit_test(test_widened),
+                cmocka_unit_test(test_widened_moves_nothing),
+                cmocka_unit_test(test_after_widened),
+                cmocka_unit_test(test_widened_is_of_bind),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

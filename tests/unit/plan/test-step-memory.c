@@ -1,0 +1,262 @@
+/* The step that comes next: what a binding waits for, and what is left of it. */
+#include "step-situation.h"
+
+static void test_bind_is_done(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_BIND);
+        assert_step(&s, STEP_DONE, "");
+        s.in.memory_known = false; /* narrow already: nothing can be outside any more */
+        assert_step(&s, STEP_DONE, "");
+        s.in.mem_writes = STEP_WRITES_MAX;
+        s.in.fits = false;
+        assert_step(&s, STEP_DONE, "");
+}
+
+static void test_bind_narrows(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_BIND);
+        s.binding.mems = ids("0-3");
+        assert_mems(&s, STEP_NARROW, "1"); /* nothing outside: at once */
+        s.in.outside_bytes = 100;
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = 1;
+        s.in.pass_moved_bytes = 1;
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.outside_bytes = 1001; /* more than a second's worth, which narrowing might move */
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = STEP_PASSES_MAX;
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.passes = 1;
+        s.in.pass_moved_bytes = 0; /* another pass would not get at it either */
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.fits = false;
+        assert_step(&s, STEP_PARTLY, "no room");
+        s.in.passes = 0;
+        assert_step(&s, STEP_PARTLY, "no room");
+        s.in.fits = true;
+        s.placement.migrate = MIGRATE_NONE; /* nothing is pulled */
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.mem_writes = STEP_WRITES_MAX - 1;
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.mem_writes = STEP_WRITES_MAX;
+        assert_step(&s, STEP_REFUSE, "AllowedMemoryNodes=");
+}
+
+/* migrate: kernel asks once for everything, where all of it fits. */
+static void test_kernel_moves_once(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_PREFERRED);
+        s.placement.migrate = MIGRATE_KERNEL;
+        s.in.outside_bytes = 100;
+        assert_step(&s, STEP_PULL, "");
+        s.in.fits = false;
+        s.in.has_room = true;
+        assert_step(&s, STEP_PARTLY, "no room");
+        s.in.fits = true;
+        s.in.passes = 1;
+        s.in.pass_found_bytes = s.in.pass_moved_bytes = 100;
+        assert_step(&s, STEP_SETTLE, "");
+        init(&s, MEMORY_BIND);
+        s.binding.mems = ids("0-3");
+        s.placement.migrate = MIGRATE_KERNEL;
+        s.in.outside_bytes = 100;
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = 1;
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.fits = false;
+        s.in.has_room = true;
+        s.in.passes = 0;
+        assert_step(&s, STEP_PARTLY, "no room for all");
+}
+
+/* Files and shared memory get one pass, and nothing waits for them. */
+static void test_what_follows(void **state) {
+        static const MemoryMode modes[] = { MEMORY_PREFERRED, MEMORY_BIND };
+
+        (void)state;
+        for (unsigned i = 0; i < 2; i++) {
+                Situation s;
+
+                init(&s, modes[i]);
+                s.in.follows = s.in.has_room = true;
+                assert_step(&s, STEP_PULL, "");
+                s.in.passes = 1;
+                assert_step(&s, STEP_DONE, "");
+                s.in.passes = 0;
+                s.in.has_room = false;
+                assert_step(&s, STEP_DONE, "");
+                s.in.has_room = true;
+                s.placement.migrate = MIGRATE_NONE;
+                assert_step(&s, STEP_DONE, "");
+                s.placement.migrate = MIGRATE_KERNEL;
+                assert_step(&s, STEP_DONE, "");
+                s.placement.migrate = MIGRATE_GENTLE;
+                s.in.memory_known = false;
+                assert_step(&s, STEP_DONE, "");
+        }
+}
+
+/* What does not fit as a whole is pulled as far as there is room, and never narrowed. */
+static void test_bind_with_room_for_a_part(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_BIND);
+        s.binding.mems = ids("0-3");
+        s.in.outside_bytes = 100;
+        s.in.fits = false;
+        s.in.has_room = true;
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = 1;
+        assert_step(&s, STEP_PARTLY, "no room for all");
+        s.in.pass_moved_bytes = 1;
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = STEP_PASSES_MAX;
+        assert_step(&s, STEP_PARTLY, "no room for all");
+        s.in.passes = 0;
+        s.placement.migrate = MIGRATE_NONE;
+        assert_step(&s, STEP_PARTLY, "no room for all");
+}
+
+/* cpuset.mems.effective never holds a node without memory: waiting for it would never end. */
+static void test_node_without_memory(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_BIND);
+        s.in.all_nodes = ids("0-2"); /* 3 has none */
+        s.placement.nodes = ids("1,3");
+        assert_step(&s, STEP_DONE, "");
+        s.binding.mems = ids("0-2");
+        assert_mems(&s, STEP_NARROW, "1");
+        s.binding.mems = ids("0");
+        assert_mems(&s, STEP_WIDEN, "0-1");
+        init(&s, MEMORY_PREFERRED);
+        s.in.all_nodes = s.binding.mems = ids("0-2");
+        s.placement.nodes = ids("1,3");
+        assert_step(&s, STEP_DONE, "");
+        s.in.we_narrowed = true;
+        assert_step(&s, STEP_DONE, "");
+}
+
+static void test_bind_wants_to_know_the_memory(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_BIND);
+        s.binding.mems = ids("0-3");
+        s.in.memory_known = false;
+        assert_step(&s, STEP_REFUSE, "cannot be read");
+        s.binding.mems = ids("0");
+        assert_step(&s, STEP_REFUSE, "cannot be read");
+}
+
+static void test_bind_widens_first(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_BIND);
+        s.binding.mems = ids("0,2");
+        s.in.outside_bytes = 100;
+        assert_mems(&s, STEP_WIDEN, "0-2");
+        s.in.passes = 1; /* made before it was moved here */
+        assert_mems(&s, STEP_WIDEN, "0-2");
+        s.in.fits = false;
+        assert_mems(&s, STEP_WIDEN, "0-2"); /* wider is never wrong */
+        /* A part of its nodes is not enough. */
+        s.in.fits = true;
+        s.placement.nodes = ids("1-2");
+        s.binding.mems = ids("2-3");
+        assert_mems(&s, STEP_WIDEN, "1-3");
+        s.in.mem_writes = STEP_WRITES_MAX;
+        assert_step(&s, STEP_REFUSE, "AllowedMemoryNodes=");
+}
+
+/* Narrow, and pages are still outside. */
+static void narrow_with_rest(Situation *s) {
+        init(s, MEMORY_BIND);
+        s->in.outside_bytes = 1000;
+        s->in.mem_writes = STEP_WRITES_MAX; /* nothing more is to be written */
+}
+
+static void test_rest_is_pulled(void **state) {
+        Situation s;
+
+        (void)state;
+        narrow_with_rest(&s);
+        assert_step(&s, STEP_PULL, "");
+        s.in.fits = false;
+        assert_step(&s, STEP_PARTLY, "no room for all");
+        s.in.has_room = true; /* a part is better than nothing */
+        assert_step(&s, STEP_PULL, "");
+        s.in.fits = true;
+        s.in.passes = STEP_PASSES_MAX - 1;
+        s.in.pass_moved_bytes = 1;
+        assert_step(&s, STEP_PULL, "");
+        s.placement.migrate = MIGRATE_NONE;
+        assert_step(&s, STEP_PARTLY, "migrate: none");
+}
+
+static void test_rest_settles(void **state) {
+        Situation s;
+
+        (void)state;
+        narrow_with_rest(&s);
+        s.in.passes = STEP_PASSES_MAX;
+        s.in.pass_moved_bytes = 1;
+        assert_step(&s, STEP_SETTLE, "");
+        s.in.passes = 1;
+        s.in.pass_moved_bytes = 0; /* no pass will find more */
+        assert_step(&s, STEP_SETTLE, "");
+        s.in.settles = STEP_SETTLES_MAX - 1;
+        assert_step(&s, STEP_SETTLE, "");
+        s.in.fits = false; /* nothing is moved now: room is of no matter */
+        assert_step(&s, STEP_SETTLE, "");
+        s.in.passes = 0; /* a pass that was never made tells nothing */
+        s.in.fits = true;
+        assert_step(&s, STEP_PULL, "");
+}
+
+static void test_rest_is_swept(void **state) {
+        Situation s;
+
+        (void)state;
+        narrow_with_rest(&s);
+        s.in.passes = 1;
+        s.in.settles = STEP_SETTLES_MAX;
+        assert_step(&s, STEP_SWEEP, ""); /* exactly a second's worth */
+        s.in.outside_bytes = 1001;
+        assert_step(&s, STEP_PARTLY, "did not move all");
+        s.in.outside_bytes = 1000;
+        s.in.sweeps = STEP_SWEEPS_MAX - 1;
+        assert_step(&s, STEP_SWEEP, "");
+        s.in.fits = false;
+        assert_step(&s, STEP_PARTLY, "no room for all");
+        s.in.fits = true;
+        s.in.sweeps = STEP_SWEEPS_MAX;
+        assert_step(&s, STEP_PARTLY, "did not move all");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_bind_is_done),
+                cmocka_unit_test(test_bind_narrows),
+                cmocka_unit_test(test_kernel_moves_once),
+                cmocka_unit_test(test_what_follows),
+                cmocka_unit_test(test_bind_with_room_for_a_part),
+                cmocka_unit_test(test_node_without_memory),
+                cmocka_unit_test(test_bind_wants_to_know_the_memory),
+                cmocka_unit_test(test_bind_widens_first),
+                cmocka_unit_test(test_rest_is_pulled),
+                cmocka_unit_test(test_rest_settles),
+                cmocka_unit_test(test_rest_is_swept),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
