@@ -5,6 +5,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/irq-apply.h"
+#include "tidbnumad/daemon/irq-balance-tell.h"
 #include "tidbnumad/daemon/irq-events.h"
 #include "tidbnumad/daemon/irq-follow.h"
 #include "tidbnumad/daemon/irq-report.h"
