@@ -232,6 +232,7 @@ static int look(Manager *m) {
         forgive_drivers(m->irq, &host, clock_monotonic_usec());
         carry_out(m, &host, &plan, &wishes);
         irq_follow(m, &host, &wishes);
+        irq_settings_sweep(m->irq, &host);
         irq_report_devices(m, &host, &plan);
         irq_host_done(&m->irq->host);
         m->irq->host = host;
