@@ -117,8 +117,23 @@ static int load(Manager *m, IrqHost *ret) {
 
 /* --- what is wanted --- */
 
+/* Of the device none is banned any more. */
+static void drop_bans(IrqPlanBalance *balance, const IrqDevice *device) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < balance->n_banned_irqs; i++)
+                if (!irq_device_vector(device, balance->banned_irqs[i]))
+                        balance->banned_irqs[n++] = balance->banned_irqs[i];
+        balance->n_banned_irqs = n;
+}
+
 static void drop_device(IrqPlan *plan, size_t index) {
         IrqPlanDevice *d = &plan->devices[index];
+
+        if (!irq_reason_steers(d->reason) && d->reason != IRQ_REASON_IRQBALANCE)
+                return;
+        d->reason = IRQ_REASON_RELEASED;
+        drop_bans(&plan->irqbalance, d->device);
 
         for (size_t i = 0; d->vectors && i < d->device->n_vectors; i++)
                 if (d->vectors[i].decision == IRQ_STEERED)

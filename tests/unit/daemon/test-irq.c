@@ -30,6 +30,8 @@ static struct {
         uint64_t now;
         Uevents *uevents;
         int link_peer, error;
+        char unit[64]; /* that was started last */
+        unsigned n_started;
 } world;
 
 uint64_t __wrap_clock_monotonic_usec(void);
@@ -61,6 +63,34 @@ int __wrap_link_events_open(int *ret_fd) {
         *ret_fd = fds[0];
         world.link_peer = fds[1];
         return 0;
+}
+
+/* --- systemd, and a kernel that refuses the sysctl --- */
+
+int __wrap_backend_systemd_ensure_bus(Backend *backend);
+int __wrap_bus_start(sd_bus *bus, const char *unit);
+int __wrap_sd_bus_flush(sd_bus *bus);
+
+int __wrap_backend_systemd_ensure_bus(Backend *backend) {
+        (void)backend;
+        return world.error;
+}
+
+int __wrap_bus_start(sd_bus *bus, const char *unit) {
+        (void)bus;
+        (void)snprintf(world.unit, sizeof(world.unit), "%s", unit);
+        world.n_started++;
+        return 0;
+}
+
+int __wrap_sd_bus_flush(sd_bus *bus) {
+        (void)bus;
+        return 0;
+}
+
+static int write_without_right(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        return key->kind == SETTING_NUMA_BALANCING ? -EPERM
+                                                   : SETTING_FILES.write(sysroot, key, text);
 }
 
 /* --- the host: two nodes with two CPUs each, and a card with two queues on the second --- */
@@ -328,6 +358,7 @@ static void test_released_by_name(void **state) {
         assert_mask(&h, 100, "2");
         assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
         assert_file(&h, "proc/irq/default_smp_affinity", "00000003"); /* the host's */
+        assert_int_equal(h.m.irq->devices[0].reason, IRQ_REASON_RELEASED);
         assert_file(&h, "proc/sys/kernel/numa_balancing", "0");
         assert_int_equal(word_list_add(&h.m.policies.release, "host"), 0);
         look_after(&h, SECOND);
@@ -363,6 +394,59 @@ static void test_numa_balancing(void **state) {
                 (void)snprintf(before, sizeof(before), "%.1s", cases[i].stands);
                 assert_file(&h, "proc/sys/kernel/numa_balancing", before);
         }
+}
+
+/* The sysctl wants a capability that the daemon does not have: a unit of ours sets it, and has done
+ * it by a later look. */
+static void test_numa_balancing_by_unit(void **state) {
+        SettingOps ops = SETTING_FILES;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.m.policies.n_irqs = 0;
+        start(&h);
+        ops.write = write_without_right;
+        h.m.irq->ops = &ops;
+        h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        look_after(&h, SECOND);
+        assert_string_equal(world.unit, "tidbnumad-numa-balancing@0.service");
+        assert_true(has_record(&h));
+        look_after(&h, SECOND); /* it is at it */
+        assert_int_equal(world.n_started, 1);
+        fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "0\n");
+        for (unsigned i = 0; i < 5; i++)
+                look_after(&h, 100 * SECOND);
+        assert_int_equal(world.n_started, 1);
+        h.m.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
+        look_after(&h, SECOND);
+        assert_string_equal(world.unit, "tidbnumad-numa-balancing@1.service");
+        assert_true(has_record(&h)); /* as long as it does not stand */
+        fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
+        look_after(&h, SECOND);
+        assert_false(has_record(&h));
+        assert_int_equal(world.n_started, 2);
+}
+
+/* Nor a bus. */
+static void test_numa_balancing_by_nobody(void **state) {
+        static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
+        SettingOps ops = SETTING_FILES;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.m.policies.n_irqs = 0;
+        start(&h);
+        ops.write = write_without_right;
+        h.m.irq->ops = &ops;
+        world.error = -ENOTCONN;
+        h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        look_after(&h, SECOND);
+        assert_int_equal(world.n_started, 0);
+        assert_true(irq_setting_find(h.m.irq, &key)->told);
+        assert_false(has_record(&h));
+        assert_file(&h, "proc/sys/kernel/numa_balancing", "1");
 }
 
 /* --- the kernel's own --- */
@@ -651,6 +735,8 @@ int main(void) {
                 cmocka_unit_test(test_policy_goes),
                 cmocka_unit_test(test_released_by_name),
                 cmocka_unit_test(test_numa_balancing),
+                cmocka_unit_test(test_numa_balancing_by_unit),
+                cmocka_unit_test(test_numa_balancing_by_nobody),
                 cmocka_unit_test(test_managed),
                 cmocka_unit_test(test_contested),
                 cmocka_unit_test(test_driver_begins_anew),

@@ -187,7 +187,7 @@ irq:
 EOT
 }
 disk=$(basename "$(readlink -f /sys/block/vda/device/..)")
-before=$(settings) other_before=$(masks_of "$other_pci")
+before=$(settings) card_before=$(masks_of "$card_pci") other_before=$(masks_of "$other_pci")
 cursor=$(journal_cursor)
 irq_policy leave ignore
 install_package
@@ -278,6 +278,10 @@ fi
 
 # --- given back --------------------------------------------------------------------------------------------------------------------
 
+# The vector of its controller's own queue, the one that takes a mask, is off the instances' CPUs.
+masks_of_disk_are_off() {
+        are_off smp_affinity "$(sed -nE 's/^ *([0-9]+):.*nvme0q0$/\1/p' /proc/interrupts)"
+}
 given_back() { [[ ! -e /run/tidbnumad/undo/host.record ]]; }
 release() {
         tidbnumactl release --all
@@ -292,6 +296,11 @@ release
 is "$(diff <(echo "$before") <(settings) | head -20)" '' 'each mask, XPS, RPS, the default and the sysctl are as before, byte for byte'
 [[ -n ${long:-} ]] || { plan; exit; }
 resume
+tidbnumactl release "$card"
+is "$(masks_of "$card_pci")" "$card_before" 'released by its name, the card has the masks that it had'
+check 'and nothing else was released' masks_of_disk_are_off
+tidbnumactl release --undo "$card"
+wait_until 20 "$card is steered again" vectors_are steered "$vectors" "$card"
 
 # --- somebody else -----------------------------------------------------------------------------------------------------------------
 
