@@ -41,6 +41,9 @@ static bool are_released(const Await *a, const StatusFile *s, bool released) {
                     (strcmp(instance->state, "released") == 0) != released)
                         return false;
         }
+        for (size_t i = 0; released && i < s->n_devices; i++)
+                if (s->devices[i].n_steered > 0 && await_names(a, s->devices[i].name, NULL))
+                        return false;
         return true;
 }
 
@@ -71,6 +74,11 @@ static void tell_instances(const Await *a, const StatusFile *s) {
                 if (await_names(a, s->instances[i].name, s->instances[i].unit))
                         (void)printf("%s: %s%s%s\n", s->instances[i].name, s->instances[i].state,
                                      *s->instances[i].reason ? ": " : "", s->instances[i].reason);
+        for (size_t i = 0; i < s->n_devices; i++)
+                if (s->devices[i].reason_code &&
+                    strcmp(s->devices[i].reason_code, "released") == 0 &&
+                    await_names(a, s->devices[i].name, NULL))
+                        (void)printf("%s: its interrupts are released\n", s->devices[i].name);
         for (size_t i = 0; i < s->n_releases; i++)
                 (void)printf("%s: on its way back%s%s\n",
                              s->releases[i].name ? s->releases[i].name : "?",

@@ -17,6 +17,9 @@
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/policy-dir.h"
 
+/* What is nobody's alone: the default mask, irqbalance, kernel.numa_balancing. */
+#define HOST "host"
+
 /* --all */
 static const char *const EVERYTHING[] = { "*" };
 
@@ -193,20 +196,26 @@ static bool is_known(const StatusFile *s, const char *glob) {
         for (size_t i = 0; i < s->n_units; i++)
                 if (await_names(&one, s->units[i], s->units[i]))
                         return true;
-        return false;
+        for (size_t i = 0; i < s->n_devices; i++)
+                if (await_names(&one, s->devices[i].name, NULL))
+                        return true;
+        return await_names(&one, HOST, NULL);
 }
 
 static int unknown(const StatusFile *s, const char *glob) {
-        _cleanup_free_ const char **names = calloc(s->n_instances + 1, sizeof(*names));
+        const size_t n = s->n_instances + s->n_devices;
+        _cleanup_free_ const char **names = calloc(n + 1, sizeof(*names));
         int nearest;
 
         if (!names)
                 return -ENOMEM;
         for (size_t i = 0; i < s->n_instances; i++)
                 names[i] = s->instances[i].name;
-        nearest = suggest_nearest(glob, names, s->n_instances);
-        (void)fprintf(stderr, "tidbnumactl: no instance or unit is called '%s'%s%s%s\n", glob,
-                      nearest >= 0 ? ", did you mean '" : "; tidbnumactl status tells all",
+        for (size_t i = 0; i < s->n_devices; i++)
+                names[s->n_instances + i] = s->devices[i].name;
+        nearest = suggest_nearest(glob, names, n);
+        (void)fprintf(stderr, "tidbnumactl: no instance, unit or device is called '%s'%s%s%s\n",
+                      glob, nearest >= 0 ? ", did you mean '" : "; tidbnumactl status tells all",
                       nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
         return -ENOENT;
 }

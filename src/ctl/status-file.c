@@ -45,6 +45,11 @@ void status_file_done(StatusFile *status) {
                 free(status->releases[i].failure);
         }
         free(status->releases);
+        for (size_t i = 0; i < status->n_devices; i++) {
+                free(status->devices[i].name);
+                free(status->devices[i].reason_code);
+        }
+        free(status->devices);
         strings_done(status->errors, status->n_errors);
         strings_done(status->units, status->n_units);
         free(status->version);
@@ -217,6 +222,30 @@ static int take_releases(const json_t *array, StatusFile *ret) {
         return 0;
 }
 
+/* One without a name is none. */
+static int take_devices(const json_t *array, StatusFile *ret) {
+        ret->devices = calloc(json_array_size(array) + 1, sizeof(*ret->devices));
+        if (!ret->devices)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(array); i++) {
+                const json_t *object = json_array_get(array, i);
+                const json_int_t steered = json_integer_value(json_object_get(object, "steered"));
+                StatusDevice *device = &ret->devices[ret->n_devices];
+                int r;
+
+                if (!json_is_string(json_object_get(object, "name")))
+                        continue;
+                ret->n_devices++;
+                device->n_steered = steered > 0 ? (uint64_t)steered : 0;
+                r = take_if_there(object, "name", &device->name);
+                if (r >= 0)
+                        r = take_if_there(object, "reason_code", &device->reason_code);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 static int take_daemon(const json_t *root, StatusFile *ret) {
         const json_t *policy = json_object_get(root, "policy");
         const json_int_t pid =
@@ -234,7 +263,11 @@ static int take_daemon(const json_t *root, StatusFile *ret) {
                               &ret->n_errors);
         if (r >= 0)
                 r = take_list(json_object_get(root, "units"), "name", &ret->units, &ret->n_units);
-        return r < 0 ? r : take_releases(json_object_get(root, "releases"), ret);
+        if (r >= 0)
+                r = take_releases(json_object_get(root, "releases"), ret);
+        return r < 0 ? r
+                     : take_devices(json_object_get(json_object_get(root, "interrupts"), "devices"),
+                                    ret);
 }
 
 static int take_status(const json_t *root, StatusFile *ret) {

@@ -34,6 +34,34 @@ IrqSetting *irq_setting_get(Irq *irq, const SettingKey *key) {
         return s;
 }
 
+static void forget_setting(Irq *irq, const SettingKey *key) {
+        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
+
+        if (!s)
+                return;
+        free((char *)s->key.device);
+        *s = irq->settings[--irq->n_settings];
+}
+
+/* A refused vector has no wish any more, and is known as long as it is there. */
+static bool is_there(const IrqHost *host, const SettingKey *key) {
+        switch (key->kind) {
+        case SETTING_VECTOR:
+                return irq_host_has_vector(host, key);
+        case SETTING_XPS:
+        case SETTING_RPS:
+                return irq_host_find(host, IRQ_DEVICE_NET, key->device) != NULL;
+        default:
+                return true;
+        }
+}
+
+void irq_settings_sweep(Irq *irq, const IrqHost *host) {
+        for (size_t i = irq->n_settings; i > 0; i--)
+                if (!is_there(host, &irq->settings[i - 1].key))
+                        forget_setting(irq, &irq->settings[i - 1].key);
+}
+
 /* --- words --- */
 
 static const IrqDevice *device_of(const IrqHost *host, const SettingKey *key, const char **ret) {
@@ -312,15 +340,6 @@ static bool give_back_one(Manager *m, const IrqHost *host, const UndoSetting *en
                 say_failed(m, host, s, r);
         }
         return false;
-}
-
-static void forget_setting(Irq *irq, const SettingKey *key) {
-        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
-
-        if (!s)
-                return;
-        free((char *)s->key.device);
-        *s = irq->settings[--irq->n_settings];
 }
 
 void irq_give_back(Manager *m, const IrqHost *host, const IrqWishes *wishes) {

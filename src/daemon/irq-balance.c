@@ -1,5 +1,5 @@
-/* Talking to irqbalance: never waiting for it, but at the very end. */
-#include <poll.h>
+/* Who irqbalance is, and what it has: asked without waiting for it. What it is told is
+ * irq-balance-tell.c's. */
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -11,17 +11,9 @@
 /* It works through a big machine's interrupts in less. */
 #define ANSWER_TIMEOUT_USEC (UINT64_C(10) * 1000 * 1000)
 
-/* Each telling makes it place everything anew: not more often than this. */
-#define TELL_INTERVAL_USEC (UINT64_C(15) * 1000 * 1000)
-
-/* It takes over what it was told after its next round. Without an answer that shows it, so many
- * times more. */
-#define CHECK_ROUNDS 3u
-#define CHECK_INTERVAL_USEC (UINT64_C(60) * 1000 * 1000)
+/* Without an answer that shows that it has taken over what it was told, so many times. */
 #define TELLS_MAX 3u
-
-/* At the end of the daemon. */
-enum { LAST_TRIES = 10, LAST_WAIT_MSEC = 50 };
+#define CHECK_INTERVAL_USEC (UINT64_C(60) * 1000 * 1000)
 
 void irq_balance_init(IrqBalance *b) {
         *b = (IrqBalance){ .folder = IRQBALANCE_FOLDER, .fd = -EBADF };
@@ -34,17 +26,17 @@ static void end_question(IrqBalance *b) {
         b->length = 0;
 }
 
-static void forget_told(IrqBalance *b) {
+void irq_balance_forget_told(IrqBalance *b) {
         free(b->told_irqs);
         b->told_irqs = NULL;
-        b->n_told_irqs = 0;
+        b->n_told_irqs = b->n_told_old = 0;
         b->told_cpus = (CpuSet){ 0 };
         b->told = false;
 }
 
 void irq_balance_done(IrqBalance *b) {
         end_question(b);
-        forget_told(b);
+        irq_balance_forget_told(b);
         irqbalance_setup_done(&b->setup);
         free(b->buffer);
         irq_balance_init(b);
@@ -76,9 +68,9 @@ static void begin_anew(Manager *m, const ProcessId *id) {
         const bool replaced = b->id.pid != 0;
 
         end_question(b);
-        forget_told(b);
+        irq_balance_forget_told(b);
         irqbalance_setup_done(&b->setup);
-        b->setup_known = b->refused = false;
+        b->setup_known = b->refused = b->partly = false;
         b->n_told = 0;
         b->told_usec = b->asked_usec = 0;
         b->id = *id;
@@ -92,7 +84,7 @@ static void begin_anew(Manager *m, const ProcessId *id) {
 
 /* --- what it has --- */
 
-static void say_refused(Manager *m, int error) {
+void irq_balance_say_refused(Manager *m, int error) {
         IrqBalance *b = &m->irq->balance;
 
         if (!b->refused)
@@ -108,22 +100,46 @@ static void say_refused(Manager *m, int error) {
         b->refused = true;
 }
 
-static bool has_irq(const uint32_t *irqs, size_t n, uint32_t irq) {
+bool irq_balance_has_irq(const uint32_t *irqs, size_t n, uint32_t irq) {
         for (size_t i = 0; i < n; i++)
                 if (irqs[i] == irq)
                         return true;
         return false;
 }
 
-/* It was told, and says that it does not know. */
-static void check_kept(IrqBalance *b) {
-        bool kept = id_set_is_subset(&b->told_cpus, &b->setup.banned_cpus);
+static size_t count_kept(const IrqBalance *b, size_t n) {
+        size_t kept = 0;
 
-        for (size_t i = 0; kept && i < b->n_told_irqs; i++)
-                kept = has_irq(b->setup.banned_irqs, b->setup.n_banned_irqs, b->told_irqs[i]);
+        for (size_t i = 0; i < n; i++)
+                kept += irq_balance_has_irq(b->setup.banned_irqs, b->setup.n_banned_irqs,
+                                            b->told_irqs[i]);
+        return kept;
+}
+
+static void say_partly(Manager *m, size_t n_kept) {
+        IrqBalance *b = &m->irq->balance;
+
+        if (!b->partly)
+                journal_log(&m->journal, LOG_WARNING, NULL,
+                            "irqbalance (process %d) has taken %zu of %zu interrupts that it is to "
+                            "leave alone, for its version takes no longer list: it may move the "
+                            "others, to CPUs that no instance owns",
+                            b->id.pid, n_kept, b->n_told_irqs);
+        b->partly = true;
+}
+
+/* It was told: does it say that it knows? An old one takes the begin of a long list. */
+static void check_kept(Manager *m) {
+        IrqBalance *b = &m->irq->balance;
+        const size_t n_kept = count_kept(b, b->n_told_irqs);
+        const bool kept = id_set_is_subset(&b->told_cpus, &b->setup.banned_cpus) &&
+                          count_kept(b, b->n_told_old) == b->n_told_old;
+
         b->n_told = kept ? 0 : b->n_told;
+        if (kept && n_kept < b->n_told_irqs)
+                say_partly(m, n_kept);
         if (!kept && b->n_told < TELLS_MAX)
-                forget_told(b);
+                irq_balance_forget_told(b);
 }
 
 static void take_answer(Manager *m) {
@@ -133,14 +149,14 @@ static void take_answer(Manager *m) {
 
         end_question(b);
         if (r < 0) {
-                say_refused(m, r);
+                irq_balance_say_refused(m, r);
                 return;
         }
         irqbalance_setup_done(&b->setup);
         b->setup = setup;
         b->setup_known = true;
         if (b->told)
-                check_kept(b);
+                check_kept(m);
         irq_look_within(m, 0);
 }
 
@@ -179,7 +195,7 @@ static void ask(Manager *m, uint64_t now_usec) {
         else {
                 closep(&fd);
                 if (r != -EAGAIN && r != -ECONNREFUSED)
-                        say_refused(m, r);
+                        irq_balance_say_refused(m, r);
         }
 }
 
@@ -222,178 +238,4 @@ void irq_balance_look(Manager *m, IrqbalanceFacts *ret) {
                 ask(m, now);
         if (b->id.pid != 0)
                 fill_facts(b, ret);
-}
-
-/* --- telling it --- */
-
-typedef struct Bans {
-        CpuSet cpus;
-        uint32_t *irqs; /* owned */
-        size_t n_irqs;
-} Bans;
-
-static void add_irqs(Bans *bans, const uint32_t *irqs, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (!has_irq(bans->irqs, bans->n_irqs, irqs[i]))
-                        bans->irqs[bans->n_irqs++] = irqs[i];
-}
-
-/* What it had itself, and ours. */
-static int merge(const UndoBalance *own, const IrqPlanBalance *wanted, Bans *ret) {
-        ret->irqs = calloc(own->n_banned_irqs + wanted->n_banned_irqs + 1, sizeof(*ret->irqs));
-        if (!ret->irqs)
-                return -ENOMEM;
-        ret->cpus = own->banned_cpus;
-        add_irqs(ret, own->banned_irqs, own->n_banned_irqs);
-        if (wanted->told) {
-                id_set_add_all(&ret->cpus, &wanted->banned_cpus);
-                add_irqs(ret, wanted->banned_irqs, wanted->n_banned_irqs);
-        }
-        return 0;
-}
-
-/* Before it is told for the first time. */
-static int note(Manager *m) {
-        const IrqBalance *b = &m->irq->balance;
-        UndoHost *undo = &m->irq->undo;
-        UndoBalance own = { .id = b->id, .banned_cpus = b->setup.banned_cpus };
-        const size_t n = b->setup.n_banned_irqs;
-
-        if (!undo->irqbalance.known) {
-                own.banned_irqs = calloc(n + 1, sizeof(*own.banned_irqs));
-                if (!own.banned_irqs)
-                        return -ENOMEM;
-                if (n > 0)
-                        memcpy(own.banned_irqs, b->setup.banned_irqs, n * sizeof(uint32_t));
-                own.n_banned_irqs = n;
-                undo_host_set_irqbalance(undo, &own);
-        }
-        return undo_host_write(&m->undo, undo);
-}
-
-static int send_bans(const IrqBalance *b, const Bans *bans) {
-        char cpus[IRQBALANCE_COMMAND_MAX], irqs[IRQBALANCE_COMMAND_MAX];
-        int r = irqbalance_render_cpus(&bans->cpus, cpus);
-
-        if (r >= 0)
-                r = irqbalance_render_irqs(bans->irqs, bans->n_irqs, irqs);
-        if (r >= 0)
-                r = irqbalance_send(b->folder, b->id.pid, cpus, NULL);
-        return r < 0 ? r : irqbalance_send(b->folder, b->id.pid, irqs, NULL);
-}
-
-static void say_told(const Manager *m, const Bans *bans) {
-        char cpus[ID_SET_LIST_MAX];
-
-        (void)id_set_render_list(&bans->cpus, cpus, sizeof(cpus));
-        journal_log(&m->journal, LOG_INFO, NULL,
-                    "irqbalance (process %d) is told to leave alone CPUs %s and %zu interrupts",
-                    m->irq->balance.id.pid, *cpus ? cpus : "(none)", bans->n_irqs);
-}
-
-static bool knows(const IrqBalance *b, const Bans *bans) {
-        return b->told && id_set_equal(&b->told_cpus, &bans->cpus) &&
-               b->n_told_irqs == bans->n_irqs &&
-               (bans->n_irqs == 0 ||
-                memcmp(b->told_irqs, bans->irqs, bans->n_irqs * sizeof(uint32_t)) == 0);
-}
-
-/* It has this already, by itself or by an earlier life of ours. */
-static bool has(const IrqBalance *b, const Bans *bans) {
-        if (!id_set_equal(&b->setup.banned_cpus, &bans->cpus) ||
-            b->setup.n_banned_irqs != bans->n_irqs)
-                return false;
-        for (size_t i = 0; i < b->setup.n_banned_irqs; i++)
-                if (!has_irq(bans->irqs, bans->n_irqs, b->setup.banned_irqs[i]))
-                        return false;
-        return true;
-}
-
-/* Takes over the list of `bans`. */
-static void remember(IrqBalance *b, Bans *bans, uint64_t now_usec) {
-        forget_told(b);
-        b->told = true;
-        b->told_cpus = bans->cpus;
-        b->told_irqs = TAKE_PTR(bans->irqs);
-        b->n_told_irqs = bans->n_irqs;
-        b->told_usec = now_usec;
-        b->check_usec =
-                now_usec + CHECK_ROUNDS * UINT64_C(1000000) *
-                                   (b->setup.sleep_seconds > 0 ? b->setup.sleep_seconds : 10);
-        b->n_told++;
-}
-
-static void tell(Manager *m, const IrqPlanBalance *wanted, const UndoBalance *own) {
-        const uint64_t now = clock_monotonic_usec();
-        IrqBalance *b = &m->irq->balance;
-        Bans bans = { 0 };
-        int r = merge(own, wanted, &bans);
-
-        if (r < 0 || knows(b, &bans) ||
-            (b->told_usec != 0 && now < b->told_usec + TELL_INTERVAL_USEC)) {
-                free(bans.irqs);
-                return;
-        }
-        if (!b->told && has(b, &bans) && b->n_told == 0) {
-                remember(b, &bans, now);
-                b->n_told = 0;
-        } else {
-                r = note(m);
-                if (r >= 0)
-                        r = send_bans(b, &bans);
-                if (r >= 0) {
-                        say_told(m, &bans);
-                        remember(b, &bans, now);
-                } else if (r != -EAGAIN)
-                        say_refused(m, r);
-        }
-        free(bans.irqs);
-}
-
-/* What it had before us, and nothing else. */
-static int give_back(Manager *m) {
-        const UndoBalance *own = &m->irq->undo.irqbalance;
-        const Bans bans = { .cpus = own->banned_cpus,
-                            .irqs = own->banned_irqs,
-                            .n_irqs = own->n_banned_irqs };
-        int r = send_bans(&m->irq->balance, &bans);
-
-        if (r == -EAGAIN)
-                return r;
-        if (r >= 0)
-                say_told(m, &bans);
-        undo_host_forget_irqbalance(&m->irq->undo);
-        forget_told(&m->irq->balance);
-        m->irq->balance.told_usec = 0;
-        m->irq->balance.setup_known = false; /* asked again before it is told anything */
-        m->irq->balance.n_told = 0;
-        return 0;
-}
-
-void irq_balance_tell(Manager *m, const IrqPlanBalance *wanted) {
-        IrqBalance *b = &m->irq->balance;
-        UndoBalance own = m->irq->undo.irqbalance;
-
-        if (b->id.pid == 0)
-                return;
-        if (!wanted->told) {
-                if (own.known)
-                        (void)give_back(m);
-                return;
-        }
-        if (!b->setup_known)
-                return; /* its answer brings another look */
-        if (!own.known)
-                own = (UndoBalance){ .banned_cpus = b->setup.banned_cpus,
-                                     .banned_irqs = b->setup.banned_irqs,
-                                     .n_banned_irqs = b->setup.n_banned_irqs };
-        tell(m, wanted, &own);
-}
-
-void irq_balance_give_back(Manager *m) {
-        for (unsigned i = 0; i < LAST_TRIES && m->irq->undo.irqbalance.known; i++) {
-                if (m->irq->balance.id.pid == 0 || give_back(m) != -EAGAIN)
-                        return;
-                (void)poll(NULL, 0, LAST_WAIT_MSEC);
-        }
 }

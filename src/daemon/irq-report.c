@@ -6,6 +6,10 @@
 #include "tidbnumad/daemon/irq-report.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/plan/irq-landed.h"
+#include "tidbnumad/sys/clock.h"
+
+/* A driver is done with its queues by then. */
+#define ANEW_USEC (UINT64_C(2000) * 1000)
 
 /* --- what has landed --- */
 
@@ -96,6 +100,24 @@ const IrqSummary *irq_report_find(const Irq *irq, const IrqDevice *device) {
         return NULL;
 }
 
+static bool has_changed(const IrqSummary *s, const IrqDevice *d) {
+        return s->n_tx != d->n_tx || s->n_rx != d->n_rx || s->n_vectors != d->n_vectors ||
+               s->link != d->link;
+}
+
+/* 0: it has not been, as long as we know it. */
+static uint64_t anew_since(const Irq *irq, const IrqDevice *d, uint64_t now_usec) {
+        const IrqSummary *s = irq_report_find(irq, d);
+
+        return !s ? 0 : has_changed(s, d) ? now_usec : s->anew_usec;
+}
+
+bool irq_report_is_anew(const Irq *irq, const IrqDevice *d, uint64_t now_usec) {
+        const uint64_t since = anew_since(irq, d, now_usec);
+
+        return since != 0 && now_usec < since + ANEW_USEC;
+}
+
 static IrqState state_of(const Irq *irq, const IrqPlanDevice *p, size_t index) {
         const IrqVector *v = &p->device->vectors[index];
         const SettingKey key = { SETTING_VECTOR, irq_device_key(p->device), v->irq };
@@ -108,7 +130,7 @@ static IrqState state_of(const Irq *irq, const IrqPlanDevice *p, size_t index) {
                 return IRQ_STATE_LEFT;
         if (s && s->progress.contested)
                 return IRQ_STATE_CONTESTED;
-        if (s && s->progress.error != 0)
+        if (s && (s->progress.error != 0 || irq_follow_fails(&s->follow)))
                 return IRQ_STATE_FAILED;
         if ((s && s->progress.written) || id_set_equal(&v->requested, &planned->cpus))
                 return IRQ_STATE_STEERED;
@@ -121,7 +143,10 @@ static int summarise(const Irq *irq, const IrqPlanDevice *p, IrqSummary *ret) {
                          .node = d->node,
                          .reason = p->reason,
                          .n_tx = d->n_tx,
-                         .n_rx = d->n_rx };
+                         .n_rx = d->n_rx,
+                         .n_vectors = d->n_vectors,
+                         .link = d->link,
+                         .anew_usec = anew_since(irq, d, clock_monotonic_usec()) };
 
         s.name = strdup(d->name);
         s.pci = d->pci ? strdup(d->pci) : NULL;

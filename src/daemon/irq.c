@@ -1,26 +1,24 @@
-/* The loop of interrupts: when to look, and one look. What is written, irq-apply.c does. */
+/* One look at interrupts: what there is, and what is wanted. When it is taken, irq-events.c knows;
+ * what is written, irq-apply.c does. */
 #include <poll.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/irq-apply.h"
+#include "tidbnumad/daemon/irq-balance-tell.h"
+#include "tidbnumad/daemon/irq-events.h"
+#include "tidbnumad/daemon/irq-follow.h"
 #include "tidbnumad/daemon/irq-report.h"
 #include "tidbnumad/daemon/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/release.h"
 #include "tidbnumad/observe/irq-load.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/link-events.h"
 
 /* Where something is wanted, a mask that somebody else has set stands so long; elsewhere the look
  * is for the counters alone. */
 #define LOOK_USEC (UINT64_C(3) * 1000 * 1000)
 #define IDLE_LOOK_USEC (UINT64_C(10) * 1000 * 1000)
-
-/* A driver makes queue after queue, and may not be done when the first is told. */
-#define EVENT_DELAY_USEC (UINT64_C(200) * 1000)
-#define EVENT_AGAIN_USEC (UINT64_C(1200) * 1000)
 
 /* A cluster starts within some seconds, and irqbalance places everything anew with each word. */
 #define OWNERS_DELAY_USEC (UINT64_C(1000) * 1000)
@@ -119,8 +117,23 @@ static int load(Manager *m, IrqHost *ret) {
 
 /* --- what is wanted --- */
 
+/* Of the device none is banned any more. */
+static void drop_bans(IrqPlanBalance *balance, const IrqDevice *device) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < balance->n_banned_irqs; i++)
+                if (!irq_device_vector(device, balance->banned_irqs[i]))
+                        balance->banned_irqs[n++] = balance->banned_irqs[i];
+        balance->n_banned_irqs = n;
+}
+
 static void drop_device(IrqPlan *plan, size_t index) {
         IrqPlanDevice *d = &plan->devices[index];
+
+        if (!irq_reason_steers(d->reason) && d->reason != IRQ_REASON_IRQBALANCE)
+                return;
+        d->reason = IRQ_REASON_RELEASED;
+        drop_bans(&plan->irqbalance, d->device);
 
         for (size_t i = 0; d->vectors && i < d->device->n_vectors; i++)
                 if (d->vectors[i].decision == IRQ_STEERED)
@@ -180,19 +193,18 @@ static int add_numa_balancing(Manager *m, IrqWishes *wishes) {
         return 0;
 }
 
-/* Another number of queues: the driver has set all of them anew, and that is no quarrel. */
-static void forgive(Irq *irq, const IrqHost *host) {
-        for (size_t i = 0; i < host->n_devices; i++) {
-                const IrqDevice *d = &host->devices[i];
-                const IrqSummary *s = irq_report_find(irq, d);
+/* Its driver has set all of its masks anew, and may not be done yet: that is no quarrel. */
+static void forgive(Irq *irq, const IrqDevice *d) {
+        for (size_t i = 0; i < irq->n_settings; i++)
+                if (strcmp(irq->settings[i].key.device, d->name) == 0 ||
+                    strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
+                        irq_step_forgive(&irq->settings[i].progress);
+}
 
-                if (!s || (s->n_tx == d->n_tx && s->n_rx == d->n_rx))
-                        continue;
-                for (size_t k = 0; k < irq->n_settings; k++)
-                        if (strcmp(irq->settings[k].key.device, d->name) == 0 ||
-                            strcmp(irq->settings[k].key.device, irq_device_key(d)) == 0)
-                                irq_step_forgive(&irq->settings[k].progress);
-        }
+static void forgive_drivers(Irq *irq, const IrqHost *host, uint64_t now_usec) {
+        for (size_t i = 0; i < host->n_devices; i++)
+                if (irq_report_is_anew(irq, &host->devices[i], now_usec))
+                        forgive(irq, &host->devices[i]);
 }
 
 /* --- one look --- */
@@ -232,8 +244,10 @@ static int look(Manager *m) {
                 r = add_numa_balancing(m, &wishes);
         if (r < 0)
                 return r;
-        forgive(m->irq, &host);
+        forgive_drivers(m->irq, &host, clock_monotonic_usec());
         carry_out(m, &host, &plan, &wishes);
+        irq_follow(m, &host, &wishes);
+        irq_settings_sweep(m->irq, &host);
         irq_report_devices(m, &host, &plan);
         irq_host_done(&m->irq->host);
         m->irq->host = host;
@@ -243,17 +257,6 @@ static int look(Manager *m) {
         return 0;
 }
 
-static void schedule(Irq *irq) {
-        uint64_t due = irq->due_usec;
-
-        if (irq->again_usec != 0 && irq->again_usec < due)
-                due = irq->again_usec;
-        if (!irq->timer)
-                return;
-        (void)sd_event_source_set_time(irq->timer, due);
-        (void)sd_event_source_set_enabled(irq->timer, SD_EVENT_ONESHOT);
-}
-
 void irq_look(Manager *m) {
         const uint64_t now = clock_monotonic_usec();
         Irq *irq = m->irq;
@@ -261,10 +264,9 @@ void irq_look(Manager *m) {
         if (!irq)
                 return;
         irq->due_usec = now + IDLE_LOOK_USEC;
-        if (irq->again_usec <= now)
-                irq->again_usec = 0;
         (void)look(m); /* what fails for want of memory comes again */
-        schedule(irq);
+        irq_again_looked(&irq->again, now);
+        irq_events_schedule(irq);
 }
 
 void irq_look_within(Manager *m, uint64_t usec) {
@@ -272,7 +274,7 @@ void irq_look_within(Manager *m, uint64_t usec) {
 
         if (due < m->irq->due_usec)
                 m->irq->due_usec = due;
-        schedule(m->irq);
+        irq_events_schedule(m->irq);
 }
 
 void irq_give_all_back(Manager *m) {
@@ -298,45 +300,7 @@ void irq_give_all_back(Manager *m) {
                             m->irq->undo.n_settings);
 }
 
-/* --- the loop --- */
-
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        (void)source;
-        (void)usec;
-        irq_look(userdata);
-        return 0;
-}
-
-/* At once, and once more: the first events come while the driver is still at work. */
-static void on_event(void *userdata) {
-        Manager *m = userdata;
-
-        m->irq->again_usec = clock_monotonic_usec() + EVENT_AGAIN_USEC;
-        irq_look_within(m, EVENT_DELAY_USEC);
-}
-
-static int on_link(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        (void)source;
-        (void)revents;
-        if (link_events_drain(fd))
-                on_event(userdata);
-        return 0;
-}
-
-static int listen_to_events(Manager *m) {
-        static const char *const subsystems[] = { "net", "nvme", "pci", "queues", NULL };
-        Irq *irq = m->irq;
-        int r = uevents_open(&irq->uevents, m->event, subsystems, on_event, m);
-
-        if (r < 0)
-                journal_log(&m->journal, LOG_INFO, NULL,
-                            "udev is not heard: %s. Devices that come or change are noticed within "
-                            "seconds",
-                            strerror(-r));
-        if (link_events_open(&irq->link_fd) < 0)
-                return 0;
-        return sd_event_add_io(m->event, &irq->link_source, irq->link_fd, EPOLLIN, on_link, m);
-}
+/* --- its life --- */
 
 static void read_record(Manager *m) {
         int r = undo_host_read(&m->undo, &m->irq->undo);
@@ -358,11 +322,8 @@ int irq_start(Manager *m) {
         m->irq->ops = &SETTING_FILES;
         irq_balance_init(&m->irq->balance);
         read_record(m);
-        if (m->sysroot.live && !m->args->once) {
-                r = sd_event_add_time(m->event, &m->irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer, m);
-                if (r >= 0)
-                        r = listen_to_events(m);
-        }
+        if (m->sysroot.live && !m->args->once)
+                r = irq_events_start(m);
         if (r < 0)
                 return r;
         irq_look(m);
@@ -374,10 +335,7 @@ void irq_done(Manager *m) {
 
         if (!irq)
                 return;
-        uevents_close(&irq->uevents);
-        sd_event_source_disable_unref(irq->timer);
-        sd_event_source_disable_unref(irq->link_source);
-        closep(&irq->link_fd);
+        irq_events_done(irq);
         irq_balance_done(&irq->balance);
         undo_host_done(&irq->undo);
         irq_host_done(&irq->host);

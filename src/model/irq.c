@@ -61,6 +61,13 @@ const IrqDevice *irq_host_find(const IrqHost *host, IrqDeviceKind kind, const ch
         return NULL;
 }
 
+const IrqVector *irq_device_vector(const IrqDevice *device, uint32_t irq) {
+        for (size_t i = 0; i < device->n_vectors; i++)
+                if (device->vectors[i].irq == irq)
+                        return &device->vectors[i];
+        return NULL;
+}
+
 uint32_t irq_vector_count(const IrqHost *host, const IrqVector *vector, const CpuSet *cpus) {
         uint32_t sum = 0;
 
@@ -68,4 +75,19 @@ uint32_t irq_vector_count(const IrqHost *host, const IrqVector *vector, const Cp
                 if (id_set_has(cpus, host->cpus[i]))
                         sum += vector->counts[i];
         return sum;
+}
+
+static bool same_columns(const IrqHost *a, const IrqHost *b) {
+        return a->n_cpus == b->n_cpus &&
+               (a->n_cpus == 0 || memcmp(a->cpus, b->cpus, a->n_cpus * sizeof(*a->cpus)) == 0);
+}
+
+uint32_t irq_vector_growth(const IrqHost *before, const IrqVector *old, const IrqHost *now,
+                           const IrqVector *vector, const CpuSet *cpus) {
+        uint32_t step;
+
+        if (!old->counts || !vector->counts || !same_columns(before, now))
+                return 0;
+        step = irq_vector_count(now, vector, cpus) - irq_vector_count(before, old, cpus);
+        return step < UINT32_MAX / 2 ? step : 0;
 }

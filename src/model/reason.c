@@ -89,6 +89,11 @@ static const ReasonText texts[N_REASONS] = {
                                "on any of them",
                                "give the device fewer queues (ethtool -L), or more CPUs to serve "
                                "it" },
+        [REASON_NOT_FOLLOWED] = { "not-followed",
+                                  "an interrupt has the mask that was written, and does not go "
+                                  "there",
+                                  "see its driver and interrupt controller; steer: leave gives "
+                                  "the device up" },
         [REASON_NO_MEMORY] = { "no-memory", "the daemon or the kernel had no memory for it",
                                "free some; it is tried again" },
         [REASON_OTHER] = { "other", "an error of no other kind", "see the journal" },

@@ -141,7 +141,7 @@ int irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        if (strlen(command) >= IRQBALANCE_COMMAND_MAX)
+        if (strlen(command) >= IRQBALANCE_LONG_COMMAND_MAX)
                 return -E2BIG;
         r = connect_to(folder, pid, &fd);
         if (r >= 0)
@@ -165,18 +165,37 @@ int irqbalance_render_cpus(const CpuSet *cpus, char buffer[static IRQBALANCE_COM
         return 0;
 }
 
-int irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
-                           char buffer[static IRQBALANCE_COMMAND_MAX]) {
-        const size_t size = IRQBALANCE_COMMAND_MAX;
+/* A number that an old one would cut in two begins behind its end: spaces stand for nothing. */
+static size_t pad(const char *number, size_t length, char *buffer) {
+        const size_t end = length + strlen(number);
+
+        if (length >= IRQBALANCE_READS_OLD || end <= IRQBALANCE_READS_OLD)
+                return length;
+        memset(buffer + length, ' ', IRQBALANCE_READS_OLD - length);
+        return IRQBALANCE_READS_OLD;
+}
+
+size_t irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
+                              char buffer[static IRQBALANCE_LONG_COMMAND_MAX], size_t *ret_old) {
+        const size_t size = IRQBALANCE_LONG_COMMAND_MAX;
         size_t length =
                 (size_t)snprintf(buffer, size, "settings ban irqs%s", n_irqs == 0 ? " NONE" : "");
+        size_t n = 0, old = 0;
 
-        for (size_t i = 0; i < n_irqs; i++) {
-                length += (size_t)snprintf(buffer + length, size - length, " %u", irqs[i]);
-                if (length >= size)
-                        return -E2BIG;
+        for (; n < n_irqs; n++) {
+                char number[16];
+                size_t begin;
+
+                (void)snprintf(number, sizeof(number), " %u", irqs[n]);
+                begin = pad(number, length, buffer);
+                if (begin + strlen(number) >= size)
+                        break;
+                length = begin + (size_t)snprintf(buffer + begin, size - begin, "%s", number);
+                old += length <= IRQBALANCE_READS_OLD;
         }
-        return 0;
+        buffer[length] = '\0';
+        *ret_old = old;
+        return n;
 }
 
 /* --- what it answers --- */

@@ -1,15 +1,26 @@
 /* Devices that come and go. */
 #include <errno.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/uevents.h"
+
+/* Interfaces of containers come and go all day. */
+static bool is_virtual(sd_device *device) {
+        static const char folder[] = "/sys/devices/virtual/";
+        const char *path;
+
+        return sd_device_get_syspath(device, &path) >= 0 &&
+               strncmp(path, folder, strlen(folder)) == 0;
+}
 
 static int on_event(sd_device_monitor *monitor, sd_device *device, void *userdata) {
         const Uevents *uevents = userdata;
 
         (void)monitor;
-        (void)device;
-        uevents->handler(uevents->userdata);
+        if (!is_virtual(device))
+                uevents->handler(uevents->userdata);
         return 0;
 }
 

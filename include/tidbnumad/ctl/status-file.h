@@ -36,6 +36,12 @@ typedef struct StatusRelease {
         char *name, *unit, *failure; /* NULL: none; owned */
 } StatusRelease;
 
+/* That has interrupts. */
+typedef struct StatusDevice {
+        char *name, *reason_code; /* NULL: none is told; owned */
+        uint64_t n_steered;       /* interrupts that are where we want them */
+} StatusDevice;
+
 typedef struct StatusFile {
         double time_seconds; /* when it was written, since the epoch */
         double sample_interval_seconds;
@@ -55,6 +61,8 @@ typedef struct StatusFile {
         size_t n_units;
         StatusRelease *releases; /* owned */
         size_t n_releases;
+        StatusDevice *devices; /* owned */
+        size_t n_devices;
 } StatusFile;
 
 void status_file_done(StatusFile *status);

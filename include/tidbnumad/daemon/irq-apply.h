@@ -7,6 +7,10 @@
 IrqSetting *irq_setting_get(Irq *irq, const SettingKey *key);
 const IrqSetting *irq_setting_find(const Irq *irq, const SettingKey *key);
 
+/* Forgets what is known of vectors and cards that are gone: what has their number or name next is
+ * another one. */
+void irq_settings_sweep(Irq *irq, const IrqHost *host);
+
 /* Writes what does not stand, each after the record. */
 void irq_put_on(Manager *manager, const IrqHost *host, const IrqWishes *wishes);
 

@@ -26,9 +26,11 @@ typedef struct IrqBalance {
         CpuSet told_cpus;
         uint32_t *told_irqs; /* owned */
         size_t n_told_irqs;
+        size_t n_told_old; /* of them the first, which irqbalance of any version takes */
         uint64_t told_usec, check_usec; /* when it is asked whether it still knows */
         unsigned n_told;                /* in a row that it did not keep */
         bool refused;                   /* said once: it cannot be told */
+        bool partly;                    /* said once: it has not taken all */
         pid_t mute_pid;                 /* of one without a socket; 0: none was found */
         uint64_t searched_usec;
 } IrqBalance;
@@ -40,8 +42,8 @@ void irq_balance_done(IrqBalance *balance);
  * `ret`. */
 void irq_balance_look(Manager *manager, IrqbalanceFacts *ret);
 
-/* Tells it what the plan wants, unless it knows; where that is nothing, what it had itself. */
-void irq_balance_tell(Manager *manager, const IrqPlanBalance *wanted);
+/* Says once that it cannot be told. */
+void irq_balance_say_refused(Manager *manager, int error);
 
-/* The same for the end of the daemon: waits for a moment where it is busy. */
-void irq_balance_give_back(Manager *manager);
+void irq_balance_forget_told(IrqBalance *balance);
+bool irq_balance_has_irq(const uint32_t *irqs, size_t n_irqs, uint32_t irq);

@@ -15,6 +15,10 @@ void irq_report_devices(Manager *manager, const IrqHost *host, const IrqPlan *pl
 /* The device at the last look; NULL: it was not there. */
 const IrqSummary *irq_report_find(const Irq *irq, const IrqDevice *device);
 
+/* Has its driver set it up anew within the last moments, by what differs from the last look:
+ * queues, vectors, its link? To be asked before irq_report_devices(). */
+bool irq_report_is_anew(const Irq *irq, const IrqDevice *device, uint64_t now_usec);
+
 /* For the snapshot; the caller owns both lists, the rest is borrowed. -ENOMEM. */
 int irq_report_fill(const Irq *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_devices,
                     IrqLandedSnapshot **ret_landed);

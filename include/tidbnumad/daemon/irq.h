@@ -9,6 +9,8 @@
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/snapshot.h"
+#include "tidbnumad/plan/irq-again.h"
+#include "tidbnumad/plan/irq-follow.h"
 #include "tidbnumad/plan/irq-step.h"
 #include "tidbnumad/plan/irq-wish.h"
 #include "tidbnumad/plan/irq.h"
@@ -20,8 +22,10 @@ typedef struct Manager Manager;
 typedef struct IrqSetting {
         SettingKey key; /* `device` is owned */
         IrqProgress progress;
-        bool seen; /* it is wanted at this look */
-        bool told; /* that it fails */
+        IrqFollow follow; /* of a vector */
+        bool seen;        /* it is wanted at this look */
+        bool told;        /* that it fails */
+        bool told_astray; /* that it fires elsewhere */
 } IrqSetting;
 
 /* Interrupts of a device that landed on an instance's CPUs, so far. */
@@ -39,15 +43,18 @@ typedef struct IrqSummary {
         IrqReason reason;
         CpuSet cpus; /* where its vectors are to be */
         uint64_t vectors[N_IRQ_STATES];
-        size_t n_tx, n_rx; /* queues; another number: the driver has made them anew */
+        size_t n_tx, n_rx, n_vectors;
+        IrqLink link;
+        uint64_t anew_usec; /* its driver has set it up anew; 0: it has not */
 } IrqSummary;
 
 typedef struct Irq {
         sd_event_source *timer, *link_source;
         int link_fd;
         Uevents uevents;
-        uint64_t due_usec, again_usec; /* the next look; one more after an event */
-        uint64_t owners_sum;           /* who owned which CPUs */
+        uint64_t due_usec;   /* the next slow look */
+        IrqAgain again;      /* those after an event */
+        uint64_t owners_sum; /* who owned which CPUs */
         const SettingOps *ops;
         UndoHost undo;
         IrqHost host; /* at the last look */

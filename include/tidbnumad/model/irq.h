@@ -115,5 +115,14 @@ void irq_host_done(IrqHost *host);
 /* The device of that kind and name, or NULL. */
 const IrqDevice *irq_host_find(const IrqHost *host, IrqDeviceKind kind, const char *name);
 
+/* The vector of that number, or NULL. */
+const IrqVector *irq_device_vector(const IrqDevice *device, uint32_t irq);
+
 /* Interrupts of the vector so far on these CPUs, modulo 2^32. */
 uint32_t irq_vector_count(const IrqHost *host, const IrqVector *vector, const CpuSet *cpus);
+
+/* Between two looks, at the vector as it was and as it is. 0 where one of them has no counters,
+ * where the CPUs that are online have changed, for then a CPU's count may have gone with its
+ * column, and where it is a step back: a number given anew begins at nothing. */
+uint32_t irq_vector_growth(const IrqHost *before, const IrqVector *old, const IrqHost *now,
+                           const IrqVector *vector, const CpuSet *cpus);

@@ -33,7 +33,8 @@ typedef enum Reason {
         REASON_BUS_GONE,
         REASON_NO_ANSWER,
         REASON_RECORD_UNWRITABLE,
-        REASON_NO_VECTOR, /* of an interrupt: these CPUs have none free */
+        REASON_NO_VECTOR,    /* of an interrupt: these CPUs have none free */
+        REASON_NOT_FOLLOWED, /* of an interrupt: it fires elsewhere than its mask says */
         REASON_NO_MEMORY,
         REASON_OTHER,
         N_REASONS,

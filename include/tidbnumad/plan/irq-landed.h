@@ -3,7 +3,6 @@
 
 #include "tidbnumad/model/irq.h"
 
-/* `device` is of `now`. Vectors that are in both count; 0 where the CPUs that are online have
- * changed between, for then a CPU's count may have gone with its column. */
+/* `device` is of `now`. Vectors that are in both count, as irq_vector_growth() has it. */
 uint64_t irq_landed(const IrqHost *before, const IrqHost *now, const IrqDevice *device,
                     const CpuSet *cpus);

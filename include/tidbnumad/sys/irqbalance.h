@@ -17,11 +17,15 @@
 
 #define IRQBALANCE_FOLDER "/run/irqbalance"
 
-/* Its buffer is of 500 bytes up to 1.9.4, and one that is full counts as too long. */
+/* It reads so many bytes of a command: 500 up to 1.9.4, where the rest is cut off, and 16384 from
+ * 1.9.5 on, where a command that fills that counts as too long. Which one runs, it does not tell.
+ */
+#define IRQBALANCE_READS_OLD 500u
 #define IRQBALANCE_COMMAND_MAX 499u
+#define IRQBALANCE_LONG_COMMAND_MAX 16383u
 
 /* `setup` tells of each banned interrupt on some 60 bytes. */
-#define IRQBALANCE_ANSWER_MAX ((size_t)64 << 10)
+#define IRQBALANCE_ANSWER_MAX ((size_t)256 << 10)
 
 /* What `setup` tells. */
 typedef struct IrqbalanceSetup {
@@ -47,7 +51,10 @@ int irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret
 int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret);
 
 /* The two commands by which CPUs and interrupts are banned, in place of what was set before. An
- * empty set: none, which for CPUs means what its environment says. -E2BIG as above. */
+ * empty set: none, which for CPUs means what its environment says. -E2BIG: longer than all take. */
 int irqbalance_render_cpus(const CpuSet *cpus, char buffer[static IRQBALANCE_COMMAND_MAX]);
-int irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
-                           char buffer[static IRQBALANCE_COMMAND_MAX]);
+
+/* As many as fit, from the first on: how many. Where an old one cuts it off, no number is cut in
+ * two: it takes the first `*ret_old`. */
+size_t irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
+                              char buffer[static IRQBALANCE_LONG_COMMAND_MAX], size_t *ret_old);

@@ -4,10 +4,15 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* A socket that becomes readable then. */
 int link_events_open(int *ret_fd);
 
-/* Reads all that waits, and throws it away: what there is now, others look up. True: there was
- * something, or something was lost. */
+/* Does a message speak of a network card? Links that are made by software tell of which kind they
+ * are (IFLA_INFO_KIND): those of containers come and go all day. What cannot be read counts. */
+bool link_event_counts(const void *message, size_t size);
+
+/* Reads all that waits, and throws it away: what there is now, others look up. True: something of
+ * it counts, or something was lost. */
 bool link_events_drain(int fd);

@@ -13,7 +13,7 @@ typedef struct Uevents {
         void *userdata;
 } Uevents;
 
-/* Of these subsystems, to the closing NULL. `uevents` must stay where it is until uevents_close().
+/* Of these subsystems, to the closing NULL, but of no device that is virtual. `uevents` must stay where it is until uevents_close().
  * Without udev no event ever comes, and that is no error. */
 int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
                  UeventsHandler handler, void *userdata);

@@ -73,6 +73,15 @@ static void test_round_trip(void **state) {
         };
         const ReleaseSnapshot releases[] = { { .name = "r-1", .failure = "no" },
                                              { .name = "r-2", .unit = "r-2.service" } };
+        const CpuSet cpus = ids("0-1");
+        const IrqDeviceSnapshot devices[] = {
+                { .name = "eth0",
+                  .kind = "net",
+                  .reason_id = "away",
+                  .reason = "",
+                  .cpus = &cpus,
+                  .vectors = { [IRQ_STATE_STEERED] = 3, [IRQ_STATE_LEFT] = 7 } }
+        };
         const UnitSnapshot units[] = { { .name = "u.service", .state = "prepared", .reason = "" } };
         const PolicySnapshot policies[] = { { .name = "pd" }, { .name = "tidb" } };
         const char *const errors[] = { "a.yaml:1:1: wrong" };
@@ -87,6 +96,7 @@ static void test_round_trip(void **state) {
                               .n_releases = 2,
                               .units = units,
                               .n_units = 1,
+                              .irq = { .known = true, .devices = devices, .n_devices = 1 },
                               .policies = policies,
                               .n_policies = 2,
                               .policy_errors = errors,
@@ -143,6 +153,10 @@ static void test_round_trip(void **state) {
         assert_string_equal(status.releases[0].failure, "no");
         assert_null(status.releases[0].unit);
         assert_string_equal(status.releases[1].unit, "r-2.service");
+        assert_int_equal(status.n_devices, 1);
+        assert_string_equal(status.devices[0].name, "eth0");
+        assert_string_equal(status.devices[0].reason_code, "away");
+        assert_int_equal(status.devices[0].n_steered, 3);
         assert_null(i->data_dir);
         assert_string_equal(i->reason, "not alone");
         assert_ids(i->nodes, "");

@@ -239,6 +239,8 @@ static void test_release(void **state) {
         char *stays[] = { TEXT("a-*") };
         Args args = { .command = COMMAND_RELEASE };
         Await a = { .args = &args, .globs = globs, .n_globs = 1 };
+        StatusDevice devices[] = { { .name = TEXT("eth0"), .n_steered = 9 },
+                                   { .name = TEXT("eth1"), .n_steered = 9 } };
         Example e;
 
         (void)state;
@@ -255,6 +257,13 @@ static void test_release(void **state) {
         e.releases[0].unit = TEXT("a-1.service");
         assert_false(await_is_done(&a, &e.status));
         e.status.n_releases = 0;
+        e.status.devices = devices;
+        e.status.n_devices = 2;
+        assert_true(await_is_done(&a, &e.status)); /* no device of that name */
+        devices[1].name = TEXT("a-1.serv");
+        assert_false(await_is_done(&a, &e.status));
+        devices[1].n_steered = 0;
+        assert_true(await_is_done(&a, &e.status));
         args.undo = true;
         assert_false(await_is_done(&a, &e.status));
         a.stays = stays; /* another glob has it released all the same */

@@ -86,8 +86,9 @@ static void test_nul_inside(void **state) {
 
 static void test_commands(void **state) {
         const uint32_t irqs[] = { 24, 25, 130 };
-        char text[IRQBALANCE_COMMAND_MAX];
+        char text[IRQBALANCE_LONG_COMMAND_MAX];
         CpuSet cpus = ids("1,5-7");
+        size_t old;
 
         (void)state;
         assert_int_equal(irqbalance_render_cpus(&cpus, text), 0);
@@ -95,29 +96,80 @@ static void test_commands(void **state) {
         cpus = ids("");
         assert_int_equal(irqbalance_render_cpus(&cpus, text), 0);
         assert_string_equal(text, "settings cpus NULL");
-        assert_int_equal(irqbalance_render_irqs(irqs, 3, text), 0);
+        assert_int_equal(irqbalance_render_irqs(irqs, 3, text, &old), 3);
         assert_string_equal(text, "settings ban irqs 24 25 130");
-        assert_int_equal(irqbalance_render_irqs(NULL, 0, text), 0);
+        assert_int_equal(old, 3);
+        assert_int_equal(irqbalance_render_irqs(NULL, 0, text, &old), 0);
         assert_string_equal(text, "settings ban irqs NONE");
+        assert_int_equal(old, 0);
 }
 
-/* With its NUL a command must stay below the 500 bytes of its buffer. */
-static void test_too_long(void **state) {
+/* With its NUL it must stay below the 500 bytes of an old one, for it is one word. */
+static void test_too_many_cpus(void **state) {
         char text[IRQBALANCE_COMMAND_MAX];
-        uint32_t irqs[200];
         CpuSet cpus = { 0 };
-        size_t n = 0;
 
         (void)state;
-        for (; n < 120; n++)
-                irqs[n] = 100 + (uint32_t)n;
-        assert_int_equal(irqbalance_render_irqs(irqs, n, text), 0);
-        assert_int_equal(strlen(text), 17 + 120 * 4);
-        irqs[n++] = 1; /* one byte too many */
-        assert_int_equal(irqbalance_render_irqs(irqs, n, text), -E2BIG);
         for (uint32_t cpu = 0; cpu < 512; cpu += 2)
                 id_set_add(&cpus, cpu);
         assert_int_equal(irqbalance_render_cpus(&cpus, text), -E2BIG);
+}
+
+/* As irqbalance itself takes them out of what it has read: how many, in their order. */
+static size_t taken(const char *command, size_t reads, const uint32_t *irqs, size_t n_irqs) {
+        const size_t prefix = strlen("settings ban irqs ");
+        char *read = strndup(command, reads), *end = read + prefix;
+        size_t n = 0;
+
+        assert_true(strlen(read) > prefix);
+        for (unsigned long irq; (irq = strtoul(end, &end, 10)) != 0; n++) {
+                assert_true(n < n_irqs);
+                assert_int_equal(irq, irqs[n]);
+        }
+        free(read);
+        return n;
+}
+
+static void assert_taken(uint32_t first, size_t n_irqs) {
+        char text[IRQBALANCE_LONG_COMMAND_MAX];
+        uint32_t irqs[4000];
+        size_t n, old;
+
+        assert_true(n_irqs <= ELEMENTSOF(irqs));
+        for (size_t i = 0; i < n_irqs; i++)
+                irqs[i] = first + (uint32_t)i;
+        n = irqbalance_render_irqs(irqs, n_irqs, text, &old);
+        assert_true(strlen(text) < sizeof(text));
+        assert_int_equal(taken(text, 500, irqs, n_irqs), old);
+        assert_int_equal(taken(text, 16384, irqs, n_irqs), n);
+        /* None that would have had room is missing. */
+        assert_true(n == n_irqs || strlen(text) + 12 > sizeof(text));
+        assert_true(old == n || old >= (500 - 17) / 12);
+}
+
+/* A number that old ones would cut in two would ban another interrupt, and leave this one alone. */
+static void test_many_irqs(void **state) {
+        static const uint32_t firsts[] = { 1, 7, 24, 95, 100, 990, 1000, 9990, 123456789 };
+
+        (void)state;
+        for (size_t i = 0; i < ELEMENTSOF(firsts); i++)
+                for (size_t n = 1; n < 4000; n += n < 300 ? 1 : 600)
+                        assert_taken(firsts[i], n);
+}
+
+/* 120 of three digits stay below, with 17 letters before. */
+static void test_old_limit(void **state) {
+        char text[IRQBALANCE_LONG_COMMAND_MAX];
+        uint32_t irqs[200];
+        size_t old;
+
+        (void)state;
+        for (uint32_t i = 0; i < 200; i++)
+                irqs[i] = 100 + i;
+        assert_int_equal(irqbalance_render_irqs(irqs, 120, text, &old), 120);
+        assert_int_equal(old, 120);
+        assert_int_equal(irqbalance_render_irqs(irqs, 200, text, &old), 200);
+        assert_int_equal(old, 120);
 }
 
 /* --- the socket --- */
@@ -230,7 +282,7 @@ static void test_another_process(void **state) {
 }
 
 static void test_folder_of_others(void **state) {
-        char name[64], text[IRQBALANCE_COMMAND_MAX + 1];
+        char name[64], text[IRQBALANCE_LONG_COMMAND_MAX + 1];
         _cleanup_peer_ Peer p;
         pid_t pid = 4711;
 
@@ -279,7 +331,9 @@ int main(void) {
                 cmocka_unit_test(test_refused),
                 cmocka_unit_test(test_nul_inside),
                 cmocka_unit_test(test_commands),
-                cmocka_unit_test(test_too_long),
+                cmocka_unit_test(test_too_many_cpus),
+                cmocka_unit_test(test_many_irqs),
+                cmocka_unit_test(test_old_limit),
                 cmocka_unit_test(test_send),
                 cmocka_unit_test(test_busy),
                 cmocka_unit_test(test_another_process),

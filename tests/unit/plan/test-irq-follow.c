@@ -1,0 +1,155 @@
+/* Whether an interrupt fires where its mask says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/plan/irq-follow.h"
+
+/* A look at a host of four CPUs, and one vector. */
+typedef struct Look {
+        uint32_t cpus[4], counts[4];
+        IrqVector vector;
+        IrqDevice device;
+        IrqHost host;
+} Look;
+
+static void look(Look *l, const char *requested, const char *effective, uint32_t on_0,
+                 uint32_t on_3) {
+        *l = (Look){
+                .cpus = { 0, 1, 2, 3 },
+                .counts = { on_0, 7, 0, on_3 },
+                .vector = { .irq = 24,
+                            .mask_known = true,
+                            .requested = ids(requested),
+                            .effective_known = effective != NULL,
+                            .effective = ids(effective ? effective : "") },
+                .device = { .kind = IRQ_DEVICE_NET, .name = (char *)"eth0", .n_vectors = 1 },
+                .host = { .n_devices = 1, .n_cpus = 4 },
+        };
+        l->vector.counts = l->counts;
+        l->device.vectors = &l->vector;
+        l->host.devices = &l->device;
+        l->host.cpus = l->cpus;
+}
+
+static IrqCourse course(const Look *before, const Look *now) {
+        return irq_follow_course(&before->host, &now->host, &now->device, &now->vector);
+}
+
+/* Until the next one comes, the effective mask is the old one. */
+static void test_silent(void **state) {
+        Look a, b;
+
+        (void)state;
+        look(&a, "0-1", "3", 5, 9);
+        look(&b, "0-1", "3", 5, 9);
+        assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
+}
+
+/* The one that moved it was the last elsewhere. */
+static void test_moves(void **state) {
+        Look a, b;
+
+        (void)state;
+        look(&a, "0-1", "3", 5, 9);
+        look(&b, "0-1", "0", 5, 10);
+        assert_int_equal(course(&a, &b), IRQ_COURSE_FOLLOWS);
+}
+
+static void test_astray(void **state) {
+        Look a, b;
+
+        (void)state;
+        look(&a, "0-1", "3", 5, 9);
+        look(&b, "0-1", "3", 5, 10);
+        assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
+        look(&b, "0-1", "0,3", 6, 10); /* one CPU too many */
+        assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
+}
+
+/* Without an effective mask the counters tell alone. */
+static void test_counters_alone(void **state) {
+        static const char *const none[] = { NULL, "" };
+
+        (void)state;
+        for (unsigned i = 0; i < 2; i++) {
+                Look a, b;
+
+                look(&a, "0-1", none[i], 5, 9);
+                look(&b, "0-1", none[i], 5, 9);
+                assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
+                look(&b, "0-1", none[i], 5, 10);
+                assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
+                look(&b, "0-1", none[i], 6, 10); /* moved between */
+                assert_int_equal(course(&a, &b), IRQ_COURSE_FOLLOWS);
+        }
+}
+
+/* What fired before the mask was set is no failure of it. */
+static void test_new_mask(void **state) {
+        Look a, b;
+
+        (void)state;
+        look(&a, "3", "3", 5, 9);
+        look(&b, "0-1", "3", 5, 99);
+        assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
+}
+
+static void test_cannot_tell(void **state) {
+        Look a, b;
+
+        (void)state;
+        look(&a, "0-1", "3", 5, 9);
+        look(&b, "0-1", "3", 5, 10);
+        a.vector.irq = 25; /* it is new */
+        assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
+        a.vector.irq = 24;
+        a.vector.mask_known = false;
+        assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
+        a.vector.mask_known = true;
+        a.vector.counts = NULL;
+        assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
+        a.vector.counts = a.counts;
+        a.cpus[2] = 4; /* other CPUs are online */
+        assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
+        a.cpus[2] = 2;
+        a.device.name = (char *)"eth1";
+        assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
+        a.device.name = (char *)"eth0";
+        assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
+}
+
+static void test_in_a_row(void **state) {
+        IrqFollow f = { 0 };
+
+        (void)state;
+        irq_follow_note(&f, IRQ_COURSE_ASTRAY);
+        irq_follow_note(&f, IRQ_COURSE_UNKNOWN);
+        irq_follow_note(&f, IRQ_COURSE_ASTRAY);
+        assert_false(irq_follow_fails(&f));
+        irq_follow_note(&f, IRQ_COURSE_FOLLOWS);
+        for (unsigned i = 0; i < IRQ_ASTRAY_LOOKS; i++) {
+                assert_false(irq_follow_fails(&f));
+                irq_follow_note(&f, IRQ_COURSE_ASTRAY);
+        }
+        assert_true(irq_follow_fails(&f));
+        irq_follow_note(&f, IRQ_COURSE_UNKNOWN); /* silence is no proof */
+        assert_true(irq_follow_fails(&f));
+        irq_follow_note(&f, IRQ_COURSE_FOLLOWS);
+        assert_false(irq_follow_fails(&f));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_silent),   cmocka_unit_test(test_moves),
+                cmocka_unit_test(test_astray),   cmocka_unit_test(test_counters_alone),
+                cmocka_unit_test(test_new_mask), cmocka_unit_test(test_cannot_tell),
+                cmocka_unit_test(test_in_a_row),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
