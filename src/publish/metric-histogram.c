@@ -44,10 +44,10 @@ void metric_render_sample_durations(const Metric *metric, const Snapshot *snapsh
                                          &snapshot->sample_durations[m], text);
 }
 
-/* Nor has a policy that has bound nothing. */
+/* Also of a policy that has bound nothing yet: what begins at one, for the first time that
+ * something is bound, is no increase to those who ask for a rate. */
 void metric_render_bind_latency(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_policies; i++)
-                if (snapshot->policies[i].bind_latency.n > 0)
-                        append_histogram(metric, "policy", snapshot->policies[i].name,
-                                         &snapshot->policies[i].bind_latency, text);
+                append_histogram(metric, "policy", snapshot->policies[i].name,
+                                 &snapshot->policies[i].bind_latency, text);
 }

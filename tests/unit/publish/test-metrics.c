@@ -326,6 +326,21 @@ static void test_the_longest_set_fits(void **state) {
         assert_non_null(strstr(text.data, ",8189,8191\"} 1\n"));
 }
 
+/* Noughts, so that the first binding is an increase. */
+static void test_nothing_bound_yet(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        e.policies[0].bind_latency = (Histogram){ 0 };
+        assert_int_equal(metrics_render(&e.snapshot, &text), 0);
+        assert_non_null(strstr(text.data, "tidbnumad_bind_latency_seconds_bucket{policy=\"tikv\","
+                                          "le=\"60\"} 0\n"));
+        assert_non_null(
+                strstr(text.data, "tidbnumad_bind_latency_seconds_count{policy=\"tikv\"} 0\n"));
+}
+
 /* Bytes up to 2^64-1 and a ratio that no decimal ends. */
 static void test_numbers(void **state) {
         _cleanup_text_ Text text = { 0 };
@@ -369,6 +384,7 @@ int main(void) {
                 cmocka_unit_test(test_unknown_ratio_is_left_out),
                 cmocka_unit_test(test_hostile_names),
                 cmocka_unit_test(test_the_longest_set_fits),
+                cmocka_unit_test(test_nothing_bound_yet),
                 cmocka_unit_test(test_numbers),
                 cmocka_unit_test(test_no_comma_in_any_locale),
         };
