@@ -67,6 +67,7 @@ Instance *instance_free(Instance *instance) {
         free(instance->exe);
         free(instance->ports);
         free(instance->data_dir);
+        access_close(&instance->access.counters);
         sample_drop(instance);
         free(instance->by_node);
         free(instance->failure);

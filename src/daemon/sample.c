@@ -20,13 +20,13 @@ Begun sample_begin(void) {
 }
 
 /* It costs what it uses of a CPU: on a busy host it lasts longer. */
-static void note_cpu(Manager *m, Begun begun) {
+void sample_pause(Manager *m, Begun begun) {
         if (m->sysroot.live) /* files of a dump cost something else */
                 m->sampling.cost_usec += clock_thread_cpu_usec() - begun.cpu_usec;
 }
 
 void sample_end(Manager *m, SampleMethod method, Begun begun) {
-        note_cpu(m, begun);
+        sample_pause(m, begun);
         if (m->sysroot.live)
                 histogram_add(&m->sampling.durations[method],
                               (double)(clock_monotonic_usec() - begun.usec) / 1e6);
@@ -151,7 +151,7 @@ int sample_draw(Instance *i, uint64_t (*clock_usec)(void)) {
                 begun.usec -= i->drawing->spent_usec;
         if (r == -EAGAIN) {
                 i->drawing->spent_usec = clock_monotonic_usec() - begun.usec;
-                note_cpu(i->manager, begun);
+                sample_pause(i->manager, begun);
                 return r;
         }
         sample_end(i->manager, SAMPLE_DRAWN, begun);
@@ -179,6 +179,8 @@ static int on_idle(sd_event_source *source, void *userdata) {
                 }
                 m->sampling.next++;
         }
+        if (access_turn(m))
+                return 0;
         manager_publish_soon(m);
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
@@ -196,6 +198,7 @@ void sample_begin_round(Manager *m) {
         m->sampling.cost_usec = 0;
         m->sampling.next = 0;
         m->sampling.round++;
+        access_begin_round(m);
         if (m->sysroot.live && m->sampling.source)
                 (void)sd_event_source_set_enabled(m->sampling.source, SD_EVENT_ON);
 }

@@ -7,6 +7,7 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
+#include "tidbnumad/daemon/access.h"
 #include "tidbnumad/daemon/place.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/mover.h"
@@ -122,6 +123,7 @@ typedef struct Instance {
         Drift cpus_drift, mems_drift;
         int drift_watches[2]; /* of the files of its cpuset; -1: none */
 
+        InstanceAccess access;
         InstanceGuard guard;
 
         Mover mover;

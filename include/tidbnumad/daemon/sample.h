@@ -42,6 +42,9 @@ typedef struct Begun {
 Begun sample_begin(void);
 void sample_end(Manager *m, SampleMethod method, Begun begun);
 
+/* Likewise of one that goes on later: its part of the budget. */
+void sample_pause(Manager *m, Begun begun);
+
 int sample_start(Manager *m);
 void sample_begin_round(Manager *m);
 
