@@ -160,6 +160,12 @@ static void render_type(Text *text, const PolicyKey *key) {
         case POLICY_KEY_PERCENT:
                 append_pattern(text, "\"string\"", NUMBER "%$");
                 break;
+        case POLICY_KEY_EVENT:
+                text_append(text, "\"anyOf\": [{\"type\": \"integer\", \"minimum\": 0}, {");
+                append_pattern(text, "\"string\"",
+                               "^((raw|software|[0-9]+):)?(0x[0-9a-fA-F]{1,16}|[0-9]+)$");
+                text_append(text, "}]");
+                break;
         default:
                 render_list_type(text, key);
         }

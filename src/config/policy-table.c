@@ -179,13 +179,21 @@ static const PolicyKey keys[] = {
             .max = 3600 * SECOND),
         KEY("sampling.access", SWITCH, TIMER,
             "on: hardware counters tell how much of the memory traffic is local and how much goes "
-            "to other nodes.",
-            IN_SET(sampling_access), .default_text = "off", .later = WORDS("on")),
+            "to other nodes. Where the processor has none, as in most virtual machines, that is "
+            "told, and nothing else changes.",
+            IN_SET(sampling_access), .default_text = "off"),
+        KEY("sampling.events", SECTION, TIMER,
+            "With access: on, the events to count, for a processor that the daemon does not know. "
+            "They go before those that it knows. At least one is required."),
+        KEY("sampling.events.local", EVENT, TIMER, "Accesses to memory of the node itself.",
+            IN_SET(sampling_events[LOCALITY_LOCAL]), .need = POLICY_KEY_ONE_OF),
+        KEY("sampling.events.remote", EVENT, TIMER, "Accesses to memory of other nodes.",
+            IN_SET(sampling_events[LOCALITY_REMOTE]), .need = POLICY_KEY_ONE_OF),
         KEY("sampling.budget", PERCENT, TIMER,
             "What all sampling together may cost, of one CPU. It samples less often to stay within "
             "it.",
             IN_SET(sampling_budget_ppm), .default_text = "1%", .min = PERCENT / 100,
-            .max = 100 * PERCENT, .later = WORDS("*")),
+            .max = 100 * PERCENT),
 
         KEY("enforcement", SECTION, NONE, "What the daemon may change."),
         KEY("enforcement.mode", CHOICE, BIND,

@@ -1,5 +1,6 @@
 /* Single values of the policy language. Whether a node is there is not asked here. */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -170,6 +171,50 @@ static int parse_share(const PolicyKey *key, const char *text, uint32_t *target,
         return r;
 }
 
+/* 0x and up to sixteen digits, or decimal; strtoull() would take a sign and blanks as well. */
+static int parse_code(const char *text, uint64_t *ret) {
+        size_t n;
+
+        if (strncmp(text, "0x", 2) != 0)
+                return parse_u64(text, ret);
+        n = strspn(text + 2, "0123456789abcdefABCDEF");
+        if (n == 0 || n > 16 || text[2 + n] != '\0')
+                return -EINVAL;
+        *ret = strtoull(text + 2, NULL, 16);
+        return 0;
+}
+
+/* [type:]config, as perf_event_open(2) calls them. */
+static int parse_event(const char *text, AccessEvent *target, const char **ret_reason) {
+        static const struct {
+                const char *prefix;
+                uint32_t type;
+        } kinds[] = { { "raw:", PERF_TYPE_RAW }, { "software:", PERF_TYPE_SOFTWARE } };
+        AccessEvent event = { .given = true, .type = PERF_TYPE_RAW };
+        const char *colon = strchr(text, ':'), *code = colon ? colon + 1 : text;
+        bool known = !colon;
+
+        for (size_t i = 0; i < ELEMENTSOF(kinds) && !known; i++) {
+                known = strncmp(text, kinds[i].prefix, strlen(kinds[i].prefix)) == 0;
+                event.type = kinds[i].type;
+        }
+        if (!known) {
+                char number[16] = "";
+                uint64_t type = 0;
+
+                if ((size_t)(colon - text) < sizeof(number))
+                        memcpy(number, text, (size_t)(colon - text));
+                known = parse_u64(number, &type) == 0 && type <= UINT32_MAX;
+                event.type = (uint32_t)type;
+        }
+        if (!known)
+                *ret_reason = "not a kind of events";
+        if (!known || parse_code(code, &event.config) < 0)
+                return -EINVAL;
+        *target = event;
+        return 0;
+}
+
 int policy_value_parse(const PolicyKey *key, const char *text, void *target,
                        const char **ret_reason) {
         *ret_reason = NULL;
@@ -199,6 +244,8 @@ int policy_value_parse(const PolicyKey *key, const char *text, void *target,
                 return parse_interval(key, text, target, ret_reason);
         case POLICY_KEY_PERCENT:
                 return parse_share(key, text, target, ret_reason);
+        case POLICY_KEY_EVENT:
+                return parse_event(text, target, ret_reason);
         default:
                 return -EINVAL;
         }

@@ -33,6 +33,9 @@ static const char *const allowed[] = {
         [POLICY_KEY_RATE] = "a size above zero with its unit, per second, such as 256MiB/s",
         [POLICY_KEY_DURATION] = "a time from 1s to 1h with its unit, such as 10s",
         [POLICY_KEY_PERCENT] = "a percentage from 0.01% to 100%, such as 1% or 0.5%",
+        [POLICY_KEY_EVENT] =
+                "the code of an event such as 0x01d3, or with its kind before it, such "
+                "as raw:0x01d3, software:2 or 10:0x31",
 };
 
 const char *policy_key_allowed(const PolicyKey *key, char buffer[static POLICY_KEY_ALLOWED_MAX]) {

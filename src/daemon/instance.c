@@ -5,6 +5,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/instance.h"
+#include "tidbnumad/daemon/sample.h"
 
 bool instance_is_service(const Instance *instance) {
         return unit_is_service(instance->unit);
@@ -66,6 +67,8 @@ Instance *instance_free(Instance *instance) {
         free(instance->exe);
         free(instance->ports);
         free(instance->data_dir);
+        access_close(&instance->access.counters);
+        sample_drop(instance);
         free(instance->by_node);
         free(instance->failure);
         free(instance);
@@ -101,6 +104,7 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
         size_t i = instance->n_processes;
 
         end_pass(instance);
+        sample_drop(instance);
         if (ARRAY_RESERVE(instance->processes, instance->processes_allocated, i + 1) < 0 ||
             ARRAY_RESERVE(instance->handles, instance->handles_allocated, i + 1) < 0 ||
             ARRAY_RESERVE(instance->exits, instance->exits_allocated, i + 1) < 0)
@@ -130,6 +134,7 @@ ssize_t instance_find(const Instance *instance, pid_t pid) {
 
 void instance_remove_process(Instance *instance, size_t index) {
         end_pass(instance);
+        sample_drop(instance);
         sd_event_source_disable_unref(instance->exits[index]);
         process_done(&instance->processes[index]);
         proc_close(&instance->handles[index]);

@@ -97,6 +97,7 @@ int load_policies(Manager *m) {
         m->policies = fresh;
         fresh = (PolicySet){ 0 };
         say_loaded(m);
+        access_choose(m);
         bind_choose_backend(m);
         return 0;
 }

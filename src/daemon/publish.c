@@ -72,6 +72,7 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .memory_widenings = i->guard.n_widenings,
                 .bind_seconds = i->bind_seconds,
         };
+        access_fill_instance(i, s);
 }
 
 static void fill_strangers(Manager *m, StrangerSnapshot *ret) {
@@ -136,6 +137,7 @@ static void fill_policy(const Policy *policy, const PolicyCounters *counters, Po
                                  .failed_pages = counters->failed_pages };
         memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
         memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
+        memcpy(ret->accesses, counters->accesses, sizeof(ret->accesses));
 }
 
 static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies,
@@ -188,6 +190,7 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
         s.self.pid = getpid();
         if (irq_report_fill(m->irq, &s.irq, &irq_devices, &irq_landed) < 0)
                 return -ENOMEM;
+        access_fill(m, &s.access);
         fill_units(m, units);
         fill_strangers(m, strangers);
         fill_releases(m, releases);

@@ -140,6 +140,7 @@ void roster_remove_process(Manager *m, Instance *instance, size_t index) {
         }
         journal_log(&m->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         irq_report_forget(m->irq, instance->name);
+        access_end(instance);
         take_out(m, find_index(m, instance));
         instance_free(instance);
         record_left(m, record, true);

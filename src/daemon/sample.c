@@ -15,21 +15,21 @@
  * more processes than that comes to, those that came later are left out and nothing is told. */
 enum { PROCESS_PAGES_MIN = 256, PROCESSES_MAX = 64 };
 
-typedef struct Begun {
-        uint64_t usec, cpu_usec;
-} Begun;
-
-static Begun begin(void) {
+Begun sample_begin(void) {
         return (Begun){ clock_monotonic_usec(), clock_thread_cpu_usec() };
 }
 
 /* It costs what it uses of a CPU: on a busy host it lasts longer. */
-static void note_cost(Manager *m, SampleMethod method, Begun begun) {
-        if (!m->sysroot.live) /* files of a dump cost something else */
-                return;
-        m->sampling.cost_usec += clock_thread_cpu_usec() - begun.cpu_usec;
-        histogram_add(&m->sampling.durations[method],
-                      (double)(clock_monotonic_usec() - begun.usec) / 1e6);
+void sample_pause(Manager *m, Begun begun) {
+        if (m->sysroot.live) /* files of a dump cost something else */
+                m->sampling.cost_usec += clock_thread_cpu_usec() - begun.cpu_usec;
+}
+
+void sample_end(Manager *m, SampleMethod method, Begun begun) {
+        sample_pause(m, begun);
+        if (m->sysroot.live)
+                histogram_add(&m->sampling.durations[method],
+                              (double)(clock_monotonic_usec() - begun.usec) / 1e6);
 }
 
 uint64_t sample_interval_usec(const Manager *m) {
@@ -38,13 +38,13 @@ uint64_t sample_interval_usec(const Manager *m) {
 }
 
 int sample_count(Instance *i, int cgroup_fd) {
-        const Begun begun = begin();
+        const Begun begun = sample_begin();
         int r = residency_read(&i->manager->topology, cgroup_fd, i->by_node);
 
         if (r < 0)
                 return r;
         i->sampled = false;
-        note_cost(i->manager, SAMPLE_NUMA_STAT, begun);
+        sample_end(i->manager, SAMPLE_NUMA_STAT, begun);
         return 0;
 }
 
@@ -57,8 +57,20 @@ double sample_halfwidth(const Instance *i) {
         return i->memory_known || !i->sampled ? 0 : i->sampled_halfwidth;
 }
 
-static int draw_process(Instance *i, const ProcHandle *process, const NodeSet *nodes,
-                        NodeMemory *by_node, Estimate *ret, double *ret_weight) {
+/* A draw that goes on from turn to turn of the loop. */
+struct Drawing {
+        NodeSet nodes;
+        uint64_t round;
+        uint64_t spent_usec; /* by the turns so far */
+        size_t next;         /* the process that is drawn next */
+        size_t n_nodes;
+        Estimate parts[PROCESSES_MAX];
+        double weights[PROCESSES_MAX];
+        NodeMemory by_node[];
+};
+
+static int draw_process(Instance *i, size_t k, Drawing *d) {
+        const ProcHandle *process = &i->handles[k];
         const size_t share = SAMPLER_PAGES / i->n_processes;
         Manager *m = i->manager;
         _cleanup_draws_ Draws draws = { 0 };
@@ -72,64 +84,103 @@ static int draw_process(Instance *i, const ProcHandle *process, const NodeSet *n
                 r = proc_memory_read(process, &memory);
         if (r < 0)
                 return r;
-        sampler_add_bytes(&m->topology, &draws, &memory, by_node);
-        *ret = sampler_outside(&m->topology, &draws, nodes);
-        *ret_weight = (double)(memory.anon_bytes + memory.huge_bytes);
+        sampler_add_bytes(&m->topology, &draws, &memory, d->by_node);
+        d->parts[k] = sampler_outside(&m->topology, &draws, &d->nodes);
+        d->weights[k] = (double)(memory.anon_bytes + memory.huge_bytes);
         return 0;
 }
 
-static int draw_all(Instance *i, const NodeSet *nodes, NodeMemory *by_node, Estimate *ret) {
-        Estimate parts[PROCESSES_MAX];
-        double weights[PROCESSES_MAX];
+/* What stands from a former round is of a former moment. */
+static int begin_drawing(Instance *i) {
+        const Manager *m = i->manager;
+        const size_t n_nodes = m->topology.n_nodes;
+        Drawing *d = i->drawing;
 
         if (i->n_processes == 0 || i->n_processes > PROCESSES_MAX)
                 return -E2BIG;
-        for (size_t k = 0; k < i->n_processes; k++) {
-                int r = draw_process(i, &i->handles[k], nodes, by_node, &parts[k], &weights[k]);
+        if (d && d->round == m->sampling.round && d->n_nodes == n_nodes)
+                return 0;
+        free(d);
+        i->drawing = d = calloc(1, sizeof(*d) + n_nodes * sizeof(d->by_node[0]));
+        if (!d)
+                return -ENOMEM;
+        d->round = m->sampling.round;
+        d->n_nodes = n_nodes;
+        d->nodes =
+                id_set_is_empty(&i->placement.nodes) ? i->binding.last_nodes : i->placement.nodes;
+        return 0;
+}
+
+/* At least one process a turn, or it would never end. */
+static int draw_some(Instance *i, uint64_t (*clock_usec)(void)) {
+        const uint64_t begun = clock_usec();
+        Drawing *d = i->drawing;
+
+        do {
+                int r = draw_process(i, d->next, d);
 
                 if (r < 0) /* one that has just ended: the next round knows */
                         return r;
-        }
-        *ret = estimate_combine(parts, weights, i->n_processes);
-        return 0;
+        } while (++d->next < i->n_processes && clock_usec() - begun < SAMPLE_TURN_USEC);
+        return d->next < i->n_processes ? -EAGAIN : 0;
 }
 
-int sample_draw(Instance *i) {
-        const Begun begun = begin();
-        const size_t n_nodes = i->manager->topology.n_nodes;
-        const NodeSet nodes =
-                id_set_is_empty(&i->placement.nodes) ? i->binding.last_nodes : i->placement.nodes;
-        _cleanup_free_ NodeMemory *by_node = calloc(n_nodes, sizeof(*by_node));
-        Estimate estimate;
-        int r;
+static void finish_drawing(Instance *i) {
+        const Drawing *d = i->drawing;
+        const Estimate estimate = estimate_combine(d->parts, d->weights, i->n_processes);
 
-        if (!by_node)
-                return -ENOMEM;
-        i->sampled = false;
-        i->remote_ratio = NAN;
-        r = draw_all(i, &nodes, by_node, &estimate);
-        note_cost(i->manager, SAMPLE_DRAWN, begun);
-        if (r < 0)
-                return r;
-        memcpy(i->by_node, by_node, n_nodes * sizeof(*by_node));
+        memcpy(i->by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
         i->sampled = true;
-        i->sampled_nodes = nodes;
+        i->sampled_nodes = d->nodes;
         i->sampled_ratio = i->remote_ratio = estimate.ratio;
         i->sampled_halfwidth = estimate_halfwidth(&estimate);
-        return 0;
 }
 
+void sample_drop(Instance *i) {
+        free(i->drawing);
+        i->drawing = NULL;
+}
+
+int sample_draw(Instance *i, uint64_t (*clock_usec)(void)) {
+        Begun begun = sample_begin();
+        int r = begin_drawing(i);
+
+        if (r >= 0)
+                r = draw_some(i, clock_usec);
+        if (i->drawing) /* the turns of a sample are told as one, without what came between */
+                begun.usec -= i->drawing->spent_usec;
+        if (r == -EAGAIN) {
+                i->drawing->spent_usec = clock_monotonic_usec() - begun.usec;
+                sample_pause(i->manager, begun);
+                return r;
+        }
+        sample_end(i->manager, SAMPLE_DRAWN, begun);
+        if (r >= 0) {
+                finish_drawing(i);
+        } else {
+                i->sampled = false;
+                i->remote_ratio = NAN;
+        }
+        sample_drop(i);
+        return r;
+}
+
+/* One instance a turn, or a part of one, and back to the loop: a new process may wait. */
 static int on_idle(sd_event_source *source, void *userdata) {
         Manager *m = userdata;
 
         while (m->sampling.next < m->n_instances) {
-                Instance *i = m->instances[m->sampling.next++];
+                Instance *i = m->instances[m->sampling.next];
 
-                if (!i->binding_known || i->memory_known)
-                        continue;
-                (void)sample_draw(i);
-                return 0; /* and back to the loop: a new process may wait */
+                if (i->binding_known && !i->memory_known) {
+                        if (sample_draw(i, clock_monotonic_usec) != -EAGAIN)
+                                m->sampling.next++;
+                        return 0;
+                }
+                m->sampling.next++;
         }
+        if (access_turn(m))
+                return 0;
         manager_publish_soon(m);
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
@@ -146,6 +197,8 @@ void sample_begin_round(Manager *m) {
         m->sampling.last_cost_usec = m->sampling.cost_usec;
         m->sampling.cost_usec = 0;
         m->sampling.next = 0;
+        m->sampling.round++;
+        access_begin_round(m);
         if (m->sysroot.live && m->sampling.source)
                 (void)sd_event_source_set_enabled(m->sampling.source, SD_EVENT_ON);
 }

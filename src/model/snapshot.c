@@ -5,6 +5,7 @@ const char *sample_method_to_string(SampleMethod method) {
         static const char *const names[N_SAMPLE_METHODS] = {
                 [SAMPLE_NUMA_STAT] = "numa_stat",
                 [SAMPLE_DRAWN] = "sampled",
+                [SAMPLE_COUNTERS] = "counters",
         };
 
         return names[method];

@@ -104,6 +104,18 @@ static double remote_halfwidth(const InstanceSnapshot *i) {
         return isnan(i->remote_ratio) ? (double)NAN : i->remote_ratio_halfwidth;
 }
 
+static double access_available(const Snapshot *s) {
+        return s->access.wanted ? s->access.available : (double)NAN;
+}
+
+static double access_ratio(const InstanceSnapshot *i) {
+        return i->remote_access_ratio;
+}
+
+static double access_coverage(const InstanceSnapshot *i) {
+        return i->access_coverage;
+}
+
 static uint64_t migrated(const InstanceSnapshot *i) {
         return i->migrated_bytes;
 }
@@ -162,6 +174,10 @@ static uint64_t rescans(const EventSnapshot *e) {
         metric_render_instance_counts, {                                                           \
                 .instance_count = f                                                                \
         }
+#define ACCESS(f)                                                                                  \
+        metric_render_access_numbers, {                                                            \
+                .instance = f                                                                      \
+        }
 #define EVENT(f)                                                                                   \
         metric_render_events, {                                                                    \
                 .event = f                                                                         \
@@ -201,6 +217,16 @@ static const Metric metrics[] = {
           "Share of the anonymous memory of an instance that lies outside its nodes.", INSTANCE(remote_ratio) },
         { "tidbnumad_instance_remote_memory_ratio_halfwidth", "gauge", "policy, instance",
           "Half-width of the 95 % confidence interval of the ratio, 0 where it is exact.", INSTANCE(remote_halfwidth) },
+        { "tidbnumad_access_sampling_available", "gauge", "",
+          "Whether accesses to memory are counted; left out where no policy asks for it.", NUMBER(access_available) },
+        { "tidbnumad_instance_dram_accesses_total", "counter", "policy, instance, locality=local|remote, source, coverage",
+          "Accesses of an instance to memory, by where that is.", metric_render_accesses, { 0 } },
+        { "tidbnumad_instance_remote_access_ratio", "gauge", "policy, instance, source, coverage",
+          "Share of the accesses of an instance to memory that went to other nodes, in the last sampling interval.", ACCESS(access_ratio) },
+        { "tidbnumad_instance_access_coverage_ratio", "gauge", "policy, instance, source, coverage",
+          "Share of the time of all threads of an instance for which there were counters, in the last sampling interval.", ACCESS(access_coverage) },
+        { "tidbnumad_policy_dram_accesses_total", "counter", "policy, locality=local|remote, source, coverage",
+          "Accesses of instances of the policy to memory, those that have ended too.", metric_render_policy_accesses, { 0 } },
         { "tidbnumad_bind_latency_seconds", "histogram", "policy",
           "Time from the start of an instance to the verified binding of its CPUs.", metric_render_bind_latency, { 0 } },
         { "tidbnumad_bind_attempts_total", "counter", "policy",
@@ -249,8 +275,8 @@ static const Metric metrics[] = {
           "Times that a source told of lost events.", EVENT(lost) },
         { "tidbnumad_rescans_total", "counter", "source",
           "Full scans because a source lost events.", EVENT(rescans) },
-        { "tidbnumad_sample_duration_seconds", "histogram", "method=numa_stat|sampled",
-          "Time that samples of an instance's memory took, by method.", metric_render_sample_durations, { 0 } },
+        { "tidbnumad_sample_duration_seconds", "histogram", "method=numa_stat|sampled|counters",
+          "Time that samples of an instance's memory and accesses took, by method.", metric_render_sample_durations, { 0 } },
         { "tidbnumad_sample_interval_seconds", "gauge", "",
           "Sampling interval in force.", NUMBER(sample_interval) },
         { "tidbnumad_snapshot_timestamp_seconds", "gauge", "",

@@ -154,6 +154,32 @@ static void set_plan(Object *o, const InstanceSnapshot *instance) {
         object_set(o, "warnings", placement_json_warnings(instance->warnings));
 }
 
+static json_t *accesses(const InstanceSnapshot *instance) {
+        Object o = object_new();
+
+        for (Locality l = 0; l < N_LOCALITIES; l++)
+                object_set(&o, locality_to_string(l), object_count(instance->accesses[l]));
+        return object_finish(&o);
+}
+
+static void set_accesses(Object *o, const InstanceSnapshot *instance) {
+        if (!instance->access_known)
+                return;
+        object_set(o, "dram_accesses", accesses(instance));
+        object_set(o, "remote_access_ratio", object_number(instance->remote_access_ratio));
+        object_set(o, "access_coverage_ratio", object_number(instance->access_coverage));
+}
+
+static json_t *access_sampling(const AccessSnapshot *access) {
+        Object o = object_new();
+
+        object_set(&o, "available", json_boolean(access->available));
+        object_set(&o, "reason", object_string(access->reason));
+        object_set(&o, "source", object_string(access->source));
+        object_set(&o, "coverage", object_string(access->coverage));
+        return object_finish(&o);
+}
+
 static json_t *instance(const Topology *topology, const InstanceSnapshot *instance) {
         Object o = object_new();
 
@@ -168,6 +194,7 @@ static json_t *instance(const Topology *topology, const InstanceSnapshot *instan
         object_set(&o, "remote_memory_ratio_halfwidth",
                    object_number(isnan(instance->remote_ratio) ? (double)NAN
                                                                : instance->remote_ratio_halfwidth));
+        set_accesses(&o, instance);
         object_set(&o, "bind_attempts", object_count(instance->bind_attempts));
         object_set(&o, "bind_failures", object_count(instance->bind_failures));
         object_set(&o, "migrated_bytes", object_count(instance->migrated_bytes));
@@ -301,6 +328,8 @@ static json_t *status(const Snapshot *snapshot) {
                 object_set(&o, "releases", releases(snapshot));
         if (snapshot->irq.known)
                 object_set(&o, "interrupts", status_irq(&snapshot->irq));
+        if (snapshot->access.wanted)
+                object_set(&o, "access_sampling", access_sampling(&snapshot->access));
         object_set(&o, "events", events(snapshot));
         object_set(&o, "process", process(snapshot));
         return object_finish(&o);

@@ -7,6 +7,7 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
+#include "tidbnumad/daemon/access.h"
 #include "tidbnumad/daemon/place.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/mover.h"
@@ -95,6 +96,7 @@ typedef struct Instance {
         bool sampled;        /* not counted, but drawn: see sample.h */
         double remote_ratio, sampled_ratio, sampled_halfwidth;
         NodeSet sampled_nodes;         /* outside of which the two count */
+        struct Drawing *drawing;       /* under way, see sample.h; NULL; owned */
         uint64_t outside_bytes;        /* anonymous; goes down while it is being moved */
         uint64_t mapped_outside_bytes; /* of files and shared memory */
         uint64_t mapped_left_bytes;    /* what a pass left of these, for others map them too */
@@ -121,6 +123,7 @@ typedef struct Instance {
         Drift cpus_drift, mems_drift;
         int drift_watches[2]; /* of the files of its cpuset; -1: none */
 
+        InstanceAccess access;
         InstanceGuard guard;
 
         Mover mover;

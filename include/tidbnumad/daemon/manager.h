@@ -6,6 +6,7 @@
 
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/daemon/access.h"
 #include "tidbnumad/daemon/args.h"
 #include "tidbnumad/daemon/hotplug.h"
 #include "tidbnumad/daemon/instance.h"
@@ -45,6 +46,7 @@ typedef struct PolicyCounters {
         uint64_t drift_repairs[N_DRIFTS];
         /* As those of the instances, which end: counted beside them. */
         uint64_t memory_widenings, migrated_bytes, failed_pages;
+        uint64_t accesses[N_LOCALITIES];
 } PolicyCounters;
 
 struct Manager {
@@ -90,6 +92,7 @@ struct Manager {
         Releases releases;
 
         Sampling sampling;
+        Access access;
 
         Units units; /* that are prepared before they start */
 

@@ -9,6 +9,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/access.h"
 
 typedef enum MemoryMode {
         MEMORY_BIND,      /* nothing outside the nodes, enforced by the kernel */
@@ -202,8 +203,9 @@ typedef struct PolicySet {
         WordList release; /* globs of instances and units that are not bound, and get back what was
                            * theirs */
         uint64_t sampling_interval_usec;
-        uint32_t sampling_budget_ppm; /* of one CPU */
-        bool sampling_access;         /* hardware counters */
+        uint32_t sampling_budget_ppm;              /* of one CPU */
+        bool sampling_access;                      /* hardware counters */
+        AccessEvent sampling_events[N_LOCALITIES]; /* instead of those that are known */
 } PolicySet;
 
 /* The defaults of tidbnumad.d(5): no policy, enforce, any backend, 10 s, 1 %. */

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/access.h"
 #include "tidbnumad/model/histogram.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
@@ -27,10 +28,11 @@ typedef struct NodeMemory {
 typedef enum SampleMethod {
         SAMPLE_NUMA_STAT, /* memory.numa_stat of a cgroup that is the instance's alone */
         SAMPLE_DRAWN,     /* nodes of pages that were drawn at random */
+        SAMPLE_COUNTERS,  /* hardware counters of accesses */
         N_SAMPLE_METHODS,
 } SampleMethod;
 
-/* "numa_stat", "sampled". */
+/* "numa_stat", "sampled", "counters". */
 const char *sample_method_to_string(SampleMethod method);
 
 typedef struct InstanceSnapshot {
@@ -65,6 +67,11 @@ typedef struct InstanceSnapshot {
                                     * estimate; NULL: it was not */
         double remote_ratio;       /* anonymous memory, 0..1; NAN: not known */
         double remote_ratio_halfwidth; /* of its 95 % confidence interval; 0: exact */
+
+        bool access_known;               /* some of its threads have counters, or had */
+        uint64_t accesses[N_LOCALITIES]; /* since it was first counted */
+        double remote_access_ratio;      /* of the last sample; NAN: not known */
+        double access_coverage;          /* 0..1, likewise */
 
         uint64_t bind_attempts;
         uint64_t bind_failures;
@@ -106,6 +113,7 @@ typedef struct PolicySnapshot {
         uint64_t bind_failures[N_REASONS];
         uint64_t drift_repairs[N_DRIFTS];
         uint64_t memory_widenings, migrated_bytes, failed_pages; /* of all its instances, ever */
+        uint64_t accesses[N_LOCALITIES];                         /* likewise */
 } PolicySnapshot;
 
 typedef struct EventSnapshot {
@@ -114,6 +122,16 @@ typedef struct EventSnapshot {
         uint64_t lost;    /* times that the kernel told of losses (ENOBUFS) */
         uint64_t rescans; /* full scans because of a loss */
 } EventSnapshot;
+
+/* Whether accesses to memory are counted. */
+typedef struct AccessSnapshot {
+        bool wanted; /* false: nobody asked for it, and nothing is known */
+        bool available;
+        const char *reason;         /* a sentence, why it is not; "" */
+        const char *source;         /* metric labels, see AccessEvents */
+        const char *coverage;       /* NULL, both: it is not available */
+        bool counted[N_LOCALITIES]; /* which of them there is an event for */
+} AccessSnapshot;
 
 /* The daemon itself, for the process_* metrics. */
 typedef struct ProcessSnapshot {
@@ -241,6 +259,7 @@ typedef struct Snapshot {
         const EventSnapshot *events;
         size_t n_events;
         IrqSnapshot irq;
+        AccessSnapshot access;
         ProcessSnapshot self;
         bool self_known; /* false: `self` was not read and is left out */
 } Snapshot;

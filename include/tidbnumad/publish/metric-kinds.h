@@ -33,6 +33,9 @@ void metric_render_node_cpu(const Metric *metric, const Snapshot *snapshot, Text
 void metric_render_node_events(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_irq_vectors(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_irq_landed(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_accesses(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_policy_accesses(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_access_numbers(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_counts(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_numbers(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text);

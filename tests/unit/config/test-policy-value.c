@@ -11,6 +11,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/config/policy-text.h"
 #include "tidbnumad/config/policy-value.h"
+#include "tidbnumad/model/access.h"
 
 typedef struct Case {
         const char *text;
@@ -109,6 +110,52 @@ static void test_user_and_name(void **state) {
                             "a234567890123456789012345678901234567890123456789012345678901234");
         assert_refused(&user, users, ELEMENTSOF(users));
         assert_refused(&name, names, ELEMENTSOF(names));
+}
+
+static void assert_event(const char *text, uint32_t type, uint64_t config) {
+        const PolicyKey key = { .type = POLICY_KEY_EVENT };
+        AccessEvent event = { .given = false };
+        const char *reason;
+
+        assert_int_equal(policy_value_parse(&key, text, &event, &reason), 0);
+        assert_true(event.given);
+        assert_int_equal(event.type, type);
+        assert_int_equal(event.config, config);
+}
+
+static void test_event(void **state) {
+        static const Case cases[] = {
+                { "", NULL },
+                { "raw:", NULL },
+                { "0x", NULL },
+                { "0x1g", NULL },
+                { "0x-1", NULL },
+                { "0x12345678901234567", NULL },
+                { "-1", NULL },
+                { " 1", NULL },
+                { "raw: 1", NULL },
+                { "18446744073709551616", NULL },
+                { "1:2:3", NULL },
+                { "raw", NULL },
+                { ":1", "not a kind of events" },
+                { "Raw:1", "not a kind of events" },
+                { "hardware:1", "not a kind of events" },
+                { "-1:1", "not a kind of events" },
+                { "4294967296:1", "not a kind of events" },
+                { "99999999999999999999:1", "not a kind of events" },
+                { "12345678901234567890123:1", "not a kind of events" },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_EVENT };
+
+        (void)state;
+        assert_event("0x01d3", 4, 0x1d3);
+        assert_event("467", 4, 467);
+        assert_event("raw:0x01D3", 4, 0x1d3);
+        assert_event("software:2", 1, 2);
+        assert_event("10:0x31", 10, 0x31);
+        assert_event("4294967295:0", UINT32_MAX, 0);
+        assert_event("0xffffffffffffffff", 4, UINT64_MAX);
+        assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
 static void test_rate(void **state) {
@@ -301,6 +348,7 @@ int main(void) {
                 cmocka_unit_test(test_exe),
                 cmocka_unit_test(test_unit),
                 cmocka_unit_test(test_user_and_name),
+                cmocka_unit_test(test_event),
                 cmocka_unit_test(test_rate),
                 cmocka_unit_test(test_interval),
                 cmocka_unit_test(test_nodes_beyond_any_machine),

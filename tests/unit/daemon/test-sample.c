@@ -1,4 +1,5 @@
 /* What the daemon makes of samples: of this very process, on this host's first nodes. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,6 +44,18 @@ static void host_done(Host *h) {
         sysroot_close(&h->manager.sysroot);
 }
 
+/* A clock that stands: a turn never ends by it. */
+static uint64_t still(void) {
+        return 1;
+}
+
+/* One on which each look comes 3 ms after the last. */
+static uint64_t slow(void) {
+        static uint64_t now; /* only its differences count */
+
+        return now += 3000;
+}
+
 static uint64_t anon_bytes(const Host *h) {
         uint64_t bytes = 0;
 
@@ -59,7 +72,7 @@ static void test_drawn(void **state) {
         host_init(&h);
         assert_true(isnan(sample_ratio(&h.instance, &h.instance.placement.nodes)));
         assert_true(sample_halfwidth(&h.instance) == 0);
-        assert_int_equal(sample_draw(&h.instance), 0);
+        assert_int_equal(sample_draw(&h.instance, still), 0);
         assert_true(h.instance.sampled);
         assert_false(h.instance.memory_known); /* nothing is decided by it */
         assert_true(anon_bytes(&h) > 100000);
@@ -69,7 +82,7 @@ static void test_drawn(void **state) {
         assert_int_equal(h.manager.sampling.durations[SAMPLE_DRAWN].n, 1);
         assert_int_equal(h.manager.sampling.durations[SAMPLE_NUMA_STAT].n, 0);
         h.instance.placement.nodes = elsewhere;
-        assert_int_equal(sample_draw(&h.instance), 0);
+        assert_int_equal(sample_draw(&h.instance, still), 0);
         assert_true(h.instance.remote_ratio > 0.999999);
         host_done(&h);
 }
@@ -82,7 +95,7 @@ static void test_without_a_place(void **state) {
         host_init(&h);
         h.instance.placement.nodes = (NodeSet){ 0 };
         h.instance.binding.last_nodes = ids("1023");
-        assert_int_equal(sample_draw(&h.instance), 0);
+        assert_int_equal(sample_draw(&h.instance, still), 0);
         assert_true(h.instance.remote_ratio > 0.999999);
         host_done(&h);
 }
@@ -92,12 +105,73 @@ static void test_nothing_known_of_what_ended(void **state) {
 
         (void)state;
         host_init(&h);
-        assert_int_equal(sample_draw(&h.instance), 0);
+        assert_int_equal(sample_draw(&h.instance, still), 0);
         h.instance.n_processes = 0;
-        assert_true(sample_draw(&h.instance) < 0);
+        assert_true(sample_draw(&h.instance, still) < 0);
         assert_false(h.instance.sampled);
         assert_true(isnan(h.instance.remote_ratio));
         assert_true(isnan(sample_ratio(&h.instance, &h.instance.placement.nodes)));
+        host_done(&h);
+}
+
+enum { PROCESSES = 5 };
+
+/* The same process, five times: by 3 ms a look two of them fit into a turn of 5 ms. */
+static void five(Host *h, ProcHandle handles[static PROCESSES]) {
+        host_init(h);
+        for (size_t i = 0; i < PROCESSES; i++)
+                handles[i] = h->handle;
+        h->instance.handles = handles;
+        h->instance.n_processes = PROCESSES;
+}
+
+static void test_a_turn_ends(void **state) {
+        ProcHandle handles[PROCESSES];
+        Host h;
+
+        (void)state;
+        five(&h, handles);
+        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        assert_int_equal(h.manager.sampling.n_draws, 2);
+        assert_false(h.instance.sampled); /* not from a part */
+        assert_int_equal(h.manager.sampling.durations[SAMPLE_DRAWN].n, 0);
+        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        assert_int_equal(h.manager.sampling.n_draws, 4);
+        assert_int_equal(sample_draw(&h.instance, slow), 0);
+        assert_int_equal(h.manager.sampling.n_draws, 5);
+        assert_true(h.instance.sampled);
+        assert_true(h.instance.remote_ratio == 0);
+        assert_true(anon_bytes(&h) > 5 * 100000); /* of all five */
+        assert_int_equal(h.manager.sampling.durations[SAMPLE_DRAWN].n, 1);
+        assert_null(h.instance.drawing);
+        assert_int_equal(sample_draw(&h.instance, still),
+                         0); /* all in one turn, were it so quick */
+        assert_int_equal(h.manager.sampling.n_draws, 10);
+        host_done(&h);
+}
+
+/* What is known stands while the next draw is under way; another round, or other processes, and
+ * the draw begins anew. */
+static void test_turns_of_one_round(void **state) {
+        ProcHandle handles[PROCESSES];
+        Host h;
+
+        (void)state;
+        five(&h, handles);
+        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        assert_true(h.instance.sampled);
+        sample_begin_round(&h.manager);
+        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        sample_drop(&h.instance);
+        h.manager.sampling.n_draws = 0;
+        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(h.manager.sampling.n_draws, PROCESSES);
+        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        h.instance.n_processes = 0;
+        assert_int_equal(sample_draw(&h.instance, slow), -E2BIG);
+        assert_null(h.instance.drawing);
         host_done(&h);
 }
 
@@ -111,7 +185,7 @@ static void test_counted_takes_its_place(void **state) {
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
-        assert_int_equal(sample_draw(&h.instance), 0);
+        assert_int_equal(sample_draw(&h.instance, still), 0);
         h.instance.sampled_halfwidth = 0.5;
         assert_true(sample_halfwidth(&h.instance) > 0);
         assert_int_equal(sample_count(&h.instance, fd), 0);
@@ -143,6 +217,8 @@ int main(void) {
                 cmocka_unit_test(test_drawn),
                 cmocka_unit_test(test_without_a_place),
                 cmocka_unit_test(test_nothing_known_of_what_ended),
+                cmocka_unit_test(test_a_turn_ends),
+                cmocka_unit_test(test_turns_of_one_round),
                 cmocka_unit_test(test_counted_takes_its_place),
                 cmocka_unit_test(test_interval_from_the_last_round),
         };

@@ -73,6 +73,23 @@ static const char expected[] =
         "# HELP tidbnumad_instance_remote_memory_ratio_halfwidth Half-width of the 95 % confidence interval of the ratio, 0 where it is exact.\n"
         "# TYPE tidbnumad_instance_remote_memory_ratio_halfwidth gauge\n"
         "tidbnumad_instance_remote_memory_ratio_halfwidth{policy=\"tikv\",instance=\"tikv-20160\"} 0.015\n"
+        "# HELP tidbnumad_access_sampling_available Whether accesses to memory are counted; left out where no policy asks for it.\n"
+        "# TYPE tidbnumad_access_sampling_available gauge\n"
+        "tidbnumad_access_sampling_available 1\n"
+        "# HELP tidbnumad_instance_dram_accesses_total Accesses of an instance to memory, by where that is.\n"
+        "# TYPE tidbnumad_instance_dram_accesses_total counter\n"
+        "tidbnumad_instance_dram_accesses_total{policy=\"tikv\",instance=\"tikv-20160\",locality=\"local\",source=\"amd\",coverage=\"fills\"} 9007199254740997\n"
+        "tidbnumad_instance_dram_accesses_total{policy=\"tikv\",instance=\"tikv-20160\",locality=\"remote\",source=\"amd\",coverage=\"fills\"} 12\n"
+        "# HELP tidbnumad_instance_remote_access_ratio Share of the accesses of an instance to memory that went to other nodes, in the last sampling interval.\n"
+        "# TYPE tidbnumad_instance_remote_access_ratio gauge\n"
+        "tidbnumad_instance_remote_access_ratio{policy=\"tikv\",instance=\"tikv-20160\",source=\"amd\",coverage=\"fills\"} 0.125\n"
+        "# HELP tidbnumad_instance_access_coverage_ratio Share of the time of all threads of an instance for which there were counters, in the last sampling interval.\n"
+        "# TYPE tidbnumad_instance_access_coverage_ratio gauge\n"
+        "tidbnumad_instance_access_coverage_ratio{policy=\"tikv\",instance=\"tikv-20160\",source=\"amd\",coverage=\"fills\"} 0.75\n"
+        "# HELP tidbnumad_policy_dram_accesses_total Accesses of instances of the policy to memory, those that have ended too.\n"
+        "# TYPE tidbnumad_policy_dram_accesses_total counter\n"
+        "tidbnumad_policy_dram_accesses_total{policy=\"tikv\",locality=\"local\",source=\"amd\",coverage=\"fills\"} 9007199254740999\n"
+        "tidbnumad_policy_dram_accesses_total{policy=\"tikv\",locality=\"remote\",source=\"amd\",coverage=\"fills\"} 14\n"
         "# HELP tidbnumad_bind_latency_seconds Time from the start of an instance to the verified binding of its CPUs.\n"
         "# TYPE tidbnumad_bind_latency_seconds histogram\n"
         "tidbnumad_bind_latency_seconds_bucket{policy=\"tikv\",le=\"0.00005\"} 0\n"
@@ -193,7 +210,7 @@ static const char expected[] =
         "# HELP tidbnumad_rescans_total Full scans because a source lost events.\n"
         "# TYPE tidbnumad_rescans_total counter\n"
         "tidbnumad_rescans_total{source=\"connector\"} 1\n"
-        "# HELP tidbnumad_sample_duration_seconds Time that samples of an instance's memory took, by method.\n"
+        "# HELP tidbnumad_sample_duration_seconds Time that samples of an instance's memory and accesses took, by method.\n"
         "# TYPE tidbnumad_sample_duration_seconds histogram\n"
         "tidbnumad_sample_duration_seconds_bucket{method=\"sampled\",le=\"0.00005\"} 1\n"
         "tidbnumad_sample_duration_seconds_bucket{method=\"sampled\",le=\"0.0001\"} 1\n"
@@ -278,6 +295,33 @@ static void test_nothing_there(void **state) {
         assert_null(strstr(text.data, "tidbnumad_bind_attempts_total"));
         assert_null(strstr(text.data, "tidbnumad_events_total"));
         assert_null(strstr(text.data, "process_"));
+}
+
+static const char *rendered(const Snapshot *snapshot, Text *text) {
+        assert_int_equal(metrics_render(snapshot, text), 0);
+        return text->data;
+}
+
+/* Not asked for: nothing. Asked for and not to be had: that, and nothing else. Asked for, and one
+ * of two places is counted: that one. */
+static void test_accesses(void **state) {
+        _cleanup_text_ Text text = { 0 };
+        Example e;
+
+        (void)state;
+        example_init(&e);
+        e.snapshot.access.counted[LOCALITY_LOCAL] = false;
+        assert_null(strstr(rendered(&e.snapshot, &text), "locality=\"local\""));
+        assert_non_null(strstr(text.data, "locality=\"remote\""));
+        e.snapshot.access = (AccessSnapshot){ .wanted = true, .reason = "no" };
+        e.instances[0].access_known = false;
+        assert_non_null(
+                strstr(rendered(&e.snapshot, &text), "\ntidbnumad_access_sampling_available 0\n"));
+        assert_null(strstr(text.data, "_access_ratio"));
+        assert_null(strstr(text.data, "accesses_total"));
+        assert_null(strstr(text.data, "access_coverage"));
+        e.snapshot.access.wanted = false;
+        assert_null(strstr(rendered(&e.snapshot, &text), "access_sampling"));
 }
 
 static void test_unknown_ratio_is_left_out(void **state) {
@@ -381,6 +425,7 @@ int main(void) {
                 cmocka_unit_test(test_whole_text),
                 cmocka_unit_test(test_renders_again_into_the_same_memory),
                 cmocka_unit_test(test_nothing_there),
+                cmocka_unit_test(test_accesses),
                 cmocka_unit_test(test_unknown_ratio_is_left_out),
                 cmocka_unit_test(test_hostile_names),
                 cmocka_unit_test(test_the_longest_set_fits),

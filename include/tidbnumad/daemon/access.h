@@ -1,0 +1,48 @@
+/* Accesses to memory by hardware counters: whether they can be counted here, and the rounds of it.
+ *
+ * Only with sampling.access: on. Where it cannot be done that is said once, with the reason, and
+ * nothing else changes.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "tidbnumad/model/access.h"
+#include "tidbnumad/model/snapshot.h"
+#include "tidbnumad/sample/access.h"
+
+typedef struct Manager Manager;
+typedef struct Instance Instance;
+
+#define ACCESS_REASON_MAX 160u
+
+/* The manager's. */
+typedef struct Access {
+        bool wanted, available;
+        AccessEvents events;            /* while it is available */
+        char reason[ACCESS_REASON_MAX]; /* why it is not */
+        size_t next;                    /* the instance that the round is at */
+} Access;
+
+/* An instance's. */
+typedef struct InstanceAccess {
+        AccessCounters counters;
+        bool known; /* some of its threads are, or were, counted */
+        bool told;  /* that some are not */
+        uint64_t counts[N_LOCALITIES];
+        double ratio, coverage; /* of the last round */
+} InstanceAccess;
+
+/* By the policies in force: which events, and whether this machine has them. */
+void access_choose(Manager *m);
+
+void access_begin_round(Manager *m);
+
+/* A step of the round. False: it is over. */
+bool access_turn(Manager *m);
+
+/* The last that is counted of an instance that has ended. */
+void access_end(Instance *i);
+
+void access_fill(const Manager *m, AccessSnapshot *ret);
+void access_fill_instance(const Instance *i, InstanceSnapshot *s);

@@ -1,0 +1,115 @@
+/* Which events of which processors count reads from local and from remote memory.
+ *
+ * Codes are from Linux, tools/perf/pmu-events/arch/, which the vendors themselves keep; which
+ * models are which, from mapfile.csv there. A processor is in the table only where its file has the
+ * event.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/model/access.h"
+
+const char *locality_to_string(Locality locality) {
+        static const char *const names[N_LOCALITIES] = {
+                [LOCALITY_LOCAL] = "local", [LOCALITY_REMOTE] = "remote"
+        };
+
+        return names[locality];
+}
+
+/* Both vendors of x86 have the event in bits 0-7 of `config`, the unit mask in bits 8-15. */
+#define X86(event, umask)                                                                          \
+        { .given = true, .type = PERF_TYPE_RAW, .config = (uint64_t)(umask) << 8 | (event) }
+#define ARM(event)                                                                                 \
+        { .given = true, .type = PERF_TYPE_RAW, .config = (event) }
+
+/* MEM_LOAD_L3_MISS_RETIRED.LOCAL_DRAM and .REMOTE_DRAM: load instructions that retired, so neither
+ * stores nor what was fetched ahead. */
+#define INTEL_XEON                                                                                 \
+        .source = "intel", .coverage = "loads", .events = { X86(0xd3, 0x01), X86(0xd3, 0x02) }
+
+/* LS_REFILLS_FROM_SYS.LS_MABRESP_LCL_DRAM and _RMT_DRAM: demand fills of the data cache. */
+#define AMD_ZEN_2                                                                                  \
+        .source = "amd", .coverage = "demand-fills", .events = { X86(0x43, 0x08), X86(0x43, 0x40) }
+
+/* LS_ANY_FILLS_FROM_SYS.MEM_IO_LOCAL and .MEM_IO_REMOTE (Zen 4 and 5: DRAM_IO_NEAR and _FAR): all
+ * fills of the data cache, with what was fetched ahead. */
+#define AMD_ZEN_3                                                                                  \
+        .source = "amd", .coverage = "fills", .events = { X86(0x44, 0x08), X86(0x44, 0x40) }
+
+/* REMOTE_ACCESS: answered from another chip. What the nodes of one chip do is not told apart, and
+ * accesses to the own one are not counted at all. */
+#define ARM_NEOVERSE                                                                               \
+        .source = "arm", .coverage = "other-chip", .events = { [LOCALITY_REMOTE] = ARM(0x31) }
+
+typedef struct Row {
+        ProcessorVendor vendor;
+        uint32_t family, first_model, last_model;
+        AccessEvents found;
+} Row;
+
+static const Row rows[] = {
+        /* x86/skylakex/cache.json, and from stepping 5 on x86/cascadelakex/cache.json */
+        { PROCESSOR_INTEL, 6, 0x55, 0x55, { INTEL_XEON } },
+        /* x86/icelakex/cache.json */
+        { PROCESSOR_INTEL, 6, 0x6a, 0x6a, { INTEL_XEON } },
+        { PROCESSOR_INTEL, 6, 0x6c, 0x6c, { INTEL_XEON } },
+        /* x86/sapphirerapids/cache.json */
+        { PROCESSOR_INTEL, 6, 0x8f, 0x8f, { INTEL_XEON } },
+        /* x86/emeraldrapids/cache.json */
+        { PROCESSOR_INTEL, 6, 0xcf, 0xcf, { INTEL_XEON } },
+        /* x86/graniterapids/cache.json */
+        { PROCESSOR_INTEL, 6, 0xad, 0xae, { INTEL_XEON } },
+
+        /* Zen 1, models 00 to 2f: x86/amdzen1/memory.json has no event of the kind. */
+        /* x86/amdzen2/memory.json */
+        { PROCESSOR_AMD, 0x17, 0x30, 0xff, { AMD_ZEN_2 } },
+        /* x86/amdzen3/memory.json, and for models 10 to 1f and from 60 on x86/amdzen4/cache.json */
+        { PROCESSOR_AMD, 0x19, 0x00, 0xff, { AMD_ZEN_3 } },
+        /* x86/amdzen5/load-store.json */
+        { PROCESSOR_AMD, 0x1a, 0x00, 0x4f, { AMD_ZEN_3 } },
+        { PROCESSOR_AMD, 0x1a, 0x70, 0x7f, { AMD_ZEN_3 } },
+
+        /* arm64/arm/neoverse-n1/memory.json */
+        { PROCESSOR_ARM, 0, 0xd0c, 0xd0c, { ARM_NEOVERSE } },
+        /* arm64/arm/neoverse-v1/memory.json */
+        { PROCESSOR_ARM, 0, 0xd40, 0xd40, { ARM_NEOVERSE } },
+        /* arm64/arm/neoverse-n2-v2/memory.json */
+        { PROCESSOR_ARM, 0, 0xd49, 0xd49, { ARM_NEOVERSE } },
+        { PROCESSOR_ARM, 0, 0xd4f, 0xd4f, { ARM_NEOVERSE } },
+
+        /* Kunpeng 920: arm64/hisilicon/hip08/uncore-hha.json, rx_outer and rx_sccl, is of a die. */
+        { PROCESSOR_HISILICON, 0, 0xd01, 0xd01, { .source = NULL } },
+};
+
+static bool fits(const Row *row, const Processor *p) {
+        return row->vendor == p->vendor && row->family == p->family &&
+               p->model >= row->first_model && p->model <= row->last_model;
+}
+
+int access_events_find(const Processor *processor, AccessEvents *ret) {
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                if (!fits(&rows[i], processor))
+                        continue;
+                if (!rows[i].found.source)
+                        return -EOPNOTSUPP;
+                *ret = rows[i].found;
+                return 0;
+        }
+        return -ENOENT;
+}
+
+static bool event_equal(const AccessEvent *a, const AccessEvent *b) {
+        return a->given == b->given &&
+               (!a->given || (a->type == b->type && a->config == b->config));
+}
+
+bool access_events_equal(const AccessEvents *a, const AccessEvents *b) {
+        for (Locality l = 0; l < N_LOCALITIES; l++)
+                if (!event_equal(&a->events[l], &b->events[l]))
+                        return false;
+        return !a->source == !b->source && (!a->source || strcmp(a->source, b->source) == 0);
+}

@@ -1,0 +1,287 @@
+/* Rounds of counting, of this very process by software events, and what is said where nothing can
+ * be counted. Refusals of the kernel are played. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "capture.h"
+#include "tidbnumad/daemon/access.h"
+#include "tidbnumad/daemon/manager.h"
+
+int __real_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
+int __wrap_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
+
+static int refuse;
+
+int __wrap_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret) {
+        return refuse ? refuse : __real_perf_group_open(tid, codes, n_codes, ret);
+}
+
+enum { PAGES = 300 };
+
+typedef struct Host {
+        Manager manager;
+        Policy policy;
+        PolicyCounters counters[2];
+        Instance instance, *instances[1];
+        ProcHandle handle;
+        Capture said;
+} Host;
+
+static void host_init(Host *h) {
+        refuse = 0;
+        *h = (Host){ .manager = { .sysroot = SYSROOT_NONE }, .handle = PROC_HANDLE_NONE };
+        assert_int_equal(sysroot_open(NULL, &h->manager.sysroot), 0);
+        assert_int_equal(proc_open(&h->manager.sysroot, getpid(), &h->handle), 0);
+        h->policy = (Policy){ .name = (char *)"tidb" };
+        h->instance = (Instance){ .manager = &h->manager,
+                                  .name = (char *)"tidb-4000",
+                                  .policy = &h->policy,
+                                  .handles = &h->handle,
+                                  .n_processes = 1 };
+        h->instances[0] = &h->instance;
+        h->manager.instances = h->instances;
+        h->manager.n_instances = 1;
+        h->manager.policies.policies = &h->policy;
+        h->manager.policies.n_policies = 1;
+        h->manager.policy_counters = h->counters;
+        h->manager.policies.sampling_access = true;
+        journal_init(&h->manager.journal, false);
+}
+
+static void host_done(Host *h) {
+        access_close(&h->instance.access.counters);
+        proc_close(&h->handle);
+        sysroot_close(&h->manager.sysroot);
+}
+
+static void choose(Host *h) {
+        capture_begin(&h->said, STDERR_FILENO);
+        access_choose(&h->manager);
+        capture_end(&h->said);
+}
+
+/* Local: those that read from a disk, of which there are none; remote: those that do not. */
+static void use_faults(Host *h) {
+        h->manager.policies.sampling_events[LOCALITY_LOCAL] =
+                (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ };
+        h->manager.policies.sampling_events[LOCALITY_REMOTE] =
+                (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN };
+        choose(h);
+        if (!h->manager.access.available) {
+                print_message("perf_event_open() is refused here\n");
+                skip();
+        }
+}
+
+static void fault(void) {
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = PAGES * page;
+        char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        assert_ptr_not_equal(memory, MAP_FAILED);
+        (void)madvise(memory, size, MADV_NOHUGEPAGE);
+        for (size_t i = 0; i < size; i += page)
+                ((volatile char *)memory)[i] = 1;
+        (void)munmap(memory, size);
+}
+
+static void round_of(Host *h) {
+        access_begin_round(&h->manager);
+        while (access_turn(&h->manager))
+                ;
+}
+
+static InstanceSnapshot snapshot(const Host *h) {
+        InstanceSnapshot s = { .name = "" };
+
+        access_fill_instance(&h->instance, &s);
+        return s;
+}
+
+static void test_counts(void **state) {
+        InstanceSnapshot s;
+        AccessSnapshot a;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        use_faults(&h);
+        assert_contains(h.said.text, "are counted, by events of policy");
+        access_fill(&h.manager, &a);
+        assert_true(a.wanted && a.available);
+        assert_true(a.counted[LOCALITY_LOCAL] && a.counted[LOCALITY_REMOTE]);
+        assert_string_equal(a.source, "policy");
+        s = snapshot(&h);
+        assert_false(s.access_known); /* not yet */
+        round_of(&h);
+        fault();
+        round_of(&h);
+        s = snapshot(&h);
+        assert_true(s.access_known);
+        assert_true(s.accesses[LOCALITY_REMOTE] >= PAGES);
+        assert_int_equal(s.accesses[LOCALITY_LOCAL], 0);
+        assert_true(s.remote_access_ratio > 0.999);
+        assert_true(s.access_coverage > 0.999);
+        assert_int_equal(h.counters[0].accesses[LOCALITY_REMOTE], s.accesses[LOCALITY_REMOTE]);
+        /* Each sample has its price, and is told. */
+        assert_int_equal(h.manager.sampling.durations[SAMPLE_COUNTERS].n, 2);
+        assert_true(h.manager.sampling.cost_usec > 0);
+        choose(&h); /* as with a reload: nothing is new */
+        assert_string_equal(h.said.text, "");
+        assert_true(snapshot(&h).accesses[LOCALITY_REMOTE] == s.accesses[LOCALITY_REMOTE]);
+        host_done(&h);
+}
+
+static void test_end(void **state) {
+        uint64_t before;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        use_faults(&h);
+        round_of(&h);
+        before = h.counters[0].accesses[LOCALITY_REMOTE];
+        fault();
+        access_end(&h.instance);
+        assert_true(h.counters[0].accesses[LOCALITY_REMOTE] >= before + PAGES);
+        assert_int_equal(h.instance.access.counters.n_threads, 0);
+        host_done(&h);
+}
+
+/* Other events, and none: the sums of the former say nothing. */
+static void test_other_events(void **state) {
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        use_faults(&h);
+        round_of(&h);
+        fault();
+        round_of(&h);
+        h.manager.policies.sampling_events[LOCALITY_LOCAL].given = false;
+        choose(&h);
+        assert_false(snapshot(&h).access_known);
+        assert_int_equal(h.counters[0].accesses[LOCALITY_REMOTE], 0);
+        round_of(&h);
+        fault();
+        round_of(&h);
+        assert_true(snapshot(&h).accesses[LOCALITY_REMOTE] >= PAGES);
+        assert_true(isnan(snapshot(&h).remote_access_ratio)); /* of what? */
+        h.manager.policies.sampling_access = false;
+        choose(&h);
+        assert_string_equal(h.said.text, "");
+        assert_false(snapshot(&h).access_known);
+        assert_int_equal(h.instance.access.counters.n_threads, 0);
+        assert_false(access_turn(&h.manager));
+        host_done(&h);
+}
+
+static void test_absence(void **state) {
+        static const struct {
+                int error;
+                const char *said;
+        } cases[] = {
+                { -EACCES, "not counted: the kernel does not allow it (CAP_PERFMON" },
+                { -EOPNOTSUPP, "not counted: this machine has no such counters" },
+                { -EMFILE, "not counted: the limit of open files" },
+                { -ENOMEM, "not counted: Cannot allocate memory" },
+        };
+        AccessSnapshot a;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        h.manager.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                refuse = cases[i].error;
+                choose(&h);
+                assert_contains(h.said.text, cases[i].said);
+                choose(&h);
+                assert_string_equal(h.said.text, ""); /* once */
+                access_fill(&h.manager, &a);
+                assert_true(a.wanted && !a.available);
+                assert_null(a.source);
+                assert_true(strlen(a.reason) > 10);
+                assert_false(a.counted[LOCALITY_LOCAL]);
+                assert_false(access_turn(&h.manager));
+                assert_false(snapshot(&h).access_known);
+        }
+        host_done(&h);
+}
+
+static void assert_unknown(Host *h, FakeTree *tree, const char *cpuinfo, const char *said) {
+        fake_write(tree, "proc/cpuinfo", cpuinfo);
+        h->manager.access = (Access){ .wanted = false };
+        choose(h);
+        assert_contains(h->said.text, said);
+        assert_false(h->manager.access.available);
+}
+
+static void test_processors(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        Sysroot own;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_init(&tree);
+        own = h.manager.sysroot;
+        h.manager.sysroot = tree.sysroot;
+        h.manager.sysroot.live = true;
+        refuse = -EOPNOTSUPP;
+        assert_unknown(&h, &tree, "vendor_id : GenuineIntel\ncpu family:6\nmodel:45\n",
+                       "the processor is not known; sampling.events can name");
+        assert_unknown(&h, &tree, "CPU implementer : 0x48\nCPU part : 0xd01\n",
+                       "counts them by die, and not by thread");
+        assert_unknown(&h, &tree, "CPU part : 0xd01\nCPU part : 0xd02\n", "of several kinds");
+        assert_unknown(&h, &tree, "nothing\n", "does not tell what the processor is");
+        assert_unknown(&h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
+                       "no such counters, as most virtual machines");
+        h.manager.sysroot.live = false;
+        assert_unknown(&h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
+                       "a dump of a machine");
+        h.manager.sysroot = own;
+        host_done(&h);
+}
+
+/* What can be tried and what the instance's threads allow are two things. */
+static void test_refused_later(void **state) {
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        use_faults(&h);
+        refuse = -EACCES;
+        capture_begin(&h.said, STDERR_FILENO);
+        round_of(&h);
+        round_of(&h);
+        capture_end(&h.said);
+        assert_contains(h.said.text,
+                        "Accesses of 1 of the 1 threads of tidb-4000 are not counted: the kernel");
+        assert_null(strstr(strstr(h.said.text, "tidb-4000 are") + 1, "tidb-4000 are"));
+        assert_false(snapshot(&h).access_known);
+        refuse = 0;
+        round_of(&h);
+        assert_true(snapshot(&h).access_known);
+        host_done(&h);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_counts),       cmocka_unit_test(test_end),
+                cmocka_unit_test(test_other_events), cmocka_unit_test(test_absence),
+                cmocka_unit_test(test_processors),   cmocka_unit_test(test_refused_later),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,380 @@
+/* Counters on the real threads of a process of ours, by software events; and the sums. Threads
+ * fault pages when they are told to, and are judged by the number that they were told. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/sample/access.h"
+
+/* The readings of a played group, for what no software event does: it shares no counter. */
+int __real_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
+int __wrap_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
+int __real_perf_group_read(const PerfGroup *group, PerfReading *ret);
+int __wrap_perf_group_read(const PerfGroup *group, PerfReading *ret);
+
+typedef struct Play {
+        int refuse; /* the answer to the opens behind these: */
+        size_t allowed;
+        size_t n_opens;
+        const PerfReading *reading; /* NULL: the kernel's */
+} Play;
+
+static Play play;
+
+int __wrap_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret) {
+        play.n_opens++;
+        if (play.refuse && play.n_opens > play.allowed)
+                return play.refuse;
+        return __real_perf_group_open(tid, codes, n_codes, ret);
+}
+
+int __wrap_perf_group_read(const PerfGroup *group, PerfReading *ret) {
+        if (!play.reading)
+                return __real_perf_group_read(group, ret);
+        *ret = *play.reading;
+        return 0;
+}
+
+static const AccessEvents both = {
+        .source = "test",
+        .coverage = "faults",
+        .events = { { true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
+                    { true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN } },
+};
+
+static const AccessEvents remote_alone = {
+        .source = "test",
+        .events = { [LOCALITY_REMOTE] = { true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS } },
+};
+
+enum { PAGES = 300, NOISE = 150, ALL = 1000 };
+
+typedef struct Worker {
+        pthread_t thread;
+        int orders[2], answers[2]; /* pipes */
+} Worker;
+
+static void fault(void) {
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = PAGES * page;
+        char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (memory == MAP_FAILED)
+                abort();
+        (void)madvise(memory, size, MADV_NOHUGEPAGE);
+        for (size_t i = 0; i < size; i += page)
+                ((volatile char *)memory)[i] = 1;
+        (void)munmap(memory, size);
+}
+
+static void *work(void *argument) {
+        Worker *w = argument;
+        char order;
+
+        if (write(w->answers[1], "+", 1) != 1)
+                abort();
+        while (read(w->orders[0], &order, 1) == 1) {
+                fault();
+                if (write(w->answers[1], "+", 1) != 1)
+                        abort();
+        }
+        return NULL;
+}
+
+static void await(Worker *w) {
+        char answer;
+
+        assert_int_equal(read(w->answers[0], &answer, 1), 1);
+}
+
+static void start(Worker *w) {
+        assert_int_equal(pipe(w->orders), 0);
+        assert_int_equal(pipe(w->answers), 0);
+        assert_int_equal(pthread_create(&w->thread, NULL, work, w), 0);
+        await(w);
+}
+
+static void tell(Worker *w) {
+        assert_int_equal(write(w->orders[1], "!", 1), 1);
+        await(w);
+}
+
+static void stop(Worker *w) {
+        (void)close(w->orders[1]);
+        assert_int_equal(pthread_join(w->thread, NULL), 0);
+        (void)close(w->orders[0]);
+        (void)close(w->answers[0]);
+        (void)close(w->answers[1]);
+}
+
+typedef struct Host {
+        Sysroot sysroot;
+        ProcHandle process;
+        AccessCounters counters;
+        AccessSample sample;
+} Host;
+
+static void set_up(Host *h) {
+        PerfGroup group;
+        PerfCode code = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS };
+
+        *h = (Host){ .sysroot = SYSROOT_NONE, .process = PROC_HANDLE_NONE };
+        play = (Play){ 0 };
+        if (__real_perf_group_open(0, &code, 1, &group) < 0) {
+                print_message("perf_event_open() is refused here\n");
+                skip();
+        }
+        perf_group_close(&group);
+        assert_int_equal(sysroot_open(NULL, &h->sysroot), 0);
+        assert_int_equal(proc_open(&h->sysroot, getpid(), &h->process), 0);
+}
+
+static void tear_down(Host *h) {
+        access_close(&h->counters);
+        proc_close(&h->process);
+        sysroot_close(&h->sysroot);
+}
+
+static int attach(Host *h, size_t n_opens, size_t n_max) {
+        return access_attach(&h->counters, &h->process, 1, &both, n_opens, n_max);
+}
+
+static void look(Host *h) {
+        assert_int_equal(attach(h, ALL, ALL), 0);
+        access_read(&h->counters, &both, &h->sample);
+}
+
+static void assert_faults(const Host *h, size_t times) {
+        assert_true(h->sample.counts[LOCALITY_REMOTE] >= times * PAGES);
+        assert_true(h->sample.counts[LOCALITY_REMOTE] < times * PAGES + NOISE);
+        assert_int_equal(h->sample.counts[LOCALITY_LOCAL], 0);
+}
+
+static void test_threads_come_and_go(void **state) {
+        Worker a, b;
+        Host h;
+
+        (void)state;
+        set_up(&h);
+        start(&a);
+        look(&h);
+        assert_int_equal(h.sample.n_counted, 2); /* and this one */
+        tell(&a);
+        look(&h);
+        assert_faults(&h, 1);
+        assert_true(h.sample.enabled_nsec > 0);
+        look(&h);
+        assert_faults(&h, 0); /* what was told is not told again */
+        start(&b);
+        tell(&b); /* before it is seen */
+        look(&h);
+        assert_faults(&h, 0);
+        assert_int_equal(h.sample.n_counted, 3);
+        tell(&a);
+        tell(&b);
+        look(&h);
+        assert_faults(&h, 2);
+        tell(&b);
+        stop(&b); /* and what it did until its end */
+        look(&h);
+        assert_faults(&h, 1);
+        assert_int_equal(h.sample.n_counted, 2);
+        look(&h);
+        assert_faults(&h, 0);
+        stop(&a);
+        tear_down(&h);
+}
+
+static size_t count_descriptors(void) {
+        size_t n = 0;
+
+        for (int fd = 0; fd < 256; fd++)
+                n += fcntl(fd, F_GETFD) >= 0;
+        return n;
+}
+
+/* The end of the instance: the rest is counted, and nothing stays open. */
+static void test_finish(void **state) {
+        size_t before;
+        Worker a;
+        Host h;
+
+        (void)state;
+        set_up(&h);
+        before = count_descriptors();
+        start(&a);
+        look(&h);
+        assert_int_equal(count_descriptors(), before + 4 + 4);
+        tell(&a);
+        stop(&a);
+        access_finish(&h.counters, &both, &h.sample);
+        assert_faults(&h, 1);
+        assert_int_equal(h.counters.n_threads, 0);
+        assert_int_equal(count_descriptors(), before);
+        access_finish(&h.counters, &both, &h.sample);
+        assert_faults(&h, 0);
+        tear_down(&h);
+}
+
+/* One event only, that of the second place: it is counted as what it is. */
+static void test_remote_alone(void **state) {
+        Host h;
+
+        (void)state;
+        set_up(&h);
+        assert_int_equal(access_attach(&h.counters, &h.process, 1, &remote_alone, ALL, ALL), 0);
+        access_read(&h.counters, &remote_alone, &h.sample);
+        fault();
+        access_read(&h.counters, &remote_alone, &h.sample);
+        assert_faults(&h, 1);
+        assert_true(isnan(access_ratio(&h.sample, &remote_alone)));
+        tear_down(&h);
+}
+
+static void test_step_by_step(void **state) {
+        Worker workers[4];
+        Host h;
+
+        (void)state;
+        set_up(&h);
+        for (size_t i = 0; i < 4; i++)
+                start(&workers[i]);
+        assert_int_equal(attach(&h, 2, ALL), -EAGAIN);
+        assert_int_equal(h.counters.n_threads, 2);
+        assert_int_equal(attach(&h, 2, ALL), -EAGAIN);
+        assert_int_equal(attach(&h, 2, ALL), 0);
+        assert_int_equal(h.counters.n_threads, 5);
+        assert_int_equal(h.counters.n_missing, 0);
+        assert_int_equal(play.n_opens, 5);
+        for (size_t i = 1; i < h.counters.n_threads; i++)
+                assert_true(h.counters.threads[i - 1].tid < h.counters.threads[i].tid);
+        for (size_t i = 0; i < 4; i++)
+                stop(&workers[i]);
+        tear_down(&h);
+}
+
+/* More threads than there may be descriptors: the rest is told as missing. */
+static void test_no_room(void **state) {
+        Worker workers[3];
+        Host h;
+
+        (void)state;
+        set_up(&h);
+        for (size_t i = 0; i < 3; i++)
+                start(&workers[i]);
+        assert_int_equal(attach(&h, 1, 1), -EAGAIN);
+        assert_int_equal(attach(&h, 1, 1), 0);
+        assert_int_equal(play.n_opens, 1); /* nobody was asked for what is not there */
+        assert_int_equal(h.counters.n_missing, 3);
+        assert_int_equal(h.counters.error, -EMFILE);
+        access_read(&h.counters, &both, &h.sample);
+        assert_int_equal(h.sample.n_counted, 1);
+        assert_int_equal(h.sample.n_missing, 3);
+        assert_true(access_coverage(&h.sample) <= 0.25);
+        assert_int_equal(attach(&h, ALL, ALL), 0);
+        assert_int_equal(h.counters.n_missing, 0);
+        assert_int_equal(h.counters.error, 0);
+        for (size_t i = 0; i < 3; i++)
+                stop(&workers[i]);
+        tear_down(&h);
+}
+
+/* What is refused is asked for once a listing, however many threads there are. */
+static void test_refused(void **state) {
+        static const int refusals[] = { -EACCES, -EMFILE, -EOPNOTSUPP, -ENOMEM };
+        Worker workers[3];
+        Host h;
+
+        (void)state;
+        set_up(&h);
+        for (size_t i = 0; i < 3; i++)
+                start(&workers[i]);
+        for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+                play = (Play){ .refuse = refusals[i] };
+                assert_int_equal(attach(&h, 2, ALL), 0);
+                assert_int_equal(play.n_opens, 1);
+                assert_int_equal(h.counters.n_missing, 4);
+                assert_int_equal(h.counters.error, refusals[i]);
+        }
+        play = (Play){ .refuse = -ESRCH, .allowed = 1 };
+        assert_int_equal(attach(&h, ALL, ALL), 0);
+        assert_int_equal(play.n_opens, 4); /* each of them may have ended */
+        assert_int_equal(h.counters.n_missing, 0);
+        assert_int_equal(h.counters.n_threads, 1);
+        for (size_t i = 0; i < 3; i++)
+                stop(&workers[i]);
+        tear_down(&h);
+}
+
+/* Of the time between two looks, not of all since the start: then it had all of its counters. */
+static void test_shared_counters(void **state) {
+        const PerfReading first = { 1000, 1000, { 5000, 1000 } };
+        const PerfReading then = { 1400, 1100, { 5030, 1010 } };
+        const PerfReading never = { 1800, 1100, { 5030, 1010 } };
+        Host h;
+
+        (void)state;
+        set_up(&h);
+        assert_int_equal(attach(&h, ALL, ALL), 0);
+        play.reading = &first;
+        access_read(&h.counters, &both, &h.sample);
+        assert_int_equal(h.sample.counts[LOCALITY_LOCAL], 5000);
+        assert_int_equal(h.sample.counts[LOCALITY_REMOTE], 1000);
+        play.reading = &then; /* for a quarter of 400 ns: four times what was seen */
+        access_read(&h.counters, &both, &h.sample);
+        assert_int_equal(h.sample.counts[LOCALITY_LOCAL], 120);
+        assert_int_equal(h.sample.counts[LOCALITY_REMOTE], 40);
+        assert_true(fabs(access_coverage(&h.sample) - 0.25) < 1e-9);
+        assert_true(fabs(access_ratio(&h.sample, &both) - 0.25) < 1e-9);
+        play.reading = &never;
+        access_read(&h.counters, &both, &h.sample);
+        assert_int_equal(h.sample.counts[LOCALITY_LOCAL], 0);
+        assert_true(access_coverage(&h.sample) <= 0);
+        tear_down(&h);
+}
+
+static void test_sums(void **state) {
+        AccessSample s = { .counts = { 300, 100 },
+                           .enabled_nsec = 10,
+                           .running_nsec = 5,
+                           .n_counted = 3,
+                           .n_missing = 1 };
+
+        (void)state;
+        assert_true(fabs(access_ratio(&s, &both) - 0.25) < 1e-9);
+        assert_true(fabs(access_coverage(&s) - 0.375) < 1e-9);
+        s.enabled_nsec = s.running_nsec = 0;
+        assert_true(fabs(access_coverage(&s) - 0.75) < 1e-9);
+        s.counts[LOCALITY_LOCAL] = s.counts[LOCALITY_REMOTE] = 0;
+        assert_true(isnan(access_ratio(&s, &both)));
+        s.counts[LOCALITY_REMOTE] = 1;
+        assert_true(access_ratio(&s, &both) > 0.999);
+        s.n_counted = s.n_missing = 0;
+        assert_true(isnan(access_coverage(&s)));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_threads_come_and_go),
+                cmocka_unit_test(test_finish),
+                cmocka_unit_test(test_remote_alone),
+                cmocka_unit_test(test_step_by_step),
+                cmocka_unit_test(test_no_room),
+                cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_shared_counters),
+                cmocka_unit_test(test_sums),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* Groups of software events of this very thread: the kernel counts them on any machine. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/sys/perf-event.h"
+
+enum { PAGES = 200 };
+
+static const PerfCode faults = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS };
+static const PerfCode minor = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN };
+static const PerfCode major = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ };
+
+static void open_or_skip(const PerfCode *codes, size_t n_codes, PerfGroup *ret) {
+        int r = perf_group_open(0, codes, n_codes, ret);
+
+        if (r == -EACCES || r == -EOPNOTSUPP) {
+                print_message("perf_event_open() is refused here: %d\n", r);
+                skip();
+        }
+        assert_int_equal(r, 0);
+}
+
+/* One fault a page, for it is told not to use larger ones. */
+static void fault(void) {
+        const size_t size = (size_t)PAGES * (size_t)sysconf(_SC_PAGESIZE);
+        char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        assert_ptr_not_equal(memory, MAP_FAILED);
+        (void)madvise(memory, size, MADV_NOHUGEPAGE);
+        for (size_t i = 0; i < size; i += (size_t)sysconf(_SC_PAGESIZE))
+                ((volatile char *)memory)[i] = 1;
+        assert_int_equal(munmap(memory, size), 0);
+}
+
+static void test_counts(void **state) {
+        PerfReading before, after;
+        PerfGroup group;
+
+        (void)state;
+        open_or_skip((const PerfCode[]){ minor, major }, 2, &group);
+        assert_int_equal(perf_group_read(&group, &before), 0);
+        fault();
+        assert_int_equal(perf_group_read(&group, &after), 0);
+        assert_true(after.values[0] - before.values[0] >= PAGES);
+        assert_true(after.values[0] - before.values[0] < PAGES + 200);
+        assert_int_equal(after.values[1], before.values[1]); /* no file was read for it */
+        assert_true(after.enabled_nsec > before.enabled_nsec);
+        assert_int_equal(after.enabled_nsec, after.running_nsec);
+        perf_group_close(&group);
+        assert_int_equal(group.n_fds, 0);
+        assert_int_equal(perf_group_read(&group, &after), -EBADF);
+}
+
+static void test_one_alone(void **state) {
+        PerfReading reading;
+        PerfGroup group;
+
+        (void)state;
+        open_or_skip(&faults, 1, &group);
+        fault();
+        assert_int_equal(perf_group_read(&group, &reading), 0);
+        assert_true(reading.values[0] >= PAGES);
+        assert_int_equal(reading.values[1], 0);
+        perf_group_close(&group);
+}
+
+static void test_refused(void **state) {
+        const PerfCode unknown = { PERF_TYPE_SOFTWARE, 9999 }, no_pmu = { 123456, 0 };
+        PerfGroup group = { .n_fds = 77 };
+
+        (void)state;
+        open_or_skip(&faults, 1, &group);
+        perf_group_close(&group);
+        group.n_fds = 77;
+        assert_int_equal(perf_group_open(0, &faults, 0, &group), -EINVAL);
+        assert_int_equal(perf_group_open(0, &faults, PERF_GROUP_MAX + 1, &group), -EINVAL);
+        assert_int_equal(perf_group_open(0x3fffffff, &faults, 1, &group), -ESRCH);
+        assert_int_equal(perf_group_open(0, &unknown, 1, &group), -EOPNOTSUPP);
+        assert_int_equal(perf_group_open(0, &no_pmu, 1, &group), -EOPNOTSUPP);
+        assert_int_equal(perf_group_open(0, (const PerfCode[]){ faults, no_pmu }, 2, &group),
+                         -EOPNOTSUPP);
+        assert_int_equal(group.n_fds, 77);
+}
+
+/* The second of a group finds no descriptor: the first one is given back. */
+static void test_no_descriptor(void **state) {
+        struct rlimit limit, narrow;
+        PerfGroup group;
+        int next, r;
+
+        (void)state;
+        open_or_skip(&faults, 1, &group);
+        perf_group_close(&group);
+        next = dup(0);
+        assert_true(next >= 0);
+        assert_int_equal(close(next), 0);
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+        narrow = limit;
+        narrow.rlim_cur = (rlim_t)next + 1;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &narrow), 0);
+        r = perf_group_open(0, (const PerfCode[]){ minor, major }, 2, &group);
+        assert_int_equal(perf_descriptors_max(), ((size_t)next + 1) / 2);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_int_equal(r, -EMFILE);
+        assert_int_equal(dup(0), next);
+        assert_int_equal(close(next), 0);
+}
+
+static void test_scale(void **state) {
+        (void)state;
+        assert_int_equal(perf_scale(1000, 10, 10), 1000);
+        assert_int_equal(perf_scale(1000, 10, 5), 2000);
+        assert_int_equal(perf_scale(1000, 3, 2), 1500);
+        assert_int_equal(perf_scale(1, 5, 3), 2); /* rounded */
+        assert_int_equal(perf_scale(1, 4, 3), 1);
+        assert_int_equal(perf_scale(1000, 10, 0), 0); /* it never ran: nothing is known */
+        assert_int_equal(perf_scale(1000, 0, 0), 0);
+        assert_int_equal(perf_scale(1000, 9, 10), 1000); /* never less than was seen */
+        /* An hour of nanoseconds times a count, beyond 64 bits on the way. */
+        assert_int_equal(
+                perf_scale(UINT64_C(1) << 40, UINT64_C(3600000000000), UINT64_C(1800000000000)),
+                UINT64_C(1) << 41);
+        assert_int_equal(perf_scale(UINT64_MAX, 10, 1), UINT64_MAX);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_counts),  cmocka_unit_test(test_one_alone),
+                cmocka_unit_test(test_refused), cmocka_unit_test(test_no_descriptor),
+                cmocka_unit_test(test_scale),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
