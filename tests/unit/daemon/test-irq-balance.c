@@ -404,26 +404,44 @@ static void test_too_many_cpus(void **state) {
         assert_true(h.irq.balance.refused);
 }
 
-/* Others talk to it: none of ours is lost. */
+/* Others talk to it, as many as wait in its line: how many. */
+static int crowd(const Host *h, int fds[static 8]) {
+        int n = 0;
+
+        while (n < 8 && irqbalance_send(h->folder, getpid(), "stats", &fds[n]) >= 0)
+                n++;
+        assert_in_range(n, 1, 7);
+        return n;
+}
+
+static void serve_crowd(Host *h, int *fds, int n) {
+        for (int i = 0; i < n; i++) {
+                assert_string_equal(received(h), "stats");
+                closep(&fds[i]);
+        }
+        assert_string_equal(received(h), "");
+}
+
+/* None of ours is lost by that. */
 static void test_busy(void **state) {
         _cleanup_host_ Host h;
-        int fds[8], n = 0;
+        int fds[8], n;
 
         (void)state;
         host_init(&h);
         meet(&h, NONE);
-        while (n < 8 && irqbalance_send(h.folder, getpid(), "stats", &fds[n]) >= 0)
-                n++;
-        assert_in_range(n, 1, 7);
+        n = crowd(&h, fds);
         tell(&h, "2-5", two, 2);
         assert_false(h.irq.balance.told || h.irq.balance.refused);
-        for (int i = 0; i < n; i++) {
-                assert_string_equal(received(&h), "stats");
-                closep(&fds[i]);
-        }
-        assert_string_equal(received(&h), "");
+        serve_crowd(&h, fds, n);
         tell(&h, "2-5", two, 2);
         assert_told(&h, "2-5", "24 25");
+        n = crowd(&h, fds);
+        tell_nothing(&h);
+        assert_true(h.irq.undo.irqbalance.known);
+        serve_crowd(&h, fds, n);
+        tell_nothing(&h);
+        assert_told(&h, "NULL", "NONE");
 }
 
 /* A process that has called listen(2) on the socket, as which it then counts. */
