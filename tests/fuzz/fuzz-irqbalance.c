@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tidbnumad/sys/irqbalance.h"
 
@@ -15,12 +16,13 @@ static void check(int condition) {
 
 /* What was parsed can be told again, if it fits. */
 static void check_commands(const IrqbalanceSetup *setup) {
-        char command[IRQBALANCE_COMMAND_MAX];
+        char command[IRQBALANCE_LONG_COMMAND_MAX];
         int r = irqbalance_render_cpus(&setup->banned_cpus, command);
+        size_t n, old;
 
         check(r == 0 || r == -E2BIG);
-        r = irqbalance_render_irqs(setup->banned_irqs, setup->n_banned_irqs, command);
-        check(r == 0 || r == -E2BIG);
+        n = irqbalance_render_irqs(setup->banned_irqs, setup->n_banned_irqs, command, &old);
+        check(old <= n && n <= setup->n_banned_irqs && strlen(command) < sizeof(command));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

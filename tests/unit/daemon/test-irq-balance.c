@@ -229,6 +229,20 @@ static void test_its_own_is_kept(void **state) {
         assert_false(h.irq.undo.irqbalance.known);
 }
 
+/* At 0 it ends a list, but at its first word. */
+static void test_interrupt_0(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        meet(&h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 0 LOAD 0 DIFF 0 CLASS 0 "
+                 "BANNED 00000000");
+        tell(&h, "2-5", two, 2);
+        assert_told(&h, "2-5", "0 99 24 25");
+        irq_balance_give_back(&h.m);
+        assert_told(&h, "NULL", "0 99");
+}
+
 /* Its main loop is at work, for longer than we wait for an answer. */
 static void test_slow(void **state) {
         _cleanup_host_ Host h;
@@ -531,6 +545,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_told_and_given_back),
                 cmocka_unit_test(test_its_own_is_kept),
+                cmocka_unit_test(test_interrupt_0),
                 cmocka_unit_test(test_slow),
                 cmocka_unit_test(test_in_pieces),
                 cmocka_unit_test(test_wrong_answer),
