@@ -36,6 +36,8 @@ static int merge(const UndoBalance *own, const IrqPlanBalance *wanted, Bans *ret
         if (!ret->irqs)
                 return -ENOMEM;
         ret->cpus = own->banned_cpus;
+        if (irq_balance_has_irq(own->banned_irqs, own->n_banned_irqs, 0))
+                add_irqs(ret, &(uint32_t){ 0 }, 1); /* first, or it would end the list */
         add_irqs(ret, own->banned_irqs, own->n_banned_irqs);
         if (wanted->told) {
                 id_set_add_all(&ret->cpus, &wanted->banned_cpus);
@@ -149,17 +151,18 @@ static void tell(Manager *m, const IrqPlanBalance *wanted, const UndoBalance *ow
 
 /* What it had before us, and nothing else. */
 static int give_back(Manager *m) {
-        const UndoBalance *own = &m->irq->undo.irqbalance;
-        const Bans bans = { .cpus = own->banned_cpus,
-                            .irqs = own->banned_irqs,
-                            .n_irqs = own->n_banned_irqs };
+        static const IrqPlanBalance nothing = { 0 };
+        Bans bans = { 0 };
         size_t n_old;
-        int r = send_bans(&m->irq->balance, &bans, &n_old);
+        int r = merge(&m->irq->undo.irqbalance, &nothing, &bans);
 
-        if (r == -EAGAIN)
-                return r;
+        if (r >= 0)
+                r = send_bans(&m->irq->balance, &bans, &n_old);
         if (r >= 0)
                 say_told(m, &bans);
+        free(bans.irqs);
+        if (r == -EAGAIN || r == -ENOMEM)
+                return r;
         undo_host_forget_irqbalance(&m->irq->undo);
         irq_balance_forget_told(&m->irq->balance);
         m->irq->balance.told_usec = 0;

@@ -54,7 +54,8 @@ int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret);
  * empty set: none, which for CPUs means what its environment says. -E2BIG: longer than all take. */
 int irqbalance_render_cpus(const CpuSet *cpus, char buffer[static IRQBALANCE_COMMAND_MAX]);
 
-/* As many as fit, from the first on: how many. Where an old one cuts it off, no number is cut in
+/* As many as fit, from the first on: how many. Interrupt 0 has to be the first, for irqbalance ends
+ * the list at it anywhere else. Where an old one cuts it off, no number is cut in
  * two: it takes the first `*ret_old`. */
 size_t irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
                               char buffer[static IRQBALANCE_LONG_COMMAND_MAX], size_t *ret_old);

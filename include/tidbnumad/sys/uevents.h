@@ -13,8 +13,8 @@ typedef struct Uevents {
         void *userdata;
 } Uevents;
 
-/* Of these subsystems, to the closing NULL, but of no device that is virtual. `uevents` must stay where it is until uevents_close().
- * Without udev no event ever comes, and that is no error. */
+/* Of these subsystems, to the closing NULL, but of no device that is virtual. `uevents` must stay
+ * where it is until uevents_close(). Without udev no event ever comes, and that is no error. */
 int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
                  UeventsHandler handler, void *userdata);
 void uevents_close(Uevents *uevents);

@@ -265,7 +265,11 @@ static void test_release(void **state) {
         devices[1].n_steered = 0;
         assert_true(await_is_done(&a, &e.status));
         args.undo = true;
+        devices[1].n_steered = 9; /* it is not waited for */
         assert_false(await_is_done(&a, &e.status));
+        e.instances[0].state = TEXT("bound");
+        assert_true(await_is_done(&a, &e.status));
+        e.instances[0].state = TEXT("released");
         a.stays = stays; /* another glob has it released all the same */
         a.n_stays = 1;
         assert_true(await_is_done(&a, &e.status));

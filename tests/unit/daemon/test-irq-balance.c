@@ -229,6 +229,20 @@ static void test_its_own_is_kept(void **state) {
         assert_false(h.irq.undo.irqbalance.known);
 }
 
+/* At 0 it ends a list, but at its first word. */
+static void test_interrupt_0(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        meet(&h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 0 LOAD 0 DIFF 0 CLASS 0 "
+                 "BANNED 00000000");
+        tell(&h, "2-5", two, 2);
+        assert_told(&h, "2-5", "0 99 24 25");
+        irq_balance_give_back(&h.m);
+        assert_told(&h, "NULL", "0 99");
+}
+
 /* Its main loop is at work, for longer than we wait for an answer. */
 static void test_slow(void **state) {
         _cleanup_host_ Host h;
@@ -404,26 +418,44 @@ static void test_too_many_cpus(void **state) {
         assert_true(h.irq.balance.refused);
 }
 
-/* Others talk to it: none of ours is lost. */
+/* Others talk to it, as many as wait in its line: how many. */
+static int crowd(const Host *h, int fds[static 8]) {
+        int n = 0;
+
+        while (n < 8 && irqbalance_send(h->folder, getpid(), "stats", &fds[n]) >= 0)
+                n++;
+        assert_in_range(n, 1, 7);
+        return n;
+}
+
+static void serve_crowd(Host *h, int *fds, int n) {
+        for (int i = 0; i < n; i++) {
+                assert_string_equal(received(h), "stats");
+                closep(&fds[i]);
+        }
+        assert_string_equal(received(h), "");
+}
+
+/* None of ours is lost by that. */
 static void test_busy(void **state) {
         _cleanup_host_ Host h;
-        int fds[8], n = 0;
+        int fds[8], n;
 
         (void)state;
         host_init(&h);
         meet(&h, NONE);
-        while (n < 8 && irqbalance_send(h.folder, getpid(), "stats", &fds[n]) >= 0)
-                n++;
-        assert_in_range(n, 1, 7);
+        n = crowd(&h, fds);
         tell(&h, "2-5", two, 2);
         assert_false(h.irq.balance.told || h.irq.balance.refused);
-        for (int i = 0; i < n; i++) {
-                assert_string_equal(received(&h), "stats");
-                closep(&fds[i]);
-        }
-        assert_string_equal(received(&h), "");
+        serve_crowd(&h, fds, n);
         tell(&h, "2-5", two, 2);
         assert_told(&h, "2-5", "24 25");
+        n = crowd(&h, fds);
+        tell_nothing(&h);
+        assert_true(h.irq.undo.irqbalance.known);
+        serve_crowd(&h, fds, n);
+        tell_nothing(&h);
+        assert_told(&h, "NULL", "NONE");
 }
 
 /* A process that has called listen(2) on the socket, as which it then counts. */
@@ -513,6 +545,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_told_and_given_back),
                 cmocka_unit_test(test_its_own_is_kept),
+                cmocka_unit_test(test_interrupt_0),
                 cmocka_unit_test(test_slow),
                 cmocka_unit_test(test_in_pieces),
                 cmocka_unit_test(test_wrong_answer),

@@ -94,6 +94,8 @@ static void test_sooner(void **state) {
         irq_again_looked(&a, BEGIN + 950 * MSEC);
         irq_again_event(&a, BEGIN + SECOND);
         assert_int_equal(irq_again_due(&a), BEGIN + 1030 * MSEC);
+        irq_again_looked(&a, BEGIN + 1030 * MSEC); /* from there on it is a whole series */
+        assert_int_equal(irq_again_due(&a), BEGIN + 1150 * MSEC);
 }
 
 /* Events of a host that never comes to rest: a burst, then one look in a second. */

@@ -338,7 +338,8 @@ ok 'irqbalance is told which CPUs are taken, beside what it had itself'
 bans() { irqbalance_setup | grep -o 'IRQ ' | wc -l; }
 check 'and which interrupts' test "$(bans)" -ge "$vectors"
 
-# quiet_with MODE: irqbalance has run for a while, and after its restart again
+# quiet_with MODE [MOST]: irqbalance has run for a while, and after its restart again. MOST: masks written in a quiet minute;
+# an irqbalance that is ignored moves one now and then by its load, which is put back.
 quiet_with() {
         local written
         burst 10
@@ -350,7 +351,8 @@ quiet_with() {
         daemon_looks
         written=$(writes)
         sleep 60 # a quiet minute
-        is "$(writes)" "$written" "$1: in a quiet minute no mask is written"
+        written=$(($(writes) - written))
+        check "$1: masks written in a quiet minute: $written, no more than ${2:-0}" test $written -le "${2:-0}"
 }
 sleep 25
 quiet_with ban
@@ -366,7 +368,7 @@ systemctl reload tidbnumad
 wait_until 60 'with ignore, it has what it had' banned_is 80
 wait_until 60 "$card is steered" vectors_are steered "$vectors" "$card"
 netload ask "$peer" 7000 8 2
-quiet_with ignore
+quiet_with ignore 3
 irq_policy away ban off
 systemctl reload tidbnumad
 wait_until 60 'irqbalance knows which CPUs are taken' banned_is bc
