@@ -55,6 +55,8 @@ typedef struct StatusFile {
         size_t n_units;
         StatusRelease *releases; /* owned */
         size_t n_releases;
+        char *uncounted; /* why accesses to memory are not counted, which somebody asked for; NULL;
+                          * owned */
 } StatusFile;
 
 void status_file_done(StatusFile *status);
