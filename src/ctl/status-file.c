@@ -53,6 +53,7 @@ void status_file_done(StatusFile *status) {
         strings_done(status->errors, status->n_errors);
         strings_done(status->units, status->n_units);
         free(status->version);
+        free(status->uncounted);
         *status = (StatusFile){ 0 };
 }
 
@@ -270,6 +271,12 @@ static int take_daemon(const json_t *root, StatusFile *ret) {
                                     ret);
 }
 
+static int take_access(const json_t *object, StatusFile *ret) {
+        return json_is_false(json_object_get(object, "available"))
+                       ? take_if_there(object, "reason", &ret->uncounted)
+                       : 0;
+}
+
 static int take_status(const json_t *root, StatusFile *ret) {
         const json_t *time = json_object_get(root, "time_seconds");
         const json_t *interval = json_object_get(root, "sample_interval_seconds");
@@ -281,6 +288,8 @@ static int take_status(const json_t *root, StatusFile *ret) {
         ret->sample_interval_seconds = json_number_value(interval);
         ret->enforcing = json_is_true(json_object_get(root, "enforcing"));
         r = take_daemon(root, ret);
+        if (r >= 0)
+                r = take_access(json_object_get(root, "access_sampling"), ret);
         return r < 0 ? r : take_instances(json_object_get(root, "instances"), ret);
 }
 

@@ -73,6 +73,11 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
                              "warning: %zu about the policies; tidbnumactl validate tells "
                              "them\n",
                              s->n_warnings);
+        if (s->uncounted) {
+                text_append(text, "accesses to memory are not counted: ");
+                text_append_printable(text, s->uncounted);
+                text_append(text, "\n");
+        }
 }
 
 /* --- the instances --- */

@@ -63,6 +63,8 @@ typedef struct StatusFile {
         size_t n_releases;
         StatusDevice *devices; /* owned */
         size_t n_devices;
+        char *uncounted; /* why accesses to memory are not counted, which somebody asked for; NULL;
+                          * owned */
 } StatusFile;
 
 void status_file_done(StatusFile *status);

@@ -41,6 +41,27 @@ static void test_time_left(void **state) {
         assert_int_equal(without.pid, 0);
 }
 
+/* By the daemon's own rendering: only where it was asked for, and cannot be had. */
+static void test_uncounted(void **state) {
+        Snapshot s = { .access = { .wanted = true, .reason = "no such counters" } };
+
+        (void)state;
+        for (unsigned i = 0; i < 3; i++) {
+                _cleanup_status_file_ StatusFile f = { 0 };
+                char *json;
+
+                assert_int_equal(status_render(&s, &json), 0);
+                assert_int_equal(parse(json, &f), 0);
+                free(json);
+                if (i == 0)
+                        assert_string_equal(f.uncounted, "no such counters");
+                else
+                        assert_null(f.uncounted);
+                s.access.available = i == 0;
+                s.access.wanted = i == 0;
+        }
+}
+
 /* The daemon's own rendering is what is read. */
 static void test_round_trip(void **state) {
         static const uint16_t ports[] = { 4000, 10080 };
@@ -262,9 +283,10 @@ static void test_read(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_round_trip), cmocka_unit_test(test_time_left),
-                cmocka_unit_test(test_bad),        cmocka_unit_test(test_bad_values),
-                cmocka_unit_test(test_fresh),      cmocka_unit_test(test_read),
+                cmocka_unit_test(test_uncounted),  cmocka_unit_test(test_round_trip),
+                cmocka_unit_test(test_time_left),  cmocka_unit_test(test_bad),
+                cmocka_unit_test(test_bad_values), cmocka_unit_test(test_fresh),
+                cmocka_unit_test(test_read),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

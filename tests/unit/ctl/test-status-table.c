@@ -173,6 +173,8 @@ static void test_warnings(void **state) {
         e.status.releases = e.releases;
         e.status.n_releases = 1;
         assert_told(&e, 1001, true, "on its way back: r?[2J: why\n");
+        e.status.uncounted = TEXT("no\x1b such counters");
+        assert_told(&e, 1001, true, "accesses to memory are not counted: no? such counters\n");
         e.status.n_instances = 0;
         assert_told(&e, 1001, true, "No process is there");
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# about: the scrape is what promtool accepts, its ratios are those of numa_maps, and observing changes nothing
+# about: the scrape is what promtool accepts, its ratios are those of numa_maps, observing changes nothing; accesses are counted, or not and told
 # machines: epyc8
 # timeout: 600
 
@@ -69,4 +69,58 @@ tidbnumad --once --dry-run --runtime-dir "$ARTIFACTS/dry" 2>"$ARTIFACTS/dry.log"
 is "$(jq -r '[.instances[].state] | unique | join(" ")' "$ARTIFACTS/dry/status.json")" planned 'a dry run plans'
 check 'and says what it would do' jq -e '.instances[0].reason == "would set AllowedCPUs=2"' "$ARTIFACTS/dry/status.json"
 is "$(kview snapshot "${units[@]/%/.service}" --json)" "$before" 'and does nothing'
+
+# Accesses to memory. This machine has no counters for them: that is said once, and is all that changes. Events that the
+# kernel itself counts then show the way from the threads of a process to its metrics.
+workload_unit tidb 4004 tidb-server - --anon 4M --churn 20
+workload_start tidb-4004
+since=$(journal_cursor)
+
+# count_accesses SAMPLING: with these keys of the section
+count_accesses() {
+        policy observe <<EOT
+version: 1
+policies:
+  - name: tidb
+    match: {exe: tidb-server, user: tidb, unit: "tidb-*.service"}
+    place: {nodes: 2}
+sampling: {interval: 1s, access: on$1}
+enforcement: {mode: observe}
+EOT
+        systemctl reload tidbnumad
+}
+
+count_accesses ''
+wait_until 60 'the metric says that nothing can be counted' metric_is 0 tidbnumad_access_sampling_available
+daemon_looks
+count_accesses ''
+daemon_looks
+is "$(daemon_said "$since" | grep -c 'Accesses to memory are not counted')" 1 'it is said once, with the reason'
+daemon_said "$since" | grep 'Accesses to memory'
+is "$(scrape | grep -c 'dram_accesses_total')" 0 'nothing is counted'
+is "$(scrape /status | jq -r '.access_sampling | [.available, .reason != ""] | @csv')" false,true 'the status tells why'
+
+# more_than NUMBER NAME PATTERN
+more_than() {
+        local value
+        value=$(metric "$2" "$3")
+        echo "$2 is '$value'"
+        ((${value:-0} > $1))
+}
+
+count_accesses ', events: {local: "software:2", remote: "software:3"}' # page faults, context switches
+wait_until 60 'the kernel counts its own events' metric_is 1 tidbnumad_access_sampling_available
+for locality in local remote; do
+        labels="instance=\"tidb-4004\",locality=\"$locality\",source=\"policy\""
+        wait_until 60 "the $locality ones of a process are counted" more_than 0 tidbnumad_instance_dram_accesses_total "$labels"
+        grown=$(metric tidbnumad_instance_dram_accesses_total "$labels")
+        wait_until 60 'and grow' more_than "$grown" tidbnumad_instance_dram_accesses_total "$labels"
+done
+check 'the ratio is a share' jq -en "$(metric tidbnumad_instance_remote_access_ratio 'instance="tidb-4004"') | . > 0 and . < 1"
+last=$(metric tidbnumad_instance_dram_accesses_total "$labels")
+systemctl stop tidb-4004
+wait_until 60 'the series go with the process' metric_is '' tidbnumad_instance_dram_accesses_total 'instance="tidb-4004",locality="remote"'
+check 'and stay with the policy' more_than "$((last - 1))" tidbnumad_policy_dram_accesses_total 'policy="tidb",locality="remote"'
+scrape /metrics >"$ARTIFACTS/accesses.prom"
+is "$(promtool check metrics <"$ARTIFACTS/accesses.prom" 2>&1)" '' 'promtool accepts these, too'
 plan
