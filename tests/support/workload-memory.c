@@ -175,6 +175,20 @@ static int open_file(const char *dir, size_t bytes) {
         return fd;
 }
 
+static int open_reserved(size_t bytes) {
+        int fd = memfd_create("reserved", MFD_CLOEXEC | MFD_HUGETLB);
+
+        if (fd < 0)
+                err(1, "cannot make a file of huge pages");
+        if (ftruncate(fd, (off_t)bytes) < 0)
+                err(1, "cannot make a file of %zu bytes in huge pages", bytes);
+        return fd;
+}
+
+static bool is_huge(RegionKind kind) {
+        return kind == REGION_HUGE || kind == REGION_RESERVED || kind == REGION_RESERVED_SHARED;
+}
+
 /* Aligned to huge pages, so that a huge region has no remainder of base pages at its ends. */
 static char *map_aligned(size_t bytes, int flags, int fd) {
         char *p = mmap(NULL, bytes + HUGE_BYTES, PROT_NONE,
@@ -189,19 +203,27 @@ static char *map_aligned(size_t bytes, int flags, int fd) {
 }
 
 void memory_hold(RegionKind kind, size_t bytes, const char *dir, const Spread *spread) {
-        size_t unit = kind == REGION_HUGE ? HUGE_BYTES : PAGE_BYTES;
-        int fd = kind == REGION_FILE ? open_file(dir, bytes) : -1;
-        int flags = kind == REGION_FILE    ? MAP_SHARED
-                    : kind == REGION_SHMEM ? MAP_SHARED | MAP_ANONYMOUS
-                                           : MAP_PRIVATE | MAP_ANONYMOUS;
+        static const int flags[N_REGION_KINDS] = {
+                [REGION_ANON] = MAP_PRIVATE | MAP_ANONYMOUS,
+                [REGION_HUGE] = MAP_PRIVATE | MAP_ANONYMOUS,
+                [REGION_SHMEM] = MAP_SHARED | MAP_ANONYMOUS,
+                [REGION_FILE] = MAP_SHARED,
+                [REGION_RESERVED] = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB,
+                [REGION_RESERVED_SHARED] = MAP_SHARED,
+        };
+        size_t unit = is_huge(kind) ? HUGE_BYTES : PAGE_BYTES;
         Region *region = regions + n_regions;
+        int fd;
 
         if (bytes == 0)
                 return;
         if (n_regions == MAX_REGIONS)
                 errx(2, "more than %d regions of memory", MAX_REGIONS);
         bytes = (bytes + unit - 1) / unit * unit;
-        *region = (Region){ .start = map_aligned(bytes, flags, fd), .bytes = bytes };
+        fd = kind == REGION_FILE              ? open_file(dir, bytes)
+             : kind == REGION_RESERVED_SHARED ? open_reserved(bytes)
+                                              : -1;
+        *region = (Region){ .start = map_aligned(bytes, flags[kind], fd), .bytes = bytes };
         if (fd >= 0)
                 (void)close(fd);
         /* Base pages where asked for, whatever the host's setting for huge ones is. */

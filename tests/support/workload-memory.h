@@ -10,10 +10,13 @@ enum {
 };
 
 typedef enum RegionKind {
-        REGION_ANON,  /* private anonymous, base pages */
-        REGION_HUGE,  /* private anonymous, transparent huge pages asked for */
-        REGION_SHMEM, /* shared anonymous */
-        REGION_FILE,  /* a shared mapping of an unlinked file */
+        REGION_ANON,     /* private anonymous, base pages */
+        REGION_HUGE,     /* private anonymous, transparent huge pages asked for */
+        REGION_SHMEM,    /* shared anonymous */
+        REGION_FILE,     /* a shared mapping of an unlinked file */
+        REGION_RESERVED, /* private anonymous, of the host's reserved huge pages (hugetlbfs) */
+        REGION_RESERVED_SHARED, /* a memfd of those, mapped shared */
+        N_REGION_KINDS,
 } RegionKind;
 
 /* Shares of a region by node; all zero: wherever the kernel puts it. */

@@ -24,6 +24,8 @@ static const char HELP[] =
         "  --huge SIZE             anonymous memory in transparent huge pages\n"
         "  --shmem SIZE            shared anonymous memory\n"
         "  --file SIZE             a mapped file, in --data-dir or else /var/tmp\n"
+        "  --reserved SIZE         anonymous memory in huge pages that the host has reserved\n"
+        "  --reserved-shared SIZE  shared memory in such pages\n"
         "  --spread                lay the memory evenly over the nodes this process may use\n"
         "  --spread=NODE:SHARE,…   lay it over these nodes in these shares\n"
         "  --grow RATE:MAX         on SIGUSR2, touch RATE more a second until MAX; the next one\n"
@@ -89,10 +91,12 @@ static void take_address(WorkloadOptions *o, const char *option, const char *tex
 typedef enum Option {
         OPTION_HELP = 'h',
         OPTION_PORT = 'P',
-        OPTION_ANON = 256, /* these four in the order of RegionKind */
+        OPTION_ANON = 256, /* these six in the order of RegionKind */
         OPTION_HUGE,
         OPTION_SHMEM,
         OPTION_FILE,
+        OPTION_RESERVED,
+        OPTION_RESERVED_SHARED,
         OPTION_SPREAD,
         OPTION_GROW,
         OPTION_THREADS,
@@ -111,6 +115,8 @@ static const struct option OPTIONS[] = {
         { "huge", required_argument, NULL, OPTION_HUGE },
         { "shmem", required_argument, NULL, OPTION_SHMEM },
         { "file", required_argument, NULL, OPTION_FILE },
+        { "reserved", required_argument, NULL, OPTION_RESERVED },
+        { "reserved-shared", required_argument, NULL, OPTION_RESERVED_SHARED },
         { "spread", optional_argument, NULL, OPTION_SPREAD },
         { "grow", required_argument, NULL, OPTION_GROW },
         { "threads", required_argument, NULL, OPTION_THREADS },
@@ -147,6 +153,8 @@ static void take_option(WorkloadOptions *o, Option option, const char *name, con
         case OPTION_HUGE:
         case OPTION_SHMEM:
         case OPTION_FILE:
+        case OPTION_RESERVED:
+        case OPTION_RESERVED_SHARED:
                 (void)parse_size(name, value, '\0', &o->hold_bytes[option - OPTION_ANON]);
                 break;
         case OPTION_GROW:

@@ -9,7 +9,7 @@
 #include "workload-memory.h"
 
 typedef struct WorkloadOptions {
-        size_t hold_bytes[REGION_FILE + 1];
+        size_t hold_bytes[N_REGION_KINDS];
         size_t grow_bytes_per_sec, grow_max;
         unsigned threads, churn_hz;
         uint16_t port;

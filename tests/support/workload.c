@@ -162,7 +162,7 @@ int main(int argc, char **argv) {
 
         if (o.data_dir)
                 hold_file(o.data_dir);
-        for (RegionKind kind = REGION_ANON; kind <= REGION_FILE; kind++)
+        for (RegionKind kind = REGION_ANON; kind < N_REGION_KINDS; kind++)
                 memory_hold(kind, o.hold_bytes[kind], o.data_dir ?: "/var/tmp", &o.spread);
         for (unsigned i = 0; i < o.threads; i++)
                 start_thread(sleeping_thread, NULL);
