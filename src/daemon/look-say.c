@@ -43,8 +43,8 @@ void look_say_final(const Instance *i) {
         (void)id_set_render_list(&i->placement.cpus, cpus, sizeof(cpus));
         if (i->step.kind == STEP_DONE)
                 journal_log(&i->manager->journal, LOG_INFO, &fields,
-                            "%s is bound to node %s (CPUs %s, memory: %s); %.1f MiB were moved in "
-                            "%.1f s",
+                            "%s is bound to node %s (CPUs %s, memory: %s); %.1f MiB were moved, "
+                            "%.1f s after it was first seen",
                             i->name, nodes, cpus, memory_mode_to_string(i->placement.memory),
                             (double)i->migrated_bytes / (1 << 20), i->bind_seconds);
         else if (i->step.kind != STEP_WATCH && i->step.kind != STEP_WIDENED) /* the guard tells */
