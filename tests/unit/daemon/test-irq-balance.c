@@ -273,7 +273,7 @@ static void test_in_pieces(void **state) {
         assert_true(sd_event_run(h.m.event, 0) > 0);
         look(&h);
         assert_false(h.facts.settings_known);
-        answer(&h, NONE + 8);
+        answer(&h, &NONE[8]);
         assert_true(h.facts.settings_known);
 }
 
