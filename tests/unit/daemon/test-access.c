@@ -17,6 +17,7 @@
 #include "capture.h"
 #include "tidbnumad/daemon/access.h"
 #include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/roster.h"
 
 int __real_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
 int __wrap_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
@@ -25,6 +26,15 @@ static int refuse;
 
 int __wrap_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret) {
         return refuse ? refuse : __real_perf_group_open(tid, codes, n_codes, ret);
+}
+
+static size_t descriptors; /* 0: those that there are */
+
+size_t __real_perf_descriptors_max(void);
+size_t __wrap_perf_descriptors_max(void);
+
+size_t __wrap_perf_descriptors_max(void) {
+        return descriptors > 0 ? descriptors : __real_perf_descriptors_max();
 }
 
 enum { PAGES = 300 };
@@ -40,6 +50,7 @@ typedef struct Host {
 
 static void host_init(Host *h) {
         refuse = 0;
+        descriptors = 0;
         *h = (Host){ .manager = { .sysroot = SYSROOT_NONE }, .handle = PROC_HANDLE_NONE };
         assert_int_equal(sysroot_open(NULL, &h->manager.sysroot), 0);
         assert_int_equal(proc_open(&h->manager.sysroot, getpid(), &h->handle), 0);
@@ -73,15 +84,20 @@ static void choose(Host *h) {
 
 /* Local: those that read from a disk, of which there are none; remote: those that do not. */
 static void use_faults(Host *h) {
+        const PerfCode faults = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS };
+        PerfGroup group;
+
         h->manager.policies.sampling_events[LOCALITY_LOCAL] =
                 (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ };
         h->manager.policies.sampling_events[LOCALITY_REMOTE] =
                 (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN };
-        choose(h);
-        if (!h->manager.access.available) {
+        if (__real_perf_group_open(0, &faults, 1, &group) < 0) {
                 print_message("perf_event_open() is refused here\n");
                 skip();
         }
+        perf_group_close(&group);
+        choose(h);
+        assert_true(h->manager.access.available);
 }
 
 static void fault(void) {
@@ -101,11 +117,15 @@ static void round_of(Host *h) {
                 ;
 }
 
-static InstanceSnapshot snapshot(const Host *h) {
+static InstanceSnapshot snapshot_of(const Instance *i) {
         InstanceSnapshot s = { .name = "" };
 
-        access_fill_instance(&h->instance, &s);
+        access_fill_instance(i, &s);
         return s;
+}
+
+static InstanceSnapshot snapshot(const Host *h) {
+        return snapshot_of(&h->instance);
 }
 
 static void test_counts(void **state) {
@@ -155,6 +175,62 @@ static void test_end(void **state) {
         access_end(&h.instance);
         assert_true(h.counters[0].accesses[LOCALITY_REMOTE] >= before + PAGES);
         assert_int_equal(h.instance.access.counters.n_threads, 0);
+        host_done(&h);
+}
+
+/* The way that an instance ends in the daemon. */
+static void test_end_in_the_roster(void **state) {
+        Process process = { .id = { getpid(), 100 }, .exe = strdup("/x") };
+        uint64_t before;
+        Instance *i;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        h.manager.instances = NULL;
+        h.manager.n_instances = 0;
+        undo_init(&h.manager.undo, &h.manager.sysroot);
+        use_faults(&h);
+        assert_int_equal(instance_new(&h.manager, &process, 1, 0, &i), 0);
+        i->policy = &h.policy;
+        assert_int_equal(instance_add_process(i, &process, &h.handle), 0);
+        assert_int_equal(roster_add(&h.manager, i), 0);
+        round_of(&h);
+        assert_true(snapshot_of(i).access_known);
+        before = h.counters[0].accesses[LOCALITY_REMOTE];
+        fault();
+        roster_remove_process(&h.manager, i, 0);
+        assert_true(h.counters[0].accesses[LOCALITY_REMOTE] >= before + PAGES);
+        free(h.manager.instances);
+        undo_done(&h.manager.undo);
+        host_done(&h);
+}
+
+/* Two descriptors for two instances, two a thread: the first one has them. */
+static void test_room_for_all(void **state) {
+        Instance second, *both[2];
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        use_faults(&h);
+        second = h.instance;
+        both[0] = &h.instance;
+        both[1] = &second;
+        h.manager.instances = both;
+        h.manager.n_instances = 2;
+        descriptors = 2;
+        capture_begin(&h.said, STDERR_FILENO);
+        round_of(&h);
+        capture_end(&h.said);
+        assert_contains(h.said.text, "are not counted: the limit of open files");
+        assert_true(snapshot_of(&h.instance).access_known);
+        assert_false(snapshot_of(&second).access_known);
+        assert_int_equal(second.access.counters.n_missing, 1);
+        descriptors = 4;
+        round_of(&h);
+        assert_true(snapshot_of(&second).access_known);
+        access_close(&second.access.counters);
         host_done(&h);
 }
 
@@ -278,9 +354,14 @@ static void test_refused_later(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_counts),       cmocka_unit_test(test_end),
-                cmocka_unit_test(test_other_events), cmocka_unit_test(test_absence),
-                cmocka_unit_test(test_processors),   cmocka_unit_test(test_refused_later),
+                cmocka_unit_test(test_counts),
+                cmocka_unit_test(test_end),
+                cmocka_unit_test(test_end_in_the_roster),
+                cmocka_unit_test(test_room_for_all),
+                cmocka_unit_test(test_other_events),
+                cmocka_unit_test(test_absence),
+                cmocka_unit_test(test_processors),
+                cmocka_unit_test(test_refused_later),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
