@@ -1,6 +1,5 @@
 /* Single values of the policy language. Whether a node is there is not asked here. */
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -189,8 +188,8 @@ static int parse_event(const char *text, AccessEvent *target, const char **ret_r
         static const struct {
                 const char *prefix;
                 uint32_t type;
-        } kinds[] = { { "raw:", PERF_TYPE_RAW }, { "software:", PERF_TYPE_SOFTWARE } };
-        AccessEvent event = { .given = true, .type = PERF_TYPE_RAW };
+        } kinds[] = { { "raw:", ACCESS_EVENT_RAW }, { "software:", ACCESS_EVENT_SOFTWARE } };
+        AccessEvent event = { .given = true, .type = ACCESS_EVENT_RAW };
         const char *colon = strchr(text, ':'), *code = colon ? colon + 1 : text;
         bool known = !colon;
 

@@ -5,7 +5,6 @@
  * event.
  */
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -22,9 +21,9 @@ const char *locality_to_string(Locality locality) {
 
 /* Both vendors of x86 have the event in bits 0-7 of `config`, the unit mask in bits 8-15. */
 #define X86(event, umask)                                                                          \
-        { .given = true, .type = PERF_TYPE_RAW, .config = (uint64_t)(umask) << 8 | (event) }
+        { .given = true, .type = ACCESS_EVENT_RAW, .config = (uint64_t)(umask) << 8 | (event) }
 #define ARM(event)                                                                                 \
-        { .given = true, .type = PERF_TYPE_RAW, .config = (event) }
+        { .given = true, .type = ACCESS_EVENT_RAW, .config = (event) }
 
 /* MEM_LOAD_L3_MISS_RETIRED.LOCAL_DRAM and .REMOTE_DRAM: load instructions that retired, so neither
  * stores nor what was fetched ahead. */

@@ -26,7 +26,9 @@ typedef struct Processor {
         uint32_t model;  /* of Arm the part */
 } Processor;
 
-/* What perf_event_open(2) calls `type` and `config`. */
+/* What perf_event_open(2) calls `type` and `config`; two of its types, of linux/perf_event.h. */
+enum { ACCESS_EVENT_SOFTWARE = 1, ACCESS_EVENT_RAW = 4 };
+
 typedef struct AccessEvent {
         bool given;
         uint32_t type;
