@@ -1,0 +1,285 @@
+/* A host in a fake /proc and /sys, for tests of looks at its interrupts: a card with two queues,
+ * and an instance on its node. Time, events and systemd are the test's. */
+#pragma once
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "../observe/fake-devices.h"
+#include "tidbnumad/daemon/irq-apply.h"
+#include "tidbnumad/daemon/irq-report.h"
+#include "tidbnumad/daemon/irq.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/link-events.h"
+
+#define MSEC UINT64_C(1000)
+#define SECOND (1000 * MSEC)
+#define PCI "0000:00:03.0"
+#define ETH0 "pci0000:00/" PCI "/net/eth0"
+
+/* --- the clock, and who tells of events --- */
+
+static struct {
+        uint64_t now;
+        Uevents *uevents;
+        int link_peer, error;
+        char unit[64]; /* that was started last */
+        unsigned n_started;
+        bool told;
+        size_t n_banned;
+} world;
+
+uint64_t __wrap_clock_monotonic_usec(void);
+int __wrap_uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
+                        UeventsHandler handler, void *userdata);
+int __wrap_link_events_open(int *ret_fd);
+
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return world.now;
+}
+
+int __wrap_uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
+                        UeventsHandler handler, void *userdata) {
+        (void)event;
+        (void)subsystems;
+        if (world.error < 0)
+                return world.error;
+        *uevents = (Uevents){ .handler = handler, .userdata = userdata };
+        world.uevents = uevents;
+        return 0;
+}
+
+int __wrap_link_events_open(int *ret_fd) {
+        int fds[2];
+
+        if (world.error < 0)
+                return world.error;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, fds), 0);
+        *ret_fd = fds[0];
+        world.link_peer = fds[1];
+        return 0;
+}
+
+/* --- systemd, and what irqbalance would be told --- */
+
+int __wrap_backend_systemd_ensure_bus(Backend *backend);
+int __wrap_bus_start(sd_bus *bus, const char *unit);
+int __wrap_sd_bus_flush(sd_bus *bus);
+
+int __wrap_backend_systemd_ensure_bus(Backend *backend) {
+        (void)backend;
+        return world.error;
+}
+
+int __wrap_bus_start(sd_bus *bus, const char *unit) {
+        (void)bus;
+        (void)snprintf(world.unit, sizeof(world.unit), "%s", unit);
+        world.n_started++;
+        return 0;
+}
+
+int __wrap_sd_bus_flush(sd_bus *bus) {
+        (void)bus;
+        return 0;
+}
+
+void __wrap_irq_balance_tell(Manager *manager, const IrqPlanBalance *wanted);
+
+void __wrap_irq_balance_tell(Manager *manager, const IrqPlanBalance *wanted) {
+        (void)manager;
+        world.told = wanted->told;
+        world.n_banned = wanted->n_banned_irqs;
+}
+
+/* --- the host: two nodes with two CPUs each, and a card with two queues on the second --- */
+
+typedef struct Host {
+        FakeTree tree;
+        Args args;
+        Manager m;
+        Node nodes[2];
+        uint16_t distances[4];
+        IrqPolicy irq;
+        Policy policy;
+        Instance instance;
+        Instance *pointer;
+} Host;
+
+static inline void write_mask(const Host *h, unsigned irq, const char *text) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "proc/irq/%u/smp_affinity_list", irq);
+        fake_write(&h->tree, path, text);
+}
+
+static inline void write_effective(const Host *h, unsigned irq, const char *text) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "proc/irq/%u/effective_affinity_list", irq);
+        fake_write(&h->tree, path, text);
+}
+
+static inline void vector(const Host *h, unsigned irq, const char *mask) {
+        char path[128];
+
+        (void)snprintf(path, sizeof(path), "sys/devices/pci0000:00/" PCI "/msi_irqs/%u", irq);
+        fake_write(&h->tree, path, "msix\n");
+        write_mask(h, irq, mask);
+        write_effective(h, irq, mask);
+}
+
+static inline void queue(const Host *h, unsigned number) {
+        char name[64];
+
+        (void)snprintf(name, sizeof(name), "queues/tx-%u/xps_cpus", number);
+        fake_device_file(&h->tree, ETH0, name, "00000000\n");
+        (void)snprintf(name, sizeof(name), "queues/rx-%u/rps_cpus", number);
+        fake_device_file(&h->tree, ETH0, name, "00000000\n");
+}
+
+/* How often the two queues' interrupts came to CPU 1 and CPU 2. */
+static inline void counters(const Host *h, unsigned on_1, unsigned on_2) {
+        char text[512];
+
+        (void)snprintf(text, sizeof(text),
+                       "     CPU0 CPU1 CPU2 CPU3\n"
+                       " 42:  0  0  0  0  c 1-edge      ice-eth0-misc\n"
+                       "100:  0  %u  %u  0  c 1-edge      ice-eth0-TxRx-0\n"
+                       "101:  0  %u  %u  0  c 1-edge      ice-eth0-TxRx-1\n",
+                       on_1, on_2, on_1, on_2);
+        fake_write(&h->tree, "proc/interrupts", text);
+}
+
+static inline void card(const Host *h) {
+        fake_card(&h->tree, "eth0", PCI, "1\n");
+        fake_device_file(&h->tree, "pci0000:00/" PCI, "class", "0x020000\n");
+        fake_link(&h->tree, "sys/bus/pci/devices/" PCI, "../../../devices/pci0000:00/" PCI);
+        fake_device_file(&h->tree, ETH0, "speed", "100000\n");
+        fake_device_file(&h->tree, ETH0, "operstate", "up\n");
+        fake_device_file(&h->tree, ETH0, "ifindex", "3\n");
+        queue(h, 0);
+        queue(h, 1);
+        vector(h, 42, "0-3\n");
+        vector(h, 100, "2\n");
+        vector(h, 101, "3\n");
+        counters(h, 0, 0);
+}
+
+static inline void machine(Host *h) {
+        static const char *const cpus[] = { "0-1", "2-3" };
+
+        for (uint32_t i = 0; i < 2; i++)
+                h->nodes[i] = (Node){ .id = i,
+                                      .package = i,
+                                      .memory_bytes = 1 << 30,
+                                      .cpus = ids(cpus[i]),
+                                      .first_threads = ids(cpus[i]) };
+        memcpy(h->distances, (uint16_t[]){ 10, 20, 20, 10 }, sizeof(h->distances));
+        h->m.topology = (Topology){ .nodes = h->nodes, .n_nodes = 2, .distances = h->distances };
+        fake_write(&h->tree, "proc/irq/default_smp_affinity", "0000000f\n");
+        fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "1\n");
+        fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
+                   "0a1b2c3d-0001-4000-8000-00000000000f\n");
+}
+
+/* The instance owns the card's node; `steer: away` sends the card to the other one. */
+static inline void host_init(Host *h) {
+        memset(&world, 0, sizeof(world));
+        world.now = 1000000000 * SECOND; /* the real one is far from it, so that no timer fires */
+        world.link_peer = -EBADF;
+        *h = (Host){ .args = { .runtime_dir = (char *)"/run", .once = true },
+                     .irq = { .steer = STEER_AWAY, .irqbalance = IRQBALANCE_IGNORE },
+                     .policy = { .name = (char *)"p" } };
+        fake_init(&h->tree);
+        h->m = (Manager){ .args = &h->args,
+                          .sysroot = h->tree.sysroot,
+                          .journal = { .max_priority = -1 },
+                          .policy_load_success = true,
+                          .instances = &h->pointer,
+                          .n_instances = 1,
+                          .policies = {
+                                  .mode = ENFORCEMENT_ENFORCE, .irqs = &h->irq, .n_irqs = 1 } };
+        h->m.sysroot.live = true;
+        assert_int_equal(word_list_add(&h->irq.net, "eth*"), 0);
+        h->irq.xps = true;
+        h->pointer = &h->instance;
+        h->instance = (Instance){ .manager = &h->m, .name = (char *)"tikv", .policy = &h->policy };
+        h->instance.planned.known = true;
+        h->instance.planned.placement.nodes = ids("1");
+        h->instance.planned.placement.cpus = ids("2-3");
+        machine(h);
+        card(h);
+        undo_init(&h->m.undo, &h->tree.sysroot);
+        assert_int_equal(undo_open(&h->m.undo, h->tree.fd), 0);
+}
+
+static inline void start(Host *h) {
+        assert_int_equal(irq_start(&h->m), 0);
+        h->m.irq->balance.folder = "/nonexistent";
+}
+
+static inline void host_done(Host *h) {
+        irq_done(&h->m);
+        sd_event_unref(h->m.event);
+        undo_done(&h->m.undo);
+        irq_policy_done(&h->irq);
+        word_list_done(&h->m.policies.release);
+        closep(&world.link_peer);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+static inline void look_after(Host *h, uint64_t usec) {
+        world.now += usec;
+        irq_look(&h->m);
+}
+
+/* --- what is there then --- */
+
+static inline void assert_file(const Host *h, const char *name, const char *expected) {
+        char text[256];
+
+        assert_true(read_file_at(h->tree.fd, name, text, sizeof(text)) >= 0);
+        assert_string_equal(text, expected);
+}
+
+static inline void assert_mask(const Host *h, unsigned irq, const char *expected) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "proc/irq/%u/smp_affinity_list", irq);
+        assert_file(h, path, expected);
+}
+
+static inline void assert_steered(const Host *h) {
+        assert_mask(h, 42, "0-1");
+        assert_mask(h, 100, "0");
+        assert_mask(h, 101, "1");
+        assert_file(h, "proc/irq/default_smp_affinity", "00000003");
+}
+
+static inline void assert_untouched(const Host *h) {
+        assert_mask(h, 42, "0-3");
+        assert_mask(h, 100, "2");
+        assert_mask(h, 101, "3");
+        assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
+        assert_file(h, "proc/irq/default_smp_affinity", "0000000f");
+        assert_file(h, "proc/sys/kernel/numa_balancing", "1");
+}
+
+static inline bool has_record(const Host *h) {
+        return faccessat(h->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0) == 0;
+}
+
+static inline uint64_t vectors(const Host *h, IrqState state) {
+        assert_int_equal(h->m.irq->n_devices, 1);
+        return h->m.irq->devices[0].vectors[state];
+}

@@ -1,0 +1,179 @@
+/* Looks at interrupts: the kernel, drivers and others set masks as well, and an interrupt may not
+ * follow its own. */
+#include "irq-host.h"
+
+/* --- the kernel's own --- */
+
+static void test_managed(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_int_equal(fchmodat(h.tree.fd, "proc/irq/101/smp_affinity_list", 0444, 0), 0);
+        start(&h);
+        for (unsigned i = 0; i < 5; i++)
+                look_after(&h, 100 * SECOND);
+        assert_mask(&h, 101, "3");
+        assert_int_equal(vectors(&h, IRQ_STATE_MANAGED), 1);
+        assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 2);
+        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
+        assert_int_equal(h.m.irq->n_writes, 5);
+}
+
+/* --- others --- */
+
+static void test_contested(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        for (unsigned i = 1; i <= 3; i++) {
+                write_mask(&h, 100, "2\n");
+                look_after(&h, 3 * SECOND);
+                assert_mask(&h, 100, "0");
+                assert_int_equal(h.m.irq->n_repairs, i);
+        }
+        write_mask(&h, 100, "2\n");
+        look_after(&h, 3 * SECOND);
+        assert_mask(&h, 100, "2");
+        assert_int_equal(vectors(&h, IRQ_STATE_CONTESTED), 1);
+        assert_int_equal(h.m.irq->n_repairs, 3);
+}
+
+/* `ethtool -L`: the driver sets its masks anew, and again a moment later. */
+static void test_driver_begins_anew(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        fake_remove(&h.tree, "sys/devices/" ETH0 "/queues/rx-1");
+        fake_remove(&h.tree, "sys/devices/" ETH0 "/queues/tx-1");
+        for (unsigned i = 0; i < 5; i++) {
+                write_mask(&h, 100, "2\n");
+                write_mask(&h, 101, "3\n");
+                look_after(&h, 300 * MSEC);
+                assert_steered(&h);
+        }
+        assert_int_equal(h.m.irq->n_repairs, 0);
+        assert_int_equal(vectors(&h, IRQ_STATE_CONTESTED), 0);
+        /* Once it has come to rest, who changes a mask is somebody else. */
+        look_after(&h, 3 * SECOND);
+        write_mask(&h, 100, "2\n");
+        look_after(&h, 3 * SECOND);
+        assert_int_equal(h.m.irq->n_repairs, 1);
+}
+
+static void test_link_goes_down(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        look_after(&h, 10 * SECOND);
+        fake_device_file(&h.tree, ETH0, "operstate", "down\n");
+        write_mask(&h, 100, "2\n");
+        look_after(&h, 3 * SECOND);
+        assert_steered(&h);
+        assert_int_equal(h.m.irq->n_repairs, 0);
+}
+
+/* As kernels up to 6.11 refuse a mask of a vector of their own. */
+static int write_but_101(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        return key->kind == SETTING_VECTOR && key->number == 101
+                       ? -EIO
+                       : SETTING_FILES.write(sysroot, key, text);
+}
+
+/* Gone and back: what is known of the former one's vectors says nothing of the new one's. */
+static void test_device_goes_and_comes(void **state) {
+        static const SettingKey key = { SETTING_VECTOR, PCI, 101 };
+        SettingOps ops = SETTING_FILES;
+        _cleanup_host_ Host h;
+        uint64_t writes;
+
+        (void)state;
+        host_init(&h);
+        h.m.policies.n_irqs = 0;
+        start(&h);
+        ops.write = write_but_101;
+        h.m.irq->ops = &ops;
+        h.m.policies.n_irqs = 1;
+        look_after(&h, SECOND);
+        assert_int_equal(vectors(&h, IRQ_STATE_MANAGED), 1);
+        look_after(&h, SECOND); /* the others are spread without it */
+        writes = h.m.irq->n_writes;
+        look_after(&h, SECOND);
+        assert_int_equal(h.m.irq->n_writes, writes);
+        fake_remove(&h.tree, "sys/devices/pci0000:00/" PCI);
+        fake_remove(&h.tree, "sys/class/net/eth0");
+        fake_remove(&h.tree, "sys/bus/pci/devices/" PCI);
+        look_after(&h, SECOND);
+        assert_int_equal(h.m.irq->n_devices, 0);
+        assert_null(irq_setting_find(h.m.irq, &key));
+        card(&h);
+        h.m.irq->ops = &SETTING_FILES;
+        look_after(&h, SECOND);
+        assert_steered(&h);
+        assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 3);
+        assert_int_equal(h.m.irq->n_repairs, 0);
+}
+
+/* --- verification --- */
+
+/* The mask stands, and the interrupt goes on where it was. */
+static void test_does_not_follow(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        for (unsigned i = 0; i < 2; i++) { /* quiet so far: the mask was new, then nothing fired */
+                look_after(&h, 3 * SECOND);
+                assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
+        }
+        write_effective(&h, 101, "1\n"); /* the second queue's has followed */
+        for (unsigned i = 1; i <= 3; i++) {
+                assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
+                counters(&h, 0, 10 * i);
+                look_after(&h, 3 * SECOND);
+        }
+        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 1);
+        assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 2);
+        write_effective(&h, 100, "0\n");
+        look_after(&h, 3 * SECOND);
+        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
+}
+
+/* A mask that is put back is a new one. */
+static void test_follows_anew(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        look_after(&h, 3 * SECOND);
+        for (unsigned i = 1; i <= 3; i++) {
+                counters(&h, 0, 10 * i);
+                look_after(&h, 3 * SECOND);
+        }
+        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 2);
+        write_mask(&h, 100, "2\n");
+        look_after(&h, 3 * SECOND);
+        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 1);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_managed),
+                cmocka_unit_test(test_contested),
+                cmocka_unit_test(test_driver_begins_anew),
+                cmocka_unit_test(test_link_goes_down),
+                cmocka_unit_test(test_device_goes_and_comes),
+                cmocka_unit_test(test_does_not_follow),
+                cmocka_unit_test(test_follows_anew),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+/* Looks at interrupts: when the next one is. */
+#include "irq-host.h"
+
+static void test_slow_looks(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        assert_int_equal(h.m.irq->due_usec, world.now + 3 * SECOND);
+        h.m.policies.n_irqs = 0; /* nothing wanted, nothing to be given back */
+        look_after(&h, SECOND);
+        look_after(&h, SECOND);
+        assert_int_equal(h.m.irq->due_usec, world.now + 10 * SECOND);
+}
+
+static void test_instances_come_and_go(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        irq_note_owners(&(Manager){ 0 }); /* not started yet */
+        host_init(&h);
+        start(&h);
+        irq_note_owners(&h.m);
+        look_after(&h, SECOND);
+        irq_note_owners(&h.m); /* nothing has changed */
+        assert_int_equal(h.m.irq->due_usec, world.now + 3 * SECOND);
+        h.instance.planned.placement.nodes = ids("0");
+        h.instance.planned.placement.cpus = ids("0-1");
+        irq_note_owners(&h.m);
+        assert_int_equal(h.m.irq->due_usec, world.now + SECOND);
+        look_after(&h, SECOND);
+        assert_mask(&h, 42, "2-3");
+}
+
+static uint64_t timer_of(const Host *h) {
+        uint64_t usec;
+
+        assert_int_equal(sd_event_source_get_time(h->m.irq->timer, &usec), 0);
+        return usec;
+}
+
+static void start_live(Host *h) {
+        h->args.once = false;
+        assert_int_equal(sd_event_new(&h->m.event), 0);
+        start(h);
+}
+
+/* udev tells of a queue; the driver sets a mask after that. */
+static void test_event(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start_live(&h);
+        assert_int_equal(timer_of(&h), world.now + 3 * SECOND);
+        world.uevents->handler(world.uevents->userdata);
+        assert_int_equal(timer_of(&h), world.now + 30 * MSEC);
+        look_after(&h, 30 * MSEC);
+        assert_int_equal(timer_of(&h), world.now + 120 * MSEC);
+        for (unsigned i = 0; i < 4; i++)
+                look_after(&h, timer_of(&h) - world.now);
+        assert_int_equal(timer_of(&h), world.now + 3 * SECOND);
+}
+
+static void test_link_event(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start_live(&h);
+        assert_int_equal(send(world.link_peer, "x", 1, 0), 1);
+        while (sd_event_run(h.m.event, 0) > 0)
+                ;
+        assert_int_equal(timer_of(&h), world.now + 30 * MSEC);
+}
+
+/* The slow look finds what has changed. */
+static void test_no_events(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        world.error = -ENOSYS;
+        start_live(&h);
+        assert_int_equal(timer_of(&h), world.now + 3 * SECOND);
+        assert_steered(&h);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_slow_looks), cmocka_unit_test(test_instances_come_and_go),
+                cmocka_unit_test(test_event),      cmocka_unit_test(test_link_event),
+                cmocka_unit_test(test_no_events),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
