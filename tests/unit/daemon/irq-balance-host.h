@@ -1,0 +1,178 @@
+/* An irqbalance that answers as the test says, for tests of the daemon that talks to it. */
+#pragma once
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cmocka.h>
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/daemon/irq-balance-tell.h"
+#include "tidbnumad/daemon/irq.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/sys/clock.h"
+
+#define SECOND UINT64_C(1000000)
+#define NONE "SLEEP 10 BANNED 00000000"
+
+static uint64_t now_usec;
+
+uint64_t __wrap_clock_monotonic_usec(void);
+
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return now_usec;
+}
+
+typedef struct Host {
+        FakeTree tree;
+        char folder[64];
+        int fd; /* the server's */
+        int client;
+        Args args;
+        Manager m;
+        Irq irq;
+        IrqbalanceFacts facts;
+} Host;
+
+static inline void bind_server(Host *h, pid_t pid) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        const int on = 1;
+        char folder[64];
+
+        (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/irqbalance%d.sock",
+                       h->folder, pid);
+        h->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_true(h->fd >= 0);
+        assert_int_equal(bind(h->fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        assert_int_equal(setsockopt(h->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
+        fake_process(&h->tree, pid, 1, "/usr/sbin/irqbalance", "/system.slice/x", "0-7");
+        (void)snprintf(folder, sizeof(folder), "proc/%d/comm", pid);
+        fake_write(&h->tree, folder, "irqbalance\n");
+}
+
+static inline void unbind_server(Host *h, pid_t pid) {
+        char name[64];
+
+        closep(&h->fd);
+        (void)snprintf(name, sizeof(name), "run/irqbalance%d.sock", pid);
+        fake_remove(&h->tree, name);
+}
+
+static inline void begin(Host *h) {
+        h->m.irq = &h->irq;
+        irq_balance_init(&h->irq.balance);
+        h->irq.balance.folder = h->folder;
+        undo_init(&h->m.undo, &h->tree.sysroot);
+        assert_int_equal(undo_open(&h->m.undo, h->tree.fd), 0);
+        (void)undo_host_read(&h->m.undo, &h->irq.undo);
+}
+
+static inline void end(Host *h) {
+        irq_balance_done(&h->irq.balance);
+        undo_host_done(&h->irq.undo);
+        undo_done(&h->m.undo);
+        h->irq = (Irq){ 0 };
+}
+
+static inline void host_init(Host *h) {
+        now_usec = 5000 * SECOND;
+        *h = (Host){ .client = -EBADF };
+        fake_init(&h->tree);
+        fake_mkdir(&h->tree, "run");
+        (void)snprintf(h->folder, sizeof(h->folder), "%s/run", h->tree.path);
+        fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
+                   "0a1b2c3d-0001-4000-8000-00000000000f\n");
+        bind_server(h, getpid());
+        assert_int_equal(listen(h->fd, 1), 0);
+        h->m = (Manager){ .args = &h->args,
+                          .sysroot = h->tree.sysroot,
+                          .journal = { .max_priority = -1 } };
+        h->m.sysroot.live = true;
+        h->m.policies.mode = ENFORCEMENT_ENFORCE;
+        assert_int_equal(sd_event_new(&h->m.event), 0);
+        begin(h);
+}
+
+static inline void host_done(Host *h) {
+        closep(&h->client);
+        end(h);
+        irqbalance_facts_done(&h->facts);
+        sd_event_unref(h->m.event);
+        closep(&h->fd);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+/* --- the server --- */
+
+/* The next command; "": nobody is there. Its connection is `client`. */
+static const char *received(Host *h) {
+        static char buffer[20000];
+        ssize_t n;
+
+        closep(&h->client);
+        h->client = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC);
+        if (h->client < 0)
+                return "";
+        n = recv(h->client, buffer, sizeof(buffer), 0);
+        assert_true(n > 0 && buffer[n - 1] == '\0');
+        return buffer;
+}
+
+static inline void look(Host *h) {
+        irqbalance_facts_done(&h->facts);
+        irq_balance_look(&h->m, &h->facts);
+}
+
+/* As irqbalance does it: it answers and closes. Then the daemon's loop runs, and it looks again. */
+static inline void answer(Host *h, const char *text) {
+        assert_int_equal(send(h->client, text, strlen(text), 0), strlen(text));
+        closep(&h->client);
+        h->client = -EBADF;
+        while (sd_event_run(h->m.event, 0) > 0)
+                ;
+        look(h);
+}
+
+/* It is found, asked, and answers. */
+static inline void meet(Host *h, const char *setup) {
+        look(h);
+        assert_string_equal(received(h), "setup");
+        answer(h, setup);
+}
+
+static inline void tell(Host *h, const char *cpus, uint32_t *irqs, size_t n_irqs) {
+        const IrqPlanBalance wanted = {
+                .told = true, .banned_cpus = ids(cpus), .banned_irqs = irqs, .n_banned_irqs = n_irqs
+        };
+
+        irq_balance_tell(&h->m, &wanted);
+}
+
+static inline void tell_nothing(Host *h) {
+        const IrqPlanBalance wanted = { 0 };
+
+        irq_balance_tell(&h->m, &wanted);
+}
+
+static inline void assert_told(Host *h, const char *cpus, const char *irqs) {
+        char text[64];
+
+        (void)snprintf(text, sizeof(text), "settings cpus %s", cpus);
+        assert_string_equal(received(h), text);
+        (void)snprintf(text, sizeof(text), "settings ban irqs %s", irqs);
+        assert_string_equal(received(h), text);
+        assert_string_equal(received(h), "");
+}
+
+static inline bool has_record(const Host *h) {
+        return faccessat(h->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0) == 0;
+}
+
+static uint32_t two[] = { 24, 25 };
