@@ -1,0 +1,117 @@
+/* The sampler on an address space of which little is used, with and without PAGEMAP_SCAN. */
+#include "shapes.h"
+
+/* --- a Go program: 100 GiB that may be written, 200 MiB of them used, in pieces of 1 MiB --- */
+
+enum { PIECES = 200 };
+
+static void touch_pieces(void) {
+        for (unsigned i = 0; i < PIECES; i++)
+                memset(fake.held.start + i * (fake.held.size / PIECES / KIB(4) * KIB(4)), 1,
+                       MIB(1));
+}
+
+static pid_t start_sparse(ProcHandle *handle) {
+        fake.held = reserve(GIB(100), MADV_NOHUGEPAGE);
+        fake.away = (Area){ fake.held.start, fake.held.size / 4 };
+        return start(touch_pieces, handle);
+}
+
+static void test_sparse(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        pid_t pid = start_sparse(&handle);
+        const uint64_t truth = anon_pages(pid);
+
+        (void)state;
+        assert_true(truth >= PIECES * 256);
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        end(pid);
+        if (fake.n_scans == 1) {
+                print_message("a kernel without PAGEMAP_SCAN\n");
+                skip();
+        }
+        assert_true(draws.n_anon >= SAMPLER_PAGES);
+        assert_true(draws.n_asked < 4 * SAMPLER_PAGES);
+        assert_share(&draws, PIECES * 256 / 4.0 / (double)truth);
+}
+
+/* Before 6.7, or where a container's filter forbids it: fewer pages, a wider interval, and an end.
+ */
+static void check_without_scan(int error) {
+        const NodeSet none = { 0 };
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        pid_t pid = start_sparse(&handle);
+        const bool sanitized =
+                kib_of(pid, "status", "VmSize:") > GIB(1); /* 1 TiB: it reserves 20 */
+        Estimate e;
+
+        fake.scan_error = error;
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        end(pid);
+        assert_int_equal(fake.n_scans, 1);
+        assert_true(draws.n_asked <= SAMPLER_DRAWS_MAX + 2 * 1024 + SAMPLER_WHOLE_PAGES);
+        assert_true(draws.n_anon < SAMPLER_PAGES);
+        if (sanitized)
+                return;
+        assert_true(draws.n_anon >= 20); /* one in 512 of 32,768 */
+        e = sampler_outside(&topology, &draws, &none);
+        assert_true(estimate_halfwidth(&e) > 0.015);
+}
+
+static void test_sparse_without_scan(void **state) {
+        (void)state;
+        check_without_scan(ENOTTY);
+}
+
+static void test_sparse_with_another_scan(void **state) {
+        (void)state;
+        check_without_scan(EINVAL);
+}
+
+/* It is looked for with larger steps where there is nothing: 256 MiB would be 131,072 of them. */
+static void test_vast(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        pid_t pid;
+
+        (void)state;
+        fake.held = reserve(GIB(1) << 15, MADV_NOHUGEPAGE);
+        pid = start(touch_pieces, &handle);
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        end(pid);
+        if (fake.n_scans == 1) {
+                print_message("a kernel without PAGEMAP_SCAN\n");
+                skip();
+        }
+        assert_true(draws.n_anon >= SAMPLER_PAGES);
+        assert_true(fake.n_scans < 40000);
+}
+
+/* To look for it takes for ever: given up, and drawn from all. */
+static void test_looked_for_too_long(void **state) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        pid_t pid = start_sparse(&handle);
+
+        (void)state;
+        fake.scan_crawls = true;
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        end(pid);
+        assert_true(fake.n_scans > 1 && fake.n_scans < GIB(100) / KIB(4) / 10);
+        assert_false(draws.whole);
+        assert_true(draws.n_asked > SAMPLER_DRAWS_MAX);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                SHAPE(test_sparse),
+                SHAPE(test_sparse_without_scan),
+                SHAPE(test_sparse_with_another_scan),
+                SHAPE(test_vast),
+                SHAPE(test_looked_for_too_long),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
