@@ -163,8 +163,13 @@ static int summarise(const Irq *irq, const IrqPlanDevice *p, IrqSummary *ret) {
         return 0;
 }
 
+/* A card that was just plugged in has no interface yet either: the next look tells. */
+static bool is_premature(const IrqSummary *before, const IrqSummary *now) {
+        return !before && now->reason == IRQ_REASON_OTHER_NETNS;
+}
+
 static bool is_news(const IrqSummary *before, const IrqSummary *now) {
-        if (!before)
+        if (!before || before->untold)
                 return now->vectors[IRQ_STATE_STEERED] > 0 || now->reason != IRQ_REASON_NO_ENTRY;
         return before->reason != now->reason || !id_set_equal(&before->cpus, &now->cpus) ||
                memcmp(before->vectors, now->vectors, sizeof(now->vectors)) != 0;
@@ -190,12 +195,11 @@ static void say_device(const Manager *m, const IrqSummary *s) {
                     (unsigned long long)s->vectors[IRQ_STATE_FAILED]);
 }
 
-void irq_report_devices(Manager *m, const IrqHost *host, const IrqPlan *plan) {
+void irq_report_devices(Manager *m, const IrqPlan *plan) {
         IrqSummary *list = calloc(plan->n_devices + 1, sizeof(*list));
         Irq *irq = m->irq;
         size_t n = 0;
 
-        (void)host;
         for (; list && n < plan->n_devices; n++)
                 if (summarise(irq, &plan->devices[n], &list[n]) < 0)
                         break;
@@ -203,11 +207,15 @@ void irq_report_devices(Manager *m, const IrqHost *host, const IrqPlan *plan) {
                 free_summaries(list, list ? n : 0);
                 return; /* no memory: told at the next look */
         }
-        for (size_t i = 0; i < n; i++)
-                if (is_news(irq_report_find(irq, plan->devices[i].device), &list[i])) {
-                        say_device(m, &list[i]);
-                        manager_publish_soon(m);
-                }
+        for (size_t i = 0; i < n; i++) {
+                const IrqSummary *before = irq_report_find(irq, plan->devices[i].device);
+
+                list[i].untold = is_premature(before, &list[i]);
+                if (list[i].untold || !is_news(before, &list[i]))
+                        continue;
+                say_device(m, &list[i]);
+                manager_publish_soon(m);
+        }
         free_summaries(irq->devices, irq->n_devices);
         irq->devices = list;
         irq->n_devices = n;

@@ -248,7 +248,7 @@ static int look(Manager *m) {
         carry_out(m, &host, &plan, &wishes);
         irq_follow(m, &host, &wishes);
         irq_settings_sweep(m->irq, &host);
-        irq_report_devices(m, &host, &plan);
+        irq_report_devices(m, &plan);
         irq_host_done(&m->irq->host);
         m->irq->host = host;
         m->irq->host_known = true;

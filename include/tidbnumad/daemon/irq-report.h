@@ -10,7 +10,7 @@ void irq_report_landed(Irq *irq, const IrqHost *host, const IrqOwner *owners, si
 void irq_report_forget(Irq *irq, const char *instance);
 
 /* Remembers the devices as they are now, says in the journal what has changed, publishes it. */
-void irq_report_devices(Manager *manager, const IrqHost *host, const IrqPlan *plan);
+void irq_report_devices(Manager *manager, const IrqPlan *plan);
 
 /* The device at the last look; NULL: it was not there. */
 const IrqSummary *irq_report_find(const Irq *irq, const IrqDevice *device);

@@ -46,6 +46,7 @@ typedef struct IrqSummary {
         size_t n_tx, n_rx, n_vectors;
         IrqLink link;
         uint64_t anew_usec; /* its driver has set it up anew; 0: it has not */
+        bool untold;        /* what there is to tell of it waits for the next look */
 } IrqSummary;
 
 typedef struct Irq {

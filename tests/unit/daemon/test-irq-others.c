@@ -2,6 +2,8 @@
  * follow its own. */
 #include "irq-host.h"
 
+#include "capture.h"
+
 /* --- the kernel's own --- */
 
 static void test_managed(void **state) {
@@ -120,6 +122,35 @@ static void test_device_goes_and_comes(void **state) {
         assert_int_equal(h.m.irq->n_repairs, 0);
 }
 
+/* A card whose interface another namespace has looks like one that was just plugged in. */
+static void look_is_told(Host *h, bool told) {
+        Capture c;
+
+        capture_begin(&c, STDERR_FILENO);
+        look_after(h, SECOND);
+        capture_end(&c);
+        assert_int_equal(strstr(c.text, "it is in another network namespace") != NULL, told);
+}
+
+static void test_no_interface_is_told_later(void **state) {
+        for (unsigned comes = 0; comes < 2; comes++) {
+                _cleanup_host_ Host h;
+
+                host_init(&h);
+                start(&h);
+                h.m.journal.max_priority = LOG_INFO;
+                fake_remove(&h.tree, "sys/class/net/eth0");
+                fake_remove(&h.tree, "sys/devices/" ETH0);
+                look_is_told(&h, false);
+                assert_int_equal(h.m.irq->devices[0].reason, IRQ_REASON_OTHER_NETNS);
+                if (comes)
+                        card(&h);
+                look_is_told(&h, !comes);
+                look_is_told(&h, false);
+        }
+        (void)state;
+}
+
 /* --- verification --- */
 
 /* The mask stands, and the interrupt goes on where it was. */
@@ -171,6 +202,7 @@ int main(void) {
                 cmocka_unit_test(test_driver_begins_anew),
                 cmocka_unit_test(test_link_goes_down),
                 cmocka_unit_test(test_device_goes_and_comes),
+                cmocka_unit_test(test_no_interface_is_told_later),
                 cmocka_unit_test(test_does_not_follow),
                 cmocka_unit_test(test_follows_anew),
         };

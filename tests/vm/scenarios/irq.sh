@@ -238,7 +238,11 @@ for disk_node in 3 6; do
 done
 check 'those of the disk as well, which only a write has told' test "$(metric tidbnumad_irq_vectors "device=\"$disk\",state=\"managed\"")" -ge 1
 is "$(masks_of "$other_pci")" "$other_before" 'the card in the other network namespace is left alone'
-check 'and told' grep -q "^$other_pci: .*another network namespace" <(daemon_said "$cursor")
+other_is_told() {
+        daemon_said "$cursor" | grep "^$other_pci: .*another network namespace"
+}
+wait_until 60 'it is told' other_is_told
+ok 'and told'
 check 'and counted' vectors_are left $vectors "$other_pci"
 daemon_looks
 written=$(writes) end=$((SECONDS + ${long:+60} + 12))
