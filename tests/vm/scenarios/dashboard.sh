@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: a round that binds, moves, repairs and steers, scraped by Prometheus in each way of the manual: every rule and every query of the dashboard has an answer
-# machines: epyc8
+# long machines: epyc8
 # timeout: 600
 
 # What the dashboard shows of it goes to the artefacts, and from there to the README: panels.svg.
