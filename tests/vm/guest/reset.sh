@@ -3,7 +3,7 @@
 
 # Kernel knobs that the daemon, a policy or a scenario may turn: all go back to what they were after boot.
 reset_knobs() {
-        printf '%s\n' /proc/sys/kernel/numa_balancing /proc/sys/vm/{zone_reclaim_mode,swappiness,min_free_kbytes} \
+        printf '%s\n' /proc/sys/kernel/{numa_balancing,perf_event_paranoid} /proc/sys/vm/{zone_reclaim_mode,swappiness,min_free_kbytes} \
                 /sys/kernel/mm/transparent_hugepage/{enabled,defrag,khugepaged/defrag} \
                 /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity
 }
@@ -91,10 +91,21 @@ reset_disks() {
         rm -rf --one-file-system /tidb-data
 }
 
+# The cards are there and nobody uses them: none has an address, none is up.
+reset_network() {
+        local card
+        ip -all netns delete
+        for card in /sys/class/net/*/device; do
+                card=$(basename "${card%/device}")
+                ip addr flush dev "$card"
+                ip link set "$card" down
+        done
+}
+
 # reset_guest LOG: never fails: what it could not mend is the next scenario's to notice, and is in LOG.
 reset_guest() {
         local step
-        for step in workloads package cgroups disks kernel; do
+        for step in workloads package cgroups network disks kernel; do
                 echo "--- $(cut -d' ' -f1 /proc/uptime) $step"
                 "reset_$step"
         done >>"$1" 2>&1 </dev/null
