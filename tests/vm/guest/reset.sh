@@ -15,8 +15,14 @@ read_knob() {
         [[ $value != *\[* ]] || { value=${value#*\[} && value=${value%%\]*}; }
 }
 
+# What systemd-run started, in units that have no file on a disk.
+transient_units() {
+        find /run/systemd/transient -maxdepth 1 \( -name '*.service' -o -name '*.scope' \) -printf '%f\n' | sort
+}
+
 reset_remember() {
         local knob value
+        transient_at_boot=$(transient_units)
         declare -gA knob_at_boot=()
         while IFS= read -r knob; do
                 [[ -r $knob ]] || continue
@@ -34,6 +40,16 @@ reset_kernel() {
                 [[ $value == "${knob_at_boot[$knob]}" ]] || echo "${knob_at_boot[$knob]}" >"$knob"
         done
         echo 3 >/proc/sys/vm/drop_caches
+}
+
+# Strangers, neighbours and what was started from a login: a scenario that follows may want the same port.
+reset_transient() {
+        local units
+        mapfile -t units < <(comm -13 <(echo "$transient_at_boot") <(transient_units))
+        ((${#units[@]} > 0)) || return 0
+        # Not every unit runs, and kill says so.
+        systemctl kill --signal=KILL "${units[@]}" 2>/dev/null
+        systemctl stop "${units[@]}"
 }
 
 # Workloads are whatever lib.sh laid out as TiUP does: a directory under /tidb-deploy is a unit's name.
@@ -105,7 +121,7 @@ reset_network() {
 # reset_guest LOG: never fails: what it could not mend is the next scenario's to notice, and is in LOG.
 reset_guest() {
         local step
-        for step in workloads package cgroups network disks kernel; do
+        for step in transient workloads package cgroups network disks kernel; do
                 echo "--- $(cut -d' ' -f1 /proc/uptime) $step"
                 "reset_$step"
         done >>"$1" 2>&1 </dev/null

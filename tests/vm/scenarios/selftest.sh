@@ -50,6 +50,14 @@ is "$(</proc/sys/kernel/numa_balancing)" 1 'NUMA balancing is as it was after bo
 # --- what an earlier scenario may have left ------------------------------------------------------------------------
 
 check 'no workload of another scenario' test ! -e /tidb-deploy
+left_running() {
+        local unit
+        for unit in /run/systemd/transient/*.service; do
+                unit=${unit##*/}
+                [[ $unit == vm-scenario-* ]] || ! systemctl --quiet is-active "$unit" || echo "$unit"
+        done
+}
+is "$(left_running)" '' 'no stranger of another scenario runs'
 check 'no policy of another scenario' test ! -e /etc/tidbnumad.d
 check 'no data disk of another scenario is mounted' bash -c '! grep -q ^/dev/nvme /proc/mounts'
 
