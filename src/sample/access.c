@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/sample/access.h"
@@ -37,30 +36,26 @@ static size_t find(const AccessCounters *c, pid_t tid) {
 
 typedef struct Listing {
         AccessCounters *counters;
+        const ProcHandle *process;
         PerfCode codes[N_LOCALITIES];
         size_t n_codes, n_opens, n_max;
         bool more;
 } Listing;
 
-static int insert(AccessCounters *c, size_t at, const AccessThread *thread) {
-        if (ARRAY_RESERVE(c->threads, c->allocated, c->n_threads + 1) < 0)
-                return -ENOMEM;
-        memmove(c->threads + at + 1, c->threads + at, (c->n_threads - at) * sizeof(*c->threads));
-        c->threads[at] = *thread;
-        c->n_threads++;
-        return 0;
-}
-
+/* Between the listing and the opening a thread may have ended, and its number be a stranger's. */
 static int open_thread(Listing *l, size_t at, pid_t tid) {
+        AccessCounters *c = l->counters;
         AccessThread thread = { .tid = tid, .seen = true };
         int r;
 
-        if (l->counters->n_threads >= l->n_max)
+        if (c->n_threads >= l->n_max)
                 return -EMFILE;
         r = perf_group_open(tid, l->codes, l->n_codes, &thread.group);
         if (r < 0)
                 return r;
-        r = insert(l->counters, at, &thread);
+        r = proc_has_thread(l->process, tid)
+                    ? ARRAY_INSERT(c->threads, c->n_threads, c->allocated, at, &thread)
+                    : -ESRCH;
         if (r < 0)
                 perf_group_close(&thread.group);
         return r;
@@ -103,8 +98,10 @@ int access_attach(AccessCounters *counters, const ProcHandle *processes, size_t 
         for (size_t i = 0; i < counters->n_threads; i++)
                 counters->threads[i].seen = false;
         for (size_t i = 0; i < n_processes; i++) {
-                int r = proc_foreach_thread(&processes[i], on_thread, &listing);
+                int r;
 
+                listing.process = &processes[i];
+                r = proc_foreach_thread(listing.process, on_thread, &listing);
                 if (r < 0 && r != -ESRCH)
                         return r;
         }

@@ -1,5 +1,4 @@
 /* CPU affinity of threads, guarded against numbers that were given to another thread. */
-#include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -18,15 +17,6 @@ int affinity_read_thread(pid_t tid, CpuSet *ret) {
 
 static int set_mask(pid_t tid, const CpuSet *mask) {
         return syscall(SYS_sched_setaffinity, tid, sizeof(*mask), mask) < 0 ? -errno : 0;
-}
-
-/* Is the number a thread of the process now? As long as its folder is there, a zombie's too, the
- * kernel gives the number to nobody else. */
-static bool is_thread_of(const ProcHandle *handle, pid_t tid) {
-        char path[32];
-
-        (void)snprintf(path, sizeof(path), "task/%d", tid);
-        return faccessat(handle->dir_fd, path, F_OK, 0) == 0;
 }
 
 /* Who made the thread: a thread gets the mask of the one that made it, which of a process's threads
@@ -77,13 +67,13 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
                 return r;
         if (exactly ? id_set_equal(&before, cpus) : id_set_is_subset(&before, cpus))
                 return 0; /* a stranger's mask at worst: then the thread is gone, as good as done */
-        if (!is_thread_of(handle, tid))
+        if (!proc_has_thread(handle, tid))
                 return -ESRCH;
         r = set_mask(tid, cpus);
         if (r < 0)
                 return r;
         r = affinity_read_thread(tid, &after);
-        if (!is_thread_of(handle, tid)) {
+        if (!proc_has_thread(handle, tid)) {
                 if (r >= 0)
                         put_right(sysroot, tid, &after, n_strangers);
                 return -ESRCH;

@@ -141,6 +141,13 @@ static int read_task_file(const ProcHandle *handle, pid_t tid, const char *name,
         return n < 0 ? task_error((int)n) : 0;
 }
 
+bool proc_has_thread(const ProcHandle *handle, pid_t tid) {
+        char path[32];
+
+        (void)snprintf(path, sizeof(path), "task/%d", tid);
+        return faccessat(handle->dir_fd, path, F_OK, 0) == 0;
+}
+
 int proc_stat_read(const ProcHandle *handle, pid_t tid, ProcStat *ret) {
         char text[1024];
         int r = read_task_file(handle, tid, "stat", text, sizeof(text));

@@ -81,6 +81,10 @@ typedef int (*ProcCallback)(pid_t id, void *userdata);
 int proc_foreach_pid(const Sysroot *sysroot, ProcCallback callback, void *userdata);
 int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata);
 
+/* Is the number a thread of the process now? As long as it is, a zombie's too, the kernel gives the
+ * number to nobody else: asked after a call that takes a number, it tells whom the call reached. */
+bool proc_has_thread(const ProcHandle *handle, pid_t tid);
+
 /* Every child of any of its threads (CONFIG_PROC_CHILDREN; without it none). */
 int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *userdata);
 

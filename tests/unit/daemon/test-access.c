@@ -82,13 +82,13 @@ static void choose(Host *h) {
         capture_end(&h->said);
 }
 
-/* Local: those that read from a disk, of which there are none; remote: those that do not. */
+/* Local: instructions that the kernel emulates, of which there are none; remote: those of pages. */
 static void use_faults(Host *h) {
         const PerfCode faults = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS };
         PerfGroup group;
 
         h->manager.policies.sampling_events[LOCALITY_LOCAL] =
-                (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ };
+                (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS };
         h->manager.policies.sampling_events[LOCALITY_REMOTE] =
                 (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN };
         if (__real_perf_group_open(0, &faults, 1, &group) < 0) {

@@ -4,19 +4,19 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <math.h>
-#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tidbnumad/sample/access.h"
+#include "workers.h"
 
 /* The readings of a played group, for what no software event does: it shares no counter. */
 int __real_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
@@ -29,12 +29,16 @@ typedef struct Play {
         size_t allowed;
         size_t n_opens;
         const PerfReading *reading; /* NULL: the kernel's */
+        struct Worker *ends;        /* between its listing and its opening */
 } Play;
 
 static Play play;
 
+static pid_t end_worker(pid_t tid);
+
 int __wrap_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret) {
         play.n_opens++;
+        tid = end_worker(tid);
         if (play.refuse && play.n_opens > play.allowed)
                 return play.refuse;
         return __real_perf_group_open(tid, codes, n_codes, ret);
@@ -50,7 +54,7 @@ int __wrap_perf_group_read(const PerfGroup *group, PerfReading *ret) {
 static const AccessEvents both = {
         .source = "test",
         .coverage = "faults",
-        .events = { { true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
+        .events = { { true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS },
                     { true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN } },
 };
 
@@ -59,63 +63,19 @@ static const AccessEvents remote_alone = {
         .events = { [LOCALITY_REMOTE] = { true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS } },
 };
 
-enum { PAGES = 300, NOISE = 150, ALL = 1000 };
+enum { NOISE = 150, ALL = 1000 };
 
-typedef struct Worker {
-        pthread_t thread;
-        int orders[2], answers[2]; /* pipes */
-} Worker;
+/* Its number is given to another at once: who asks for it gets the main thread. */
+static pid_t end_worker(pid_t tid) {
+        char path[64];
 
-static void fault(void) {
-        const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = PAGES * page;
-        char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-        if (memory == MAP_FAILED)
-                abort();
-        (void)madvise(memory, size, MADV_NOHUGEPAGE);
-        for (size_t i = 0; i < size; i += page)
-                ((volatile char *)memory)[i] = 1;
-        (void)munmap(memory, size);
-}
-
-static void *work(void *argument) {
-        Worker *w = argument;
-        char order;
-
-        if (write(w->answers[1], "+", 1) != 1)
-                abort();
-        while (read(w->orders[0], &order, 1) == 1) {
-                fault();
-                if (write(w->answers[1], "+", 1) != 1)
-                        abort();
-        }
-        return NULL;
-}
-
-static void await(Worker *w) {
-        char answer;
-
-        assert_int_equal(read(w->answers[0], &answer, 1), 1);
-}
-
-static void start(Worker *w) {
-        assert_int_equal(pipe(w->orders), 0);
-        assert_int_equal(pipe(w->answers), 0);
-        assert_int_equal(pthread_create(&w->thread, NULL, work, w), 0);
-        await(w);
-}
-
-static void tell(Worker *w) {
-        assert_int_equal(write(w->orders[1], "!", 1), 1);
-        await(w);
-}
-
-static void stop(Worker *w) {
-        (void)close(w->orders[1]);
-        assert_int_equal(pthread_join(w->thread, NULL), 0);
-        (void)close(w->orders[0]);
-        (void)close(w->answers[0]);
-        (void)close(w->answers[1]);
+        if (!play.ends || play.ends->tid != tid)
+                return tid;
+        stop(play.ends);
+        (void)snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
+        while (access(path, F_OK) == 0)
+                (void)sched_yield();
+        return getpid();
 }
 
 typedef struct Host {
@@ -344,6 +304,26 @@ static void test_shared_counters(void **state) {
         tear_down(&h);
 }
 
+/* A number that became a stranger's between listing and opening is not counted, nor kept open. */
+static void test_number_given_away(void **state) {
+        size_t before;
+        Worker a;
+        Host h;
+
+        (void)state;
+        set_up(&h);
+        before = count_descriptors();
+        start(&a);
+        play.ends = &a;
+        assert_int_equal(attach(&h, ALL, ALL), 0);
+        assert_int_equal(play.n_opens, 2);
+        assert_int_equal(h.counters.n_threads, 1);
+        assert_int_equal(h.counters.threads[0].tid, getpid());
+        assert_int_equal(h.counters.n_missing, 0);
+        assert_int_equal(count_descriptors(), before + 2);
+        tear_down(&h);
+}
+
 static void test_sums(void **state) {
         AccessSample s = { .counts = { 300, 100 },
                            .enabled_nsec = 10,
@@ -373,6 +353,7 @@ int main(void) {
                 cmocka_unit_test(test_no_room),
                 cmocka_unit_test(test_refused),
                 cmocka_unit_test(test_shared_counters),
+                cmocka_unit_test(test_number_given_away),
                 cmocka_unit_test(test_sums),
         };
 
