@@ -32,6 +32,11 @@ static void append_strings(Text *text, const char *const *strings) {
         text_append(text, "]");
 }
 
+static void render_enum(Text *text, const char *const *words) {
+        text_append(text, "\"enum\": ");
+        append_strings(text, words);
+}
+
 /* {"type": …, "pattern": …}, without the braces. */
 static void append_pattern(Text *text, const char *type, const char *pattern) {
         text_appendf(text, "\"type\": %s, \"pattern\": ", type);
@@ -53,8 +58,8 @@ static void render_ids(Text *text, const PolicyKey *key, const char *const *word
         text_append(&item, "}");
         text_append(text, "\"anyOf\": [");
         if (words) {
-                text_append(text, "{\"enum\": ");
-                append_strings(text, words);
+                text_append(text, "{");
+                render_enum(text, words);
                 text_append(text, "}, ");
         }
         append_either(text, key, item.data ? item.data : "");
@@ -63,11 +68,24 @@ static void render_ids(Text *text, const PolicyKey *key, const char *const *word
                 text->error = item.error;
 }
 
-static void render_words(Text *text, const PolicyKey *key, const char *pattern) {
+static const char *word_pattern(PolicyKeyType type) {
+        switch (type) {
+        case POLICY_KEY_INTERFACES:
+                return "^[^ /:*?\\[\\\\]{1,15}$";
+        case POLICY_KEY_INSTANCE_GLOBS:
+                return "^.+$";
+        case POLICY_KEY_PCI_ADDRESSES:
+                return "^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$";
+        default:
+                return "^[^ /:]+$";
+        }
+}
+
+static void render_words(Text *text, const PolicyKey *key) {
         _cleanup_text_ Text item = { 0 };
 
         text_append(&item, "{");
-        append_pattern(&item, "\"string\"", pattern);
+        append_pattern(&item, "\"string\"", word_pattern(key->type));
         text_append(&item, "}");
         text_append(text, "\"anyOf\": [");
         append_either(text, key, item.data ? item.data : "");
@@ -76,12 +94,65 @@ static void render_words(Text *text, const PolicyKey *key, const char *pattern) 
                 text->error = item.error;
 }
 
-static void render_list_type(Text *text, const PolicyKey *key) {
+/* How a value of a type is written: what its string looks like, which is of type "string" if
+ * `types` says no more; and the bounds of an integer, where one will do as well. */
+typedef struct Scalar {
+        const char *types, *pattern, *integer;
+} Scalar;
+
+static const Scalar SCALARS[] = {
+        [POLICY_KEY_NAME] = { .types = "[\"string\", \"integer\"]",
+                              .pattern = "^[A-Za-z0-9._-]{1,64}$" },
+        [POLICY_KEY_EXE] = { .pattern = "^([^/*?\\[\\\\]+|/.*[^/])$" },
+        [POLICY_KEY_UNIT] = { .pattern = "^([^ /]+\\.(service|scope)|[^ /]*[*?\\]])$" },
+        [POLICY_KEY_USER] = { .types = "[\"string\", \"integer\"]",
+                              .pattern = "^[^- :/*?\\[][^ :/*?\\[]*$" },
+        [POLICY_KEY_ARGS] = { .pattern = "." },
+        [POLICY_KEY_PORT] = { .integer = "\"minimum\": 1, \"maximum\": 65535",
+                              .pattern = "^[0-9]+$" },
+        [POLICY_KEY_COUNT] = { .integer = "\"minimum\": 1, \"maximum\": 1024",
+                               .pattern = "^(auto|[0-9]+)$" },
+        [POLICY_KEY_RATE] = { .pattern = NUMBER "(B|[KMGT]iB|[kMGT]B)/s$" },
+        [POLICY_KEY_DURATION] = { .pattern = NUMBER "(us|ms|s|min|h)$" },
+        [POLICY_KEY_PERCENT] = { .pattern = NUMBER "%$" },
+        [POLICY_KEY_EVENT] = { .integer = "\"minimum\": 0",
+                               .pattern =
+                                       "^((raw|software|[0-9]+):)?(0x[0-9a-fA-F]{1,16}|[0-9]+)$" },
+};
+
+/* False: it is none of them. */
+static bool render_scalar(Text *text, PolicyKeyType type) {
+        const Scalar *s = type < sizeof(SCALARS) / sizeof(SCALARS[0]) ? &SCALARS[type] : NULL;
+
+        if (!s || !s->pattern)
+                return false;
+        if (s->integer)
+                text_appendf(text, "\"anyOf\": [{\"type\": \"integer\", %s}, {", s->integer);
+        append_pattern(text, s->types ? s->types : "\"string\"", s->pattern);
+        if (s->integer)
+                text_append(text, "}]");
+        return true;
+}
+
+static void render_type(Text *text, const PolicyKey *key) {
+        static const char *const switches[] = { "off", "on", NULL };
         static const char *const cpus[] = { "all", "one-per-core", NULL };
         static const char *const reserve[] = { "none", "nic", NULL };
         static const char *const steer[] = { "auto", "reserved", "local", "away", "leave", NULL };
 
+        if (render_scalar(text, key->type))
+                return;
         switch (key->type) {
+        case POLICY_KEY_VERSION:
+                text_append(text, "\"const\": 1");
+                break;
+        case POLICY_KEY_CHOICE:
+        case POLICY_KEY_SWITCH:
+                render_enum(text, key->choices ? key->choices : switches);
+                break;
+        case POLICY_KEY_BOOL:
+                text_append(text, "\"type\": \"boolean\"");
+                break;
         case POLICY_KEY_NODES:
                 render_ids(text, key, NULL);
                 break;
@@ -94,80 +165,8 @@ static void render_list_type(Text *text, const PolicyKey *key) {
         case POLICY_KEY_STEER:
                 render_ids(text, key, steer);
                 break;
-        case POLICY_KEY_INTERFACES:
-                render_words(text, key, "^[^ /:*?\\[\\\\]{1,15}$");
-                break;
-        case POLICY_KEY_INSTANCE_GLOBS:
-                render_words(text, key, "^.+$");
-                break;
-        case POLICY_KEY_PCI_ADDRESSES:
-                render_words(text, key,
-                             "^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$");
-                break;
         default:
-                render_words(text, key, "^[^ /:]+$");
-        }
-}
-
-static void render_type(Text *text, const PolicyKey *key) {
-        static const char *const switches[] = { "off", "on", NULL };
-
-        switch (key->type) {
-        case POLICY_KEY_VERSION:
-                text_append(text, "\"const\": 1");
-                break;
-        case POLICY_KEY_NAME:
-                append_pattern(text, "[\"string\", \"integer\"]", "^[A-Za-z0-9._-]{1,64}$");
-                break;
-        case POLICY_KEY_EXE:
-                append_pattern(text, "\"string\"", "^([^/*?\\[\\\\]+|/.*[^/])$");
-                break;
-        case POLICY_KEY_UNIT:
-                append_pattern(text, "\"string\"", "^([^ /]+\\.(service|scope)|[^ /]*[*?\\]])$");
-                break;
-        case POLICY_KEY_USER:
-                append_pattern(text, "[\"string\", \"integer\"]", "^[^- :/*?\\[][^ :/*?\\[]*$");
-                break;
-        case POLICY_KEY_ARGS:
-                append_pattern(text, "\"string\"", ".");
-                break;
-        case POLICY_KEY_PORT:
-                text_append(text, "\"anyOf\": [{\"type\": \"integer\", \"minimum\": 1, "
-                                  "\"maximum\": 65535}, {");
-                append_pattern(text, "\"string\"", "^[0-9]+$");
-                text_append(text, "}]");
-                break;
-        case POLICY_KEY_COUNT:
-                text_append(text, "\"anyOf\": [{\"type\": \"integer\", \"minimum\": 1, "
-                                  "\"maximum\": 1024}, {");
-                append_pattern(text, "\"string\"", "^(auto|[0-9]+)$");
-                text_append(text, "}]");
-                break;
-        case POLICY_KEY_CHOICE:
-        case POLICY_KEY_SWITCH:
-                text_append(text, "\"enum\": ");
-                append_strings(text, key->choices ? key->choices : switches);
-                break;
-        case POLICY_KEY_BOOL:
-                text_append(text, "\"type\": \"boolean\"");
-                break;
-        case POLICY_KEY_RATE:
-                append_pattern(text, "\"string\"", NUMBER "(B|[KMGT]iB|[kMGT]B)/s$");
-                break;
-        case POLICY_KEY_DURATION:
-                append_pattern(text, "\"string\"", NUMBER "(us|ms|s|min|h)$");
-                break;
-        case POLICY_KEY_PERCENT:
-                append_pattern(text, "\"string\"", NUMBER "%$");
-                break;
-        case POLICY_KEY_EVENT:
-                text_append(text, "\"anyOf\": [{\"type\": \"integer\", \"minimum\": 0}, {");
-                append_pattern(text, "\"string\"",
-                               "^((raw|software|[0-9]+):)?(0x[0-9a-fA-F]{1,16}|[0-9]+)$");
-                text_append(text, "}]");
-                break;
-        default:
-                render_list_type(text, key);
+                render_words(text, key);
         }
 }
 
