@@ -1,6 +1,24 @@
 /* The guard: on_full: keep, and the way back. */
 #include "guard-host.h"
 
+/* Once a second, the first and the last of these too. */
+static void ticks(Host *h, unsigned first, unsigned last) {
+        for (unsigned s = first; s <= last; s++)
+                (void)guard_tick(&h->manager, SEC(s));
+}
+
+/* An instance of node 1, which is nearly full: at the first second it is given another. */
+static Instance *widened(Host *h) {
+        Instance *i;
+
+        host_init(h);
+        i = add(h, 10, "1");
+        set_memory(h, 1, 5, 0);
+        (void)guard_tick(&h->manager, SEC(1));
+        look(i);
+        return i;
+}
+
 /* --- on_full: keep --- */
 
 static void test_keep_only_tells(void **state) {
@@ -24,8 +42,7 @@ static void test_keep_only_tells(void **state) {
         assert_true(id_set_is_empty(&i->guard.extra) && !i->guard.widened);
         /* A minute of room ends it; the next time is told again. */
         set_memory(&h, 1, 40, 0);
-        for (unsigned s = 6; s <= 65; s++)
-                (void)guard_tick(&h.manager, SEC(s));
+        ticks(&h, 6, 65);
         assert_non_null(i->failure);
         (void)guard_tick(&h.manager, SEC(66));
         assert_null(i->failure);
@@ -49,11 +66,7 @@ static void test_becomes_keep(void **state) {
         Instance *i;
 
         (void)state;
-        host_init(&h);
-        i = add(&h, 10, "1");
-        set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(1));
-        look(i);
+        i = widened(&h);
         h.policy.on_full = ON_FULL_KEEP;
         (void)guard_tick(&h.manager, SEC(2));
         assert_true(id_set_is_empty(&i->guard.extra));
@@ -75,12 +88,10 @@ static void test_narrows_again(void **state) {
         (void)guard_tick(&h.manager, SEC(1));
         look(i);
         set_memory(&h, 1, 39, 0); /* more than the headroom, and less than twice */
-        for (unsigned s = 2; s <= 200; s++)
-                (void)guard_tick(&h.manager, SEC(s));
+        ticks(&h, 2, 200);
         assert_ids(i->guard.extra, "2");
         set_memory(&h, 1, 40, 0);
-        for (unsigned s = 201; s <= 260; s++)
-                (void)guard_tick(&h.manager, SEC(s));
+        ticks(&h, 201, 260);
         assert_ids(i->guard.extra, "2");
         assert_int_equal(i->due_usec, INSTANCE_NEVER);
         i->rest_until_usec = SEC(999);
@@ -110,19 +121,13 @@ static void test_rest_is_disturbed(void **state) {
         Instance *i;
 
         (void)state;
-        host_init(&h);
-        i = add(&h, 10, "1");
-        set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(1));
-        look(i);
+        i = widened(&h);
         set_memory(&h, 1, 500, 0);
-        for (unsigned s = 2; s <= 50; s++)
-                (void)guard_tick(&h.manager, SEC(s));
+        ticks(&h, 2, 50);
         set_memory(&h, 1, 5, 0);
         (void)guard_tick(&h.manager, SEC(51));
         set_memory(&h, 1, 500, 0);
-        for (unsigned s = 52; s <= 111; s++)
-                (void)guard_tick(&h.manager, SEC(s));
+        ticks(&h, 52, 111);
         assert_false(id_set_is_empty(&i->guard.extra));
         (void)guard_tick(&h.manager, SEC(112));
         assert_true(id_set_is_empty(&i->guard.extra));

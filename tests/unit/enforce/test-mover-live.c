@@ -1,4 +1,5 @@
 /* The gentle mover on a real process of this machine. */
+#include "../../support/exec-child.h"
 #include "mover-kernel.h"
 
 /* sleep(1), whose memory does not change. */
@@ -11,11 +12,6 @@ static pid_t start_sleeper(void) {
                 _exit(127);
         }
         return pid;
-}
-
-static void end_child(pid_t pid) {
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static uint64_t anonymous_bytes(const ProcHandle *handle) {
@@ -143,24 +139,15 @@ static void test_exec_in_the_middle(void **state) {
         NodeSet nodes = ids("0");
         Mover mover = MOVER_NONE;
         uint64_t bytes;
-        int go[2], r;
-        pid_t pid;
+        ExecChild child;
+        int r;
 
         kernel = (Kernel){ 0 };
-        assert_int_equal(pipe2(go, O_CLOEXEC), 0);
-        pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0) {
-                char byte;
-
-                (void)!read(go[0], &byte, 1);
-                (void)execlp("sleep", "sleep", "1000", NULL);
-                _exit(127);
-        }
-        assert_int_equal(proc_open(*state, pid, &handle), 0);
+        exec_child_start(&child);
+        assert_int_equal(proc_open(*state, child.pid, &handle), 0);
         assert_int_equal(mover_begin(&mover, &handle), 0);
         survey(&mover, &nodes, 0);
-        assert_int_equal(write(go[1], "x", 1), 1);
+        exec_child_go(&child);
         for (int i = 0; i < 1000 && !sleeps(&handle); i++)
                 (void)usleep(2000);
         do
@@ -170,9 +157,7 @@ static void test_exec_in_the_middle(void **state) {
         assert_int_equal(mover_begin(&mover, &handle), 0);
         assert_int_equal(walk(&mover, "0", 0), 0);
         mover_end(&mover);
-        end_child(pid);
-        (void)close(go[0]);
-        (void)close(go[1]);
+        exec_child_end(&child);
 }
 
 int main(void) {

@@ -208,8 +208,7 @@ static void test_step_by_step(void **state) {
 
         (void)state;
         set_up(&h);
-        for (size_t i = 0; i < 4; i++)
-                start(&workers[i]);
+        start_all(workers, 4);
         assert_int_equal(attach(&h, 2, ALL), -EAGAIN);
         assert_int_equal(h.counters.n_threads, 2);
         assert_int_equal(attach(&h, 2, ALL), -EAGAIN);
@@ -219,8 +218,7 @@ static void test_step_by_step(void **state) {
         assert_int_equal(play.n_opens, 5);
         for (size_t i = 1; i < h.counters.n_threads; i++)
                 assert_true(h.counters.threads[i - 1].tid < h.counters.threads[i].tid);
-        for (size_t i = 0; i < 4; i++)
-                stop(&workers[i]);
+        stop_all(workers, 4);
         tear_down(&h);
 }
 
@@ -231,8 +229,7 @@ static void test_no_room(void **state) {
 
         (void)state;
         set_up(&h);
-        for (size_t i = 0; i < 3; i++)
-                start(&workers[i]);
+        start_all(workers, 3);
         assert_int_equal(attach(&h, 1, 1), -EAGAIN);
         assert_int_equal(attach(&h, 1, 1), 0);
         assert_int_equal(play.n_opens, 1); /* nobody was asked for what is not there */
@@ -245,8 +242,7 @@ static void test_no_room(void **state) {
         assert_int_equal(attach(&h, ALL, ALL), 0);
         assert_int_equal(h.counters.n_missing, 0);
         assert_int_equal(h.counters.error, 0);
-        for (size_t i = 0; i < 3; i++)
-                stop(&workers[i]);
+        stop_all(workers, 3);
         tear_down(&h);
 }
 
@@ -258,8 +254,7 @@ static void test_refused(void **state) {
 
         (void)state;
         set_up(&h);
-        for (size_t i = 0; i < 3; i++)
-                start(&workers[i]);
+        start_all(workers, 3);
         for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
                 play = (Play){ .refuse = refusals[i] };
                 assert_int_equal(attach(&h, 2, ALL), 0);
@@ -272,8 +267,7 @@ static void test_refused(void **state) {
         assert_int_equal(play.n_opens, 4); /* each of them may have ended */
         assert_int_equal(h.counters.n_missing, 0);
         assert_int_equal(h.counters.n_threads, 1);
-        for (size_t i = 0; i < 3; i++)
-                stop(&workers[i]);
+        stop_all(workers, 3);
         tear_down(&h);
 }
 

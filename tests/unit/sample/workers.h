@@ -66,3 +66,13 @@ static inline void stop(Worker *w) {
         (void)close(w->answers[0]);
         (void)close(w->answers[1]);
 }
+
+static inline void start_all(Worker *workers, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                start(&workers[i]);
+}
+
+static inline void stop_all(Worker *workers, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                stop(&workers[i]);
+}

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../../support/exec-child.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
@@ -64,11 +65,6 @@ static void test_pages_of_its_own(void **state) {
         assert_int_equal(pick(fd, area, PAGES, PAGE_FILE, addresses), 0);
         assert_int_equal(pagemap_read(fd, (uintptr_t)area, PAGES + 1, entries), -EINVAL);
         (void)munmap(area, PAGES * page);
-}
-
-static void end_child(pid_t pid) {
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* A child that touches what it inherited, says so, and waits. */
@@ -175,36 +171,24 @@ static void test_after_exec(void **state) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF, again = -EBADF;
         uint64_t entry = 7;
-        int go[2];
-        pid_t pid;
+        ExecChild child;
 
         (void)state;
-        assert_int_equal(pipe2(go, O_CLOEXEC), 0);
-        pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0) {
-                char byte;
-
-                (void)!read(go[0], &byte, 1);
-                (void)execlp("sleep", "sleep", "1000", NULL);
-                _exit(127);
-        }
-        fd = open_pagemap(pid, &handle);
+        exec_child_start(&child);
+        fd = open_pagemap(child.pid, &handle);
         assert_int_equal(pagemap_read(fd, 0, 1, &entry), 0);
-        assert_int_equal(write(go[1], "x", 1), 1);
+        exec_child_go(&child);
         for (int i = 0; i < 5000 && pagemap_read(fd, 0, 1, &entry) == 0; i++)
                 (void)usleep(2000);
         assert_int_equal(pagemap_read(fd, 0, 1, &entry), -ESTALE);
         assert_true(proc_is_alive(&handle));
         assert_int_equal(pagemap_open(&handle, &again), 0);
         assert_int_equal(pagemap_read(again, 0, 1, &entry), 0);
-        end_child(pid);
+        exec_child_end(&child);
         assert_int_equal(pagemap_read(again, 0, 1, &entry), -ESTALE);
         closep(&again);
         again = -EBADF;
         assert_int_equal(pagemap_open(&handle, &again), -ESRCH);
-        (void)close(go[0]);
-        (void)close(go[1]);
 }
 
 int main(void) {
