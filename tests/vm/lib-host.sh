@@ -207,6 +207,8 @@ qemu_machine() {
         shift
 
         kernel_line="root=LABEL=vmroot rw fsck.mode=skip console=ttyS0 panic=-1 oops=panic loglevel=5 audit=0"
+        # Unless told that its clock can be trusted, the kernel reads the HPET each time, which is emulated under a lock.
+        kernel_line+=" tsc=reliable mitigations=off init_on_alloc=0"
         kernel_line+=" nosoftlockup cryptomgr.notests net.ifnames=0 systemd.getty_auto=no systemd.show_status=no"
         [[ ${machine[cgroup]} == v2 ]] || kernel_line+=" systemd.unified_cgroup_hierarchy=0"
 

@@ -25,24 +25,13 @@ haproxy.service haproxy preferred 5
 EOT
 }
 
-# is_on UNIT NODE <SNAPSHOT: by the kernel's files, every thread has exactly the node's CPUs, and no anonymous byte lies
-# elsewhere. The counters of cgroup v1 have shared memory among it, which stays: there the processes' maps say it alone.
-is_on() {
-        local cpus v1=false
-        cpus=$(<"/sys/devices/system/node/node$2/cpulist")
-        ! is_cgroup_v1 || v1=true
-        jq -e --arg unit "$1" --arg cpus "$cpus" --arg node "$2" --argjson v1 "$v1" '.[$unit] |
-                .threads > 0 and .cpus == [$cpus] and (.anon | keys) == [$node] and
-                ($v1 or (.stat_anon | del(.[$node]) | all(.[]; . == 0)))' >/dev/null
-}
-
 is_cgroup_v1() {
         [[ -d /sys/fs/cgroup/systemd ]]
 }
 
-# all_on UNIT NODE: the same of now
+# all_on UNIT NODES: by the kernel's files, every thread has exactly their CPUs, and no anonymous byte lies elsewhere.
 all_on() {
-        kview snapshot "$1" --json | tee /dev/stderr | is_on "$1" "$2"
+        kview on "$1=$2"
 }
 
 # milliseconds since boot
@@ -50,9 +39,9 @@ uptime_ms() {
         awk '{ print int($1 * 1000) }' /proc/uptime
 }
 
-# held_to UNIT NODE: the kernel gives none of its threads memory of another node.
+# held_to UNIT NODES: the kernel gives none of its threads memory of another node.
 held_to() {
-        kview snapshot "$1" --json | jq -e --arg node "$2" '.[].mems == [$node]'
+        kview held "$1=$2"
 }
 
 # cpus_open UNIT: each of its threads may run on all CPUs there are.
@@ -86,7 +75,7 @@ daemon_looks() {
 }
 
 newer_snapshot() {
-        jq -en --argjson now "$(metric tidbnumad_snapshot_timestamp_seconds)" "\$now > $1"
+        awk -v now="$(metric tidbnumad_snapshot_timestamp_seconds)" -v before="$1" 'BEGIN { exit !(now > before) }'
 }
 
 journal_cursor() {

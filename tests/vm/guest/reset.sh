@@ -42,6 +42,12 @@ reset_kernel() {
         echo 3 >/proc/sys/vm/drop_caches
 }
 
+# First of all, and at once: it would answer to each unit that ends.
+reset_daemon() {
+        systemctl kill --signal=KILL tidbnumad.service
+        systemctl stop 'tidbnumad*'
+}
+
 # Strangers, neighbours and what was started from a login: a scenario that follows may want the same port.
 reset_transient() {
         local units
@@ -76,7 +82,6 @@ reset_package() {
         DEBIAN_FRONTEND=noninteractive dpkg --configure -a
         mapfile -t packages < <(dpkg-query -W -f='${db:Status-Abbrev} ${Package}\n' 'tidbnumad*' 2>/dev/null |
                 sed -n 's/^[ih][^n ]* *//p')
-        systemctl stop 'tidbnumad*'
         # Its scripts would have systemd read all its files again six times; reset_cgroups does it once.
         ((${#packages[@]} == 0)) || SYSTEMD_OFFLINE=1 DEBIAN_FRONTEND=noninteractive dpkg --purge "${packages[@]}"
         rm -rf /etc/tidbnumad.d /run/tidbnumad /run/tidbnumad.d /var/lib/tidbnumad
@@ -121,7 +126,7 @@ reset_network() {
 # reset_guest LOG: never fails: what it could not mend is the next scenario's to notice, and is in LOG.
 reset_guest() {
         local step
-        for step in transient workloads package cgroups network disks kernel; do
+        for step in daemon transient workloads package cgroups network disks kernel; do
                 echo "--- $(cut -d' ' -f1 /proc/uptime) $step"
                 "reset_$step"
         done >>"$1" 2>&1 </dev/null

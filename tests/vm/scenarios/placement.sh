@@ -43,7 +43,7 @@ EOT
 
 # nodes UNIT…: the node of each, by the CPUs of all its threads: this machine has one CPU a node, of the same number.
 nodes() {
-        kview snapshot "$@" --json | jq -r --args '[$ARGS.positional[] as $unit | .[$unit].cpus | select(length == 1) | .[0]] | join(" ")' "$@"
+        kview snapshot "$@" | sed -nE "s/^[^ ]+: cpus \['([^']*)'\] .*/\1/p" | paste -sd' '
 }
 
 single() {
@@ -56,10 +56,13 @@ all_single() {
 
 # Each anonymous byte of all of them is where they are.
 settled() {
-        local unit
-        for unit in "${units[@]}"; do
-                all_on "$unit" "$(nodes "$unit")" || return 1
+        local i at
+        read -ra at <<<"$(nodes "${units[@]}")"
+        ((${#at[@]} == ${#units[@]})) || return 1
+        for i in "${!units[@]}"; do
+                at[i]=${units[i]}=${at[i]}
         done
+        kview on "${at[@]}"
 }
 
 distinct() {
