@@ -185,17 +185,17 @@ int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size) {
         return read_exe(handle->dir_fd, "exe", buffer, size);
 }
 
+/* In hybrid mode both lines are there; systemd keeps its units in either under the same path. On
+ * pure v1 the unified line is absent, or everybody is in its root: somebody else has mounted that
+ * hierarchy, as Cilium does for its own purposes. */
 int proc_cgroup_parse(const char *text, char **ret) {
-        const char *path = find_line(text, "0::");
+        static const char named[] = ":name=systemd:";
+        const char *path = find_line(text, "0::"), *v1 = strstr(text, named);
 
-        /* In hybrid mode both lines are there; systemd keeps its units in either under the same
-         * path. On pure v1 the unified line is absent. */
-        if (!path) {
-                path = strstr(text, ":name=systemd:");
-                if (!path)
-                        return -ENXIO;
-                path += strlen(":name=systemd:");
-        }
+        if (v1 && (!path || strcspn(path, "\n") == 1))
+                path = v1 + strlen(named);
+        if (!path)
+                return -ENXIO;
         *ret = strndup(path, strcspn(path, "\n"));
         return *ret ? 0 : -ENOMEM;
 }

@@ -184,6 +184,10 @@ static void test_cgroup(void **state) {
                       "/system.slice/x.service"); /* hybrid */
         assert_cgroup("0::/system.slice/x.service\n1:name=systemd:/old\n",
                       "/system.slice/x.service");
+        /* Mounted by somebody else on a host of v1, or the other way round. */
+        assert_cgroup("1:name=systemd:/system.slice/x.service\n0::/\n", "/system.slice/x.service");
+        assert_cgroup("0::/\n1:name=systemd:/system.slice/x.service\n", "/system.slice/x.service");
+        assert_cgroup("1:name=systemd:/\n0::/x.service\n", "/x.service");
         /* A controller's path of its own is not a unit's. */
         assert_int_equal(proc_cgroup_parse("3:cpuset:/system.slice/x.service\n", &path), -ENXIO);
         assert_int_equal(proc_cgroup_parse("10::/x\n", &path), -ENXIO);
