@@ -142,11 +142,12 @@ int undo_process_inherit(UndoProcess *p, const UndoProcess *from) {
 
 /* --- what is ours --- */
 
+/* The first one was confirmed once, and stands as long as none of the others has had its effect. */
 int undo_values_add(UndoValues *v, const IdSet *value) {
         if (v->n > 0 && id_set_equal(&v->values[v->n - 1], value))
                 return 0;
         if (v->n == UNDO_VALUES_MAX)
-                ARRAY_REMOVE(v->values, v->n, 0);
+                ARRAY_REMOVE(v->values, v->n, 1);
         if (ARRAY_RESERVE(v->values, v->allocated, v->n + 1) < 0)
                 return -ENOMEM;
         v->values[v->n++] = *value;
