@@ -54,6 +54,13 @@ static int open_home(Backend *backend, char *path, int *ret_fd) {
         }
 }
 
+/* Since the list was read it may have ended, and its number may be another's. */
+static bool is_inside(const ProcHandle *handle) {
+        _cleanup_free_ char *path = NULL;
+
+        return cgroup1_path_read(handle, "cpuset", &path) == 0 && backend_cgroup1_is_ours(path);
+}
+
 static int send_home(Backend *backend, Restore *restore, pid_t pid) {
         const UndoRecord *record = restore->record;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
@@ -63,8 +70,8 @@ static int send_home(Backend *backend, Restore *restore, pid_t pid) {
         const char *home;
         int r = proc_open(backend->sysroot, pid, &handle);
 
-        if (r < 0)
-                return r;
+        if (r < 0 || !is_inside(&handle))
+                return r < 0 ? r : -ESRCH;
         home = home_of(record, &handle, &entry);
         path = strdup(home);
         if (!path)
@@ -130,8 +137,6 @@ int restore_cpuset(Backend *backend, Restore *restore, BackendReply reply, void 
         (void)reply;
         (void)userdata;
         (void)ret_slot;
-        if (cgroup_version(backend->sysroot) != CGROUP_V1)
-                return 1;
         r = backend_cgroup1_open(backend, &target, &fd, &path);
         if (r == -ENOENT)
                 return backend->own_fd < 0 ? 1 : send_fallen(backend, restore);

@@ -12,9 +12,19 @@ enum { PASSES_MAX = 10 };
 
 typedef struct Home {
         Backend *backend;
+        const char *scope; /* the path that they come from */
         int fd;
         size_t n_seen;
 } Home;
+
+/* Since the list was read it may have ended, and its number may be another's. */
+static bool is_inside(const ProcHandle *handle, const char *scope) {
+        const size_t length = strlen(scope);
+        _cleanup_free_ char *path = NULL;
+
+        return proc_cgroup_read(handle, &path) == 0 && strncmp(path, scope, length) == 0 &&
+               (path[length] == '\0' || path[length] == '/');
+}
 
 static int send(pid_t pid, void *userdata) {
         Home *home = userdata;
@@ -22,7 +32,7 @@ static int send(pid_t pid, void *userdata) {
         int r = proc_open(home->backend->sysroot, pid, &handle);
 
         home->n_seen++;
-        if (r >= 0)
+        if (r >= 0 && is_inside(&handle, home->scope))
                 r = scope_attach(home->fd, &handle);
         return r == -ESRCH ? 0 : r;
 }
@@ -61,6 +71,7 @@ int scope_send_home(Backend *backend, Restore *restore) {
                 return r == -ESRCH ? 1 : r;
         if (strcmp(path, record->home) == 0)
                 return stay(restore);
+        home.scope = path;
         r = cgroup_open(backend->sysroot, record->home, &home.fd);
         if (r >= 0)
                 r = send_all(&home, scope_fd);

@@ -11,6 +11,7 @@ static int send_home(Host *h) {
 static void in_scope(Host *h) {
         write_procs(HOME, "40\n");
         write_procs(SCOPE, "50\n60\n");
+        fake_process(&h->tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
         assert_int_equal(undo_record_set_scope(h->record, NAME, HOME), 0);
 }
 
@@ -29,6 +30,22 @@ static void test_all_come_home(void **state) {
         assert_null(h.restore.shortfall);
         assert_int_equal(send_home(&h), 1); /* once more: nothing is left to do */
         assert_int_equal(kernel.n_writes, 3);
+}
+
+/* The number in the list is another's by now. */
+static void test_a_number_given_to_another(void **state) {
+        _cleanup_host_ Host h;
+        char text[256];
+
+        (void)state;
+        host_init(&h);
+        in_scope(&h);
+        fake_process(&h.tree, 60, 1, "/bin/other", "/system.slice/other.service", "0-7");
+        fake_process(&h.tree, 61, 1, "/bin/other", SCOPE "-2", "0-7");
+        write_procs(SCOPE, "60\n61\n50\n");
+        assert_int_equal(send_home(&h), -EAGAIN);
+        assert_string_equal(read_procs(HOME, text), "40\n50");
+        assert_int_equal(kernel.n_writes, 1);
 }
 
 static void test_nothing_to_send(void **state) {
@@ -80,6 +97,7 @@ static void test_home_is_not_known(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_all_come_home),
+                cmocka_unit_test(test_a_number_given_to_another),
                 cmocka_unit_test(test_nothing_to_send),
                 cmocka_unit_test(test_home_is_gone),
                 cmocka_unit_test(test_home_is_not_known),
