@@ -25,7 +25,8 @@ static int read_policies(Manager *m, PolicySet *ret) {
         return 0;
 }
 
-/* Counters go with a policy's name, so that a reload does not set them back. */
+/* Counters go with a policy's name, so that a reload does not set them back. Behind the last are
+ * those of instances that no policy names any more. */
 static int carry_counters(const Manager *m, const PolicySet *fresh, PolicyCounters **ret) {
         PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
 

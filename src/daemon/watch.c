@@ -152,10 +152,11 @@ static void rematch_instance(Manager *m, Instance *instance) {
                 identify_read_args(m, &instance->processes[k], &instance->handles[k]);
         policy = match_process(&m->policies, &instance->processes[0]);
         instance->policy = policy;
-        if (policy) {
-                instance->policy_index = (size_t)(policy - m->policies.policies);
+        /* The counters behind the last policy's are nobody's. */
+        instance->policy_index =
+                policy ? (size_t)(policy - m->policies.policies) : m->policies.n_policies;
+        if (policy)
                 instance_restart(instance, clock_monotonic_usec());
-        }
         /* The last of them takes the instance away. */
         for (; i > 0; i--)
                 if (!policy || match_process(&m->policies, &instance->processes[i - 1]) != policy)

@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/roster.h"
+#include "tidbnumad/daemon/watch.h"
 
 static Policy policy = { .name = (char *)"ours" };
 
@@ -122,12 +124,33 @@ static void test_rename(void **state) {
         teardown(&m);
 }
 
+/* Policies are fewer than before: what it has counted until now goes into no other's memory. */
+static void test_its_policy_is_gone(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        Instance *i;
+        Manager m;
+
+        (void)state;
+        fake_init(&tree);
+        setup(&m);
+        m.sysroot = tree.sysroot;
+        m.access.available = true;
+        m.policy_counters = calloc(1, sizeof(*m.policy_counters));
+        assert_non_null(m.policy_counters);
+        i = add(&m, 10, "/x", NULL, 0);
+        i->policy_index = 3;
+        assert_int_equal(watch_rematch(&m), 0);
+        assert_int_equal(m.n_instances, 0);
+        free(m.policy_counters);
+        pid_list_done(&m.scan);
+        teardown(&m);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_order_and_search),
-                cmocka_unit_test(test_collisions),
-                cmocka_unit_test(test_service_beside_process),
-                cmocka_unit_test(test_rename),
+                cmocka_unit_test(test_order_and_search),       cmocka_unit_test(test_collisions),
+                cmocka_unit_test(test_service_beside_process), cmocka_unit_test(test_rename),
+                cmocka_unit_test(test_its_policy_is_gone),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
