@@ -4,6 +4,7 @@
 #include "tidbnumad/daemon/bind.h"
 #include "tidbnumad/daemon/guard-say.h"
 #include "tidbnumad/daemon/guard.h"
+#include "tidbnumad/daemon/move-progress.h"
 #include "tidbnumad/daemon/move.h"
 #include "tidbnumad/daemon/record.h"
 #include "tidbnumad/plan/guard.h"
@@ -43,8 +44,8 @@ static uint64_t pull_rate_to(const Manager *m, uint32_t node) {
         uint64_t rate = 0;
 
         for (size_t k = 0; k < m->n_instances; k++)
-                if (m->instances[k]->moving && id_set_has(&m->instances[k]->placement.nodes, node))
-                        rate += m->instances[k]->placement.rate_bytes_per_sec;
+                if (id_set_has(&m->instances[k]->placement.nodes, node))
+                        rate += move_rate_in_force(m->instances[k]);
         return rate;
 }
 
@@ -235,6 +236,8 @@ uint64_t guard_tick(Manager *m, uint64_t now_usec) {
         NodeSet nodes = { 0 };
         bool fast = false;
 
+        if (!manager_enforces(m))
+                return INSTANCE_NEVER; /* paused, or stopping: who is looked at again is watched */
         for (size_t k = 0; k < m->n_instances; k++) {
                 const NodeSet its = usable_by(m->instances[k]);
 

@@ -128,6 +128,23 @@ static void test_what_the_mover_brings(void **state) {
         assert_true(seen.n_widened > 0);
 }
 
+/* A mover that goes slowly, so as not to stall its owner, has not brought all that is gone. */
+static void test_what_a_slow_mover_brings(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10, "1");
+        i->moving = true;
+        i->migration.pace.shift = PACE_SHIFT_MAX;
+        for (unsigned s = 1; s <= 5; s++) {
+                set_memory(&h, 1, 250 - 30 * s, 0);
+                (void)guard_tick(&h.manager, SEC(s));
+        }
+        assert_true(seen.n_widened > 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_reserved_nodes),
@@ -136,6 +153,7 @@ int main(void) {
                 cmocka_unit_test(test_cache_is_room),
                 cmocka_unit_test(test_dirty_cache_is_no_room),
                 cmocka_unit_test(test_what_the_mover_brings),
+                cmocka_unit_test(test_what_a_slow_mover_brings),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

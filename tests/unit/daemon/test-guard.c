@@ -36,6 +36,25 @@ static void test_nothing_to_watch(void **state) {
         assert_int_equal(guard_tick(&h.manager, SEC(7)), INSTANCE_NEVER);
 }
 
+/* A reload has paused it, and no look has been made since. */
+static void test_nothing_is_changed_while_paused(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        (void)add(&h, 10, "1");
+        set_memory(&h, 1, 0, 0);
+        h.manager.policies.mode = ENFORCEMENT_OBSERVE;
+        assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
+        h.manager.policies.mode = ENFORCEMENT_ENFORCE;
+        h.manager.releases.stopping = true;
+        assert_int_equal(guard_tick(&h.manager, SEC(2)), INSTANCE_NEVER);
+        assert_int_equal(seen.n_widened + seen.n_set, 0);
+        h.manager.releases.stopping = false;
+        (void)guard_tick(&h.manager, SEC(3));
+        assert_int_equal(seen.n_widened, 1);
+}
+
 /* By systemd: narrow by the admin's own unit file is not ours to widen. */
 static void test_whose_it_is(void **state) {
         _cleanup_host_ Host h;
@@ -262,6 +281,7 @@ static void test_one_that_has_ended(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_nothing_to_watch),
+                cmocka_unit_test(test_nothing_is_changed_while_paused),
                 cmocka_unit_test(test_whose_it_is),
                 cmocka_unit_test(test_whose_without_a_record),
                 cmocka_unit_test(test_not_for_a_single_run_or_a_dump),
