@@ -1,6 +1,7 @@
 /* What is bound now: the cpuset's effective sets, every thread's own mask, and who shares the
  * unit. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "tidbnumad/observe/binding-load.h"
@@ -116,6 +117,13 @@ static bool are_in_cpuset(const Load *load, const char *path) {
         return true;
 }
 
+static void load_above(Binding *b, int cpuset_fd) {
+        _cleanup_close_ int fd = openat(cpuset_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd >= 0)
+                (void)cgroup_effective_mems_read(fd, &b->mems_above);
+}
+
 static int load_cpuset(Load *load, const BindingGroups *groups) {
         Binding *b = &load->binding;
         CpuSet cpus;
@@ -131,6 +139,7 @@ static int load_cpuset(Load *load, const BindingGroups *groups) {
                 r = cgroup_effective_mems_read(groups->cpuset_fd, &mems);
         if (r < 0)
                 return r == -EOPNOTSUPP ? 0 : r;
+        load_above(b, groups->cpuset_fd);
         b->cpuset = true;
         b->cpus = cpus;
         b->mems = mems;

@@ -95,8 +95,18 @@ static bool are_mems_ours(const StepInput *in) {
                (in->we_narrowed && in->backend != BACKEND_AFFINITY);
 }
 
+/* As far as a slice above lets it. (What is above in cgroup1 is ours, too, and gets all with the
+ * next write.) */
+static bool is_open(const StepInput *in) {
+        NodeSet open = in->all_nodes;
+
+        if (in->backend != BACKEND_CGROUP1 && !id_set_is_empty(&in->binding->mems_above))
+                id_set_keep_only(&open, &in->binding->mems_above);
+        return id_set_equal(&in->binding->mems, &open);
+}
+
 static bool is_to_be_opened(const StepInput *in) {
-        return are_mems_ours(in) && !id_set_equal(&in->binding->mems, &in->all_nodes);
+        return are_mems_ours(in) && !is_open(in);
 }
 
 bool step_mems_stand(const StepInput *in) {
@@ -107,7 +117,7 @@ bool step_mems_stand(const StepInput *in) {
                 return false;
         if (in->placement->memory == MEMORY_BIND)
                 return id_set_equal(&in->binding->mems, &home);
-        return are_mems_ours(in) && id_set_equal(&in->binding->mems, &in->all_nodes);
+        return are_mems_ours(in) && is_open(in);
 }
 
 static Step write_mems(const StepInput *in, StepKind kind, const NodeSet *mems) {

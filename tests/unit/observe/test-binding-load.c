@@ -39,6 +39,19 @@ static void test_threads(void **state) {
         assert_int_equal(b.n_threads_off_cpus, 1);
 }
 
+/* Of the slice: the unit's own cpuset can have no more. */
+static void test_what_is_above(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        assert_ids(load_good(&h).mems_above, ""); /* it cannot be read */
+        fake_write(&h.tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "1-2\n");
+        assert_ids(load_good(&h).mems_above, "1-2");
+        fake_remove(&h.tree, FOLDER "cpuset.mems.effective"); /* without the controller */
+        assert_ids(load_good(&h).mems_above, "");
+}
+
 /* Below the unit, with these sets of its own; CPUs NULL: without the controller. */
 static void inner(Host *h, const char *name, int pid, const char *cpus, const char *mems) {
         char path[128];
@@ -240,6 +253,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bound),
                 cmocka_unit_test(test_threads),
+                cmocka_unit_test(test_what_is_above),
                 cmocka_unit_test(test_inner_groups),
                 cmocka_unit_test(test_inner_groups_of_several),
                 cmocka_unit_test(test_neighbour_is_no_inner_group),

@@ -241,6 +241,32 @@ static void test_preferred(void **state) {
         assert_step(&s, STEP_DONE, "");
 }
 
+/* A slice that leaves the unit fewer nodes than there are: it has what it may have. */
+static void test_open_below_a_slice(void **state) {
+        static const MemoryMode modes[] = { MEMORY_PREFERRED, MEMORY_NONE };
+
+        (void)state;
+        for (size_t i = 0; i < 2; i++) {
+                Situation s;
+
+                init(&s, modes[i]);
+                s.in.we_narrowed = true;
+                s.binding.mems_above = ids("0-1");
+                s.binding.mems = ids("1");
+                assert_mems(&s, STEP_WIDEN, "0-3");
+                assert_false(step_mems_stand(&s.in));
+                s.binding.mems = ids("0-1");
+                assert_step(&s, STEP_DONE, "");
+                assert_true(step_mems_stand(&s.in));
+                s.in.all_nodes = ids("1-3"); /* the unit's own leave it less */
+                assert_mems(&s, STEP_WIDEN, "1-3");
+                s.binding.mems = ids("1");
+                assert_step(&s, STEP_DONE, "");
+                s.in.backend = BACKEND_CGROUP1; /* whose group above follows */
+                assert_mems(&s, STEP_WIDEN, "1-3");
+        }
+}
+
 static void test_preferred_opens_what_a_bind_narrowed(void **state) {
         Situation s;
 
@@ -283,6 +309,7 @@ int main(void) {
                 cmocka_unit_test(test_scope_comes_first),
                 cmocka_unit_test(test_bind_in_scope),
                 cmocka_unit_test(test_preferred_in_scope),
+                cmocka_unit_test(test_open_below_a_slice),
                 cmocka_unit_test(test_inner_groups),
                 cmocka_unit_test(test_cpus_come_first),
                 cmocka_unit_test(test_memory_none),
