@@ -101,7 +101,7 @@ void move_forget(Instance *i) {
 static void end_pass(Instance *i, bool whole, uint64_t now_usec) {
         i->passed = true;
         i->progress.passes++;
-        i->progress.pass_whole = whole;
+        i->progress.pass_whole = whole && !i->missed;
         i->progress.pass_found_bytes = i->mover.found_bytes;
         i->progress.pass_moved_bytes = i->mover.moved_bytes;
         i->failed_pages += i->mover.failed_pages;
@@ -111,12 +111,26 @@ static void end_pass(Instance *i, bool whole, uint64_t now_usec) {
         i->due_usec = now_usec;
 }
 
+static void note_missed(Instance *i, int error) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+
+        i->missed = true;
+        journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+                    "the memory of process %d of %s cannot be looked into: %s",
+                    i->processes[i->mover_process].id.pid, i->name, strerror(-error));
+}
+
 /* The next process that is still there; false when all were walked through. */
 static bool begin_process(Instance *i) {
         i->execs = 0;
-        for (; i->mover_process < i->n_processes; i->mover_process++)
-                if (mover_begin(&i->mover, &i->handles[i->mover_process]) == 0)
+        for (; i->mover_process < i->n_processes; i->mover_process++) {
+                int r = mover_begin(&i->mover, &i->handles[i->mover_process]);
+
+                if (r == 0)
                         return true;
+                if (r != -ESRCH)
+                        note_missed(i, r);
+        }
         return false;
 }
 
@@ -142,6 +156,7 @@ static void wait_for_kernel(Instance *i, uint64_t now_usec) {
 
 void move_begin(Instance *i, uint64_t now_usec) {
         i->moving = true;
+        i->missed = false;
         i->mover_process = 0;
         mover_reset_counters(&i->mover);
         move_progress_begin(i, now_usec);

@@ -129,6 +129,7 @@ typedef struct Instance {
         Mover mover;
         bool moving; /* a pass is under way */
         size_t mover_process;
+        bool missed;         /* a process that is there could not be looked into */
         unsigned execs;      /* of the process that the pass is at */
         int kernel_mover_fd; /* see move-kernel.h; -EBADF: none */
         Rate rate;

@@ -196,6 +196,29 @@ static void test_what_a_pass_left(void **state) {
         assert_true(!i->memory_known && i->outside_bytes + i->mapped_outside_bytes == 0);
 }
 
+/* Nothing was found outside, for nothing could be looked at: that is no whole pass. */
+static void test_what_cannot_be_looked_into(void **state) {
+        static const struct {
+                int error;
+                bool whole;
+        } rows[] = { { -ESRCH, true }, { -EACCES, false }, { -EMFILE, false }, { 0, true } };
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10);
+        fake.answer = 0;
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                fake.begin_error = rows[k].error;
+                move_begin(i, fake.now);
+                if (i->moving)
+                        move_slice(i, fake.now);
+                assert_false(i->moving);
+                assert_int_equal(i->progress.pass_whole, rows[k].whole);
+        }
+}
+
 /* What the kernel's own way has moved is counted when it shows. */
 static void test_what_the_kernel_moved(void **state) {
         _cleanup_host_ Host h;
@@ -231,6 +254,7 @@ int main(void) {
                 cmocka_unit_test(test_rate),
                 cmocka_unit_test(test_another_program),
                 cmocka_unit_test(test_what_a_pass_left),
+                cmocka_unit_test(test_what_cannot_be_looked_into),
                 cmocka_unit_test(test_what_the_kernel_moved),
         };
 
