@@ -59,7 +59,8 @@ static void say_begin(const Instance *i) {
         (void)id_set_render_list(&i->placement.nodes, nodes, sizeof(nodes));
         journal_log(&i->manager->journal, LOG_INFO, &fields, "%s: moving %.1f MiB to node %s, %s",
                     i->name, (double)i->outside_bytes / (1 << 20), nodes,
-                    i->placement.migrate == MIGRATE_KERNEL ? "at once" : "gently");
+                    step_moves_at_once(i->placement.migrate, i->memory_known) ? "at once"
+                                                                              : "gently");
 }
 
 void move_progress_begin(Instance *i, uint64_t now_usec) {

@@ -162,7 +162,7 @@ void move_begin(Instance *i, uint64_t now_usec) {
         move_progress_begin(i, now_usec);
         rate_init(&i->rate, move_rate_in_force(i), now_usec);
         i->due_usec = now_usec;
-        if (i->placement.migrate == MIGRATE_KERNEL)
+        if (step_moves_at_once(i->placement.migrate, i->memory_known))
                 begin_kernel(i, now_usec);
         else if (!begin_process(i))
                 end_pass(i, true, now_usec);
@@ -216,7 +216,7 @@ void move_slice(Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
 
-        if (i->placement.migrate == MIGRATE_KERNEL) {
+        if (i->kernel_mover_fd >= 0) {
                 wait_for_kernel(i, now_usec);
                 return;
         }

@@ -46,9 +46,13 @@ bool step_was_pulled(const StepInput *in) {
         return in->passes > 0 && in->pass_whole && in->pass_moved_bytes >= in->pass_found_bytes;
 }
 
+bool step_moves_at_once(MigrateMode migrate, bool memory_known) {
+        return migrate == MIGRATE_KERNEL && memory_known;
+}
+
 static bool is_exhausted(const StepInput *in) {
         /* The kernel's own way has asked for everything at once. */
-        if (in->placement->migrate == MIGRATE_KERNEL)
+        if (step_moves_at_once(in->placement->migrate, in->memory_known))
                 return in->passes > 0;
         return in->passes >= STEP_PASSES_MAX || (in->passes > 0 && in->pass_moved_bytes == 0);
 }
@@ -139,16 +143,17 @@ static const char memory_unknown[] =
         "its memory cannot be read (it has no memory cgroup of its own), so nothing is moved and "
         "whether a strict binding fits is not known: CPUs only";
 
-/* What it had before it came to its scope is counted nowhere: the mover looks at every page, and
- * what it finds is all that is known. DONE: once nothing was left outside. */
+/* What it had before it came to its scope is counted nowhere, and nothing on a host without the
+ * memory controller: the mover looks at every page, and what it finds is all that is known. DONE:
+ * once nothing was left outside. */
 static Step step_pull_uncounted(const StepInput *in) {
         if (in->pulled)
                 return step(STEP_DONE);
         if (in->placement->migrate == MIGRATE_NONE)
                 return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE,
-                                "its memory cannot be counted (it was moved to a scope "
-                                "of its own) and is not to be moved (migrate: none), so "
-                                "it is not bound");
+                                "its memory cannot be counted (it was moved to a scope of its "
+                                "own, or has no memory controller) and is not to be moved "
+                                "(migrate: none), so it is not bound");
         if (!is_exhausted(in))
                 return step(STEP_PULL);
         return in->pass_whole ? step_for(STEP_PARTLY, REASON_PINNED_PAGES,
@@ -169,11 +174,11 @@ static Step step_preferred(const StepInput *in) {
                                 "them out");
         if (!in->memory_known && acts_on_processes(in))
                 return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_unknown);
-        if (in->in_scope)
+        if (in->in_scope || !in->memory_known)
                 return step_pull_uncounted(in);
         if (is_to_follow(in))
                 return step(STEP_PULL);
-        if (!in->memory_known || in->outside_bytes == 0)
+        if (in->outside_bytes == 0)
                 return step(STEP_DONE);
         return pull_or_settle(in, false);
 }

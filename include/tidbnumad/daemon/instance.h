@@ -102,7 +102,7 @@ typedef struct Instance {
         uint64_t mapped_left_bytes;    /* what a pass left of these, for others map them too */
         bool passed;                   /* a pass ended since the last sample */
         bool fits;                     /* its nodes have room for all that is outside */
-        bool pulled; /* of one in a scope: a pass left nothing outside its nodes */
+        bool pulled; /* of one whose memory is not counted: a pass left nothing outside its nodes */
 
         Progress progress;
         Step step; /* the last decision */

@@ -69,7 +69,8 @@ typedef struct StepInput {
                                  * what it had before is counted elsewhere */
         const char *no_scope;   /* why it cannot get one, where it needs one; NULL: it can */
         Reason no_scope_code;   /* of what kind that is */
-        bool pulled;            /* of one in a scope: step_was_pulled() was true once */
+        bool pulled;            /* of one whose memory is not counted: step_was_pulled() was true
+                                 * once */
         bool memory_known;      /* `outside_bytes` was read */
         uint64_t outside_bytes; /* anonymous bytes outside the nodes */
         bool follows;      /* files or shared memory are outside that no pass has seen there: they
@@ -101,6 +102,10 @@ bool step_needs_scope(const StepInput *input);
 /* Has the last pass of the mover seen all of its memory, and left nothing outside? What stands in
  * for a count where there is none. */
 bool step_was_pulled(const StepInput *input);
+
+/* Is it the kernel that moves the memory, all at once? It is told how much goes from where to
+ * where: of what is not counted, the mover looks at every page. */
+bool step_moves_at_once(MigrateMode migrate, bool memory_known);
 
 /* Are the CPUs to be set before anything is read? So it is for processes that are new, by a backend
  * that answers at once: no thread is to run elsewhere while we read about its memory. Looks at

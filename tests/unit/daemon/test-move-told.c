@@ -140,6 +140,7 @@ static void test_kernel(void **state) {
         i = add(&h, 10);
         i->placement.nodes = ids("1,2");
         i->placement.migrate = MIGRATE_KERNEL;
+        i->memory_known = true;
         i->by_node[0].anon_bytes = MIB(500);
         i->by_node[1].anon_bytes = MIB(500); /* at home */
         i->by_node[3].anon_bytes = MIB(400);
@@ -161,6 +162,26 @@ static void test_kernel(void **state) {
         (void)munmap(fake.sweeps, sizeof(Sweeps));
 }
 
+/* Nobody counts what goes from where to where: the mover looks at every page. */
+static void test_kernel_cannot_be_told(void **state) {
+        _cleanup_host_ Host h;
+        Instance *i;
+
+        (void)state;
+        host_init(&h);
+        i = add(&h, 10);
+        i->placement.migrate = MIGRATE_KERNEL;
+        i->memory_known = false;
+        move_begin(i, fake.now);
+        assert_true(i->moving);
+        assert_int_equal(fake.n_begun, 1);
+        fake.answer = 0;
+        move_slice(i, fake.now);
+        assert_false(i->moving);
+        assert_int_equal(fake.n_steps, 1);
+        assert_true(i->progress.pass_whole);
+}
+
 /* Nothing outside: no child. Given up: no further call. */
 static void test_kernel_has_nothing_to_do(void **state) {
         _cleanup_host_ Host h;
@@ -171,6 +192,7 @@ static void test_kernel_has_nothing_to_do(void **state) {
         sweeps_init(false);
         i = add(&h, 10);
         i->placement.migrate = MIGRATE_KERNEL;
+        i->memory_known = true;
         move_begin(i, fake.now);
         assert_false(i->moving);
         assert_int_equal(i->progress.passes, 1);
@@ -193,6 +215,7 @@ int main(void) {
                 cmocka_unit_test(test_pressure_of_others),
                 cmocka_unit_test(test_time_left_by_what_was_reached),
                 cmocka_unit_test(test_kernel),
+                cmocka_unit_test(test_kernel_cannot_be_told),
                 cmocka_unit_test(test_kernel_has_nothing_to_do),
         };
 

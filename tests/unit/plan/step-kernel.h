@@ -250,12 +250,12 @@ static inline void assert_harmless(const Kernel *k, const Step *step) {
                             k->placement.migrate == MIGRATE_NONE);
                 break;
         case STEP_PULL:
-                assert_true(k->in.in_scope ? !k->in.pulled : k->in.fits || k->in.has_room);
+                assert_true(k->in.memory_known ? k->in.fits || k->in.has_room : !k->in.pulled);
                 assert_true(id_set_is_empty(&k->in.extra) || k->placement.memory != MEMORY_BIND);
                 assert_true(cpus_stand);
                 assert_true(id_set_is_subset(nodes, &k->binding.mems));
                 assert_int_equal(k->placement.migrate, MIGRATE_GENTLE);
-                assert_true(k->in.in_scope || k->in.outside_bytes > 0);
+                assert_true(!k->in.memory_known || k->in.outside_bytes > 0);
                 break;
         case STEP_SWEEP:
                 assert_true(cpus_stand);

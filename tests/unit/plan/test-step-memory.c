@@ -98,6 +98,7 @@ static void test_what_follows(void **state) {
                 assert_step(&s, STEP_DONE, "");
                 s.placement.migrate = MIGRATE_GENTLE;
                 s.in.memory_known = false;
+                s.in.pulled = true;
                 assert_step(&s, STEP_DONE, "");
         }
 }

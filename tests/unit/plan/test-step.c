@@ -237,8 +237,28 @@ static void test_preferred(void **state) {
         assert_step(&s, STEP_DONE, "");
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PULL, "");
-        s.in.memory_known = false;
+}
+
+/* On a host without the memory controller: passes tell, as of one in a scope. */
+static void test_preferred_that_nobody_counts(void **state) {
+        Situation s;
+
+        (void)state;
+        init(&s, MEMORY_PREFERRED);
+        s.in.memory_known = s.in.fits = false;
+        assert_step(&s, STEP_PULL, "");
+        s.placement.migrate = MIGRATE_KERNEL; /* it could not be told what to move */
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = 1;
+        s.in.pass_found_bytes = s.in.pass_moved_bytes = 1;
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = STEP_PASSES_MAX;
+        assert_step(&s, STEP_PARTLY, "no room");
+        s.in.pulled = true;
         assert_step(&s, STEP_DONE, "");
+        s.in.pulled = false;
+        s.placement.migrate = MIGRATE_NONE;
+        assert_step(&s, STEP_PARTLY, "cannot be counted");
 }
 
 /* A slice that leaves the unit fewer nodes than there are: it has what it may have. */
@@ -309,6 +329,7 @@ int main(void) {
                 cmocka_unit_test(test_scope_comes_first),
                 cmocka_unit_test(test_bind_in_scope),
                 cmocka_unit_test(test_preferred_in_scope),
+                cmocka_unit_test(test_preferred_that_nobody_counts),
                 cmocka_unit_test(test_open_below_a_slice),
                 cmocka_unit_test(test_inner_groups),
                 cmocka_unit_test(test_cpus_come_first),
