@@ -192,10 +192,12 @@ static void on_noted(int error, const char *message, void *userdata) {
 
         (void)message;
         i->call = sd_bus_slot_unref(i->call);
-        if (error < 0)
+        if (error < 0) {
                 cannot_note(i, error);
-        else
+        } else {
+                record_noted(i);
                 i->due_usec = clock_monotonic_usec();
+        }
         manager_schedule(i->manager);
 }
 

@@ -123,11 +123,6 @@ static void tell_policies(const Instance *i) {
                                     i->name, i->processes[k].id.pid, policy);
 }
 
-/* The unit's own values are known now, and may leave less. */
-static void own_values_known(Instance *i) {
-        place_spoil(i->manager);
-}
-
 /* The record to be filled in. A scope of which none is left is taken over: where its processes came
  * from, nobody knows any more. */
 static int get(Instance *i, UndoRecord **ret) {
@@ -158,7 +153,6 @@ static int note(Instance *i, const Step *step, BackendReply reply) {
 int record_before(Instance *i, const Step *step, BackendReply reply) {
         Undo *undo = &i->manager->undo;
         UndoRecord *record;
-        bool was_noted;
         int r;
 
         if (undo->dir_fd < 0)
@@ -168,19 +162,27 @@ int record_before(Instance *i, const Step *step, BackendReply reply) {
                 return r;
         if (record->releasing)
                 return -EAGAIN;
-        was_noted = record->unit_noted;
         i->note.record = record;
         r = note(i, step, reply);
         if (r <= 0)
                 return r;
-        if (is_by_unit(i) && !was_noted && record->unit_noted)
-                own_values_known(i);
         r = will_do(i, record, step);
         if (step->kind == STEP_NARROW && !i->we_narrowed)
                 tell_policies(i);
         if (r >= 0)
                 r = undo_write(undo, record);
         return r < 0 ? r : 1;
+}
+
+void record_noted(Instance *i) {
+        const UndoRecord *record = is_by_unit(i) ? record_of(i) : NULL;
+
+        if (!record || !record->unit_noted ||
+            (id_set_is_empty(&record->cpus.before) && id_set_is_empty(&record->mems.before)))
+                return;
+        place_spoil(i->manager);
+        if (i->manager->place_source) /* at once: it is about to be bound */
+                place_refresh(i->manager);
 }
 
 void record_after(Instance *i, StepKind step) {

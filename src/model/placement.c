@@ -50,11 +50,13 @@ const char *placement_refusal_to_string(PlacementRefusal refusal) {
                         "no socket has as many nodes open to it as place.count asks for; lower "
                         "place.count or set place.same_package to false",
                 [REFUSAL_CGROUP_NODES] =
-                        "its parent cgroup does not allow enough of the nodes that its policy "
-                        "leaves; widen the slice's AllowedMemoryNodes= or place.nodes",
+                        "its unit or the cgroup above it does not allow enough of the nodes that "
+                        "its policy leaves; widen AllowedMemoryNodes= of the unit or its slice, or "
+                        "place.nodes",
                 [REFUSAL_CGROUP_CPUS] =
-                        "its parent cgroup does not allow the CPUs of the nodes that its policy "
-                        "leaves; widen the slice's AllowedCPUs= or place.nodes",
+                        "its unit or the cgroup above it does not allow the CPUs of the nodes that "
+                        "its policy leaves; widen AllowedCPUs= of the unit or its slice, or "
+                        "place.nodes",
                 [REFUSAL_RESERVED] =
                         "only reserved nodes are open to it, and host.reserve.strict is true; "
                         "widen place.nodes or set host.reserve.strict to false",

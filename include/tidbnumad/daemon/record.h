@@ -17,6 +17,10 @@ UndoRecord *record_of_unit(const Unit *unit);
  * nothing may be changed. */
 int record_before(Instance *instance, const Step *step, BackendReply reply);
 
+/* That answer has come, and all was well. What the unit itself sets is known now: where the planner
+ * may choose, it chooses among what that leaves, before anything is bound. */
+void record_noted(Instance *instance);
+
 /* The step was carried out. */
 void record_after(Instance *instance, StepKind step);
 

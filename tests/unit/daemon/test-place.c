@@ -11,6 +11,7 @@
 #include "../../support/id-sets.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/place.h"
+#include "tidbnumad/daemon/record.h"
 
 enum { NODES = 4, INSTANCES = 4 };
 
@@ -195,6 +196,34 @@ static void test_a_disk_that_becomes_known(void **state) {
         assert_true(kept->planned.warnings & WARN_FAR_DEVICE);
 }
 
+/* What its unit sets itself is read before it is bound for the first time. */
+static void test_own_limits_that_become_known(void **state) {
+        Process process = { .id = { .pid = 50 } };
+        UndoRecord *record;
+        Instance *a;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        undo_init(&h.manager.undo, &h.manager.sysroot);
+        h.manager.backend.ops = &backend_systemd_ops;
+        a = host_add(&h, "a", 0);
+        a->unit = (char *)"a.service";
+        a->processes = &process;
+        a->n_processes = 1;
+        assert_place(&h, a, "0");
+        assert_int_equal(undo_get(&h.manager.undo, "a", "a.service", NULL, &record), 0);
+        record_noted(a); /* it is not read yet */
+        assert_false(h.manager.plan_stale);
+        record->unit_noted = true;
+        record_noted(a); /* it sets nothing */
+        assert_false(h.manager.plan_stale);
+        record->mems.before = ids("3");
+        record_noted(a);
+        assert_place(&h, a, "3");
+        undo_done(&h.manager.undo);
+}
+
 static void test_cards_keep_their_node(void **state) {
         Device card = {
                 .kind = DEVICE_NET, .name = (char *)"eth0", .node = 0, .default_route = true
@@ -219,6 +248,7 @@ int main(void) {
                 cmocka_unit_test(test_a_reload_with_other_wishes),
                 cmocka_unit_test(test_a_node_that_becomes_reserved),
                 cmocka_unit_test(test_a_disk_that_becomes_known),
+                cmocka_unit_test(test_own_limits_that_become_known),
                 cmocka_unit_test(test_cards_keep_their_node),
         };
 
