@@ -56,7 +56,8 @@ static void schedule(Manager *m) {
 
         if (!may_release(m))
                 return; /* the next reload comes back to it */
-
+        if (m->releases.n == 0 && m->releases.stopping)
+                due = 0; /* the last one was given up: nothing is waited for */
         for (size_t i = 0; i < m->releases.n; i++)
                 if (m->releases.list[i]->due_usec < due)
                         due = m->releases.list[i]->due_usec;

@@ -18,17 +18,20 @@
 static struct {
         const char *slow; /* whose group does not show yet */
         int slow_result;
+        BackendReply reply; /* to that one */
+        void *userdata;
         char said[64]; /* whose masks, in order */
 } seen;
 
 static int fake_group(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
                       sd_bus_slot **ret_slot) {
         (void)backend;
-        (void)reply;
-        (void)userdata;
         (void)ret_slot;
-        return seen.slow && strcmp(restore->record->instance, seen.slow) == 0 ? seen.slow_result
-                                                                              : 1;
+        if (!seen.slow || strcmp(restore->record->instance, seen.slow) != 0)
+                return 1;
+        seen.reply = reply;
+        seen.userdata = userdata;
+        return seen.slow_result;
 }
 
 static int fake_masks(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
@@ -137,10 +140,33 @@ static void test_not_for_one_that_has_failed(void **state) {
         assert_int_equal(h.manager.releases.n, 1);
 }
 
+/* Stopping, and the last that was left fails for the last time: the end is not put off. */
+static void test_the_last_is_given_up(void **state) {
+        _cleanup_host_ Host h;
+        uint64_t usec;
+
+        (void)state;
+        host_init(&h);
+        h.manager.policies.on_stop = ON_STOP_RESTORE;
+        assert_true(release_before_stop(&h.manager));
+        seen.slow = "b";
+        for (unsigned i = 0; i < 3; i++) {
+                assert_true(h.manager.releases.n > 0);
+                h.now_usec += SEC(5);
+                release_at_due(&h.manager, h.now_usec);
+                seen.reply(-EIO, "", seen.userdata);
+        }
+        assert_int_equal(h.manager.releases.n, 0);
+        assert_int_equal(h.manager.undo.n_records, 1);
+        assert_true(sd_event_source_get_time(h.manager.releases.timer, &usec) >= 0);
+        assert_true(usec <= clock_monotonic_usec());
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_masks_wait_for_all_groups),
                 cmocka_unit_test(test_not_for_one_that_has_failed),
+                cmocka_unit_test(test_the_last_is_given_up),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
