@@ -81,6 +81,11 @@ static void end_binding(Manager *m, const UndoRecord *record) {
         }
 }
 
+static void begin(Release *r, UndoRecord *record) {
+        restore_begin(&r->restore, record);
+        r->restore.undo = &r->manager->undo;
+}
+
 void release_begin(Manager *m, UndoRecord *record, const char *why) {
         Releases *all = &m->releases;
         Release *r;
@@ -95,7 +100,7 @@ void release_begin(Manager *m, UndoRecord *record, const char *why) {
         r->manager = m;
         r->why = why;
         r->due_usec = clock_monotonic_usec();
-        restore_begin(&r->restore, record);
+        begin(r, record);
         end_binding(m, record);
         record->releasing = true;
         all->list[all->n++] = r;
@@ -148,7 +153,7 @@ static void failed(Release *r, int error, const char *message) {
         r->part = 0;
         r->deadline_usec = 0;
         restore_done(&r->restore);
-        restore_begin(&r->restore, record);
+        begin(r, record);
         if (m->releases.stopping && r->failures >= STOP_TRIES) {
                 take_out(m, r);
                 release_free(r);

@@ -29,21 +29,35 @@ static bool is_to_be_written(const UndoProperty *p, const IdSet *now) {
         return undo_values_have(&p->ours, now);
 }
 
+static int note_group(Restore *restore, const BusUnit *unit) {
+        free(restore->group);
+        restore->group = unit->group[0] ? strdup(unit->group) : NULL;
+        return unit->group[0] && !restore->group ? -ENOMEM : 0;
+}
+
+/* Of a unit that is masked, or has a mistake in its file, systemd shows properties and sets none:
+ * ours hold on, also for its next start. Of one that is gone there are none. */
+static int begin(Restore *restore, const BusUnit *unit) {
+        const UndoRecord *record = restore->record;
+        const bool there = strcmp(unit->load_state, "not-found") != 0;
+        int r;
+
+        restore->writes_cpus = there && is_to_be_written(&record->cpus, &unit->cpus);
+        restore->writes_mems = there && is_to_be_written(&record->mems, &unit->mems);
+        if ((restore->writes_cpus || restore->writes_mems) &&
+            strcmp(unit->load_state, "loaded") != 0)
+                return strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
+        r = note_group(restore, unit);
+        if (r >= 0)
+                restore->stage = restore->group ? RESTORE_WIDEN : RESTORE_CLEAR;
+        return r;
+}
+
 static void on_read(int error, const BusUnit *unit, void *userdata) {
         Restore *restore = userdata;
-        UndoRecord *record = restore->record;
 
-        if (error == 0) {
-                bool loaded = strcmp(unit->load_state, "loaded") == 0;
-
-                restore->writes_cpus = is_to_be_written(&record->cpus, &unit->cpus) && loaded;
-                restore->writes_mems = is_to_be_written(&record->mems, &unit->mems) && loaded;
-                free(restore->group);
-                restore->group = unit->group[0] ? strdup(unit->group) : NULL;
-                restore->stage = restore->group ? RESTORE_WIDEN : RESTORE_CLEAR;
-                if (unit->group[0] && !restore->group)
-                        error = -ENOMEM;
-        }
+        if (error == 0)
+                error = begin(restore, unit);
         restore->reply(error, "", restore->userdata);
 }
 
@@ -112,6 +126,30 @@ static int clear(Backend *backend, Restore *restore, sd_bus_slot **ret_slot) {
                           mems ? &r->mems.before : NULL, ret_slot);
 }
 
+/* The full set is ours, too: when the daemon is killed before it is cleared, or that fails, nobody
+ * else would take it away. Where it cannot be written down, opening is right all the same. */
+static int note_opening(Restore *restore, UndoProperty *p, bool writes, const IdSet *full) {
+        int r = writes && id_set_is_empty(&p->before) ? undo_values_add(&p->ours, full) : 0;
+
+        restore->record->stale |= r > 0;
+        return r;
+}
+
+static int open_up(Backend *backend, Restore *restore, sd_bus_slot **ret_slot) {
+        UndoRecord *record = restore->record;
+        const CpuSet *cpus = full_cpus(backend, record);
+        const NodeSet *mems = full_mems(backend, record);
+        int r = note_opening(restore, &record->cpus, restore->writes_cpus, cpus);
+
+        if (r >= 0)
+                r = note_opening(restore, &record->mems, restore->writes_mems, mems);
+        if (r < 0)
+                return r;
+        if (restore->undo)
+                (void)undo_write(restore->undo, record);
+        return write_sets(backend, restore, cpus, mems, ret_slot);
+}
+
 /* --- what the kernel shows --- */
 
 typedef int (*ReadEffective)(int cgroup_fd, IdSet *ret);
@@ -156,6 +194,9 @@ static void on_checked(int error, const BusUnit *unit, void *userdata) {
             (!has(&r->cpus, restore->writes_cpus, &unit->cpus) ||
              !has(&r->mems, restore->writes_mems, &unit->mems)))
                 error = -EBUSY; /* somebody else writes to it as well */
+        /* It may have been started between, and was born narrow then. */
+        if (error == 0)
+                error = note_group(restore, unit);
         if (error == 0)
                 restore->stage = RESTORE_CHECKED;
         restore->reply(error, error == -EBUSY ? "it was changed meanwhile" : "", restore->userdata);
@@ -189,8 +230,7 @@ int restore_unit(Backend *backend, Restore *restore, BackendReply reply, void *u
         case RESTORE_READ:
                 return read_unit(backend, restore, on_read, ret_slot);
         case RESTORE_WIDEN:
-                return write_sets(backend, restore, full_cpus(backend, r), full_mems(backend, r),
-                                  ret_slot);
+                return open_up(backend, restore, ret_slot);
         case RESTORE_WIDENING:
                 if (!shows(backend, restore))
                         return -EAGAIN;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tidbnumad/enforce/backend.h"
-#include "tidbnumad/enforce/undo-record.h"
+#include "tidbnumad/enforce/undo.h"
 
 typedef enum RestoreStage {
         RESTORE_READ,     /* what does systemd have? */
@@ -19,6 +19,7 @@ typedef enum RestoreStage {
  * and to begin anew. */
 typedef struct Restore {
         UndoRecord *record; /* borrowed */
+        Undo *undo;         /* where it is written down; NULL: nowhere; borrowed */
         RestoreStage stage;
         bool writes_cpus, writes_mems;
         char *group; /* of the unit, NULL: it does not run; owned */

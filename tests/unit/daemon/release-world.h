@@ -209,6 +209,7 @@ static inline int restore_systemd(Backend *backend, Restore *restore, BackendRep
         (void)ret_slot;
         switch (restore->stage) {
         case RESTORE_READ:
+                assert_non_null(restore->undo); /* what it opens is to be written down */
                 if (!undo_record_has_unit(r))
                         return 1;
                 restore->stage = RESTORE_WIDEN;

@@ -117,6 +117,122 @@ static void test_only_what_is_ours(void **state) {
         check_and_finish(&h, "0-1", "");
 }
 
+/* Systemd shows the properties and sets none: then nothing is given back, and the record stays. */
+static void test_not_to_be_set(void **state) {
+        static const struct {
+                const char *load_state;
+                int error;
+        } rows[] = { { "masked", -ERFKILL }, { "bad-setting", -ENOEXEC }, { "error", -ENOEXEC } };
+
+        (void)state;
+        for (size_t i = 0; i < 2 * ELEMENTSOF(rows); i++) {
+                _cleanup_host_ Host h;
+
+                host_init(&h);
+                bus.unit.load_state = rows[i / 2].load_state;
+                if (i % 2) /* it does not run: its next start would be bound */
+                        bus.unit.group = "";
+                assert_int_equal(step(&h), 0);
+                bus.read_reply(0, &bus.unit, bus.userdata);
+                assert_int_equal(h.replied, rows[i / 2].error);
+                assert_int_equal(h.restore.stage, RESTORE_READ);
+                assert_string_equal(bus.said, "");
+                bus.unit.load_state = "loaded"; /* it was unmasked */
+                step_and_answer(&h);
+                step_and_answer(&h);
+                assert_string_not_equal(bus.said, "");
+        }
+}
+
+/* The full sets stand when the daemon is killed, or the clearing fails: they are ours as well. */
+static void test_begun_anew_in_the_middle(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        step_and_answer(&h);
+        h.record->stale = false;
+        step_and_answer(&h);
+        assert_true(h.record->stale); /* to be written down, where that is done */
+        bus.unit.cpus = ids("0-7");
+        bus.unit.mems = ids("0-3");
+        group(&h, "0-7", "0-3");
+        restore_done(&h.restore);
+        restore_begin(&h.restore, h.record);
+        step_and_answer(&h);
+        step_and_answer(&h);
+        bus.said[0] = '\0';
+        step_and_answer(&h);
+        assert_string_equal(bus.said, "MemoryNodes=,CPUs=;");
+        check_and_finish(&h, "", "");
+}
+
+/* What stood before is nobody's but the admin's: a later value that is the same is not ours. */
+static void test_what_stood_before_is_not_ours(void **state) {
+        _cleanup_host_ Host h;
+        const CpuSet before = ids("0-3");
+
+        (void)state;
+        host_init(&h);
+        h.record->cpus.before = before;
+        step_and_answer(&h);
+        step_and_answer(&h);
+        assert_false(undo_values_have(&h.record->cpus.ours, &before));
+        assert_int_equal(h.record->mems.ours.n, 2);
+}
+
+/* Written down before systemd is asked. */
+static void test_the_full_sets_are_written_down(void **state) {
+        static const char boot[] = "0123abcd-0123-4567-89ab-0123456789ab\n";
+        _cleanup_host_ Host h;
+        Undo undo;
+        struct stat st;
+
+        (void)state;
+        host_init(&h);
+        fake_write(&h.tree, "proc/sys/kernel/random/boot_id", boot);
+        undo_init(&undo, &h.tree.sysroot);
+        assert_int_equal(undo_open(&undo, h.tree.fd), 0);
+        h.restore.undo = &undo;
+        step_and_answer(&h);
+        assert_null(h.record->file);
+        bus.begins = -ECONNREFUSED; /* it is too late for this */
+        assert_int_equal(step(&h), -ECONNREFUSED);
+        assert_non_null(h.record->file);
+        assert_int_equal(fstatat(undo.dir_fd, h.record->file, &st, 0), 0);
+        assert_false(h.record->stale);
+        bus.begins = 0;
+        closep(&undo.dir_fd); /* no room any more: opened all the same */
+        undo.dir_fd = -EBADF;
+        h.record->stale = true;
+        step_and_answer(&h);
+        assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
+        undo_done(&undo);
+}
+
+/* Born narrow, and the clearing of a group with processes changes nothing. */
+static void test_started_meanwhile(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        bus.unit.group = "";
+        step_and_answer(&h);
+        step_and_answer(&h);
+        assert_string_equal(bus.said, "MemoryNodes=,CPUs=;");
+        bus.unit.cpus = bus.unit.mems = (IdSet){ 0 };
+        bus.unit.group = "/system.slice/a.service";
+        step_and_answer(&h);
+        assert_int_equal(step(&h), -EAGAIN);
+        bus.said[0] = '\0';
+        step_and_answer(&h);
+        assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
+        group(&h, "0-7", "0-3");
+        step_and_answer(&h);
+        assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;MemoryNodes=,CPUs=;");
+        check_and_finish(&h, "", "");
+}
+
 static void test_nothing_is_ours(void **state) {
         for (unsigned i = 0; i < 3; i++) {
                 _cleanup_host_ Host h;
@@ -145,6 +261,11 @@ int main(void) {
                 cmocka_unit_test(test_what_the_admin_had_set),
                 cmocka_unit_test(test_all_had_a_value),
                 cmocka_unit_test(test_only_what_is_ours),
+                cmocka_unit_test(test_not_to_be_set),
+                cmocka_unit_test(test_begun_anew_in_the_middle),
+                cmocka_unit_test(test_what_stood_before_is_not_ours),
+                cmocka_unit_test(test_the_full_sets_are_written_down),
+                cmocka_unit_test(test_started_meanwhile),
                 cmocka_unit_test(test_nothing_is_ours),
         };
 
