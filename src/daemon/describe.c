@@ -157,7 +157,10 @@ static int describe(Instance *i) {
                 instance_restart(i, clock_monotonic_usec());
         }
         manager_publish_soon(i->manager);
-        return roster_rename(i->manager, i);
+        r = roster_rename(i->manager, i);
+        if (r >= 0 && release_is_asked(i->manager, i->name, i->unit) != i->released)
+                instance_restart(i, clock_monotonic_usec());
+        return r;
 }
 
 static void arm(Manager *m) {

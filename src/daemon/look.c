@@ -84,7 +84,8 @@ static void decide(Instance *i, Step step) {
 static Placement allowed_placement(Instance *i) {
         Placement p = i->planned.placement;
 
-        i->released = release_is_asked(i->manager, i->name, i->unit);
+        i->released = release_if_asked(i);
+        release_without_place(i);
         if (i->released) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };

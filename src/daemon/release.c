@@ -293,6 +293,29 @@ bool release_is_asked(const Manager *m, const char *name, const char *unit) {
         return false;
 }
 
+bool release_if_asked(Instance *i) {
+        const bool asked = release_is_asked(i->manager, i->name, i->unit);
+        UndoRecord *record = asked && manager_enforces(i->manager) ? record_of(i) : NULL;
+
+        if (record)
+                release_begin(i->manager, record, "enforcement.release names it");
+        return asked;
+}
+
+/* Of one that was only looked at, the record may tell why it has no place. */
+static bool has_something(const UndoRecord *record) {
+        return undo_record_has_unit(record) || record->given.n > 0 || record->scope;
+}
+
+void release_without_place(Instance *i) {
+        const Planned *p = &i->planned;
+        UndoRecord *record = manager_enforces(i->manager) ? record_of(i) : NULL;
+
+        if (record && has_something(record) && p->known && p->refusal != REFUSAL_NO_PORT_YET &&
+            id_set_is_empty(&p->placement.nodes))
+                release_begin(i->manager, record, "it has no place any more");
+}
+
 static const Instance *instance_of(const Manager *m, const UndoRecord *record) {
         for (size_t i = 0; i < m->n_instances; i++)
                 if (record_of(m->instances[i]) == record)

@@ -47,6 +47,14 @@ void release_stray(Manager *manager);
 /* Does enforcement.release name it, by one of these? `unit` may be NULL. */
 bool release_is_asked(const Manager *manager, const char *name, const char *unit);
 
+/* Does it name the instance? Then that is given back, also where its name has become known only
+ * after it was bound: that of a process without a unit has its port in it. */
+bool release_if_asked(Instance *instance);
+
+/* Its policy, or the machine, gives it no nodes any more: held to its former ones it would be in
+ * the way of others, and nobody would guard it. Not so while its port may still give it some. */
+void release_without_place(Instance *instance);
+
 /* The daemon is to stop. True: by enforcement.on_stop, all is given back first, and the loop ends
  * then. */
 bool release_before_stop(Manager *manager);

@@ -51,6 +51,70 @@ static void test_wanted(void **state) {
         life_end(&l);
 }
 
+/* Its port, and with that its name, becomes known when it is bound already. */
+static void test_named_later(void **state) {
+        char *globs[] = { (char *)"a:4000" };
+        Life l;
+
+        (void)state;
+        world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
+        life_begin(&l);
+        bind(&l, "2", "1");
+        set_release(&l, globs, 1);
+        assert_false(release_if_asked(l.instance));
+        assert_int_equal(l.m.releases.n, 0);
+        free(l.instance->name);
+        l.instance->name = strdup("a:4000");
+        l.m.policies.mode = ENFORCEMENT_OBSERVE;
+        assert_true(release_if_asked(l.instance));
+        assert_int_equal(l.m.releases.n, 0); /* paused */
+        l.m.policies.mode = ENFORCEMENT_ENFORCE;
+        assert_true(release_if_asked(l.instance));
+        assert_int_equal(l.m.releases.n, 1);
+        assert_true(release_if_asked(l.instance));
+        assert_int_equal(l.m.releases.n, 1);
+        release(&l);
+        assert_as_before();
+        assert_true(release_if_asked(l.instance)); /* nothing is left to do */
+        assert_int_equal(l.m.releases.n, 0);
+        life_end(&l);
+}
+
+static void test_no_place_any_more(void **state) {
+        UndoRecord *record;
+        Life l;
+
+        (void)state;
+        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
+        life_begin(&l);
+        release_without_place(l.instance); /* nothing is known yet, and nothing was done */
+        assert_int_equal(undo_get(&l.m.undo, "a", "a.service", NULL, &record), 0);
+        record->unit_noted = true; /* what its unit sets may leave it no place */
+        l.instance->planned = (Planned){ .known = true, .refusal = REFUSAL_CGROUP_NODES };
+        release_without_place(l.instance);
+        assert_int_equal(l.m.releases.n, 0);
+        undo_forget(&l.m.undo, record);
+        l.instance->planned = (Planned){ .known = false };
+        bind(&l, "2", "1");
+        release_without_place(l.instance);
+        l.instance->planned = (Planned){ .known = true, .refusal = REFUSAL_NO_PORT_YET };
+        release_without_place(l.instance);
+        l.instance->planned.refusal = REFUSAL_NONE;
+        l.instance->planned.placement.nodes = ids("1");
+        release_without_place(l.instance);
+        l.instance->planned.refusal = REFUSAL_RESERVED;
+        l.instance->planned.placement.nodes = ids("");
+        l.m.policies.mode = ENFORCEMENT_OBSERVE;
+        release_without_place(l.instance);
+        assert_int_equal(l.m.releases.n, 0);
+        l.m.policies.mode = ENFORCEMENT_ENFORCE;
+        release_without_place(l.instance);
+        assert_int_equal(l.m.releases.n, 1);
+        release(&l);
+        assert_as_before();
+        life_end(&l);
+}
+
 static void test_watched_only(void **state) {
         Life l;
 
@@ -124,6 +188,8 @@ static void test_stop(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_wanted, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_named_later, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_no_place_any_more, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_watched_only, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_without_an_instance, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_not_bound_again_on_its_way_back, setup,
