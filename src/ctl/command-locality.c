@@ -164,12 +164,21 @@ static int refuse(const char *subject) {
         return -ESRCH;
 }
 
+/* It has no memory of its own, and its files are as empty as those of a process that ends. */
+static int refuse_kernel_thread(const char *subject) {
+        (void)fprintf(stderr,
+                      "tidbnumactl: %s is a thread of the kernel, which has no memory of its own\n",
+                      subject);
+        return -ENODATA;
+}
+
 /* Any process: neither policies nor a daemon are needed for it. */
 static int of_process(const Args *args, uint64_t pid) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_topology_ Topology topology = { 0 };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char exe[PATH_MAX], *slash;
+        ProcStat stat;
         int r;
 
         r = sysroot_open(NULL, &sysroot);
@@ -180,9 +189,12 @@ static int of_process(const Args *args, uint64_t pid) {
                               strerror(-r));
                 return r;
         }
-        r = pid == 0 || pid > INT32_MAX ? -ESRCH : proc_open(&sysroot, (pid_t)pid, &handle);
+        r = pid == 0 || pid > INT32_MAX ? -ESRCH
+                                        : proc_open_stat(&sysroot, (pid_t)pid, &handle, &stat);
         if (r < 0)
                 return refuse(args->subject);
+        if (stat.kernel_thread)
+                return refuse_kernel_thread(args->subject);
         r = proc_exe_read(&sysroot, (pid_t)pid, exe, sizeof(exe));
         slash = r < 0 ? NULL : strrchr(exe, '/');
         return look_and_print(args, &topology, slash ? slash + 1 : args->subject, &handle, 1);

@@ -183,6 +183,40 @@ static void test_locality(void **state) {
               "no process or instance 'nowhere' runs");
 }
 
+/* The first of all threads of the kernel; in a container that number is another's, or nobody's. */
+static bool is_kernel_thread_there(void) {
+        char name[32] = "";
+        FILE *file = fopen("/proc/2/comm", "re");
+        bool read = file && fgets(name, sizeof(name), file);
+
+        if (file)
+                (void)fclose(file);
+        return read && strcmp(name, "kthreadd\n") == 0;
+}
+
+static void test_locality_of_a_kernel_thread(void **state) {
+        if (!is_kernel_thread_there())
+                skip();
+        check(*state, "locality 2", 1, NULL, "2 is a thread of the kernel");
+        check(*state, "locality --exact 2", 1, NULL, "2 is a thread of the kernel");
+}
+
+/* It is there until we have asked for its end, and has no memory any more. */
+static void test_locality_of_what_has_ended(void **state) {
+        siginfo_t info;
+        char words[64];
+        pid_t pid = fork();
+
+        if (pid == 0)
+                _exit(0);
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        (void)snprintf(words, sizeof(words), "locality %d", pid);
+        check(*state, words, 1, NULL, "has ended");
+        (void)snprintf(words, sizeof(words), "locality --exact %d", pid);
+        check(*state, words, 1, NULL, "has ended");
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 /* Only where the kernel has numa_maps. */
 static void test_locality_exact(void **state) {
         char words[64];
@@ -288,6 +322,8 @@ int main(void) {
                 TEST(test_defaults_are_told),
                 TEST(test_explain),
                 TEST(test_locality),
+                TEST(test_locality_of_a_kernel_thread),
+                TEST(test_locality_of_what_has_ended),
                 TEST(test_locality_exact),
                 TEST(test_against),
                 TEST(test_json),
