@@ -186,7 +186,8 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
         };
 
         s.self_known = self_read(&s.self.cpu_seconds, &s.self.resident_bytes, &s.self.open_fds,
-                                 &s.self.start_seconds) >= 0;
+                                 &m->start_seconds) >= 0;
+        s.self.start_seconds = m->start_seconds;
         s.self.pid = getpid();
         if (irq_report_fill(m->irq, &s.irq, &irq_devices, &irq_landed) < 0)
                 return -ENOMEM;

@@ -1,6 +1,7 @@
 /* What this process itself costs. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -29,10 +30,16 @@ static int count_fds(uint64_t *ret) {
         return r;
 }
 
-static int read_start(double *ret_seconds) {
+/* By so much less two readings differ, and by so much more they do when the clock was set. */
+#define CLOCK_SET_SECONDS 0.5
+
+/* Made of two clocks, which are read one after the other: it would be another time by a
+ * microsecond at each reading, and who looks for restarts by its changes would find many. */
+static int read_start(double *seconds) {
         char text[1024];
         struct timespec boot;
         ProcStat stat;
+        double now;
         ssize_t n;
         int r;
 
@@ -43,8 +50,10 @@ static int read_start(double *ret_seconds) {
         if (r < 0)
                 return r;
         (void)clock_gettime(CLOCK_BOOTTIME, &boot);
-        *ret_seconds = clock_realtime_seconds() - (double)boot.tv_sec - (double)boot.tv_nsec / 1e9 +
-                       (double)stat.start_ticks / (double)sysconf(_SC_CLK_TCK);
+        now = clock_realtime_seconds() - (double)boot.tv_sec - (double)boot.tv_nsec / 1e9 +
+              (double)stat.start_ticks / (double)sysconf(_SC_CLK_TCK);
+        if (fabs(now - *seconds) > CLOCK_SET_SECONDS)
+                *seconds = now;
         return 0;
 }
 
@@ -62,11 +71,11 @@ static int read_resident(uint64_t *ret_bytes) {
 }
 
 int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *ret_open_fds,
-              double *ret_start_seconds) {
+              double *start_seconds) {
         struct rusage usage;
         int r;
 
-        r = read_start(ret_start_seconds);
+        r = read_start(start_seconds);
         if (r >= 0)
                 r = read_resident(ret_resident_bytes);
         if (r >= 0)

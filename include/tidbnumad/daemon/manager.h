@@ -103,6 +103,7 @@ struct Manager {
         bool ready;
         bool publish_failed;  /* said once */
         bool identify_failed; /* likewise */
+        double start_seconds; /* when this process began, as it was told last */
         Text metrics;         /* rendered again and again */
 };
 

@@ -3,9 +3,11 @@
 
 #include <stdint.h>
 
-/* CPU time so far, resident bytes, open descriptors, start time since the epoch. */
+/* CPU time so far, resident bytes, open descriptors. `start_seconds`: the start time since the
+ * epoch; in it stands what was read before (0: nothing was), which stays unless the clock was set.
+ */
 int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *ret_open_fds,
-              double *ret_start_seconds);
+              double *start_seconds);
 
 /* Keeps all that this process has touched, and will, in memory (MCL_ONFAULT: no more than that), so
  * that it can go on where memory has run out. Only where that has no limit: a small one would be

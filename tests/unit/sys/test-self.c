@@ -22,7 +22,7 @@ typedef struct Cost {
 } Cost;
 
 static Cost read_cost(void) {
-        Cost c;
+        Cost c = { .start = 0 };
 
         assert_int_equal(self_read(&c.cpu, &c.resident, &c.fds, &c.start), 0);
         return c;
@@ -49,6 +49,23 @@ static void test_self(void **state) {
                     before.start > (double)time(NULL) - 120);
         assert_true(after.start - before.start < 0.5 && before.start - after.start < 0.5);
         (void)munmap(memory, SIZE);
+}
+
+/* To the last digit, or it looks like a restart; but not where the clock was wrong before. */
+static void test_start_stands(void **state) {
+        const Cost first = read_cost();
+        Cost c = first;
+
+        (void)state;
+        for (unsigned i = 0; i < 1000; i++) {
+                assert_int_equal(self_read(&c.cpu, &c.resident, &c.fds, &c.start), 0);
+                assert_memory_equal(&c.start, &first.start, sizeof(c.start));
+        }
+        for (int set = -1; set <= 1; set += 2) {
+                c.start = first.start + set * 3600;
+                assert_int_equal(self_read(&c.cpu, &c.resident, &c.fds, &c.start), 0);
+                assert_true(c.start - first.start < 0.5 && first.start - c.start < 0.5);
+        }
 }
 
 static uint64_t locked_kib(void) {
@@ -119,6 +136,7 @@ static void test_lock_memory_with_a_limit(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_self),
+                cmocka_unit_test(test_start_stands),
                 cmocka_unit_test(test_lock_memory),
                 cmocka_unit_test(test_lock_memory_with_a_limit),
         };
