@@ -46,6 +46,7 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .state = i->state,
                 .reason = i->failure ? i->failure : i->step.reason,
                 .reason_code = i->failure ? i->failure_code : i->step.code,
+                .bind_wanted = !i->policy->built_in && !i->released,
                 .cpu_bound = i->binding_known && cpus,
                 .memory_bound =
                         i->binding_known && placed && inside &&

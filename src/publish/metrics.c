@@ -96,6 +96,10 @@ static uint64_t threads_outside(const InstanceSnapshot *i) {
         return i->n_threads_outside;
 }
 
+static uint64_t bind_wanted(const InstanceSnapshot *i) {
+        return i->bind_wanted;
+}
+
 static double remote_ratio(const InstanceSnapshot *i) {
         return i->remote_ratio;
 }
@@ -207,6 +211,8 @@ static const Metric metrics[] = {
           "What an instance is and where it is to run.", metric_render_instance_info, { 0 } },
         { "tidbnumad_instance_bound", "gauge", "policy, instance, kind=cpu|memory",
           "Whether the binding of an instance was verified, by kind.", metric_render_instance_bound, { 0 } },
+        { "tidbnumad_instance_bind_wanted", "gauge", "policy, instance",
+          "Whether an instance is to be bound: not without a written policy, nor where enforcement.release names it.", INSTANCE_COUNT(bind_wanted) },
         { "tidbnumad_instance_threads", "gauge", "policy, instance",
           "Threads of an instance.", INSTANCE_COUNT(threads) },
         { "tidbnumad_instance_threads_outside", "gauge", "policy, instance",

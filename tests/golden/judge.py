@@ -241,6 +241,7 @@ def samples_wanted(status):
         key = (i["policy"], i["name"])
         yield ("tidbnumad_instance_info", *key, str(i["pid"]), i["exe"], i["unit"] or "", i["backend"], i["nodes"],
                i["cpus"]), 1
+        yield ("tidbnumad_instance_bind_wanted", *key), i["state"] != "released" and len(status["policy"]["policies"]) > 0
         yield ("tidbnumad_instance_bound", *key, "cpu"), i["cpu_bound"]
         yield ("tidbnumad_instance_bound", *key, "memory"), i["memory_bound"]
         yield ("tidbnumad_instance_threads", *key), i["threads"]

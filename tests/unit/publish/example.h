@@ -67,6 +67,7 @@ static inline void example_init(Example *e) {
                 .memory = MEMORY_BIND,
                 .state = "bound",
                 .reason = "",
+                .bind_wanted = true,
                 .cpu_bound = true,
                 .n_threads = 120,
                 .n_threads_outside = 3,
