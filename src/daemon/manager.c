@@ -158,6 +158,7 @@ Manager *manager_free(Manager *m) {
         device_list_done(&m->devices);
         free(m->high_watermark_bytes);
         free(m->left_bytes);
+        node_times_done(&m->node_times);
         sysroot_close(&m->sysroot);
         text_done(&m->metrics);
         free(m);

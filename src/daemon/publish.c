@@ -9,7 +9,6 @@
 #include "tidbnumad/daemon/publish.h"
 #include "tidbnumad/daemon/sample.h"
 #include "tidbnumad/daemon/scope.h"
-#include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/publish/metrics.h"
 #include "tidbnumad/publish/status.h"
 #include "tidbnumad/sys/atomic-file.h"
@@ -217,7 +216,7 @@ int publish_now(Manager *m) {
         releases = calloc(m->releases.n + 1, sizeof(*releases));
         nodes = calloc(m->topology.n_nodes + 1, sizeof(*nodes));
         if (instances && policies && units && releases && nodes)
-                r = node_load(&m->sysroot, &m->topology, nodes);
+                r = node_load(&m->sysroot, &m->topology, &m->node_times, nodes);
         if (r >= 0)
                 r = publish_all(m, instances, policies, units, releases, nodes);
         if (r < 0 && !m->publish_failed)

@@ -1,21 +1,60 @@
 /* Counters of nodes into the model. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/sys/node-counters.h"
 #include "tidbnumad/sys/node.h"
 
-static void add_times(NodeSnapshot *node, const CpuTimes *t, double tick) {
-        node->cpu_known = true;
-        node->cpu_seconds[MODE_USER] += (double)(t->user + t->nice) * tick;
-        node->cpu_seconds[MODE_SYSTEM] += (double)t->system * tick;
-        node->cpu_seconds[MODE_IRQ] += (double)t->irq * tick;
-        node->cpu_seconds[MODE_SOFTIRQ] += (double)t->softirq * tick;
-        node->cpu_seconds[MODE_IOWAIT] += (double)t->iowait * tick;
-        node->cpu_seconds[MODE_IDLE] += (double)t->idle * tick;
-        node->cpu_seconds[MODE_STEAL] += (double)t->steal * tick;
+/* A time that steps back by more has begun anew: the CPU was offline. */
+enum { ANEW_SECONDS = 3 };
+
+void node_times_done(NodeTimes *times) {
+        free(times->cpus);
+        free(times->nodes);
+        *times = (NodeTimes){ 0 };
+}
+
+static int reserve(NodeTimes *times, size_t n_cpus, size_t n_nodes) {
+        CpuSeen *cpus;
+
+        if (!times->nodes)
+                times->nodes = calloc(n_nodes + 1, sizeof(*times->nodes));
+        if (!times->nodes)
+                return -ENOMEM;
+        times->n_nodes = n_nodes;
+        if (n_cpus <= times->n_cpus)
+                return 0;
+        cpus = reallocarray(times->cpus, n_cpus, sizeof(*cpus));
+        if (!cpus)
+                return -ENOMEM;
+        memset(cpus + times->n_cpus, 0, (n_cpus - times->n_cpus) * sizeof(*cpus));
+        times->cpus = cpus;
+        times->n_cpus = n_cpus;
+        return 0;
+}
+
+/* What came after the first look counts from now on: of what it did before nobody was told. Where a
+ * time steps back by little, it stands until it is there again. */
+static void add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
+        const uint64_t now[N_MODES] = {
+                [MODE_USER] = t->user + t->nice, [MODE_SYSTEM] = t->system, [MODE_IRQ] = t->irq,
+                [MODE_SOFTIRQ] = t->softirq,     [MODE_IOWAIT] = t->iowait, [MODE_IDLE] = t->idle,
+                [MODE_STEAL] = t->steal,
+        };
+        const uint64_t anew = ANEW_SECONDS * (uint64_t)sysconf(_SC_CLK_TCK);
+        NodeTicks *sum = &times->nodes[node];
+        CpuSeen *seen = &times->cpus[t->cpu];
+
+        for (NodeMode m = 0; m < N_MODES; m++) {
+                if (now[m] > seen->ticks[m] && (seen->known || !times->begun))
+                        sum->ticks[m] += now[m] - seen->ticks[m];
+                if (now[m] > seen->ticks[m] || seen->ticks[m] - now[m] > anew)
+                        seen->ticks[m] = now[m];
+        }
+        seen->known = sum->known = true;
 }
 
 /* The kernel's lines ascend: those of our CPUs are among the first so many. */
@@ -28,19 +67,33 @@ static size_t n_lines(const Topology *topology) {
         return n;
 }
 
-static int load_times(const Sysroot *sysroot, const Topology *topology, NodeSnapshot *ret) {
-        const size_t n_max = n_lines(topology);
-        _cleanup_free_ CpuTimes *times = calloc(n_max + 1, sizeof(*times));
+static void tell_times(const NodeTimes *times, NodeSnapshot *ret) {
         const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+
+        for (size_t i = 0; i < times->n_nodes; i++) {
+                ret[i].cpu_known = times->nodes[i].known;
+                for (NodeMode m = 0; m < N_MODES; m++)
+                        ret[i].cpu_seconds[m] = (double)times->nodes[i].ticks[m] * tick;
+        }
+}
+
+static int load_times(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
+                      NodeSnapshot *ret) {
+        const size_t n_max = n_lines(topology);
+        _cleanup_free_ CpuTimes *lines = calloc(n_max + 1, sizeof(*lines));
         int n;
 
-        if (!times)
+        if (!lines || reserve(times, n_max, topology->n_nodes) < 0)
                 return -ENOMEM;
-        n = cpu_times_read(sysroot, times, n_max);
+        n = cpu_times_read(sysroot, lines, n_max);
+        if (n < 0)
+                return 0;
         for (int k = 0; k < n; k++)
                 for (size_t i = 0; i < topology->n_nodes; i++)
-                        if (id_set_has(&topology->nodes[i].cpus, times[k].cpu))
-                                add_times(&ret[i], &times[k], tick);
+                        if (id_set_has(&topology->nodes[i].cpus, lines[k].cpu))
+                                add_times(times, i, &lines[k]);
+        times->begun = true;
+        tell_times(times, ret);
         return 0;
 }
 
@@ -70,11 +123,12 @@ static void load_events(const Sysroot *sysroot, uint32_t node, NodeSnapshot *ret
         ret->events[EVENT_OTHER] = s.other;
 }
 
-int node_load(const Sysroot *sysroot, const Topology *topology, NodeSnapshot *ret) {
+int node_load(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
+              NodeSnapshot *ret) {
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 ret[i] = (NodeSnapshot){ 0 };
                 load_memory(sysroot, topology->nodes[i].id, &ret[i]);
                 load_events(sysroot, topology->nodes[i].id, &ret[i]);
         }
-        return load_times(sysroot, topology, ret);
+        return load_times(sysroot, topology, times, ret);
 }

@@ -264,7 +264,7 @@ static const Metric metrics[] = {
         { "tidbnumad_node_memory_bytes", "gauge", "node, state=total|free|file|anon",
           "Memory of a node by state.", metric_render_node_memory, { 0 } },
         { "tidbnumad_node_cpu_seconds_total", "counter", "node, mode=user|system|irq|softirq|iowait|idle|steal",
-          "Time that the online CPUs of a node spent, by mode; user holds nice and guests too.", metric_render_node_cpu, { 0 } },
+          "Time that the CPUs of a node spent while they were online, by mode; user holds nice and guests too.", metric_render_node_cpu, { 0 } },
         { "tidbnumad_node_numa_events_total", "counter", "node, event=hit|miss|foreign|interleave|local|other",
           "Pages that were allocated on a node, by how they came there (numastat).", metric_render_node_events, { 0 } },
         { "tidbnumad_irq_vectors", "gauge", "device, state=steered|managed|contested|failed|left",

@@ -20,6 +20,7 @@
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
+#include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/sysroot.h"
 
@@ -91,6 +92,7 @@ struct Manager {
         Undo undo; /* what stood before each change */
         Releases releases;
 
+        NodeTimes node_times; /* of the last snapshot */
         Sampling sampling;
         Access access;
 

@@ -15,10 +15,16 @@
 static Node nodes[] = { { .id = 0 }, { .id = 2 } };
 static const Topology topology = { .nodes = nodes, .n_nodes = 2 };
 
-static void load(const FakeTree *tree, NodeSnapshot *ret) {
+static void look(const FakeTree *tree, NodeTimes *times, NodeSnapshot *ret) {
         nodes[0].cpus = ids("0,2");
         nodes[1].cpus = ids("1,5");
-        assert_int_equal(node_load(&tree->sysroot, &topology, ret), 0);
+        assert_int_equal(node_load(&tree->sysroot, &topology, times, ret), 0);
+}
+
+static void load(const FakeTree *tree, NodeSnapshot *ret) {
+        _cleanup_node_times_ NodeTimes times = { 0 };
+
+        look(tree, &times, ret);
 }
 
 static void assert_seconds(const NodeSnapshot *node, NodeMode mode, double ticks) {
@@ -76,6 +82,69 @@ static void test_highest_cpu(void **state) {
         assert_seconds(&n[1], MODE_USER, 8);
 }
 
+/* User, idle and iowait; seconds of a look after the first. */
+static void assert_grown(const FakeTree *tree, NodeTimes *times, const char *stat, double user,
+                         double idle, double iowait) {
+        NodeSnapshot n[2];
+
+        fake_write(tree, "proc/stat", stat);
+        look(tree, times, n);
+        assert_seconds(&n[1], MODE_USER, user);
+        assert_seconds(&n[1], MODE_IDLE, idle);
+        assert_seconds(&n[1], MODE_IOWAIT, iowait);
+}
+
+/* A wait that turns out to be another CPU's: the sum stands until there is more of it. */
+static void test_no_step_back(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_node_times_ NodeTimes times = { 0 };
+
+        (void)state;
+        fake_init(&tree);
+        assert_grown(&tree, &times, "cpu1 100 0 0 5000 700 0 0 0\n", 100, 5000, 700);
+        assert_grown(&tree, &times, "cpu1 101 0 0 5000 690 0 0 0\n", 101, 5000, 700);
+        assert_grown(&tree, &times, "cpu1 101 0 0 5010 699 0 0 0\n", 101, 5010, 700);
+        assert_grown(&tree, &times, "cpu1 101 0 0 5010 705 0 0 0\n", 101, 5010, 705);
+}
+
+/* What it did stays counted; idle begins anew with it, and what it did unseen is not told. */
+static void test_offline_and_back(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_node_times_ NodeTimes times = { 0 };
+
+        (void)state;
+        fake_init(&tree);
+        assert_grown(&tree, &times, "cpu1 100 0 0 50000 7 0 0 0\n", 100, 50000, 7);
+        assert_grown(&tree, &times, "cpu0 1 0 0 1 1 0 0 0\n", 100, 50000, 7);
+        assert_grown(&tree, &times, "cpu1 104 0 0 20 7 0 0 0\n", 104, 50000, 7);
+        assert_grown(&tree, &times, "cpu1 105 0 0 50 7 0 0 0\n", 105, 50030, 7);
+        assert_grown(&tree, &times, "cpu1 105 0 0 50 7 0 0 0\ncpu5 900 0 0 900 900 0 0 0\n", 105,
+                     50030, 7);
+        assert_grown(&tree, &times, "cpu1 105 0 0 50 7 0 0 0\ncpu5 901 0 0 902 903 0 0 0\n", 106,
+                     50032, 10);
+}
+
+/* A highest CPU that comes later has a place, too. */
+static void test_more_cpus(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_node_times_ NodeTimes times = { 0 };
+        NodeSnapshot n[2];
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "proc/stat", "cpu0 5 0 0 0 0 0 0 0\n");
+        nodes[0].cpus = ids("0");
+        nodes[1].cpus = (CpuSet){ 0 };
+        assert_int_equal(node_load(&tree.sysroot, &topology, &times, n), 0);
+        assert_seconds(&n[0], MODE_USER, 5);
+        assert_false(n[1].cpu_known);
+        fake_write(&tree, "proc/stat", "cpu0 6 0 0 0 0 0 0 0\ncpu5 1 0 0 0 0 0 0 0\n");
+        look(&tree, &times, n);
+        assert_seconds(&n[0], MODE_USER, 6);
+        assert_true(n[1].cpu_known);
+        assert_seconds(&n[1], MODE_USER, 0);
+}
+
 static void test_nothing_there(void **state) {
         _cleanup_fake_ FakeTree tree;
         NodeSnapshot n[2] = { { .cpu_known = true } };
@@ -89,9 +158,9 @@ static void test_nothing_there(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_all),
-                cmocka_unit_test(test_highest_cpu),
-                cmocka_unit_test(test_nothing_there),
+                cmocka_unit_test(test_all),          cmocka_unit_test(test_highest_cpu),
+                cmocka_unit_test(test_no_step_back), cmocka_unit_test(test_offline_and_back),
+                cmocka_unit_test(test_more_cpus),    cmocka_unit_test(test_nothing_there),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,7 +172,7 @@ static const char expected[] =
         "tidbnumad_node_memory_bytes{node=\"2\",state=\"free\"} 100\n"
         "tidbnumad_node_memory_bytes{node=\"2\",state=\"file\"} 20\n"
         "tidbnumad_node_memory_bytes{node=\"2\",state=\"anon\"} 3\n"
-        "# HELP tidbnumad_node_cpu_seconds_total Time that the online CPUs of a node spent, by mode; user holds nice and guests too.\n"
+        "# HELP tidbnumad_node_cpu_seconds_total Time that the CPUs of a node spent while they were online, by mode; user holds nice and guests too.\n"
         "# TYPE tidbnumad_node_cpu_seconds_total counter\n"
         "tidbnumad_node_cpu_seconds_total{node=\"2\",mode=\"user\"} 1.5\n"
         "tidbnumad_node_cpu_seconds_total{node=\"2\",mode=\"system\"} 2\n"
