@@ -105,7 +105,8 @@ static void load_memory(const Sysroot *sysroot, uint32_t node, NodeSnapshot *ret
         ret->memory_known = true;
         ret->total_bytes = m.total_bytes;
         ret->free_bytes = m.free_bytes;
-        ret->file_bytes = m.file_bytes;
+        /* The two are read one after the other. */
+        ret->file_bytes = m.file_bytes > m.shmem_bytes ? m.file_bytes - m.shmem_bytes : 0;
         ret->anon_bytes = m.anon_bytes;
 }
 

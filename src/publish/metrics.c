@@ -262,7 +262,7 @@ static const Metric metrics[] = {
         { "tidbnumad_policy_migration_failed_pages_total", "counter", "policy",
           "Pages of instances of the policy that the kernel refused to move, those that have ended too.", POLICY(policy_failed_pages) },
         { "tidbnumad_node_memory_bytes", "gauge", "node, state=total|free|file|anon",
-          "Memory of a node by state.", metric_render_node_memory, { 0 } },
+          "Memory of a node by state; file is page cache, without shared memory.", metric_render_node_memory, { 0 } },
         { "tidbnumad_node_cpu_seconds_total", "counter", "node, mode=user|system|irq|softirq|iowait|idle|steal",
           "Time that the CPUs of a node spent while they were online, by mode; user holds nice and guests too.", metric_render_node_cpu, { 0 } },
         { "tidbnumad_node_numa_events_total", "counter", "node, event=hit|miss|foreign|interleave|local|other",

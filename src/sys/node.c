@@ -28,6 +28,7 @@ int node_meminfo_parse(const char *text, NodeMeminfo *ret) {
         (void)parse_field(text, " Dirty:", &m.dirty_bytes);
         (void)parse_field(text, " Writeback:", &m.writeback_bytes);
         (void)parse_field(text, " FilePages:", &m.file_bytes);
+        (void)parse_field(text, " Shmem:", &m.shmem_bytes);
         (void)parse_field(text, " AnonPages:", &m.anon_bytes);
         *ret = m;
         return 0;

@@ -220,7 +220,7 @@ const char *node_event_to_string(NodeEvent event);
 /* A node of the topology by the kernel's own counters. */
 typedef struct NodeSnapshot {
         bool memory_known, cpu_known, events_known;
-        uint64_t total_bytes, free_bytes, file_bytes, anon_bytes;
+        uint64_t total_bytes, free_bytes, file_bytes /* without shmem */, anon_bytes;
         double cpu_seconds[N_MODES];
         uint64_t events[N_NODE_EVENTS]; /* pages */
 } NodeSnapshot;

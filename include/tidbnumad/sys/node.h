@@ -17,7 +17,8 @@ typedef struct NodeMeminfo {
         uint64_t active_file_bytes;
         uint64_t dirty_bytes;
         uint64_t writeback_bytes;
-        uint64_t file_bytes; /* page cache, shared memory too */
+        uint64_t file_bytes;  /* page cache, shared memory too */
+        uint64_t shmem_bytes; /* of these, what no disk has */
         uint64_t anon_bytes;
 } NodeMeminfo;
 

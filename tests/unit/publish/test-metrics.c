@@ -166,7 +166,7 @@ static const char expected[] =
         "# HELP tidbnumad_policy_migration_failed_pages_total Pages of instances of the policy that the kernel refused to move, those that have ended too.\n"
         "# TYPE tidbnumad_policy_migration_failed_pages_total counter\n"
         "tidbnumad_policy_migration_failed_pages_total{policy=\"tikv\"} 8\n"
-        "# HELP tidbnumad_node_memory_bytes Memory of a node by state.\n"
+        "# HELP tidbnumad_node_memory_bytes Memory of a node by state; file is page cache, without shared memory.\n"
         "# TYPE tidbnumad_node_memory_bytes gauge\n"
         "tidbnumad_node_memory_bytes{node=\"2\",state=\"total\"} 1000\n"
         "tidbnumad_node_memory_bytes{node=\"2\",state=\"free\"} 100\n"

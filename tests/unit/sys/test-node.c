@@ -25,6 +25,9 @@ static const char meminfo[] = "Node 3 MemTotal:       263931200 kB\n"
                               "Node 3 Dirty:                18 kB\n"
                               "Node 3 Writeback:            19 kB\n"
                               "Node 3 FilePages:            20 kB\n"
+                              "Node 3 AnonPages:            23 kB\n"
+                              "Node 3 ShmemHugePages:       24 kB\n"
+                              "Node 3 Shmem:                25 kB\n"
                               "Node 3 WritebackTmp:         21 kB\n"
                               "Node 3 HugePages_Free:       22\n";
 
@@ -39,6 +42,9 @@ static void test_meminfo(void **state) {
         assert_int_equal(m.active_file_bytes, 15 * 1024);
         assert_int_equal(m.dirty_bytes, 18 * 1024);
         assert_int_equal(m.writeback_bytes, 19 * 1024);
+        assert_int_equal(m.file_bytes, 20 * 1024);
+        assert_int_equal(m.anon_bytes, 23 * 1024);
+        assert_int_equal(m.shmem_bytes, 25 * 1024);
 }
 
 static void test_meminfo_that_lacks_something(void **state) {
