@@ -37,15 +37,38 @@ uint64_t sample_interval_usec(const Manager *m) {
                                  m->policies.sampling_budget_ppm, m->sampling.last_cost_usec);
 }
 
-int sample_count(Instance *i, int cgroup_fd) {
-        const Begun begun = sample_begin();
-        int r = residency_read(&i->manager->topology, cgroup_fd, i->by_node);
+/* One that has ended meanwhile disproves nothing. */
+static bool counts_all(const Instance *i, const NodeMemory *by_node) {
+        ProcMemory memory;
+
+        for (size_t k = 0; k < i->n_processes; k++)
+                if (proc_memory_read(&i->handles[k], &memory) >= 0 &&
+                    !residency_covers(&i->manager->topology, by_node, memory.anon_bytes))
+                        return false;
+        return true;
+}
+
+static int count(Instance *i, int cgroup_fd) {
+        const Topology *topology = &i->manager->topology;
+        _cleanup_free_ NodeMemory *by_node = calloc(topology->n_nodes + 1, sizeof(*by_node));
+        int r = by_node ? residency_read(topology, cgroup_fd, by_node) : -ENOMEM;
 
         if (r < 0)
                 return r;
+        if (!counts_all(i, by_node))
+                return -ENODATA;
+        memcpy(i->by_node, by_node, topology->n_nodes * sizeof(*by_node));
         i->sampled = false;
-        sample_end(i->manager, SAMPLE_NUMA_STAT, begun);
         return 0;
+}
+
+int sample_count(Instance *i, int cgroup_fd) {
+        const Begun begun = sample_begin();
+        int r = count(i, cgroup_fd);
+
+        if (r >= 0)
+                sample_end(i->manager, SAMPLE_NUMA_STAT, begun);
+        return r;
 }
 
 double sample_ratio(const Instance *i, const NodeSet *nodes) {

@@ -4,10 +4,17 @@
 
 #include "tidbnumad/sample/residency.h"
 #include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/pages.h"
 
 /* CONFIG_NODES_SHIFT=10, the widest that is built: nodes may have come since the topology was read.
  */
 enum { ROWS_MAX = 1024 };
+
+/* MEMCG_CHARGE_BATCH of linux/memcontrol.h: what a CPU may have charged and not told of yet. */
+enum { UNTOLD_PAGES = 64 };
+
+/* Not worth a doubt. */
+#define LITTLE_BYTES (UINT64_C(64) << 20)
 
 int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node) {
         _cleanup_free_ NumaStatRow *rows = NULL;
@@ -37,6 +44,16 @@ int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node)
                 };
         }
         return 0;
+}
+
+bool residency_covers(const Topology *topology, const NodeMemory *by_node,
+                      uint64_t resident_bytes) {
+        const CpuSet cpus = topology_cpus(topology);
+        uint64_t counted = LITTLE_BYTES + id_set_count(&cpus) * UNTOLD_PAGES * page_size_bytes();
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                counted += by_node[i].anon_bytes;
+        return counted >= resident_bytes - resident_bytes / 4;
 }
 
 uint64_t residency_outside(const Topology *topology, const NodeMemory *by_node,

@@ -51,7 +51,8 @@ void sample_begin_round(Manager *m);
 /* The interval in force. */
 uint64_t sample_interval_usec(const Manager *m);
 
-/* memory.numa_stat into `by_node`, as residency_read(). */
+/* memory.numa_stat into `by_node`, as residency_read(). -ENODATA: that does not hold all that its
+ * processes have; what was drawn stands then. */
 int sample_count(Instance *i, int cgroup_fd);
 
 /* One turn of drawing pages of all processes of the instance. 0: all are drawn; -EAGAIN: some are

@@ -9,6 +9,12 @@
  * the unit is gone; other: not readable. */
 int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node);
 
+/* Does the count hold the anonymous memory of a process in that cgroup, which has so much resident
+ * (RssAnon)? What it had before it came there, or before the controller was enabled for the cgroup,
+ * is charged elsewhere and stays so (cgroup-v2.rst, "Memory Ownership"); what is locked, v1 counts
+ * apart. Allows for what the kernel's two counts differ by themselves. */
+bool residency_covers(const Topology *topology, const NodeMemory *by_node, uint64_t resident_bytes);
+
 /* Anonymous bytes outside the nodes. */
 uint64_t residency_outside(const Topology *topology, const NodeMemory *by_node,
                            const NodeSet *nodes);

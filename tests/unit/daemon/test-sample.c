@@ -196,6 +196,48 @@ static void test_counted_takes_its_place(void **state) {
         host_done(&h);
 }
 
+static void set_resident(const FakeTree *tree, const char *kib) {
+        char text[256];
+
+        (void)snprintf(text, sizeof(text),
+                       "Name:\tx\nRssAnon:\t%s kB\nRssFile:\t0 kB\nRssShmem:\t0 kB\n", kib);
+        fake_write(tree, "proc/9/status", text);
+}
+
+/* A group that came to count late: it is not believed, and what was drawn stands. */
+static void test_counted_in_part(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_close_ int fd = -EBADF, dir_fd = -EBADF;
+        ProcHandle handles[2];
+        uint64_t drawn;
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        fake_init(&tree);
+        fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
+        assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
+        assert_int_equal(sample_draw(&h.instance, still), 0);
+        drawn = anon_bytes(&h);
+        set_resident(&tree, "400000000");
+        dir_fd = openat(tree.sysroot.proc_fd, "9", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        handles[0] = h.handle;
+        handles[1] = (ProcHandle){ .pid = 9, .dir_fd = dir_fd, .pidfd = -EBADF };
+        h.instance.handles = handles;
+        h.instance.n_processes = 2;
+        assert_int_equal(sample_count(&h.instance, fd), -ENODATA);
+        assert_true(h.instance.sampled);
+        assert_int_equal(anon_bytes(&h), drawn);
+        assert_int_equal(h.manager.sampling.durations[SAMPLE_NUMA_STAT].n, 0);
+        fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=409600000000\nfile N0=0\n");
+        assert_int_equal(sample_count(&h.instance, fd), 0);
+        assert_true(anon_bytes(&h) == UINT64_C(409600000000));
+        fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
+        fake_write(&tree, "proc/9/status", "Name:\tx\n"); /* it has just ended */
+        assert_int_equal(sample_count(&h.instance, fd), 0);
+        host_done(&h);
+}
+
 static void test_interval_from_the_last_round(void **state) {
         Host h;
 
@@ -220,6 +262,7 @@ int main(void) {
                 cmocka_unit_test(test_a_turn_ends),
                 cmocka_unit_test(test_turns_of_one_round),
                 cmocka_unit_test(test_counted_takes_its_place),
+                cmocka_unit_test(test_counted_in_part),
                 cmocka_unit_test(test_interval_from_the_last_round),
         };
 

@@ -11,6 +11,7 @@
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sample/residency.h"
 #include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/pages.h"
 
 static const Node nodes[3] = { { .id = 0 }, { .id = 2 }, { .id = 5 } };
 static const Topology topology = { .nodes = (Node *)nodes, .n_nodes = 3 };
@@ -125,12 +126,33 @@ static void test_ratio(void **state) {
         assert_true(isnan(residency_ratio(&topology, files, &two)));
 }
 
+/* A quarter and what the kernel tells late may be missing. */
+static void test_covers(void **state) {
+        const uint64_t late = (UINT64_C(64) << 20) + UINT64_C(2) * 64 * page_size_bytes();
+        const NodeMemory by_node[3] = { { .anon_bytes = UINT64_C(1) << 30,
+                                          .file_bytes = UINT64_C(9) << 30 },
+                                        { .anon_bytes = UINT64_C(2) << 30 },
+                                        { .shmem_bytes = UINT64_C(9) << 30 } };
+        const NodeMemory nothing[3] = { { .mapped_bytes = 0 } };
+        Node two_cpus[3] = { { .id = 0 }, { .id = 2 }, { .id = 5 } };
+        const Topology t = { .nodes = two_cpus, .n_nodes = 3 };
+
+        (void)state;
+        two_cpus[1].cpus = ids("1,700");
+        assert_true(residency_covers(&t, by_node, 0));
+        assert_true(residency_covers(&t, by_node, UINT64_C(3) << 30));
+        assert_true(residency_covers(&t, by_node, ((UINT64_C(3) << 30) + late) / 3 * 4));
+        assert_false(residency_covers(&t, by_node, ((UINT64_C(3) << 30) + late) / 3 * 4 + 8));
+        assert_true(residency_covers(&t, nothing, late));
+        assert_false(residency_covers(&t, nothing, 2 * late));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_read),           cmocka_unit_test(test_unknown_node),
                 cmocka_unit_test(test_not_readable),   cmocka_unit_test(test_gone),
                 cmocka_unit_test(test_outside),        cmocka_unit_test(test_ratio),
-                cmocka_unit_test(test_mapped_outside),
+                cmocka_unit_test(test_mapped_outside), cmocka_unit_test(test_covers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
