@@ -134,6 +134,21 @@ done
 check 'shared memory too' same_bytes "$(counted_at tidb-4003 shmem)" "$(numa_maps "$(main_pid tidb-4003)" | jq -c .shmem)"
 check 'its duration is counted' grep -q '^tidbnumad_sample_duration_seconds_count{method="numa_stat"}' "$ARTIFACTS/counted.prom"
 
+# --- not where the group came to count late: memory stays charged where a process was when it got it ---------------------------
+
+workload_unit tidb 4005 tidb-server - --anon 192M --spread=5:1
+workload_start tidb-4005
+main_pid tidb-4005 >"$(group_of tidb-4000)/cgroup.procs"
+doubted() {
+        scrape /status | jq -e '.instances[] | select(.name == "tidb-4000" and .processes == 2 and .memory_method == "sampled"
+                and .remote_memory_ratio != null)' >"$ARTIFACTS/doubted.json"
+}
+wait_until 120 'a count that does not hold all is not believed' doubted
+ok 'a count that does not hold all is not believed'
+check 'three quarters of its memory are on another node' jq -e \
+        '.remote_memory_ratio_halfwidth < 0.1 and (.remote_memory_ratio - 0.75 | fabs) <= .remote_memory_ratio_halfwidth + 0.02' "$ARTIFACTS/doubted.json"
+systemctl stop tidb-4005
+
 # --- and drawn where it is not: not alone in its group, and not in a service, it gets a scope --------------------------------
 
 systemctl stop "${units[@]}"
