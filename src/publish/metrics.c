@@ -266,7 +266,7 @@ static const Metric metrics[] = {
         { "tidbnumad_node_cpu_seconds_total", "counter", "node, mode=user|system|irq|softirq|iowait|idle|steal",
           "Time that the CPUs of a node spent while they were online, by mode; user holds nice and guests too.", metric_render_node_cpu, { 0 } },
         { "tidbnumad_node_numa_events_total", "counter", "node, event=hit|miss|foreign|interleave|local|other",
-          "Pages that were allocated on a node, by how they came there (numastat).", metric_render_node_events, { 0 } },
+          "Pages that were allocated on a node, or meant for it and allocated on another (foreign), by how that came (numastat).", metric_render_node_events, { 0 } },
         { "tidbnumad_irq_vectors", "gauge", "device, state=steered|managed|contested|failed|left",
           "Interrupts of a device, by how they are.", metric_render_irq_vectors, { 0 } },
         { "tidbnumad_irq_on_instance_cpus_total", "counter", "device, instance",

@@ -181,7 +181,7 @@ static const char expected[] =
         "tidbnumad_node_cpu_seconds_total{node=\"2\",mode=\"iowait\"} 5\n"
         "tidbnumad_node_cpu_seconds_total{node=\"2\",mode=\"idle\"} 6.25\n"
         "tidbnumad_node_cpu_seconds_total{node=\"2\",mode=\"steal\"} 7\n"
-        "# HELP tidbnumad_node_numa_events_total Pages that were allocated on a node, by how they came there (numastat).\n"
+        "# HELP tidbnumad_node_numa_events_total Pages that were allocated on a node, or meant for it and allocated on another (foreign), by how that came (numastat).\n"
         "# TYPE tidbnumad_node_numa_events_total counter\n"
         "tidbnumad_node_numa_events_total{node=\"2\",event=\"hit\"} 11\n"
         "tidbnumad_node_numa_events_total{node=\"2\",event=\"miss\"} 12\n"
