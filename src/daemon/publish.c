@@ -15,11 +15,20 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/self.h"
 
+/* A thread that has fewer of the CPUs by its own choice (a haproxy's cpu-map) is where it belongs;
+ * in a group of its own making that leaves it fewer, it is not as it is wanted. */
+static bool are_cpus_bound(const Manager *m, const Instance *i) {
+        const Binding *b = &i->binding;
+
+        return i->binding_known && !id_set_is_empty(&i->placement.nodes) &&
+               step_cpus_stand(backend_kind(&m->backend), b, &i->placement) &&
+               (b->n_threads_off_cpus == 0 ||
+                (b->n_threads_outside == 0 && b->inner_group[0] == '\0'));
+}
+
 static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding;
         bool placed = !id_set_is_empty(&i->placement.nodes);
-        bool cpus = placed && b->n_threads_off_cpus == 0 &&
-                    step_cpus_stand(backend_kind(&m->backend), b, &i->placement);
         /* Of one in a scope it is not known now, but was when it came to be done. */
         bool inside =
                 i->memory_known ? i->outside_bytes == 0 : scope_of(i) && i->step.kind == STEP_DONE;
@@ -46,7 +55,7 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .reason = i->failure ? i->failure : i->step.reason,
                 .reason_code = i->failure ? i->failure_code : i->step.code,
                 .bind_wanted = !i->policy->built_in && !i->released,
-                .cpu_bound = i->binding_known && cpus,
+                .cpu_bound = are_cpus_bound(m, i),
                 .memory_bound =
                         i->binding_known && placed && inside &&
                         (i->placement.memory == MEMORY_PREFERRED ||

@@ -206,7 +206,7 @@ def judge_instance(root, machine, instance):
         home = nodes or {machine.node_of(last) for _, last in threads}
         outside = sum(count for node, count in stat["anon"].items() if node not in home)
         yield from judge_memory(machine, stat, instance, home)
-    bound = bool(nodes) and unit_cpus == cpus and off == 0
+    bound = bool(nodes) and unit_cpus == cpus and all(allowed <= cpus for allowed, _ in threads)
     if instance["cpu_bound"] != bound:
         yield "cpu_bound is %s, the dump says %s" % (instance["cpu_bound"], bound)
     mode = instance["memory_mode"]

@@ -57,7 +57,7 @@ typedef struct InstanceSnapshot {
         const char *reason; /* a sentence for the operator; "" when all is well */
         Reason reason_code; /* of what kind it is */
         bool bind_wanted;   /* a written policy names it, and enforcement.release does not */
-        bool cpu_bound;     /* verified: every thread has exactly `cpus` */
+        bool cpu_bound;     /* verified: it has `cpus`, and no thread may run elsewhere */
         bool memory_bound;  /* verified: mems are `nodes` and no anonymous byte is outside
                              * (preferred: no anonymous byte is outside) */
         size_t n_threads;
