@@ -159,6 +159,31 @@ static void finish_drawing(Instance *i) {
         i->sampled_halfwidth = estimate_halfwidth(&estimate);
 }
 
+static const char *not_drawn_reason(int error) {
+        switch (error) {
+        case -E2BIG:
+                return "it has too many processes to ask them all";
+        case -EPERM:
+        case -EACCES:
+                return "the kernel does not let its pages be looked at (CAP_SYS_PTRACE, SELinux or "
+                       "AppArmor)";
+        default:
+                return strerror(-error);
+        }
+}
+
+/* Not of one that ends, or begins another program: the next round knows. */
+static void say_not_drawn(Instance *i, int error) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+
+        if (i->not_drawn_told || i->n_processes == 0 || error == -ESRCH || error == -ESTALE)
+                return;
+        i->not_drawn_told = true;
+        journal_log(&i->manager->journal, LOG_NOTICE, &fields,
+                    "Where the memory of %s lies cannot be sampled: %s", i->name,
+                    not_drawn_reason(error));
+}
+
 void sample_drop(Instance *i) {
         free(i->drawing);
         i->drawing = NULL;
@@ -180,9 +205,11 @@ int sample_draw(Instance *i, uint64_t (*clock_usec)(void)) {
         sample_end(i->manager, SAMPLE_DRAWN, begun);
         if (r >= 0) {
                 finish_drawing(i);
+                i->not_drawn_told = false;
         } else {
                 i->sampled = false;
                 i->remote_ratio = NAN;
+                say_not_drawn(i, r);
         }
         sample_drop(i);
         return r;

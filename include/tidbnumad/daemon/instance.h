@@ -96,6 +96,7 @@ typedef struct Instance {
         bool sampled;        /* not counted, but drawn: see sample.h */
         double remote_ratio, sampled_ratio, sampled_halfwidth;
         NodeSet sampled_nodes;         /* outside of which the two count */
+        bool not_drawn_told;           /* why, until it is again */
         struct Drawing *drawing;       /* under way, see sample.h; NULL; owned */
         uint64_t outside_bytes;        /* anonymous; goes down while it is being moved */
         uint64_t mapped_outside_bytes; /* of files and shared memory */

@@ -57,7 +57,7 @@ int sample_count(Instance *i, int cgroup_fd);
 
 /* One turn of drawing pages of all processes of the instance. 0: all are drawn; -EAGAIN: some are
  * left for the next turn, and what was known stands until then; other negative errno: nothing is
- * known then. `clock_usec` is what a turn is measured by. */
+ * known then, which the journal is told once. `clock_usec` is what a turn is measured by. */
 int sample_draw(Instance *i, uint64_t (*clock_usec)(void));
 
 /* Its processes have changed: what was drawn of them is worth nothing. */

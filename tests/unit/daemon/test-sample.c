@@ -12,6 +12,7 @@
 
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
+#include "capture.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/sample.h"
 #include "tidbnumad/observe/topology-load.h"
@@ -21,6 +22,8 @@ typedef struct Host {
         Manager manager;
         Instance instance;
         ProcHandle handle;
+        Policy policy;
+        Capture said;
 } Host;
 
 static void host_init(Host *h) {
@@ -28,10 +31,17 @@ static void host_init(Host *h) {
         assert_int_equal(sysroot_open(NULL, &h->manager.sysroot), 0);
         assert_int_equal(topology_load(&h->manager.sysroot, &h->manager.topology), 0);
         assert_int_equal(proc_open(&h->manager.sysroot, getpid(), &h->handle), 0);
+        journal_init(&h->manager.journal, false);
+        h->policy = (Policy){ .name = (char *)"tidb" };
         h->manager.policies.sampling_interval_usec = 10000000;
         h->manager.policies.sampling_budget_ppm = 10000;
         h->instance = (Instance){
-                .manager = &h->manager, .handles = &h->handle, .n_processes = 1, .remote_ratio = NAN
+                .manager = &h->manager,
+                .name = (char *)"tidb-4000",
+                .policy = &h->policy,
+                .handles = &h->handle,
+                .n_processes = 1,
+                .remote_ratio = NAN,
         };
         h->instance.by_node = calloc(h->manager.topology.n_nodes, sizeof(NodeMemory));
         h->instance.placement.nodes = topology_nodes(&h->manager.topology);
@@ -175,6 +185,43 @@ static void test_turns_of_one_round(void **state) {
         host_done(&h);
 }
 
+static void draw_in_vain(Host *h, int error) {
+        capture_begin(&h->said, STDERR_FILENO);
+        assert_int_equal(sample_draw(&h->instance, still), error);
+        capture_end(&h->said);
+}
+
+/* Why, once; not of what has ended, nor of what is gone while it is looked at. */
+static void test_why_not(void **state) {
+        ProcHandle handles[100];
+        Host h;
+
+        (void)state;
+        host_init(&h);
+        for (size_t i = 0; i < 100; i++)
+                handles[i] = h.handle;
+        h.instance.handles = handles;
+        h.instance.n_processes = 100;
+        draw_in_vain(&h, -E2BIG);
+        assert_contains(h.said.text, "memory of tidb-4000 lies cannot be sampled: it has too many");
+        draw_in_vain(&h, -E2BIG);
+        assert_string_equal(h.said.text, "");
+        h.instance.n_processes = 1;
+        assert_int_equal(sample_draw(&h.instance, still), 0);
+        h.instance.n_processes = 100;
+        draw_in_vain(&h, -E2BIG);
+        assert_contains(h.said.text, "cannot be sampled");
+        h.instance.not_drawn_told = false;
+        h.instance.n_processes = 0;
+        draw_in_vain(&h, -E2BIG);
+        assert_string_equal(h.said.text, "");
+        h.instance.n_processes = 1;
+        handles[0].dir_fd = h.manager.sysroot.sys_fd; /* there is no such file */
+        draw_in_vain(&h, -ESRCH);
+        assert_string_equal(h.said.text, "");
+        host_done(&h);
+}
+
 static void test_counted_takes_its_place(void **state) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
@@ -261,6 +308,7 @@ int main(void) {
                 cmocka_unit_test(test_nothing_known_of_what_ended),
                 cmocka_unit_test(test_a_turn_ends),
                 cmocka_unit_test(test_turns_of_one_round),
+                cmocka_unit_test(test_why_not),
                 cmocka_unit_test(test_counted_takes_its_place),
                 cmocka_unit_test(test_counted_in_part),
                 cmocka_unit_test(test_interval_from_the_last_round),
