@@ -51,8 +51,17 @@ check 'both are bound, by the kernel' all_on tikv-20160.service 2
 is "$(journalctl -q -u tidbnumad | grep -c 'udev is not heard' || true)" 0 'udev tells of CPUs'
 cursor=$(journal_cursor)
 
+# The times of the nodes, one a line; and whether all are there and none is less than it was.
+cpu_seconds() {
+        scrape | sed -nE 's/^tidbnumad_node_cpu_seconds_total(\{[^}]*\}) (.*)/\1 \2/p' | sort
+}
+none_stepped_back() {
+        join <(echo "$seconds") <(cpu_seconds) | awk '$3 < $2 { print; back = 1 } END { exit back || NR != 56 }'
+}
+
 # --- one of two --------------------------------------------------------------------------------------------------------------
 
+seconds=$(cpu_seconds)
 switch 5 0
 wait_until 60 'one CPU less is noticed' daemon_has tidb-4000 bound 6
 ok 'one CPU less is noticed'
@@ -62,10 +71,15 @@ said() {
 }
 wait_until 30 'it is told' said 0-4,6-7
 ok 'and told'
+daemon_looks
+check 'the times of its node do not step back' none_stepped_back
+seconds=$(cpu_seconds)
 switch 5 1
 wait_until 60 'a CPU that comes back is used again' cpus_are tidb-4000 5-6
 ok 'a CPU that comes back is used again'
 wait_until 60 'and the daemon knows' daemon_has tidb-4000 bound 5-6
+daemon_looks
+check 'nor then' none_stepped_back
 
 # --- all of its node ----------------------------------------------------------------------------------------------------------
 
