@@ -173,6 +173,12 @@ static int build_xps(const Topology *topology, IrqPlanDevice *device) {
         return 0;
 }
 
+/* The kernel takes these out of rps_cpus by itself (Linux 5.9 and later). */
+static bool is_isolated(const Topology *topology, uint32_t cpu) {
+        return id_set_has(&topology->isolated_cpus, cpu) ||
+               id_set_has(&topology->nohz_full_cpus, cpu);
+}
+
 /* Packets of a queue go to the CPUs of its own CPU's node that serve the device (scaling.rst,
  * RPS). */
 static int build_rps(const Topology *topology, IrqPlanDevice *device) {
@@ -190,7 +196,8 @@ static int build_rps(const Topology *topology, IrqPlanDevice *device) {
                 const Node *node = topology_find(topology, node_of(topology, (uint32_t)cpus[q]));
 
                 for (size_t i = 0; node && i < device->n_order; i++)
-                        if (id_set_has(&node->cpus, device->order[i]))
+                        if (id_set_has(&node->cpus, device->order[i]) &&
+                            !is_isolated(topology, device->order[i]))
                                 id_set_add(&device->rps[q], device->order[i]);
         }
         return 0;

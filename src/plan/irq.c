@@ -105,11 +105,15 @@ static bool is_cared_for(const IrqPlanDevice *device) {
         return irq_reason_steers(device->reason) || device->reason == IRQ_REASON_IRQBALANCE;
 }
 
-/* irqbalance without any CPU would be no use: shared instances give theirs first, then all. */
+/* irqbalance without any CPU would be no use: shared instances give theirs first, then all.
+ * Isolated ones it leaves alone by itself. */
 static CpuSet cpus_to_ban(const IrqCpus *cpus) {
-        if (!id_set_is_subset(&cpus->online, &cpus->owned))
+        CpuSet usual = cpus->online;
+
+        id_set_remove_all(&usual, &cpus->isolated);
+        if (!id_set_is_subset(&usual, &cpus->owned))
                 return cpus->owned;
-        if (!id_set_is_subset(&cpus->online, &cpus->exclusive))
+        if (!id_set_is_subset(&usual, &cpus->exclusive))
                 return cpus->exclusive;
         return (CpuSet){ 0 };
 }

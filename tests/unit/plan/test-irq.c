@@ -208,6 +208,24 @@ static void test_isolated(void **state) {
         assert_serves(&s, 0, IRQ_REASON_OWNED, "2-3,10-11");
 }
 
+/* A list counts as it stands, but the kernel takes isolated CPUs out of rps_cpus again. */
+static void test_rps_without_isolated(void **state) {
+        _cleanup_scene_ IrqScene s;
+
+        (void)state;
+        scene_init(&s, 1, 4, 1);
+        scene_policy(&s, "*", STEER_CPUS)->cpus = ids("0-3");
+        scene_card(&s, "eth0", 0, 1);
+        s.topology.isolated_cpus = ids("1");
+        s.topology.nohz_full_cpus = ids("2");
+        scene_plan(&s);
+        assert_serves(&s, 0, IRQ_REASON_LISTED, "0-3");
+        assert_ids(s.plan.devices[0].rps[0], "0,3");
+        s.policies[0].cpus = ids("1-2");
+        scene_plan(&s);
+        assert_ids(s.plan.devices[0].rps[0], "");
+}
+
 static IrqReason reason_at(uint32_t speed, int pid, IrqbalanceMode mode, IrqSteer steer) {
         _cleanup_scene_ IrqScene s;
         IrqReason reason;
@@ -315,6 +333,26 @@ static void test_irqbalance_keeps_some(void **state) {
         assert_ids(s.plan.irqbalance.banned_cpus, "");
 }
 
+/* Isolated CPUs are none that it works with. */
+static void test_irqbalance_keeps_usual_ones(void **state) {
+        _cleanup_scene_ IrqScene s;
+
+        (void)state;
+        plan_auto(&s);
+        s.topology.isolated_cpus = ids("14");
+        s.topology.nohz_full_cpus = ids("15");
+        scene_owner(&s, "0-9", false);
+        scene_owner(&s, "10-13", true);
+        scene_plan(&s);
+        assert_ids(s.plan.irqbalance.banned_cpus, "0-9");
+        s.owners[1].shared = false;
+        scene_plan(&s);
+        assert_ids(s.plan.irqbalance.banned_cpus, "");
+        s.owners[1].cpus = ids("10-12");
+        scene_plan(&s);
+        assert_ids(s.plan.irqbalance.banned_cpus, "0-12");
+}
+
 static void test_irqbalance_is_ignored(void **state) {
         _cleanup_scene_ IrqScene s;
 
@@ -339,10 +377,12 @@ int main(void) {
                 cmocka_unit_test(test_unknown_node),
                 cmocka_unit_test(test_by_policy),
                 cmocka_unit_test(test_isolated),
+                cmocka_unit_test(test_rps_without_isolated),
                 cmocka_unit_test(test_r11),
                 cmocka_unit_test(test_managed),
                 cmocka_unit_test(test_irqbalance_is_told),
                 cmocka_unit_test(test_irqbalance_keeps_some),
+                cmocka_unit_test(test_irqbalance_keeps_usual_ones),
                 cmocka_unit_test(test_irqbalance_is_ignored),
         };
 
