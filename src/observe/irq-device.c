@@ -170,9 +170,11 @@ static bool is_known(const IrqDeviceList *list, const char *pci) {
 
 /* What hands a card to a guest or to a program, and not to a network namespace. */
 static bool is_passed_on(const char *driver) {
-        static const char *const drivers[] = { "vfio-pci", "pci-stub", "uio_pci_generic", "igb_uio",
-                                               "xen-pciback" };
+        static const char *const drivers[] = { "pci-stub", "uio_pci_generic", "igb_uio",
+                                               "xen-pciback", "pciback" };
 
+        if (strstr(driver, "vfio")) /* "vfio-pci", "mlx5_vfio_pci" */
+                return true;
         for (size_t i = 0; i < ELEMENTSOF(drivers); i++)
                 if (strcmp(driver, drivers[i]) == 0)
                         return true;
@@ -225,7 +227,8 @@ int irq_devices_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n
                 r = 0;
         for (size_t i = 0; r >= 0 && i < n_policies; i++)
                 r = add_named(sysroot, &policies[i].pci, &list);
-        if (r == -ENOMEM)
+        if (r == -ENOMEM || r == -EMFILE ||
+            r == -ENFILE) /* else what cannot be read is not there */
                 return r;
         *ret = list;
         list = (IrqDeviceList){ 0 };

@@ -14,6 +14,6 @@ void irq_device_list_done(IrqDeviceList *list);
 #define _cleanup_irq_devices_ _cleanup_(irq_device_list_done)
 
 /* Network cards with their queues, NVMe controllers, what policies name by its address, and cards
- * of other network namespaces. 0 or -ENOMEM. */
+ * of other network namespaces. 0; -ENOMEM, -EMFILE or -ENFILE: nothing is known. */
 int irq_devices_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
                      IrqDeviceList *ret);

@@ -9,7 +9,8 @@
  * PCI address; each with the vectors of its PCI function (msi_irqs) and what the kernel tells of
  * them. Where several cards share a function, a vector is that one's whose name its handler bears,
  * else the first one's. A card in another network namespace is there by its PCI device. What a
- * dump lacks stays unknown. Nothing is told of irqbalance but its pid. 0 or -ENOMEM. */
+ * dump lacks stays unknown. Nothing is told of irqbalance but its pid. 0, -ENOMEM, -EMFILE or
+ * -ENFILE. */
 int irq_host_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
                   IrqHost *ret);
 

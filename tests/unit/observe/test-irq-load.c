@@ -326,6 +326,7 @@ static void test_other_namespace(void **state) {
                 const char *pci, *class, *driver;
         } rows[] = { { "0000:00:04.0", "0x020000\n", "ice" },
                      { "0000:00:05.0", "0x020000\n", "vfio-pci" },
+                     { "0000:00:0a.0", "0x020000\n", "mlx5_vfio_pci" },
                      { "0000:00:06.0", "0x020000\n", NULL },
                      { "0000:00:07.0", "0x010802\n", "nvme" } };
         _cleanup_fake_ FakeTree tree;
