@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/parse.h"
@@ -52,6 +53,14 @@ static pid_t pid_of_name(const char *name) {
         return parse_u64(number, &pid) == 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
+/* One that was killed has left its socket behind. */
+static bool is_alive(pid_t pid) {
+        char path[32];
+
+        (void)snprintf(path, sizeof(path), "/proc/%d", pid);
+        return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
 int irqbalance_find(const char *folder, pid_t *ret) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
@@ -69,7 +78,7 @@ int irqbalance_find(const char *folder, pid_t *ret) {
         while ((entry = readdir(dir))) {
                 const pid_t pid = pid_of_name(entry->d_name);
 
-                if (pid > found)
+                if (pid > found && is_alive(pid))
                         found = pid;
         }
         if (found == 0)

@@ -39,11 +39,13 @@ void irqbalance_setup_done(IrqbalanceSetup *setup);
 #define _cleanup_irqbalance_setup_ _cleanup_(irqbalance_setup_done)
 
 /* The PID in the name of its socket. -ENOENT: it does not run; -EPERM: the folder is not root's
- * alone. Of several sockets the highest number: the others are left over. */
+ * alone. Of several sockets the highest number of a process that there is: the others are left
+ * over. */
 int irqbalance_find(const char *folder, pid_t *ret);
 
 /* Connects, looks who answers there, and sends one command with its closing NUL. `*ret_fd`: to be
- * read without waiting, for the answer; NULL: none is wanted. -EAGAIN: it is busy, try later;
+ * read without waiting, for the answer; NULL: none is wanted. It must not be closed before the
+ * answer has come: irqbalance does not ignore SIGPIPE. -EAGAIN: it is busy, try later;
  * -EPERM: this is not root's irqbalance; -E2BIG: longer than it takes. */
 int irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret_fd);
 

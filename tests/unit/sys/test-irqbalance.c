@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -298,6 +299,33 @@ static void test_folder_of_others(void **state) {
         assert_int_equal(pid, 4711);
 }
 
+static void socket_of(const FakeTree *tree, pid_t pid) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "run/irqbalance%d.sock", pid);
+        fake_write(tree, path, "");
+}
+
+/* Numbers may have gone round since it was killed: the highest is not the youngest. */
+static void test_left_over(void **state) {
+        _cleanup_fake_ FakeTree tree;
+        pid_t pid = 4711, dead = fork();
+        char folder[64];
+
+        (void)state;
+        if (dead == 0)
+                _exit(0);
+        assert_int_equal(waitpid(dead, NULL, 0), dead);
+        fake_init(&tree);
+        (void)snprintf(folder, sizeof(folder), "%s/run", tree.path);
+        socket_of(&tree, dead);
+        assert_int_equal(irqbalance_find(folder, &pid), -ENOENT);
+        assert_int_equal(pid, 4711);
+        socket_of(&tree, 1);
+        assert_int_equal(irqbalance_find(folder, &pid), 0);
+        assert_int_equal(pid, 1);
+}
+
 static void test_names(void **state) {
         static const char *const others[] = { "irqbalance.sock",   "irqbalance1.sock.old",
                                               "irqbalance-1.sock", "irqbalancex.sock",
@@ -316,10 +344,10 @@ static void test_names(void **state) {
                 fake_write(&tree, path, "");
         }
         assert_int_equal(irqbalance_find(folder, &pid), -ENOENT);
-        fake_write(&tree, "run/irqbalance812.sock", "");
-        fake_write(&tree, "run/irqbalance99.sock", "");
+        socket_of(&tree, 1);
+        socket_of(&tree, getpid());
         assert_int_equal(irqbalance_find(folder, &pid), 0);
-        assert_int_equal(pid, 812);
+        assert_int_equal(pid, getpid());
         fake_remove(&tree, "run");
         assert_int_equal(irqbalance_find(folder, &pid), -ENOENT);
 }
@@ -338,6 +366,7 @@ int main(void) {
                 cmocka_unit_test(test_busy),
                 cmocka_unit_test(test_another_process),
                 cmocka_unit_test(test_folder_of_others),
+                cmocka_unit_test(test_left_over),
                 cmocka_unit_test(test_names),
         };
 
