@@ -1,5 +1,6 @@
 /* Who irqbalance is, and what it has: asked without waiting for it. What it is told is
  * irq-balance-tell.c's. */
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -10,6 +11,9 @@
 
 /* It works through a big machine's interrupts in less. */
 #define ANSWER_TIMEOUT_USEC (UINT64_C(10) * 1000 * 1000)
+
+/* At the end of the daemon. */
+enum { LAST_ANSWER_MSEC = 1000 };
 
 /* Without an answer that shows that it has taken over what it was told, so many times. */
 #define TELLS_MAX 3u
@@ -34,7 +38,16 @@ void irq_balance_forget_told(IrqBalance *b) {
         b->told = false;
 }
 
+/* irqbalance would be ended by SIGPIPE if it found that nobody waits for its answer. */
+static void await_answer(const IrqBalance *b) {
+        struct pollfd fd = { .fd = b->fd, .events = POLLIN };
+
+        if (b->fd >= 0)
+                (void)poll(&fd, 1, LAST_ANSWER_MSEC);
+}
+
 void irq_balance_done(IrqBalance *b) {
+        await_answer(b);
         end_question(b);
         irq_balance_forget_told(b);
         irqbalance_setup_done(&b->setup);
@@ -44,18 +57,38 @@ void irq_balance_done(IrqBalance *b) {
 
 /* --- who it is --- */
 
-/* Root's process of that number, and of that name. */
-static bool identify(const Manager *m, pid_t pid, ProcessId *ret) {
+/* Root's process of that number, and of that name. -ESRCH: it is another one's. */
+static int identify(const Manager *m, pid_t pid, ProcessId *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char path[64], comm[64];
+        ssize_t n;
+        int r;
 
         (void)snprintf(path, sizeof(path), "%d/comm", pid);
-        if (proc_open(&m->sysroot, pid, &handle) < 0 ||
-            read_record_at(m->sysroot.proc_fd, path, comm, sizeof(comm)) < 0 ||
-            strcmp(comm, "irqbalance") != 0)
-                return false;
+        r = proc_open(&m->sysroot, pid, &handle);
+        if (r < 0)
+                return r;
+        n = read_record_at(m->sysroot.proc_fd, path, comm, sizeof(comm));
+        if (n < 0)
+                return (int)n;
+        if (strcmp(comm, "irqbalance") != 0)
+                return -ESRCH;
         *ret = (ProcessId){ .pid = pid, .start_ticks = handle.start_ticks };
-        return true;
+        return 0;
+}
+
+/* pid 0: it does not run. Negative errno: that is not known. */
+static int find(const Manager *m, ProcessId *ret) {
+        ProcessId id = { 0 };
+        pid_t pid;
+        int r = irqbalance_find(m->irq->balance.folder, &pid);
+
+        if (r >= 0)
+                r = identify(m, pid, &id);
+        if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+                return r;
+        *ret = id;
+        return 0;
 }
 
 static bool is_same(const ProcessId *a, const ProcessId *b) {
@@ -87,17 +120,41 @@ static void begin_anew(Manager *m, const ProcessId *id) {
 void irq_balance_say_refused(Manager *m, int error) {
         IrqBalance *b = &m->irq->balance;
 
+        if (error == -ENOENT) /* it has gone meanwhile */
+                return;
         if (!b->refused)
                 journal_log(&m->journal, LOG_WARNING, NULL,
                             "irqbalance (process %d) cannot be told which CPUs are taken: %s. It "
                             "may put interrupts on them; see its socket in %s",
                             b->id.pid,
                             error == -EPERM ? "its socket is not root's alone, or another process's"
-                            : error == -EBADMSG ? "its answer is none that is known"
-                            : error == -E2BIG   ? "the list is longer than it takes"
-                                                : strerror(-error),
+                            : error == -EBADMSG   ? "its answer is none that is known"
+                            : error == -ETIMEDOUT ? "it does not answer"
+                            : error == -E2BIG     ? "the list is longer than it takes"
+                                                  : strerror(-error),
                             b->folder);
         b->refused = true;
+}
+
+/* `ignore` leaves it alone, and so does a host without any entry. */
+static bool is_anybodys(const Manager *m) {
+        for (size_t i = 0; i < m->policies.n_irqs; i++)
+                if (m->policies.irqs[i].irqbalance != IRQBALANCE_IGNORE)
+                        return true;
+        return false;
+}
+
+void irq_balance_say_mute(Manager *m) {
+        IrqBalance *b = &m->irq->balance;
+
+        if (b->told_mute_pid == b->mute_pid || !is_anybodys(m) || !manager_enforces(m))
+                return;
+        b->told_mute_pid = b->mute_pid;
+        journal_log(&m->journal, LOG_WARNING, NULL,
+                    "irqbalance (process %d) has no socket in %s, by which it could be told which "
+                    "CPUs are taken: it may put interrupts on them. Version 1.5 and later have "
+                    "one; else stop it, or ban these CPUs in its environment",
+                    b->mute_pid, b->folder);
 }
 
 bool irq_balance_has_irq(const uint32_t *irqs, size_t n, uint32_t irq) {
@@ -155,6 +212,7 @@ static void take_answer(Manager *m) {
         irqbalance_setup_done(&b->setup);
         b->setup = setup;
         b->setup_known = true;
+        b->refused = false;
         if (b->told)
                 check_kept(m);
         irq_look_within(m, 0);
@@ -163,7 +221,7 @@ static void take_answer(Manager *m) {
 static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Manager *m = userdata;
         IrqBalance *b = &m->irq->balance;
-        ssize_t n = -1;
+        ssize_t n = 0; /* longer than any is: it is not believed */
 
         (void)source;
         (void)revents;
@@ -216,25 +274,29 @@ static void fill_facts(const IrqBalance *b, IrqbalanceFacts *ret) {
         ret->n_banned_irqs = n;
 }
 
+/* Once for what it has, and again for whether it has kept what it was told. */
+static bool is_to_be_asked(const Manager *m, uint64_t now_usec) {
+        const IrqBalance *b = &m->irq->balance;
+
+        if (b->id.pid == 0 || b->fd >= 0 || !manager_enforces(m) || !is_anybodys(m))
+                return false;
+        if (!b->setup_known)
+                return b->asked_usec == 0 || now_usec >= b->asked_usec + ANSWER_TIMEOUT_USEC;
+        return b->told && b->n_told > 0 && now_usec >= b->check_usec;
+}
+
 void irq_balance_look(Manager *m, IrqbalanceFacts *ret) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &m->irq->balance;
-        ProcessId id = { 0 };
-        pid_t pid;
-        int r;
+        ProcessId id;
 
         if (!m->sysroot.live)
                 return;
-        r = irqbalance_find(b->folder, &pid);
-        if (r < 0 || !identify(m, pid, &id))
-                id = (ProcessId){ 0 };
-        if (!is_same(&id, &b->id))
+        if (find(m, &id) >= 0 && !is_same(&id, &b->id))
                 begin_anew(m, &id);
-        if (b->fd >= 0 && now >= b->asked_usec + ANSWER_TIMEOUT_USEC)
-                end_question(b);
-        if (b->id.pid != 0 && b->fd < 0 && manager_enforces(m) &&
-            (!b->setup_known ? b->asked_usec == 0 || now >= b->asked_usec + ANSWER_TIMEOUT_USEC
-                             : b->told && b->n_told > 0 && now >= b->check_usec))
+        if (b->fd >= 0 && !b->setup_known && now >= b->asked_usec + ANSWER_TIMEOUT_USEC)
+                irq_balance_say_refused(m, -ETIMEDOUT);
+        if (is_to_be_asked(m, now))
                 ask(m, now);
         if (b->id.pid != 0)
                 fill_facts(b, ret);

@@ -91,11 +91,18 @@ static void look_for_irqbalance(Manager *m, IrqHost *host) {
         IrqBalance *b = &m->irq->balance;
 
         irq_balance_look(m, &host->irqbalance);
-        if (host->irqbalance.pid != 0 || b->folder == NULL)
+        if (host->irqbalance.pid != 0) {
+                b->mute_pid = 0;
+                b->searched_usec = 0;
                 return;
+        }
         if (b->searched_usec == 0 || now >= b->searched_usec + FIND_IRQBALANCE_USEC) {
+                const pid_t before = b->mute_pid;
+
                 b->searched_usec = now;
                 b->mute_pid = irq_host_find_irqbalance(&m->sysroot);
+                if (b->mute_pid != 0 && b->mute_pid == before)
+                        irq_balance_say_mute(m); /* and not only just starting */
         }
         host->irqbalance.pid = b->mute_pid;
 }

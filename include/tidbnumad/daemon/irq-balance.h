@@ -32,6 +32,7 @@ typedef struct IrqBalance {
         bool refused;                   /* said once: it cannot be told */
         bool partly;                    /* said once: it has not taken all */
         pid_t mute_pid;                 /* of one without a socket; 0: none was found */
+        pid_t told_mute_pid;            /* said once: that one cannot be told */
         uint64_t searched_usec;
 } IrqBalance;
 
@@ -42,8 +43,9 @@ void irq_balance_done(IrqBalance *balance);
  * `ret`. */
 void irq_balance_look(Manager *manager, IrqbalanceFacts *ret);
 
-/* Says once that it cannot be told. */
+/* Says once that it cannot be told; and that the one without a socket cannot. */
 void irq_balance_say_refused(Manager *manager, int error);
+void irq_balance_say_mute(Manager *manager);
 
 void irq_balance_forget_told(IrqBalance *balance);
 bool irq_balance_has_irq(const uint32_t *irqs, size_t n_irqs, uint32_t irq);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,6 +30,18 @@ uint64_t __wrap_clock_monotonic_usec(void) {
         return now_usec;
 }
 
+/* The daemon waits for nothing; which descriptors it waited for. */
+static unsigned n_awaited;
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
+        (void)timeout;
+        for (nfds_t i = 0; i < n; i++)
+                n_awaited += fds[i].events == POLLIN && fcntl(fds[i].fd, F_GETFD) >= 0;
+        return 0;
+}
+
 typedef struct Host {
         FakeTree tree;
         char folder[64];
@@ -36,6 +49,7 @@ typedef struct Host {
         int client;
         Args args;
         Manager m;
+        IrqPolicy policy;
         Irq irq;
         IrqbalanceFacts facts;
 } Host;
@@ -82,6 +96,7 @@ static inline void end(Host *h) {
 
 static inline void host_init(Host *h) {
         now_usec = 5000 * SECOND;
+        n_awaited = 0;
         *h = (Host){ .client = -EBADF };
         fake_init(&h->tree);
         fake_mkdir(&h->tree, "run");
@@ -95,6 +110,8 @@ static inline void host_init(Host *h) {
                           .journal = { .max_priority = -1 } };
         h->m.sysroot.live = true;
         h->m.policies.mode = ENFORCEMENT_ENFORCE;
+        h->m.policies.irqs = &h->policy;
+        h->m.policies.n_irqs = 1;
         assert_int_equal(sd_event_new(&h->m.event), 0);
         begin(h);
 }

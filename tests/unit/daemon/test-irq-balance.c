@@ -1,6 +1,7 @@
 /* Talking to irqbalance: it answers as it does, slowly, wrongly, or as another process. What it has
  * itself is kept, told with ours, and given back. */
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "irq-balance-host.h"
@@ -68,7 +69,8 @@ static void test_interrupt_0(void **state) {
         assert_told(&h, "NULL", "0 99");
 }
 
-/* Its main loop is at work, for longer than we wait for an answer. */
+/* Its main loop is at work, or hangs. It would be ended by SIGPIPE, as this test, if it came to
+ * answer and nobody was there. */
 static void test_slow(void **state) {
         _cleanup_host_ Host h;
 
@@ -79,11 +81,95 @@ static void test_slow(void **state) {
         now_usec += 9 * SECOND;
         look(&h);
         tell(&h, "2-5", two, 2);
-        assert_false(h.facts.settings_known);
-        now_usec += SECOND;
-        look(&h); /* given up, and asked again */
+        assert_false(h.facts.settings_known || h.irq.balance.refused);
+        for (unsigned i = 0; i < 3; i++) {
+                now_usec += 100 * SECOND;
+                look(&h);
+                assert_true(h.irq.balance.refused); /* it is told */
+        }
+        answer(&h, NONE);
+        assert_true(h.facts.settings_known);
+        assert_false(h.irq.balance.refused);
+        assert_string_equal(received(&h), ""); /* and was asked once */
+        tell(&h, "2-5", two, 2);
+        assert_told(&h, "2-5", "24 25");
+}
+
+/* It has closed without a word: that is no answer. */
+static void test_hangs_up(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        look(&h);
         assert_string_equal(received(&h), "setup");
+        answer(&h, "");
+        assert_true(h.irq.balance.refused);
+        now_usec += 9 * SECOND;
+        look(&h);
         assert_string_equal(received(&h), "");
+        now_usec += SECOND;
+        meet(&h, NONE);
+        assert_true(h.facts.settings_known);
+}
+
+/* The daemon ends while it is answering. */
+static void test_end_awaits_answer(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        look(&h);
+        assert_string_equal(received(&h), "setup");
+        end(&h);
+        assert_int_equal(n_awaited, 1);
+        begin(&h);
+        meet(&h, NONE);
+        end(&h);
+        assert_int_equal(n_awaited, 1);
+        begin(&h);
+}
+
+/* It runs, and is nobody's business. */
+static void test_no_policy_for_it(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.policy.irqbalance = IRQBALANCE_IGNORE;
+        look(&h);
+        assert_int_equal(h.facts.pid, getpid());
+        assert_string_equal(received(&h), "");
+        h.policy.irqbalance = IRQBALANCE_BAN;
+        h.m.policies.n_irqs = 0;
+        look(&h);
+        assert_string_equal(received(&h), "");
+        h.m.policies.n_irqs = 1;
+        meet(&h, NONE);
+        assert_true(h.facts.settings_known);
+}
+
+/* Who it is cannot be seen for a moment: it is the one that was told. */
+static void test_no_descriptor(void **state) {
+        _cleanup_host_ Host h;
+        struct rlimit before, none;
+
+        (void)state;
+        host_init(&h);
+        meet(&h, NONE);
+        tell(&h, "2-5", two, 2);
+        assert_told(&h, "2-5", "24 25");
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+        none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        look(&h);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(h.facts.pid, getpid());
+        assert_true(h.irq.balance.told && h.irq.undo.irqbalance.known);
+        look(&h);
+        assert_string_equal(received(&h), "");
+        irq_balance_give_back(&h.m);
+        assert_told(&h, "NULL", "NONE");
 }
 
 /* In pieces, as a long one comes. */
@@ -234,6 +320,10 @@ int main(void) {
                 cmocka_unit_test(test_its_own_is_kept),
                 cmocka_unit_test(test_interrupt_0),
                 cmocka_unit_test(test_slow),
+                cmocka_unit_test(test_hangs_up),
+                cmocka_unit_test(test_end_awaits_answer),
+                cmocka_unit_test(test_no_policy_for_it),
+                cmocka_unit_test(test_no_descriptor),
                 cmocka_unit_test(test_in_pieces),
                 cmocka_unit_test(test_wrong_answer),
                 cmocka_unit_test(test_not_irqbalance),
