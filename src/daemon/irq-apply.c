@@ -3,9 +3,17 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/irq-apply.h"
+#include "tidbnumad/daemon/irq-record.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/bus-start.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/irq.h"
+
+/* Of what a unit of ours sets, since the daemon may not. */
+#define UNIT_PREFIX "tidbnumad-numa-balancing@"
+
+/* It has done it by the next look; when it was started so often, it does not. */
+enum { UNIT_TRIES = 3 };
 
 /* --- what is known of settings --- */
 
@@ -34,7 +42,7 @@ IrqSetting *irq_setting_get(Irq *irq, const SettingKey *key) {
         return s;
 }
 
-static void forget_setting(Irq *irq, const SettingKey *key) {
+void irq_setting_forget(Irq *irq, const SettingKey *key) {
         IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
 
         if (!s)
@@ -43,11 +51,18 @@ static void forget_setting(Irq *irq, const SettingKey *key) {
         *s = irq->settings[--irq->n_settings];
 }
 
+/* By the kernel: a device that no policy names any more, or that could not be read, is not among
+ * those that were looked at. */
+static bool has_vector(const Manager *m, const IrqHost *host, const SettingKey *key) {
+        return irq_host_has_vector(host, key) ||
+               irq_is_of_pci(&m->sysroot, key->device, key->number);
+}
+
 /* A refused vector has no wish any more, and is known as long as it is there. */
-static bool is_there(const IrqHost *host, const SettingKey *key) {
+static bool is_there(const Manager *m, const IrqHost *host, const SettingKey *key) {
         switch (key->kind) {
         case SETTING_VECTOR:
-                return irq_host_has_vector(host, key);
+                return has_vector(m, host, key);
         case SETTING_XPS:
         case SETTING_RPS:
                 return irq_host_find(host, IRQ_DEVICE_NET, key->device) != NULL;
@@ -56,10 +71,12 @@ static bool is_there(const IrqHost *host, const SettingKey *key) {
         }
 }
 
-void irq_settings_sweep(Irq *irq, const IrqHost *host) {
+void irq_settings_sweep(Manager *m, const IrqHost *host) {
+        Irq *irq = m->irq;
+
         for (size_t i = irq->n_settings; i > 0; i--)
-                if (!is_there(host, &irq->settings[i - 1].key))
-                        forget_setting(irq, &irq->settings[i - 1].key);
+                if (!is_there(m, host, &irq->settings[i - 1].key))
+                        irq_setting_forget(irq, &irq->settings[i - 1].key);
 }
 
 /* --- words --- */
@@ -82,9 +99,11 @@ void irq_describe(const IrqHost *host, const SettingKey *key, char *buffer, size
         switch (key->kind) {
         case SETTING_VECTOR:
                 device = device_of(host, key, &handler);
-                (void)snprintf(buffer, size, "%s: interrupt %u (%s)",
-                               device ? device->name : key->device, key->number,
-                               handler ? handler : "of nobody");
+                if (device)
+                        (void)snprintf(buffer, size, "%s: interrupt %u (%s)", device->name,
+                                       key->number, handler ? handler : "of nobody");
+                else
+                        (void)snprintf(buffer, size, "%s: interrupt %u", key->device, key->number);
                 break;
         case SETTING_XPS:
         case SETTING_RPS:
@@ -98,8 +117,11 @@ void irq_describe(const IrqHost *host, const SettingKey *key, char *buffer, size
         }
 }
 
-static const char *likely_culprit(const IrqHost *host) {
-        return host->irqbalance.pid > 0
+/* Of all these irqbalance sets the masks of interrupts only. */
+static const char *likely_culprit(const IrqHost *host, SettingKind kind) {
+        if (kind == SETTING_NUMA_BALANCING)
+                return "tuned, sysctl.d, or an administrator";
+        return kind == SETTING_VECTOR && host->irqbalance.pid > 0
                        ? "most likely irqbalance's: see irqbalance: in the policy"
                        : "tuned, a script of the card's driver, or an administrator";
 }
@@ -113,7 +135,7 @@ static void say_repair(Manager *m, const IrqHost *host, const IrqWish *w) {
         (void)setting_render(w->key.kind, &w->stands, stood);
         journal_log(&m->journal, LOG_NOTICE, &fields,
                     "%s was changed to %s by somebody else's doing (%s): it is set again", what,
-                    stood, likely_culprit(host));
+                    stood, likely_culprit(host, w->key.kind));
 }
 
 static void say_contested(Manager *m, const IrqHost *host, const IrqWish *w) {
@@ -124,80 +146,45 @@ static void say_contested(Manager *m, const IrqHost *host, const IrqWish *w) {
         irq_describe(host, &w->key, what, sizeof(what));
         journal_log(&m->journal, LOG_WARNING, &fields,
                     "%s is set by somebody else again and again (%s): it is left so for %u minutes",
-                    what, likely_culprit(host), (unsigned)(IRQ_YIELD_USEC / 60000000));
+                    what, likely_culprit(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
+}
+
+/* Its remedies are of processes, where the errno may also be that of a write to a mask. */
+static Reason reason_of(int error) {
+        return error == -ENOSPC   ? REASON_NO_VECTOR
+               : error == -EINVAL ? REASON_OTHER
+                                  : reason_of_error(error);
+}
+
+/* What is gone meanwhile, and what the kernel has chosen itself, is no failure. */
+static bool is_worth_telling(const IrqSetting *s, int error) {
+        if (s->told || error == -ENOENT || error == -ENODEV)
+                return false;
+        if (error == -EINPROGRESS)
+                return s->progress.n_failures >= UNIT_TRIES;
+        return !s->progress.refused || s->key.kind != SETTING_VECTOR;
 }
 
 static void say_failed(const Manager *m, const IrqHost *host, IrqSetting *s, int error) {
+        const bool by_unit = error == -EINPROGRESS;
         const JournalFields fields = { .message_id = JOURNAL_IRQ_FAILED,
-                                       .reason = error == -ENOSPC ? REASON_NO_VECTOR
-                                                                  : reason_of_error(error) };
+                                       .reason = by_unit ? REASON_NO_ANSWER : reason_of(error) };
         char what[256];
 
-        /* The kernel's own vectors are no failure. */
-        if (s->told || error == -EINPROGRESS ||
-            (s->progress.refused && s->key.kind == SETTING_VECTOR))
+        if (!is_worth_telling(s, error))
                 return;
         s->told = true;
         irq_describe(host, &s->key, what, sizeof(what));
-        journal_log(&m->journal, LOG_WARNING, &fields, "%s cannot be set: %s; %s", what,
-                    strerror(-error), reason_to_remedy(fields.reason));
-}
-
-/* --- before --- */
-
-/* Made since the default was ours: before us it would have had what stood there then. */
-static bool was_born_ours(const Irq *irq, const IrqWish *w, const UndoSetting *by_default,
-                          char buffer[static SETTING_TEXT_MAX]) {
-        static const SettingKey default_key = { SETTING_DEFAULT_AFFINITY, "", 0 };
-        const IrqSetting *ours = irq_setting_find(irq, &default_key);
-        SettingValue before;
-
-        return w->key.kind == SETTING_VECTOR && by_default && ours && ours->progress.written &&
-               irq->host_known && !irq_host_has_vector(&irq->host, &w->key) &&
-               id_set_equal(&w->stands.cpus, &ours->progress.ours.cpus) &&
-               setting_parse(SETTING_DEFAULT_AFFINITY, by_default->before, &before) >= 0 &&
-               setting_render(SETTING_VECTOR, &before, buffer) >= 0;
-}
-
-static int note(Manager *m, const IrqWish *w) {
-        static const SettingKey default_key = { SETTING_DEFAULT_AFFINITY, "", 0 };
-        char before[SETTING_TEXT_MAX], identity[SETTING_TEXT_MAX];
-        Irq *irq = m->irq;
-        const UndoSetting *entry = undo_host_find(&irq->undo, &w->key);
-        int r;
-
-        r = irq->ops->identify(&m->sysroot, &w->key, identity);
-        if (r >= 0 && entry && strcmp(entry->identity, identity) == 0)
-                return 0;
-        if (entry) /* of another interface that had this name */
-                undo_host_remove(&irq->undo, (size_t)(entry - irq->undo.settings));
-        if (r >= 0 && !was_born_ours(irq, w, undo_host_find(&irq->undo, &default_key), before))
-                r = irq->ops->read(&m->sysroot, &w->key, before);
-        return r < 0 ? r : undo_host_add(&irq->undo, &w->key, identity, before);
-}
-
-/* A record of what we did not change. */
-static void unnote(Manager *m, const SettingKey *key) {
-        UndoSetting *entry = undo_host_find(&m->irq->undo, key);
-        char now[SETTING_TEXT_MAX];
-
-        if (entry && m->irq->ops->read(&m->sysroot, key, now) >= 0 &&
-            strcmp(now, entry->before) == 0)
-                undo_host_remove(&m->irq->undo, (size_t)(entry - m->irq->undo.settings));
-}
-
-/* Nothing may be changed unless this is true. */
-static bool write_record(Manager *m) {
-        static const JournalFields fields = { .reason = REASON_RECORD_UNWRITABLE };
-        int r = undo_host_write(&m->undo, &m->irq->undo);
-
-        if (r < 0 && !m->irq->record_failed)
-                journal_log(&m->journal, LOG_ERR, &fields,
-                            "What interrupts were like before cannot be written down: %s. Nothing "
-                            "of them is changed; %s",
-                            strerror(-r), reason_to_remedy(REASON_RECORD_UNWRITABLE));
-        m->irq->record_failed = r < 0;
-        return r >= 0;
+        if (by_unit)
+                journal_log(&m->journal, LOG_WARNING, &fields,
+                            "%s is not set, although its unit was started %u times; see "
+                            "journalctl -u '" UNIT_PREFIX "*'",
+                            what, s->progress.n_failures);
+        else
+                journal_log(&m->journal, LOG_WARNING, &fields, "%s cannot be set: %s; %s", what,
+                            strerror(-error),
+                            fields.reason == REASON_OTHER ? "it is tried again"
+                                                          : reason_to_remedy(fields.reason));
 }
 
 /* --- what the kernel does not let us do --- */
@@ -210,7 +197,7 @@ static int set_by_unit(Manager *m, const SettingKey *key, const char *text) {
 
         if (key->kind != SETTING_NUMA_BALANCING)
                 return -EPERM;
-        (void)snprintf(unit, sizeof(unit), "tidbnumad-numa-balancing@%.8s.service", text);
+        (void)snprintf(unit, sizeof(unit), UNIT_PREFIX "%.8s.service", text);
         r = backend_systemd_ensure_bus(&m->backend);
         if (r >= 0)
                 r = bus_start(m->backend.bus, unit);
@@ -262,11 +249,12 @@ static void write_one(Manager *m, const IrqHost *host, const IrqWish *w) {
         if (r == -EPERM && setting_render(w->key.kind, &w->value, text) >= 0 &&
             set_by_unit(m, &w->key, text) >= 0) {
                 irq_step_failed(&s->progress, &w->value, -EINPROGRESS, clock_monotonic_usec());
+                say_failed(m, host, s, -EINPROGRESS);
                 return;
         }
         irq_step_failed(&s->progress, &w->value, r, clock_monotonic_usec());
         say_failed(m, host, s, r);
-        unnote(m, &w->key);
+        irq_record_unnote(m, &w->key);
 }
 
 void irq_put_on(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
@@ -275,18 +263,19 @@ void irq_put_on(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
         bool any = false;
 
         for (size_t i = 0; chosen && i < wishes->n_wishes; i++) {
-                const IrqStep step = decide(m, host, &wishes->wishes[i], now);
+                const IrqWish *w = &wishes->wishes[i];
+                const IrqStep step = decide(m, host, w, now);
 
                 chosen[i] = (step == IRQ_STEP_WRITE || step == IRQ_STEP_REPAIR) &&
-                            note(m, &wishes->wishes[i]) >= 0;
-                any |= chosen[i];
+                            irq_record_note(m, w) >= 0;
+                any |= chosen[i] || (step == IRQ_STEP_STANDS && irq_record_note_born(m, w));
         }
-        if (!any || !write_record(m))
+        if (!any || !irq_record_write(m))
                 return;
         for (size_t i = 0; i < wishes->n_wishes; i++)
                 if (chosen[i])
                         write_one(m, host, &wishes->wishes[i]);
-        (void)write_record(m);
+        (void)irq_record_write(m);
 }
 
 /* --- giving back --- */
@@ -297,7 +286,7 @@ static bool is_gone(const Manager *m, const IrqHost *host, const UndoSetting *en
         int r;
 
         if (entry->key.kind == SETTING_VECTOR)
-                return !irq_host_has_vector(host, &entry->key);
+                return !has_vector(m, host, &entry->key);
         r = m->irq->ops->identify(&m->sysroot, &entry->key, text);
         if (r >= 0 && strcmp(text, entry->identity) != 0)
                 return true;
@@ -322,21 +311,33 @@ static int put_back(Manager *m, const UndoSetting *entry) {
         return r < 0 ? r : stands_as_before(m, entry) ? 0 : -EAGAIN;
 }
 
+/* A unit was started to set something else, and may come to it only after this look. */
+static bool may_change_yet(const IrqSetting *s, const SettingValue *before, uint64_t now_usec) {
+        return s && s->progress.error == -EINPROGRESS && now_usec < s->progress.retry_usec &&
+               !setting_value_equal(&s->progress.wanted, before);
+}
+
 /* True: nothing of it is left to do. */
 static bool give_back_one(Manager *m, const IrqHost *host, const UndoSetting *entry) {
         IrqSetting *s = irq_setting_get(m->irq, &entry->key);
         const uint64_t now = clock_monotonic_usec();
+        SettingValue before = { 0 };
+        bool may_change;
         int r;
 
-        if (is_gone(m, host, entry) || stands_as_before(m, entry) || (s && s->progress.contested))
+        (void)setting_parse(entry->key.kind, entry->before, &before);
+        may_change = may_change_yet(s, &before, now);
+        if (is_gone(m, host, entry) || (s && s->progress.contested))
                 return true; /* what somebody else has set is his */
-        if (s && s->progress.error != 0 && now < s->progress.retry_usec)
+        if (stands_as_before(m, entry))
+                return !may_change;
+        if (s && s->progress.error != 0 && now < s->progress.retry_usec && !may_change)
                 return false;
         r = put_back(m, entry);
         if (r >= 0)
                 return true;
         if (s) {
-                irq_step_failed(&s->progress, &s->progress.wanted, r, now);
+                irq_step_failed(&s->progress, &before, r, now);
                 say_failed(m, host, s, r);
         }
         return false;
@@ -346,12 +347,13 @@ void irq_give_back(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
         Irq *irq = m->irq;
         size_t n = 0;
 
+        irq_record_follow_names(m, host);
         for (size_t i = irq->undo.n_settings; i > 0; i--) {
                 const UndoSetting *entry = &irq->undo.settings[i - 1];
 
                 if (irq_wishes_find(wishes, &entry->key) || !give_back_one(m, host, entry))
                         continue;
-                forget_setting(irq, &entry->key);
+                irq_setting_forget(irq, &entry->key);
                 undo_host_remove(&irq->undo, i - 1);
                 n++;
         }
@@ -359,5 +361,5 @@ void irq_give_back(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
                 journal_log(&m->journal, LOG_INFO, NULL,
                             "Interrupts are released: masks, queues and what else was set is as "
                             "it was before");
-        (void)write_record(m);
+        (void)irq_record_write(m);
 }

@@ -217,16 +217,20 @@ static void forgive_drivers(Irq *irq, const IrqHost *host, uint64_t now_usec) {
 /* --- one look --- */
 
 static bool may_change(const Manager *m) {
-        return manager_enforces(m) && m->policy_load_success && m->undo.dir_fd >= 0;
+        return manager_enforces(m) && m->undo.dir_fd >= 0;
 }
 
+/* Where newer policies are broken, those in force stay; but at the start there are none, and that
+ * something is unwanted is not known. */
 static void carry_out(Manager *m, const IrqHost *host, const IrqPlan *plan,
                       const IrqWishes *wishes) {
         if (!may_change(m))
                 return;
-        irq_give_back(m, host, wishes);
+        if (m->policy_load_success)
+                irq_give_back(m, host, wishes);
         irq_put_on(m, host, wishes);
-        irq_balance_tell(m, &plan->irqbalance);
+        if (m->policy_load_success || plan->irqbalance.told)
+                irq_balance_tell(m, &plan->irqbalance);
 }
 
 static uint64_t pause_until_next(const Manager *m, const IrqWishes *wishes) {
@@ -254,7 +258,7 @@ static int look(Manager *m) {
         forgive_drivers(m->irq, &host, clock_monotonic_usec());
         carry_out(m, &host, &plan, &wishes);
         irq_follow(m, &host, &wishes);
-        irq_settings_sweep(m->irq, &host);
+        irq_settings_sweep(m, &host);
         irq_report_devices(m, &plan);
         irq_host_done(&m->irq->host);
         m->irq->host = host;
@@ -291,6 +295,9 @@ void irq_give_all_back(Manager *m) {
 
         if (!m->irq || !may_change(m))
                 return;
+        for (size_t i = 0; i < m->irq->n_settings; i++) /* there is no later, but for a unit */
+                if (m->irq->settings[i].progress.error != -EINPROGRESS)
+                        m->irq->settings[i].progress.retry_usec = 0;
         if (irq_host_load_devices(&m->sysroot, m->policies.irqs, m->policies.n_irqs, &host) >= 0)
                 irq_give_back(m, &host, &none);
         for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&m->irq->undo, &by_unit); i++) {

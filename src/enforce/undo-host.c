@@ -50,6 +50,17 @@ void undo_host_remove(UndoHost *host, size_t index) {
         host->stale = true;
 }
 
+int undo_host_rename(UndoHost *host, size_t index, const char *device) {
+        char *copy = strdup(device);
+
+        if (!copy)
+                return -ENOMEM;
+        free((char *)host->settings[index].key.device);
+        host->settings[index].key.device = copy;
+        host->stale = true;
+        return 0;
+}
+
 void undo_host_set_irqbalance(UndoHost *host, UndoBalance *balance) {
         free(host->irqbalance.banned_irqs);
         host->irqbalance = *balance;

@@ -1,6 +1,7 @@
 /* Masks of interrupts in /proc/irq. */
 #include <inttypes.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tidbnumad/sys/irq.h"
 
@@ -40,4 +41,11 @@ int irq_default_affinity_read(const Sysroot *sysroot, CpuSet *ret) {
         ssize_t n = read_file_at(sysroot->proc_fd, "irq/default_smp_affinity", text, sizeof(text));
 
         return n < 0 ? (int)n : id_set_parse_mask(text, ret);
+}
+
+bool irq_is_of_pci(const Sysroot *sysroot, const char *pci, uint32_t irq) {
+        char path[128];
+
+        (void)snprintf(path, sizeof(path), "bus/pci/devices/%s/msi_irqs/%" PRIu32, pci, irq);
+        return faccessat(sysroot->sys_fd, path, F_OK, 0) == 0;
 }

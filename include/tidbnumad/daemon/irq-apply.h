@@ -6,10 +6,11 @@
 /* Of a setting, from earlier looks; made where there is none. NULL: no memory. */
 IrqSetting *irq_setting_get(Irq *irq, const SettingKey *key);
 const IrqSetting *irq_setting_find(const Irq *irq, const SettingKey *key);
+void irq_setting_forget(Irq *irq, const SettingKey *key);
 
 /* Forgets what is known of vectors and cards that are gone: what has their number or name next is
  * another one. */
-void irq_settings_sweep(Irq *irq, const IrqHost *host);
+void irq_settings_sweep(Manager *manager, const IrqHost *host);
 
 /* Writes what does not stand, each after the record. */
 void irq_put_on(Manager *manager, const IrqHost *host, const IrqWishes *wishes);

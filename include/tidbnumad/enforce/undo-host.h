@@ -53,6 +53,9 @@ UndoSetting *undo_host_find(const UndoHost *host, const SettingKey *key);
 int undo_host_add(UndoHost *host, const SettingKey *key, const char *identity, const char *before);
 void undo_host_remove(UndoHost *host, size_t index);
 
+/* Its device has another name now. -ENOMEM. */
+int undo_host_rename(UndoHost *host, size_t index, const char *device);
+
 /* Takes over `balance`. */
 void undo_host_set_irqbalance(UndoHost *host, UndoBalance *balance);
 void undo_host_forget_irqbalance(UndoHost *host);

@@ -151,6 +151,83 @@ static void test_no_interface_is_told_later(void **state) {
         (void)state;
 }
 
+/* What a look says. */
+static void look_says(Host *h, uint64_t usec, Capture *c) {
+        capture_begin(c, STDERR_FILENO);
+        look_after(h, usec);
+        capture_end(c);
+}
+
+/* irqbalance sets the masks of interrupts, and nothing else. */
+static void test_culprits(void **state) {
+        _cleanup_host_ Host h;
+        Capture c;
+
+        (void)state;
+        host_init(&h);
+        h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        fake_process(&h.tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
+        start(&h);
+        h.m.journal.max_priority = LOG_INFO;
+        fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
+        look_says(&h, SECOND, &c);
+        assert_contains(c.text, "kernel.numa_balancing was changed to 1 by somebody else's doing");
+        assert_null(strstr(c.text, "irqbalance"));
+        write_mask(&h, 100, "2\n");
+        look_says(&h, SECOND, &c);
+        assert_contains(c.text, "interrupt 100 (ice-eth0-TxRx-0) was changed to 2");
+        assert_contains(c.text, "irqbalance");
+}
+
+/* An irqbalance without a socket is named once, when it is not only just starting. */
+static void test_mute_irqbalance(void **state) {
+        for (unsigned ignored = 0; ignored < 2; ignored++) {
+                _cleanup_host_ Host h;
+                Capture c;
+
+                host_init(&h);
+                h.irq.irqbalance = ignored ? IRQBALANCE_IGNORE : IRQBALANCE_COOPERATE;
+                h.m.journal.max_priority = LOG_WARNING;
+                fake_process(&h.tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
+                capture_begin(&c, STDERR_FILENO);
+                start(&h);
+                look_after(&h, 59 * SECOND);
+                capture_end(&c);
+                assert_null(strstr(c.text, "has no socket"));
+                look_says(&h, SECOND, &c);
+                assert_int_equal(strstr(c.text, "(process 31) has no socket") != NULL, !ignored);
+                look_says(&h, 60 * SECOND, &c);
+                assert_string_equal(c.text, "");
+        }
+        (void)state;
+}
+
+/* A write that meets a device on its way out is no failure. */
+static int write_gone(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        (void)sysroot;
+        (void)key;
+        (void)text;
+        return -ENOENT;
+}
+
+static void test_gone_meanwhile(void **state) {
+        SettingOps ops = SETTING_FILES;
+        _cleanup_host_ Host h;
+        Capture c;
+
+        (void)state;
+        host_init(&h);
+        h.m.policies.n_irqs = 0;
+        start(&h);
+        ops.write = write_gone;
+        h.m.irq->ops = &ops;
+        h.m.policies.n_irqs = 1;
+        h.m.journal.max_priority = LOG_WARNING;
+        look_says(&h, SECOND, &c);
+        assert_string_equal(c.text, "");
+        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 3);
+}
+
 /* --- verification --- */
 
 /* The mask stands, and the interrupt goes on where it was. */
@@ -203,6 +280,9 @@ int main(void) {
                 cmocka_unit_test(test_link_goes_down),
                 cmocka_unit_test(test_device_goes_and_comes),
                 cmocka_unit_test(test_no_interface_is_told_later),
+                cmocka_unit_test(test_culprits),
+                cmocka_unit_test(test_mute_irqbalance),
+                cmocka_unit_test(test_gone_meanwhile),
                 cmocka_unit_test(test_does_not_follow),
                 cmocka_unit_test(test_follows_anew),
         };

@@ -26,15 +26,14 @@ static void test_steers_then_is_quiet(void **state) {
 
 static void test_changes_nothing(void **state) {
         (void)state;
-        for (unsigned i = 0; i < 4; i++) {
+        for (unsigned i = 0; i < 3; i++) {
                 _cleanup_host_ Host h;
 
                 host_init(&h);
                 h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
                 h.m.policies.mode = i == 0 ? ENFORCEMENT_OBSERVE : ENFORCEMENT_ENFORCE;
                 h.args.dry_run = i == 1;
-                h.m.policy_load_success = i != 2;
-                h.m.sysroot.live = i != 3;
+                h.m.sysroot.live = i != 2;
                 start(&h);
                 look_after(&h, 3 * SECOND);
                 assert_untouched(&h);
@@ -42,6 +41,31 @@ static void test_changes_nothing(void **state) {
                 assert_false(has_record(&h));
                 assert_int_equal(vectors(&h, IRQ_STATE_LEFT), 3); /* it is told all the same */
         }
+}
+
+/* Those in force stay, and are carried out; where there are none, as at the start, nothing is known
+ * to be unwanted. */
+static void test_broken_policies(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        h.m.policy_load_success = false;
+        write_mask(&h, 100, "2\n");
+        look_after(&h, SECOND);
+        assert_steered(&h);
+        irq_done(&h.m);
+        h.m.policies.n_irqs = 0;
+        world.told = true;
+        start(&h);
+        look_after(&h, SECOND);
+        assert_steered(&h);
+        assert_true(world.told);
+        h.m.policy_load_success = true;
+        look_after(&h, SECOND);
+        assert_untouched(&h);
+        assert_false(world.told);
 }
 
 /* Without a folder for the record nothing is changed. */
@@ -161,6 +185,56 @@ static void test_numa_balancing_by_unit(void **state) {
         assert_int_equal(world.n_started, 2);
 }
 
+/* It is unwanted again before its unit has come to it: as long as that may be, the record stays. */
+static void test_numa_balancing_unwanted_at_once(void **state) {
+        for (unsigned comes = 0; comes < 2; comes++) {
+                SettingOps ops = SETTING_FILES;
+                _cleanup_host_ Host h;
+
+                host_init(&h);
+                h.m.policies.n_irqs = 0;
+                start(&h);
+                ops.write = write_without_right;
+                h.m.irq->ops = &ops;
+                h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+                look_after(&h, SECOND);
+                h.m.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
+                look_after(&h, SECOND);
+                assert_true(has_record(&h));
+                assert_int_equal(world.n_started, 1);
+                if (comes) {
+                        fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "0\n");
+                        look_after(&h, SECOND);
+                        assert_string_equal(world.unit, "tidbnumad-numa-balancing@1.service");
+                        assert_true(has_record(&h));
+                        fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
+                }
+                look_after(&h, comes ? SECOND : 5 * SECOND);
+                assert_false(has_record(&h));
+        }
+        (void)state;
+}
+
+/* The unit is started, and nothing comes of it. */
+static void test_numa_balancing_unit_fails(void **state) {
+        static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
+        SettingOps ops = SETTING_FILES;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.m.policies.n_irqs = 0;
+        start(&h);
+        ops.write = write_without_right;
+        h.m.irq->ops = &ops;
+        h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        for (unsigned i = 1; i <= 4; i++) {
+                look_after(&h, 100 * SECOND);
+                assert_int_equal(world.n_started, i);
+                assert_int_equal(irq_setting_find(h.m.irq, &key)->told, i >= 3);
+        }
+}
+
 /* Nor a bus. */
 static void test_numa_balancing_by_nobody(void **state) {
         static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
@@ -231,11 +305,14 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_steers_then_is_quiet),
                 cmocka_unit_test(test_changes_nothing),
+                cmocka_unit_test(test_broken_policies),
                 cmocka_unit_test(test_no_record),
                 cmocka_unit_test(test_policy_goes),
                 cmocka_unit_test(test_released_by_name),
                 cmocka_unit_test(test_numa_balancing),
                 cmocka_unit_test(test_numa_balancing_by_unit),
+                cmocka_unit_test(test_numa_balancing_unwanted_at_once),
+                cmocka_unit_test(test_numa_balancing_unit_fails),
                 cmocka_unit_test(test_numa_balancing_by_nobody),
                 cmocka_unit_test(test_landed),
                 cmocka_unit_test(test_nothing_to_tell),

@@ -70,12 +70,23 @@ static void test_default(void **state) {
         assert_ids(cpus, "0-3,32-33");
 }
 
+static void test_of_pci(void **state) {
+        _cleanup_fake_ FakeTree tree;
+
+        (void)state;
+        fake_init(&tree);
+        fake_write(&tree, "sys/bus/pci/devices/0000:3b:00.0/msi_irqs/24", "msix\n");
+        assert_true(irq_is_of_pci(&tree.sysroot, "0000:3b:00.0", 24));
+        assert_false(irq_is_of_pci(&tree.sysroot, "0000:3b:00.0", 2));
+        assert_false(irq_is_of_pci(&tree.sysroot, "0000:3b:00.1", 24));
+        assert_false(irq_is_of_pci(&tree.sysroot, "eth0", 24));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_affinity),
-                cmocka_unit_test(test_refuses),
-                cmocka_unit_test(test_read_only),
-                cmocka_unit_test(test_default),
+                cmocka_unit_test(test_affinity),  cmocka_unit_test(test_refuses),
+                cmocka_unit_test(test_read_only), cmocka_unit_test(test_default),
+                cmocka_unit_test(test_of_pci),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,344 @@
+/* Interrupts come back to where they were, whatever has happened since: no policy names the device
+ * any more, a card has another name, an interrupt is younger than our default, nothing can be read,
+ * or the daemon ends in the middle of it. */
+#include <sys/resource.h>
+
+#include "irq-host.h"
+
+#define DISK "0000:00:05.0"
+
+/* --- a device that only its address names --- */
+
+static void disk(const Host *h) {
+        fake_device_file(&h->tree, "pci0000:00/" DISK, "class", "0x010700\n");
+        fake_device_file(&h->tree, "pci0000:00/" DISK, "numa_node", "1\n");
+        fake_device_file(&h->tree, "pci0000:00/" DISK, "msi_irqs/200", "msix\n");
+        fake_link(&h->tree, "sys/bus/pci/devices/" DISK, "../../../devices/pci0000:00/" DISK);
+        write_mask(h, 200, "2-3\n");
+        write_effective(h, 200, "2\n");
+}
+
+static void steer_disk(Host *h) {
+        host_init(h);
+        disk(h);
+        assert_int_equal(word_list_add(&h->irq.pci, DISK), 0);
+        start(h);
+        assert_steered(h);
+        assert_mask(h, 200, "0-1");
+}
+
+static void test_address_goes_from_policy(void **state) {
+        for (unsigned restarted = 0; restarted < 2; restarted++) {
+                _cleanup_host_ Host h;
+
+                steer_disk(&h);
+                if (restarted)
+                        irq_done(&h.m);
+                word_list_done(&h.irq.pci);
+                if (restarted)
+                        start(&h);
+                else
+                        look_after(&h, SECOND);
+                assert_steered(&h);
+                assert_mask(&h, 200, "2-3");
+                assert_int_equal(h.m.irq->undo.n_settings, 6);
+        }
+        (void)state;
+}
+
+static int write_but_200(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        return key->kind == SETTING_VECTOR && key->number == 200
+                       ? -EINVAL
+                       : SETTING_FILES.write(sysroot, key, text);
+}
+
+/* It is not among the devices any more, and remembered all the same. */
+static void test_address_goes_and_the_kernel_refuses(void **state) {
+        static const SettingKey key = { SETTING_VECTOR, DISK, 200 };
+        SettingOps ops = SETTING_FILES;
+        _cleanup_host_ Host h;
+        uint64_t writes;
+
+        (void)state;
+        steer_disk(&h);
+        ops.write = write_but_200;
+        h.m.irq->ops = &ops;
+        word_list_done(&h.irq.pci);
+        writes = h.m.irq->n_writes;
+        for (unsigned i = 0; i < 4; i++)
+                look_after(&h, SECOND);
+        assert_int_equal(h.m.irq->n_writes, writes + 1); /* the next after five seconds */
+        assert_true(irq_setting_find(h.m.irq, &key)->told);
+        h.m.irq->ops = &SETTING_FILES;
+        look_after(&h, 10 * SECOND);
+        assert_mask(&h, 200, "2-3");
+        assert_int_equal(h.m.irq->undo.n_settings, 6);
+}
+
+/* The number is another device's by now: it keeps its mask. */
+static void test_address_is_gone(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        steer_disk(&h);
+        fake_remove(&h.tree, "sys/devices/pci0000:00/" DISK "/msi_irqs/200");
+        write_mask(&h, 200, "1\n");
+        word_list_done(&h.irq.pci);
+        look_after(&h, SECOND);
+        assert_mask(&h, 200, "1");
+        assert_int_equal(h.m.irq->undo.n_settings, 6);
+}
+
+/* --- another name --- */
+
+static void rename_card(const Host *h, const char *from, const char *to) {
+        char old[128], new[128];
+
+        (void)snprintf(old, sizeof(old), "sys/devices/pci0000:00/" PCI "/net/%s", from);
+        (void)snprintf(new, sizeof(new), "sys/devices/pci0000:00/" PCI "/net/%s", to);
+        assert_int_equal(renameat(h->tree.fd, old, h->tree.fd, new), 0);
+        (void)snprintf(old, sizeof(old), "sys/class/net/%s", from);
+        fake_remove(&h->tree, old);
+        (void)snprintf(old, sizeof(old), "sys/class/net/%s", to);
+        (void)snprintf(new, sizeof(new), "../../devices/pci0000:00/" PCI "/net/%s", to);
+        fake_link(&h->tree, old, new);
+}
+
+#define QUEUES "sys/devices/pci0000:00/" PCI "/net/lan0/queues/"
+
+/* As udev does it a moment after the card has come; a policy may know it by both names. */
+static void test_renamed(void **state) {
+        for (unsigned matched = 0; matched < 2; matched++) {
+                _cleanup_host_ Host h;
+                char mask[64];
+
+                host_init(&h);
+                start(&h);
+                assert_true(read_file_at(h.tree.fd, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus",
+                                         mask, sizeof(mask)) > 0);
+                assert_string_not_equal(mask, "00000000");
+                rename_card(&h, "eth0", "lan0");
+                if (matched)
+                        assert_int_equal(word_list_add(&h.irq.net, "lan*"), 0);
+                look_after(&h, SECOND);
+                assert_file(&h, QUEUES "tx-0/xps_cpus", matched ? mask : "00000000");
+                assert_int_equal(h.m.irq->n_repairs, 0);
+                assert_int_equal(has_record(&h), matched);
+                irq_give_all_back(&h.m);
+                assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
+                assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
+                assert_mask(&h, 100, "2");
+                assert_false(has_record(&h));
+        }
+        (void)state;
+}
+
+/* Another interface had that name before: a record with both would not be believed. */
+static void test_renamed_to_a_former_name(void **state) {
+        static const SettingKey former = { SETTING_XPS, "lan0", 0 };
+
+        for (unsigned last = 0; last < 2; last++) {
+                _cleanup_host_ Host h;
+                UndoHost *undo;
+
+                host_init(&h);
+                start(&h);
+                undo = &h.m.irq->undo;
+                assert_int_equal(undo_host_add(undo, &former, "2", "000000ff"), 0);
+                if (!last) { /* as the first */
+                        UndoSetting moved = undo->settings[undo->n_settings - 1];
+
+                        memmove(&undo->settings[1], &undo->settings[0],
+                                (undo->n_settings - 1) * sizeof(moved));
+                        undo->settings[0] = moved;
+                }
+                rename_card(&h, "eth0", "lan0");
+                assert_int_equal(word_list_add(&h.irq.net, "lan*"), 0);
+                look_after(&h, SECOND);
+                assert_string_equal(undo_host_find(undo, &former)->before, "00000000");
+                irq_done(&h.m);
+                start(&h);
+                assert_int_equal(h.m.irq->undo.n_settings, 6);
+                irq_give_all_back(&h.m);
+                assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
+        }
+        (void)state;
+}
+
+/* --- younger than our default --- */
+
+/* A mask may be shorter than the one before; a file of /proc has no length. */
+static int write_whole(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        char path[SETTING_TEXT_MAX];
+        bool in_proc;
+        int fd;
+
+        assert_int_equal(setting_path(key, &in_proc, path), 0);
+        fd = in_proc ? sysroot->proc_fd : sysroot->sys_fd;
+        closep(&(int){ openat(fd, path, O_WRONLY | O_TRUNC | O_CLOEXEC) });
+        return SETTING_FILES.write(sysroot, key, text);
+}
+
+static void start_whole(Host *h, SettingOps *ops) {
+        start(h);
+        *ops = SETTING_FILES;
+        ops->write = write_whole;
+        h->m.irq->ops = ops;
+}
+
+/* The card's node has CPUs 2-3, and CPU 3 is nobody's: 0-1 and 3 are where interrupts begin. */
+static void born_init(Host *h, SettingOps *ops) {
+        host_init(h);
+        h->instance.planned.placement.cpus = ids("2");
+        start_whole(h, ops);
+        assert_file(h, "proc/irq/default_smp_affinity", "0000000b");
+}
+
+static void begins(const Host *h, const char *handler, const char *mask) {
+        char text[512];
+
+        (void)snprintf(text, sizeof(text),
+                       "     CPU0 CPU1 CPU2 CPU3\n"
+                       " 42:  0  0  0  0  c 1-edge      ice-eth0-misc\n"
+                       "100:  0  0  0  0  c 1-edge      ice-eth0-TxRx-0\n"
+                       "101:  0  0  0  0  c 1-edge      ice-eth0-TxRx-1\n"
+                       "102:  0  0  0  0  c 1-edge      %s\n",
+                       handler);
+        fake_write(&h->tree, "proc/interrupts", text);
+        vector(h, 102, mask);
+}
+
+/* The kernel takes of the default what is on the device's node. */
+static void test_born_on_its_node(void **state) {
+        SettingOps ops;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        born_init(&h, &ops);
+        begins(&h, "ice-eth0-aux", "3\n");
+        look_after(&h, SECOND);
+        assert_mask(&h, 102, "0-1,3");
+        irq_give_all_back(&h.m);
+        assert_mask(&h, 102, "2-3");
+        assert_false(has_record(&h));
+}
+
+/* It stands as it is wanted, and would not without us. */
+static void test_born_as_wanted(void **state) {
+        static const SettingKey key = { SETTING_VECTOR, PCI, 102 };
+        SettingOps ops;
+        _cleanup_host_ Host h;
+        uint64_t writes;
+
+        (void)state;
+        born_init(&h, &ops);
+        writes = h.m.irq->n_writes;
+        begins(&h, "", "0-1,3\n"); /* nobody handles it yet */
+        look_after(&h, SECOND);
+        assert_int_equal(h.m.irq->n_writes, writes);
+        assert_string_equal(undo_host_find(&h.m.irq->undo, &key)->before, "0-3");
+        irq_done(&h.m); /* it was written down */
+        start_whole(&h, &ops);
+        irq_give_all_back(&h.m);
+        assert_mask(&h, 102, "0-3");
+}
+
+/* One that its driver has set is not the default's. */
+static void test_born_with_a_mask_of_its_own(void **state) {
+        SettingOps ops;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        born_init(&h, &ops);
+        begins(&h, "ice-eth0-TxRx-2", "1\n");
+        look_after(&h, SECOND);
+        irq_give_all_back(&h.m);
+        assert_mask(&h, 102, "1");
+}
+
+/* --- nothing can be read --- */
+
+/* As if there were no device at all: that is no reason to forget what is to be given back. */
+static void test_no_descriptor(void **state) {
+        _cleanup_host_ Host h;
+        struct rlimit before, none;
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+        none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        for (unsigned i = 0; i < 3; i++)
+                look_after(&h, 3 * SECOND);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_true(h.m.irq->load_failed);
+        assert_int_equal(h.m.irq->n_writes, 6);
+        assert_int_equal(h.m.irq->undo.n_settings, 6);
+        look_after(&h, 3 * SECOND);
+        assert_false(h.m.irq->load_failed);
+        assert_steered(&h);
+        irq_give_all_back(&h.m);
+        assert_untouched(&h);
+}
+
+/* --- the end of the daemon --- */
+
+/* Another mask than was written shows, so that it counts as failed and is tried again later. */
+static int write_another(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        return SETTING_FILES.write(
+                sysroot, key,
+                key->kind == SETTING_XPS && strcmp(text, "00000000") != 0 ? "00000008" : text);
+}
+
+/* There is no later. */
+static void test_end_waits_for_no_pause(void **state) {
+        SettingOps ops = SETTING_FILES;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        h.m.policies.n_irqs = 0;
+        start(&h);
+        ops.write = write_another;
+        h.m.irq->ops = &ops;
+        h.m.policies.n_irqs = 1;
+        look_after(&h, SECOND);
+        assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000008");
+        irq_give_all_back(&h.m);
+        assert_untouched(&h);
+        assert_false(has_record(&h));
+}
+
+/* The policies in force want it; newer ones on disk are broken. */
+static void test_end_with_broken_policies(void **state) {
+        _cleanup_host_ Host h;
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        h.m.policy_load_success = false;
+        look_after(&h, SECOND);
+        assert_steered(&h);
+        irq_give_all_back(&h.m);
+        assert_untouched(&h);
+        assert_false(has_record(&h));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_address_goes_from_policy),
+                cmocka_unit_test(test_address_goes_and_the_kernel_refuses),
+                cmocka_unit_test(test_address_is_gone),
+                cmocka_unit_test(test_renamed),
+                cmocka_unit_test(test_renamed_to_a_former_name),
+                cmocka_unit_test(test_born_on_its_node),
+                cmocka_unit_test(test_born_as_wanted),
+                cmocka_unit_test(test_born_with_a_mask_of_its_own),
+                cmocka_unit_test(test_no_descriptor),
+                cmocka_unit_test(test_end_waits_for_no_pause),
+                cmocka_unit_test(test_end_with_broken_policies),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
