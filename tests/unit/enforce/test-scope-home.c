@@ -40,7 +40,7 @@ static void test_a_number_given_to_another(void **state) {
         (void)state;
         host_init(&h);
         in_scope(&h);
-        fake_process(&h.tree, 60, 1, "/bin/other", "/system.slice/other.service", "0-7");
+        fake_process(&h.tree, 60, 1, "/bin/other", "/user.slice/user-8.slice/" NAME, "0-7");
         fake_process(&h.tree, 61, 1, "/bin/other", SCOPE "-2", "0-7");
         write_procs(SCOPE, "60\n61\n50\n");
         assert_int_equal(send_home(&h), -EAGAIN);
