@@ -186,12 +186,12 @@ static void start_whole(Host *h, SettingOps *ops) {
         h->m.irq->ops = ops;
 }
 
-/* The card's node has CPUs 2-3, and CPU 3 is nobody's: 0-1 and 3 are where interrupts begin. */
-static void born_init(Host *h, SettingOps *ops) {
+/* The card's node has CPUs 2-3. `taken` are the instance's: on the others interrupts begin. */
+static void born_init(Host *h, SettingOps *ops, const char *taken, const char *begin) {
         host_init(h);
-        h->instance.planned.placement.cpus = ids("2");
+        h->instance.planned.placement.cpus = ids(taken);
         start_whole(h, ops);
-        assert_file(h, "proc/irq/default_smp_affinity", "0000000b");
+        assert_file(h, "proc/irq/default_smp_affinity", begin);
 }
 
 static void begins(const Host *h, const char *handler, const char *mask) {
@@ -214,7 +214,7 @@ static void test_born_on_its_node(void **state) {
         _cleanup_host_ Host h;
 
         (void)state;
-        born_init(&h, &ops);
+        born_init(&h, &ops, "2", "0000000b");
         begins(&h, "ice-eth0-aux", "3\n");
         look_after(&h, SECOND);
         assert_mask(&h, 102, "0-1,3");
@@ -231,7 +231,7 @@ static void test_born_as_wanted(void **state) {
         uint64_t writes;
 
         (void)state;
-        born_init(&h, &ops);
+        born_init(&h, &ops, "2", "0000000b");
         writes = h.m.irq->n_writes;
         begins(&h, "", "0-1,3\n"); /* nobody handles it yet */
         look_after(&h, SECOND);
@@ -243,13 +243,26 @@ static void test_born_as_wanted(void **state) {
         assert_mask(&h, 102, "0-3");
 }
 
+/* The default itself, of which no part is taken as long as nobody handles it. */
+static void test_born_without_handler(void **state) {
+        static const SettingKey key = { SETTING_VECTOR, PCI, 102 };
+        SettingOps ops;
+        _cleanup_host_ Host h;
+
+        (void)state;
+        born_init(&h, &ops, "0-2", "00000008");
+        begins(&h, "", "3\n");
+        look_after(&h, SECOND);
+        assert_string_equal(undo_host_find(&h.m.irq->undo, &key)->before, "0-3");
+}
+
 /* One that its driver has set is not the default's. */
 static void test_born_with_a_mask_of_its_own(void **state) {
         SettingOps ops;
         _cleanup_host_ Host h;
 
         (void)state;
-        born_init(&h, &ops);
+        born_init(&h, &ops, "2", "0000000b");
         begins(&h, "ice-eth0-TxRx-2", "1\n");
         look_after(&h, SECOND);
         irq_give_all_back(&h.m);
@@ -334,6 +347,7 @@ int main(void) {
                 cmocka_unit_test(test_renamed_to_a_former_name),
                 cmocka_unit_test(test_born_on_its_node),
                 cmocka_unit_test(test_born_as_wanted),
+                cmocka_unit_test(test_born_without_handler),
                 cmocka_unit_test(test_born_with_a_mask_of_its_own),
                 cmocka_unit_test(test_no_descriptor),
                 cmocka_unit_test(test_end_waits_for_no_pause),
