@@ -38,7 +38,8 @@ void irq_balance_forget_told(IrqBalance *b) {
         b->told = false;
 }
 
-/* irqbalance would be ended by SIGPIPE if it found that nobody waits for its answer. */
+/* irqbalance, unless systemd has started it and ignores SIGPIPE for it, would be ended by that if
+ * it found that nobody waits for its answer. */
 static void await_answer(const IrqBalance *b) {
         struct pollfd fd = { .fd = b->fd, .events = POLLIN };
 

@@ -45,7 +45,8 @@ int irqbalance_find(const char *folder, pid_t *ret);
 
 /* Connects, looks who answers there, and sends one command with its closing NUL. `*ret_fd`: to be
  * read without waiting, for the answer; NULL: none is wanted. It must not be closed before the
- * answer has come: irqbalance does not ignore SIGPIPE. -EAGAIN: it is busy, try later;
+ * answer has come: irqbalance itself does not ignore SIGPIPE, systemd does it for its
+ * services. -EAGAIN: it is busy, try later;
  * -EPERM: this is not root's irqbalance; -E2BIG: longer than it takes. */
 int irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret_fd);
 
