@@ -46,6 +46,7 @@ static inline void life_end(Life *l) {
         release_done(&l->m);
         undo_done(&l->m.undo);
         text_done(&l->m.metrics);
+        node_times_done(&l->m.node_times);
         backend_done(&l->m.backend);
         sysroot_close(&l->m.sysroot);
 }
