@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: interrupts come back though their policy is gone, their card has another name or came anew; irqbalance survives a halt
-# machines: epyc8
+# long machines: epyc8
 # timeout: 900
 
 # The witnesses are the masks in /proc/irq and /sys/class/net, read by this script.
