@@ -75,8 +75,8 @@ cannot() {
 }
 wait_until 60 'that it cannot be given back is told' cannot
 ok 'that it cannot be given back is told'
-check 'and it is still as it was bound' is_at tikv-20160 'cpus=2 mems=0-3'
-check 'of which there is a record' test -e /run/tidbnumad/undo/tikv-20160.service.json
+# systemd forgets the properties of a unit that it cannot read, and knows them again with its file: the record has to last.
+check 'its record lasts' test -e /run/tidbnumad/undo/tikv-20160.service.json
 own tikv-20160.service '[Service]\nSlice=small.slice'
 systemctl daemon-reload
 wait_until 90 'mended, it is given back' is_at tikv-20160 'cpus=0-7 mems=0-3'
