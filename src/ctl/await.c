@@ -56,7 +56,8 @@ bool await_is_done(const Await *a, const StatusFile *s) {
         case COMMAND_RESUME:
                 return s->enforcing;
         case COMMAND_RELEASE:
-                return are_released(a, s, !a->args->undo);
+                /* A paused daemon calls released what it will give back, and gives nothing. */
+                return (a->args->undo || s->enforcing) && are_released(a, s, !a->args->undo);
         default:
                 return true;
         }

@@ -89,7 +89,11 @@ static Placement allowed_placement(Instance *i) {
         if (i->released) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };
-                p.reason = "enforcement.release names it: it has back what it had, and is watched";
+                p.reason = manager_enforces(i->manager)
+                                   ? "enforcement.release names it: it has back what it had, and "
+                                     "is watched"
+                                   : "enforcement.release names it: what it had is given back "
+                                     "when the daemon changes anything again";
         }
         i->own_refuses = record_keep_own(i, &p);
         return p;

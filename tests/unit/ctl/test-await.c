@@ -1,0 +1,53 @@
+/* What ends the waiting of pause, resume and release. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tidbnumad/ctl/await.h"
+
+static const char *const all[] = { "*" };
+
+/* The policies were loaded at 1 before, and again at 2. */
+static bool is_done(Command command, bool undo, bool enforcing, const char *state) {
+        const Args args = { .command = command, .undo = undo };
+        const Await await = { .args = &args, .globs = all, .n_globs = 1, .loaded_before = 1 };
+        StatusInstance instance = { .name = (char *)"tidb-4000", .state = (char *)state };
+        const StatusFile status = {
+                .enforcing = enforcing, .load_seconds = 2, .instances = &instance, .n_instances = 1
+        };
+        const StatusFile old = { .enforcing = enforcing, .load_seconds = 1 };
+
+        assert_false(await_is_done(&await, &old));
+        return await_is_done(&await, &status);
+}
+
+static void test_pause_and_resume(void **state) {
+        (void)state;
+        assert_true(is_done(COMMAND_PAUSE, false, false, "paused"));
+        assert_false(is_done(COMMAND_PAUSE, false, true, "bound"));
+        assert_true(is_done(COMMAND_RESUME, false, true, "bound"));
+        assert_false(is_done(COMMAND_RESUME, false, false, "paused"));
+}
+
+static void test_release(void **state) {
+        (void)state;
+        assert_true(is_done(COMMAND_RELEASE, false, true, "released"));
+        assert_false(is_done(COMMAND_RELEASE, false, true, "bound"));
+        /* Named, and still bound: nothing is given back before it goes on. */
+        assert_false(is_done(COMMAND_RELEASE, false, false, "released"));
+        assert_true(is_done(COMMAND_RELEASE, true, true, "bound"));
+        assert_true(is_done(COMMAND_RELEASE, true, false, "paused"));
+        assert_false(is_done(COMMAND_RELEASE, true, true, "released"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_pause_and_resume),
+                cmocka_unit_test(test_release),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
