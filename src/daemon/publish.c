@@ -149,6 +149,13 @@ static void fill_policy(const Policy *policy, const PolicyCounters *counters, Po
         memcpy(ret->accesses, counters->accesses, sizeof(ret->accesses));
 }
 
+static void fill_self(Manager *m, Snapshot *s) {
+        s->self_known = self_read(&s->self.cpu_seconds, &s->self.resident_bytes, &s->self.open_fds,
+                                  &m->start_seconds) >= 0;
+        s->self.start_seconds = m->start_seconds;
+        s->self.pid = getpid();
+}
+
 static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies,
                        UnitSnapshot *units, ReleaseSnapshot *releases, NodeSnapshot *nodes) {
         _cleanup_free_ IrqDeviceSnapshot *irq_devices = NULL;
@@ -194,10 +201,7 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
                 .n_events = ELEMENTSOF(events),
         };
 
-        s.self_known = self_read(&s.self.cpu_seconds, &s.self.resident_bytes, &s.self.open_fds,
-                                 &m->start_seconds) >= 0;
-        s.self.start_seconds = m->start_seconds;
-        s.self.pid = getpid();
+        fill_self(m, &s);
         if (irq_report_fill(m->irq, &s.irq, &irq_devices, &irq_landed) < 0)
                 return -ENOMEM;
         access_fill(m, &s.access);
