@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# about: interrupts come back though their policy is gone, their card has another name or came anew; irqbalance survives a halt
+# about: interrupts come back though their policy is gone or their card came anew; irqbalance survives a halt
 # long machines: epyc8
 # timeout: 900
 
@@ -92,23 +92,6 @@ rm /etc/tidbnumad.d/irq.yaml
 kill_daemon
 wait_until 60 'it is given back by another life of the daemon' given_back
 is "$(diff <(echo "$before") <(settings))" '' 'and so it is where the policy went while the daemon was dead'
-
-# --- another name ------------------------------------------------------------------------------------------------------------------
-
-steer ignore
-check 'the queues of the card are steered' test "$(queues_of "$card")" != "$(grep '_cpus:' <<<"$before")"
-ip link set "$card" down
-ip link set "$card" name lan0
-ip link set lan0 up
-queues_are_back() { [[ $(queues_of lan0) == "$(grep '_cpus:' <<<"$before")" ]]; }
-wait_until 30 'the queues of a card that was renamed are given back' queues_are_back
-ok 'the queues of a card that was renamed are given back'
-ip link set lan0 down
-ip link set lan0 name "$card"
-ip link set "$card" up
-wait_until 30 "$card is steered" card_is_steered
-unsteer
-is "$(diff <(echo "$before") <(settings))" '' 'all is as before, byte for byte'
 
 # --- one that came anew --------------------------------------------------------------------------------------------------------------
 
