@@ -64,8 +64,7 @@ unsteer() {
 
 card_pci=$(pci_of "$card")
 vectors=$(masks_of "$card_pci" | wc -l)
-trap 'systemctl kill --signal=CONT irqbalance; systemctl stop irqbalance
-        ip link set lan0 down && ip link set lan0 name "$card"' EXIT
+trap 'systemctl kill --signal=CONT irqbalance; systemctl stop irqbalance' EXIT
 workload_unit tikv 20160 tikv-server - --anon 24M --threads 4
 workload_start tikv-20160
 policy tikv <<EOT
