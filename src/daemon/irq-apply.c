@@ -288,6 +288,10 @@ static bool is_gone(const Manager *m, const IrqHost *host, const UndoSetting *en
         if (entry->key.kind == SETTING_VECTOR)
                 return !has_vector(m, host, &entry->key);
         r = m->irq->ops->identify(&m->sysroot, &entry->key, text);
+        /* It may have got another name in this moment: the next look follows it. */
+        if ((entry->key.kind == SETTING_XPS || entry->key.kind == SETTING_RPS) &&
+            (r < 0 || strcmp(text, entry->identity) != 0))
+                return !irq_record_has_interface(m, entry);
         if (r >= 0 && strcmp(text, entry->identity) != 0)
                 return true;
         if (r >= 0)
@@ -347,7 +351,7 @@ void irq_give_back(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
         Irq *irq = m->irq;
         size_t n = 0;
 
-        irq_record_follow_names(m, host);
+        irq_record_follow_names(m);
         for (size_t i = irq->undo.n_settings; i > 0; i--) {
                 const UndoSetting *entry = &irq->undo.settings[i - 1];
 

@@ -1,9 +1,13 @@
 /* What interrupts were like before us. The record itself is enforce's. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tidbnumad/daemon/irq-apply.h"
 #include "tidbnumad/daemon/irq-record.h"
 #include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/sys/sysfs-device.h"
 
 static const SettingKey DEFAULT_KEY = { SETTING_DEFAULT_AFFINITY, "", 0 };
 
@@ -106,19 +110,36 @@ static bool is_same_interface(const Manager *m, const UndoSetting *entry) {
                strcmp(identity, entry->identity) == 0;
 }
 
-/* NULL: there is none with that number that we see. */
-static const char *name_of_interface(const Manager *m, const IrqHost *host, const char *identity) {
-        for (size_t i = 0; i < host->n_devices; i++) {
-                const IrqDevice *d = &host->devices[i];
-                const SettingKey key = { SETTING_XPS, d->name, 0 };
-                char text[SETTING_TEXT_MAX];
+typedef struct Search {
+        const Manager *manager;
+        const char *identity;
+        char name[NAME_MAX + 1];
+} Search;
 
-                if (d->kind == IRQ_DEVICE_NET &&
-                    m->irq->ops->identify(&m->sysroot, &key, text) >= 0 &&
-                    strcmp(text, identity) == 0)
-                        return d->name;
-        }
-        return NULL;
+static int on_interface(const char *name, void *userdata) {
+        Search *search = userdata;
+        const Manager *m = search->manager;
+        const SettingKey key = { SETTING_XPS, name, 0 };
+        char text[SETTING_TEXT_MAX];
+
+        if (m->irq->ops->identify(&m->sysroot, &key, text) < 0 ||
+            strcmp(text, search->identity) != 0)
+                return 0;
+        (void)snprintf(search->name, sizeof(search->name), "%s", name);
+        return -EEXIST;
+}
+
+/* By the kernel, and not by the list of this look: the name may have changed since that was read.
+ * False: there is none with that number that we see. */
+static bool find_interface(Search *search) {
+        return sysfs_foreach(&search->manager->sysroot, "class/net", on_interface, search) ==
+               -EEXIST;
+}
+
+bool irq_record_has_interface(const Manager *m, const UndoSetting *entry) {
+        Search search = { .manager = m, .identity = entry->identity };
+
+        return find_interface(&search);
 }
 
 /* Of two entries with one key the one whose interface has lost the name: no record may have both.
@@ -135,22 +156,21 @@ static void drop_doubles(const Manager *m) {
         }
 }
 
-void irq_record_follow_names(Manager *m, const IrqHost *host) {
+void irq_record_follow_names(Manager *m) {
         UndoHost *undo = &m->irq->undo;
         bool any = false;
 
         for (size_t i = 0; i < undo->n_settings; i++) {
                 const UndoSetting *entry = &undo->settings[i];
-                const char *name;
+                Search search = { .manager = m, .identity = entry->identity };
 
                 if ((entry->key.kind != SETTING_XPS && entry->key.kind != SETTING_RPS) ||
                     is_same_interface(m, entry))
                         continue;
-                name = name_of_interface(m, host, entry->identity);
-                if (!name)
+                if (!find_interface(&search))
                         continue;
                 irq_setting_forget(m->irq, &entry->key);
-                any |= undo_host_rename(undo, i, name) >= 0;
+                any |= undo_host_rename(undo, i, search.name) >= 0;
         }
         if (any)
                 drop_doubles(m);

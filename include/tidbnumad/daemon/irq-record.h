@@ -17,4 +17,7 @@ void irq_record_unnote(Manager *manager, const SettingKey *key);
 bool irq_record_write(Manager *manager);
 
 /* What is noted of the queues of an interface goes with it to the name that it has now. */
-void irq_record_follow_names(Manager *manager, const IrqHost *host);
+void irq_record_follow_names(Manager *manager);
+
+/* Of queues: is their interface there, by whatever name? */
+bool irq_record_has_interface(const Manager *manager, const UndoSetting *entry);

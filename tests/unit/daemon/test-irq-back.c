@@ -134,6 +134,21 @@ static void test_renamed(void **state) {
 }
 
 /* Another interface had that name before: a record with both would not be believed. */
+/* In the middle of a look: its list of devices has the former name. */
+static void test_renamed_meanwhile(void **state) {
+        _cleanup_host_ Host h;
+        const IrqWishes none = { 0 };
+
+        (void)state;
+        host_init(&h);
+        start(&h);
+        rename_card(&h, "eth0", "lan0");
+        irq_give_back(&h.m, &h.m.irq->host, &none);
+        assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
+        assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
+        assert_false(has_record(&h));
+}
+
 static void test_renamed_to_a_former_name(void **state) {
         static const SettingKey former = { SETTING_XPS, "lan0", 0 };
 
@@ -344,6 +359,7 @@ int main(void) {
                 cmocka_unit_test(test_address_goes_and_the_kernel_refuses),
                 cmocka_unit_test(test_address_is_gone),
                 cmocka_unit_test(test_renamed),
+                cmocka_unit_test(test_renamed_meanwhile),
                 cmocka_unit_test(test_renamed_to_a_former_name),
                 cmocka_unit_test(test_born_on_its_node),
                 cmocka_unit_test(test_born_as_wanted),
