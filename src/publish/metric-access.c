@@ -10,7 +10,7 @@ static void append_labels(Text *text, const Metric *metric, const char *policy,
         text_append(text, metric->name);
         prometheus_append_label(text, "{", "policy", policy);
         if (instance)
-                prometheus_append_label(text, ",", "instance", instance);
+                prometheus_append_label(text, ",", "name", instance);
 }
 
 static void append_source(Text *text, const AccessSnapshot *access) {

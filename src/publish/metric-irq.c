@@ -34,7 +34,7 @@ void metric_render_irq_landed(const Metric *metric, const Snapshot *snapshot, Te
         for (size_t i = 0; i < irq->n_landed; i++) {
                 text_append(text, metric->name);
                 prometheus_append_label(text, "{", "device", irq->landed[i].device);
-                prometheus_append_label(text, ",", "instance", irq->landed[i].instance);
+                prometheus_append_label(text, ",", "name", irq->landed[i].instance);
                 text_appendf(text, "} %" PRIu64 "\n", irq->landed[i].count);
         }
 }

@@ -8,7 +8,7 @@
 static void append_instance(Text *text, const Metric *metric, const InstanceSnapshot *instance) {
         text_append(text, metric->name);
         prometheus_append_label(text, "{", "policy", instance->policy);
-        prometheus_append_label(text, ",", "instance", instance->name);
+        prometheus_append_label(text, ",", "name", instance->name);
 }
 
 void metric_render_number(const Metric *metric, const Snapshot *snapshot, Text *text) {

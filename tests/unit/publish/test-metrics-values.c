@@ -80,7 +80,7 @@ static void test_hostile_names(void **state) {
         assert_int_equal(metrics_render(&e.snapshot, &text), 0);
         assert_non_null(strstr(text.data,
                                "\ntidbnumad_instance_info{policy=\"tikv\","
-                               "instance=\"a\\\\b\\\"c\\nd\",pid=\"1234\","
+                               "name=\"a\\\\b\\\"c\\nd\",pid=\"1234\","
                                "exe=\"/x/\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\\\"\\\\\\n\xc3\xa9\","
                                "unit=\"\",backend=\"systemd\",nodes=\"0\",cpus=\"0-3\"} 1\n"));
 }

@@ -25,9 +25,9 @@ home() {
 }
 wait_until 120 'it is bound' home
 ok 'it is bound'
-wait_until 60 'and the daemon knows' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="memory"'
+wait_until 60 'and the daemon knows' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="memory"'
 pid=$(main_pid tidb-4000)
-moved=$(metric tidbnumad_migrated_bytes_total 'instance="tidb-4000"')
+moved=$(metric tidbnumad_migrated_bytes_total 'name="tidb-4000"')
 
 group() {
         if is_cgroup_v1; then
@@ -92,7 +92,7 @@ wait_until 30 'PID 1 answers again' systemctl is-active -q tidb-4000.service
 check 'nor a daemon-reexec' home
 daemon_looks
 check 'nor does the daemon after it' home
-is "$(metric tidbnumad_migrated_bytes_total 'instance="tidb-4000"')" "$moved" 'nothing was moved for all that'
+is "$(metric tidbnumad_migrated_bytes_total 'name="tidb-4000"')" "$moved" 'nothing was moved for all that'
 
 systemctl restart tidb-4000
 wait_until 60 'it listens again' listens 4000

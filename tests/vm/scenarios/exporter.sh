@@ -20,7 +20,7 @@ EOT
 workload_unit tidb 4000 tidb-server - --anon 8M
 workload_start tidb-4000
 install_package
-wait_until 60 'the instance is seen' metric_is 1 tidbnumad_instance_info 'instance="tidb-4000"'
+wait_until 60 'the instance is seen' metric_is 1 tidbnumad_instance_info 'name="tidb-4000"'
 
 # ask PATH OPTION…: over the unix socket
 ask() {

@@ -27,7 +27,7 @@ sampling: {interval: 2s}
 EOT
 }
 
-tikv='instance="tikv-20160"'
+tikv='name="tikv-20160"'
 bound() {
         metric_is 1 tidbnumad_instance_bound "$1.*kind=\"memory\""
 }
@@ -80,7 +80,7 @@ check "the daemon's memory is locked" \
 grep -E '^Vm(RSS|Lck|HWM)' "/proc/$(main_pid tidbnumad)/status"
 workload_start tikv-20160 tikv-20161
 wait_until 90 'tikv-20160 is bound' bound "$tikv"
-wait_until 90 'tikv-20161 is bound' bound 'instance="tikv-20161"'
+wait_until 90 'tikv-20161 is bound' bound 'name="tikv-20161"'
 is "$(mems_of tikv-20160)" 3 'it may use memory of node 3 only'
 
 # --- page cache --------------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ ip link set "$card" up
 before=$(settings)
 echo "$card at $card_pci, the disk at $disk:" && settings
 install_package
-wait_until 60 'the instance is bound' metric_is 1 tidbnumad_instance_bound 'instance="tikv-20160".*kind="cpu"'
+wait_until 60 'the instance is bound' metric_is 1 tidbnumad_instance_bound 'name="tikv-20160".*kind="cpu"'
 
 # --- no policy names it any more -------------------------------------------------------------------------------------------------
 

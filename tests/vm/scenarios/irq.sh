@@ -191,8 +191,8 @@ before=$(settings) card_before=$(masks_of "$card_pci") other_before=$(masks_of "
 cursor=$(journal_cursor)
 irq_policy leave ignore
 install_package
-wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'instance="tikv-20160".*kind="cpu"'
-wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="cpu"'
+wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'name="tikv-20160".*kind="cpu"'
+wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="cpu"'
 burst 10
 check 'before: thousands of interrupts land on the CPUs of instances' test "$landed" -gt 1000
 daemon_looks

@@ -107,7 +107,7 @@ starts_on known-pd.service 1 "$all_mems"
 systemctl start known-root
 wait_until 30 'known-root tells where it is' first_line known-root
 is "$(first_line known-root)" "$all $all_mems" 'a unit of another user is where it was'
-wait_until 90 'the instance path finds it bound' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="memory"'
+wait_until 90 'the instance path finds it bound' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="memory"'
 is "$(metric tidbnumad_bind_attempts_total 'policy="tidb"')" 0 'and had nothing to set'
 
 # --- it comes into being later --------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ scrape /metrics >"$ARTIFACTS/counted.prom"
 
 # counted_at INSTANCE KIND: {"NODE": bytes}
 counted_at() {
-        sed -nE "s/^tidbnumad_instance_memory_bytes\{[^}]*instance=\"$1\",node=\"([0-9]+)\",kind=\"$2\"\} (.*)/\1 \2/p" "$ARTIFACTS/counted.prom" |
+        sed -nE "s/^tidbnumad_instance_memory_bytes\{[^}]*name=\"$1\",node=\"([0-9]+)\",kind=\"$2\"\} (.*)/\1 \2/p" "$ARTIFACTS/counted.prom" |
                 jq -Rn 'reduce (inputs | split(" ")) as [$node, $bytes] ({}; .[$node] = ($bytes | tonumber))'
 }
 # same_bytes COUNTED MAPS: the kernel counts a group's pages in batches for each CPU, 64 pages on eight of them
@@ -129,7 +129,7 @@ same_bytes() {
 for unit in "${units[@]}"; do
         maps=$(numa_maps "$(main_pid "$unit")")
         check "$unit: anonymous memory as counted is numa_maps" same_bytes "$(counted_at "$unit" anon)" "$(jq -c .anon <<<"$maps")"
-        is "$(metric tidbnumad_instance_remote_memory_ratio_halfwidth "instance=\"$unit\"")" 0 "$unit: which is exact"
+        is "$(metric tidbnumad_instance_remote_memory_ratio_halfwidth "name=\"$unit\"")" 0 "$unit: which is exact"
 done
 check 'shared memory too' same_bytes "$(counted_at tidb-4003 shmem)" "$(numa_maps "$(main_pid tidb-4003)" | jq -c .shmem)"
 check 'its duration is counted' grep -q '^tidbnumad_sample_duration_seconds_count{method="numa_stat"}' "$ARTIFACTS/counted.prom"

@@ -31,13 +31,13 @@ sampling: {interval: 1s}
 enforcement: {mode: observe}
 EOT
 install_package
-wait_until 60 'all instances are seen' metric_is 1 tidbnumad_instance_info 'instance="tidb-4003"'
+wait_until 60 'all instances are seen' metric_is 1 tidbnumad_instance_info 'name="tidb-4003"'
 daemon_looks
 
 # within_a_point UNIT: the metric against numa_maps of the same moment
 within_a_point() {
         local ours theirs
-        ours=$(metric tidbnumad_instance_remote_memory_ratio "instance=\"$1\"")
+        ours=$(metric tidbnumad_instance_remote_memory_ratio "name=\"$1\"")
         theirs=$(kview ratio "$1.service" --nodes 2)
         echo "$1: ratio $ours, numa_maps says $theirs of it is on node 2"
         jq -en "($ours - (1 - $theirs) | fabs) <= 0.01"
@@ -114,15 +114,15 @@ echo 2 >/proc/sys/kernel/perf_event_paranoid
 count_accesses ', events: {local: "software:1", remote: "software:3"}' # its time on CPUs, context switches
 wait_until 60 'the kernel counts its own events' metric_is 1 tidbnumad_access_sampling_available
 for locality in local remote; do
-        labels="instance=\"tidb-4004\",locality=\"$locality\",source=\"policy\""
+        labels="name=\"tidb-4004\",locality=\"$locality\",source=\"policy\""
         wait_until 60 "the $locality ones of a process are counted" more_than 0 tidbnumad_instance_dram_accesses_total "$labels"
         grown=$(metric tidbnumad_instance_dram_accesses_total "$labels")
         wait_until 60 'and grow' more_than "$grown" tidbnumad_instance_dram_accesses_total "$labels"
 done
-check 'the ratio is a share' jq -en "$(metric tidbnumad_instance_remote_access_ratio 'instance="tidb-4004"') | . > 0 and . < 1"
+check 'the ratio is a share' jq -en "$(metric tidbnumad_instance_remote_access_ratio 'name="tidb-4004"') | . > 0 and . < 1"
 last=$(metric tidbnumad_instance_dram_accesses_total "$labels")
 systemctl stop tidb-4004
-wait_until 60 'the series go with the process' metric_is '' tidbnumad_instance_dram_accesses_total 'instance="tidb-4004",locality="remote"'
+wait_until 60 'the series go with the process' metric_is '' tidbnumad_instance_dram_accesses_total 'name="tidb-4004",locality="remote"'
 check 'and stay with the policy' more_than "$((last - 1))" tidbnumad_policy_dram_accesses_total 'policy="tidb",locality="remote"'
 scrape /metrics >"$ARTIFACTS/accesses.prom"
 is "$(promtool check metrics <"$ARTIFACTS/accesses.prom" 2>&1)" '' 'promtool accepts these, too'

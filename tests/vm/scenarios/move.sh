@@ -78,8 +78,8 @@ check 'huge pages were moved whole' test "$(huge_kib tikv-20160)" -ge $((huge * 
 check 'the library that others map too was not dragged there' test "$(libc_pages)" -le $((libc + 16))
 is "$(lines "$cursor" '^tikv-20160: moving .* MiB to node 3')" 1 'one line when it begins'
 is "$(lines "$cursor" 'tikv-20160 is bound to node 3 .* MiB were moved')" 1 'one line at its end'
-is "$(metric tidbnumad_migration_left_seconds 'instance="tikv-20160"')" 0 'nothing is left'
-is "$(metric tidbnumad_migration_rate_bytes_per_second 'instance="tikv-20160"')" 0 'and nothing is being moved'
+is "$(metric tidbnumad_migration_left_seconds 'name="tikv-20160"')" 0 'nothing is left'
+is "$(metric tidbnumad_migration_rate_bytes_per_second 'name="tikv-20160"')" 0 'and nothing is being moved'
 give_back tikv-20160
 
 # --- progress, a pause, a restart ---------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ drop_policy move
 workload_unit tikv 20161 tikv-server - --anon 120M --spread --threads 3
 workload_start tikv-20161
 move_policy gentle 1MiB/s
-tikv='instance="tikv-20161"'
+tikv='name="tikv-20161"'
 shows_progress() {
         scrape /status | jq -e '.instances[] | select(.name == "tikv-20161") | .state == "moving" and
                 .migration_left_seconds > 1 and .migration_bytes_per_second > 0 and

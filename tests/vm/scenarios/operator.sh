@@ -159,8 +159,8 @@ wait_until 90 'all is settled' settled
 check 'tidbnumactl release tidb-4000' tidbnumactl release tidb-4000
 is "$(kview threads tidb-4000.service --unique)" 'cpus=0-7 mems=0-7' 'the kernel shows it'
 is "$(kview threads tikv-20160.service --unique)" 'cpus=5-6 mems=5-6' 'the other stays bound'
-wait_until 30 'the metrics say that it is not to be bound' metric_is 0 tidbnumad_instance_bind_wanted 'instance="tidb-4000"'
-is "$(metric tidbnumad_instance_bind_wanted 'instance="tikv-20160"')" 1 'and that the other one is'
+wait_until 30 'the metrics say that it is not to be bound' metric_is 0 tidbnumad_instance_bind_wanted 'name="tidb-4000"'
+is "$(metric tidbnumad_instance_bind_wanted 'name="tikv-20160"')" 1 'and that the other one is'
 check 'tidbnumactl release --undo tidb-4000' tidbnumactl release --undo tidb-4000
 wait_until 120 'it is bound again' bound_now
 ok 'it is bound again'

@@ -113,7 +113,7 @@ check 'which is free' distinct "$tidbs 3 6 1 $(nodes tidb-4002.service)"
 is "$(nodes "${units[@]}")" "$before" 'nobody else has moved for it'
 
 moved() {
-        metric tidbnumad_migrated_bytes_total "instance=\"$1\""
+        metric tidbnumad_migrated_bytes_total "name=\"$1\""
 }
 systemctl restart tidbnumad
 daemon_looks

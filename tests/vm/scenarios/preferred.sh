@@ -33,7 +33,7 @@ sampling: {interval: 2s}
 EOT
 install_package
 workload_start tidb-4000
-wait_until 90 'its CPUs are bound' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="cpu"'
+wait_until 90 'its CPUs are bound' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="cpu"'
 is "$(kview threads tidb-4000.service --unique)" 'cpus=3 mems=0-7' 'its threads run on node 3, its memory may come from anywhere'
 first=$(main_pid tidb-4000)
 stall_report tidb-4000 >/dev/null

@@ -72,7 +72,7 @@ systemctl reload tidbnumad
 for unit in "${units[@]}"; do
         wait_until 120 "$unit is bound" state_is "$unit" bound
         is "$(reserved "$unit")" 'node 3: 16' "$unit: bound to node 3, its reserved pages are there as well"
-        is "$(metric tidbnumad_migration_failed_pages_total "instance=\"$unit\"")" 0 "$unit: the kernel refused none"
-        is "$(metric tidbnumad_instance_remote_memory_ratio "instance=\"$unit\"")" 0 "$unit: nothing of it is remote"
+        is "$(metric tidbnumad_migration_failed_pages_total "name=\"$unit\"")" 0 "$unit: the kernel refused none"
+        is "$(metric tidbnumad_instance_remote_memory_ratio "name=\"$unit\"")" 0 "$unit: nothing of it is remote"
 done
 plan

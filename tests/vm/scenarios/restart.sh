@@ -48,17 +48,17 @@ systemctl restart tidbnumad
 wait_until 60 'the daemon is up again' metric_is 1 tidbnumad_ready
 check 'a restart of the daemon leaves the binding as it is' all_on tidb-4000.service 0
 check 'the daemon is another process' test "$(main_pid tidbnumad)" != "$daemon"
-wait_until 60 'it finds what is bound' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="memory"'
-is "$(metric tidbnumad_migrated_bytes_total 'instance="tidb-4000"')" 0 'and moves nothing'
+wait_until 60 'it finds what is bound' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="memory"'
+is "$(metric tidbnumad_migrated_bytes_total 'name="tidb-4000"')" 0 'and moves nothing'
 
 kill -KILL "$(main_pid tidbnumad)"
 wait_until 60 'a killed daemon is started again by systemd' metric_is 1 tidbnumad_ready
-wait_until 60 'and finds what is bound' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="memory"'
+wait_until 60 'and finds what is bound' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="memory"'
 ok 'a killed daemon comes back and finds what is bound'
 
 systemctl stop tidb-4000
 gone() {
-        ! scrape /metrics | grep -q 'instance="tidb-4000"'
+        ! scrape /metrics | grep -q 'name="tidb-4000"'
 }
 wait_until 60 'an instance that ends takes its series with it' gone
 ok 'an instance that ends takes its series with it'

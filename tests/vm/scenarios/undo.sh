@@ -117,7 +117,7 @@ ok 'and told'
 # --- the daemon restarts -------------------------------------------------------------------------------------------------
 
 bind
-wait_until 60 'the daemon has seen it' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="cpu'
+wait_until 60 'the daemon has seen it' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="cpu'
 bound=$(readings)
 systemctl restart tidbnumad
 wait_until 60 'the daemon is up again' metric_is 1 tidbnumad_ready
@@ -155,21 +155,21 @@ systemctl reload tidbnumad
 moved=0
 moved_some() {
         local bytes
-        bytes=$(metric tidbnumad_migrated_bytes_total 'instance="tidb-4000"')
+        bytes=$(metric tidbnumad_migrated_bytes_total 'name="tidb-4000"')
         echo "moved: $bytes"
         ((bytes > 2000000))
 }
 for _ in 1 2; do
         wait_until 90 'it is moving' moved_some
-        moved=$((moved + $(metric tidbnumad_migrated_bytes_total 'instance="tidb-4000"')))
+        moved=$((moved + $(metric tidbnumad_migrated_bytes_total 'name="tidb-4000"')))
         kill_daemon
 done
 undo_policy
 systemctl reload tidbnumad
 wait_until 120 'killed twice while it moves, it is bound' bound_now
 ok 'killed twice while it moves, it is bound'
-wait_until 60 'and the daemon knows' metric_is 1 tidbnumad_instance_bound 'instance="tidb-4000".*kind="cpu'
-moved=$((moved + $(metric tidbnumad_migrated_bytes_total 'instance="tidb-4000"')))
+wait_until 60 'and the daemon knows' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="cpu'
+moved=$((moved + $(metric tidbnumad_migrated_bytes_total 'name="tidb-4000"')))
 check "no byte was moved twice: $moved bytes in all, of 48 MiB" test "$moved" -lt $((52 << 20))
 drop_policy undo
 unbound 'killed while it moves'
