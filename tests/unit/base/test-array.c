@@ -1,12 +1,8 @@
 /* Elements into arrays and out of them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
@@ -32,10 +28,9 @@ static void assert_numbers(const Numbers *a, const unsigned *expected, size_t n)
         assert_numbers(a, (const unsigned[]){ __VA_ARGS__ },                                       \
                        ELEMENTSOF(((const unsigned[]){ __VA_ARGS__ })))
 
-static void test_insert(void **state) {
+TEST(insert) {
         Numbers a = { 0 };
 
-        (void)state;
         insert(&a, 0, 5);
         insert(&a, 1, 9);
         insert(&a, 0, 3);
@@ -45,10 +40,9 @@ static void test_insert(void **state) {
 }
 
 /* Beyond the room of the first growth, in the front each. */
-static void test_insert_grows(void **state) {
+TEST(insert_grows) {
         Numbers a = { 0 };
 
-        (void)state;
         for (unsigned i = 0; i < 1000; i++)
                 insert(&a, 0, 1000 - i);
         for (unsigned i = 0; i < 1000; i++)
@@ -57,10 +51,9 @@ static void test_insert_grows(void **state) {
         free(a.numbers);
 }
 
-static void test_remove(void **state) {
+TEST(remove) {
         Numbers a = { 0 };
 
-        (void)state;
         for (unsigned i = 0; i < 8; i++) /* to the last of its room */
                 insert(&a, i, i + 1);
         ARRAY_REMOVE(a.numbers, a.n, 7);
@@ -73,24 +66,12 @@ static void test_remove(void **state) {
         free(a.numbers);
 }
 
-static void test_too_large(void **state) {
+TEST(too_large) {
         Numbers a = { 0 };
 
-        (void)state;
         insert(&a, 0, 5);
         assert_int_equal(ARRAY_RESERVE(a.numbers, a.allocated, SIZE_MAX / sizeof(unsigned)),
                          -ENOMEM);
         ASSERT_NUMBERS(&a, 5);
         free(a.numbers);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_insert),
-                cmocka_unit_test(test_insert_grows),
-                cmocka_unit_test(test_remove),
-                cmocka_unit_test(test_too_large),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

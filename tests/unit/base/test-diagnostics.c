@@ -1,12 +1,8 @@
 /* Lists of messages: their forms, their parts, and how many there may be. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/diagnostics.h"
 
@@ -14,10 +10,9 @@ static const SourceFile file = { .path = (char *)"etc/a.yaml",
                                  .text = (char *)"a: b\nc: d\n",
                                  .size = 10 };
 
-static void test_forms(void **state) {
+TEST(forms) {
         _cleanup_diagnostics_ Diagnostics d = { 0 };
 
-        (void)state;
         diagnostics_addf(&d, "no %s", "place");
         errno = ENOENT;
         diagnostics_add_path(&d, "etc", "cannot be read: %m");
@@ -38,11 +33,10 @@ static void test_forms(void **state) {
         assert_string_equal(d.details[2].excerpt, "c: d\n   ^");
 }
 
-static void test_render(void **state) {
+TEST(render) {
         _cleanup_diagnostics_ Diagnostics d = { 0 };
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         diagnostics_add_path(&d, "etc", "no folder");
         diagnostics_add_at(&d, &file, (SourceSpan){ 1, 1, 4 }, "wrong");
         for (size_t i = 0; i < d.n_messages; i++)
@@ -54,10 +48,9 @@ static void test_render(void **state) {
 }
 
 /* What an alias repeats is told once; the same words of another place are another message. */
-static void test_same_again(void **state) {
+TEST(same_again) {
         _cleanup_diagnostics_ Diagnostics d = { 0 };
 
-        (void)state;
         diagnostics_add_at(&d, &file, (SourceSpan){ 1, 1, 1 }, "wrong");
         diagnostics_add_at(&d, &file, (SourceSpan){ 1, 1, 1 }, "wrong");
         diagnostics_add_at(&d, &file, (SourceSpan){ 1, 2, 1 }, "wrong");
@@ -66,10 +59,9 @@ static void test_same_again(void **state) {
         assert_int_equal(d.n_told, 4);
 }
 
-static void test_bound(void **state) {
+TEST(bound) {
         _cleanup_diagnostics_ Diagnostics d = { 0 };
 
-        (void)state;
         for (unsigned i = 0; i < DIAGNOSTICS_MAX + 5; i++)
                 diagnostics_addf(&d, "wrong %u", i);
         assert_int_equal(d.n_messages, DIAGNOSTICS_MAX + 1);
@@ -80,25 +72,12 @@ static void test_bound(void **state) {
         assert_int_equal(d.error, 0);
 }
 
-static void test_bound_of_excerpts(void **state) {
+TEST(bound_of_excerpts) {
         _cleanup_diagnostics_ Diagnostics d = { 0 };
 
-        (void)state;
         for (unsigned i = 0; i <= DIAGNOSTICS_EXCERPTS_MAX; i++)
                 diagnostics_add_at(&d, &file, (SourceSpan){ 1, 1, 1 }, "wrong %u", i);
         assert_non_null(d.details[DIAGNOSTICS_EXCERPTS_MAX - 1].excerpt);
         assert_null(d.details[DIAGNOSTICS_EXCERPTS_MAX].excerpt);
         assert_string_equal(d.messages[DIAGNOSTICS_EXCERPTS_MAX], "etc/a.yaml:1:1: wrong 100");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_forms),
-                cmocka_unit_test(test_render),
-                cmocka_unit_test(test_same_again),
-                cmocka_unit_test(test_bound),
-                cmocka_unit_test(test_bound_of_excerpts),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* What is shown of a line, and where the caret stands. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/excerpt.h"
 
@@ -19,8 +15,7 @@ static void assert_excerpt(const char *source, SourceSpan at, const char *expect
         assert_string_equal(text.data ? text.data : "", expected);
 }
 
-static void test_lines(void **state) {
-        (void)state;
+TEST(lines) {
         assert_excerpt("one\ntwo: 2\nthree", (SourceSpan){ 2, 1, 3 }, "two: 2\n^~~");
         assert_excerpt("one\ntwo: 2\nthree", (SourceSpan){ 1, 2, 1 }, "one\n ^");
         assert_excerpt("one\ntwo: 2\nthree", (SourceSpan){ 3, 5, 0 }, "three\n    ^");
@@ -36,8 +31,7 @@ static void test_lines(void **state) {
 }
 
 /* The end of a line, of a file, and what is in neither. */
-static void test_ends(void **state) {
-        (void)state;
+TEST(ends) {
         assert_excerpt("one\n", (SourceSpan){ 1, 4, 9 }, "one\n   ^");
         /* The end of a text, with and without a last newline. */
         assert_excerpt("one\n", (SourceSpan){ 2, 1, 1 }, "one\n   ^");
@@ -53,8 +47,7 @@ static void test_ends(void **state) {
         assert_excerpt("a: [1,\n2]", (SourceSpan){ 1, 4, 99 }, "a: [1,\n   ^~~");
 }
 
-static void test_printable(void **state) {
-        (void)state;
+TEST(printable) {
         assert_excerpt("\tx:\ty", (SourceSpan){ 1, 5, 1 }, "\tx:\ty\n\t  \t^");
         assert_excerpt("\x1b[2J \x7f", (SourceSpan){ 1, 6, 1 }, "?[2J ?\n     ^");
         /* One mark for each character, however many bytes it has. */
@@ -69,10 +62,9 @@ static void fill(char *text, size_t n) {
         text[n] = '\0';
 }
 
-static void test_long_lines(void **state) {
+TEST(long_lines) {
         char line[301], expected[800];
 
-        (void)state;
         fill(line, 100);
         (void)snprintf(expected, sizeof(expected), "%s\n%99s^", line, "");
         assert_excerpt(line, (SourceSpan){ 1, 100, 5 }, expected);
@@ -88,15 +80,4 @@ static void test_long_lines(void **state) {
         assert_excerpt(line, (SourceSpan){ 1, 101, 150 }, expected);
         (void)snprintf(expected, sizeof(expected), "...%s\n%63s^", line + 239, "");
         assert_excerpt(line, (SourceSpan){ 1, 300, 3 }, expected);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lines),
-                cmocka_unit_test(test_ends),
-                cmocka_unit_test(test_printable),
-                cmocka_unit_test(test_long_lines),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

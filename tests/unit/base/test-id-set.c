@@ -1,12 +1,8 @@
 /* Sets of ids: the list form and the mask in both directions, refusals, D-Bus bytes. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/id-set.h"
 
@@ -19,8 +15,7 @@ static void assert_round_trip(const char *text, const char *expected) {
         assert_string_equal(buffer, expected);
 }
 
-static void test_list_round_trip(void **state) {
-        (void)state;
+TEST(list_round_trip) {
         assert_round_trip("", "");
         assert_round_trip("\n", "");
         assert_round_trip("0", "0");
@@ -31,12 +26,11 @@ static void test_list_round_trip(void **state) {
         assert_round_trip("8191", "8191");
 }
 
-static void test_list_refuses(void **state) {
+TEST(list_refuses) {
         static const char *const bad[] = { "a",   "1-",  "-1",  "1,",    ",1",     "1,,2",
                                            "3-1", "1 2", "0x1", "1-2-3", "0-8:2/4" };
         IdSet set = { { 7 } };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
                 assert_int_equal(id_set_parse_list(bad[i], &set), -EINVAL);
         assert_int_equal(id_set_parse_list("8192", &set), -ERANGE);
@@ -44,20 +38,18 @@ static void test_list_refuses(void **state) {
         assert_int_equal(set.words[0], 7); /* untouched on failure */
 }
 
-static void test_render_needs_room(void **state) {
+TEST(render_needs_room) {
         char buffer[4] = "xyz";
         IdSet set;
 
-        (void)state;
         assert_int_equal(id_set_parse_list("10-20", &set), 0);
         assert_int_equal(id_set_render_list(&set, buffer, sizeof(buffer)), -ENOSPC);
         assert_string_equal(buffer, "");
 }
 
-static void test_questions(void **state) {
+TEST(questions) {
         IdSet a, b, c;
 
-        (void)state;
         assert_int_equal(id_set_parse_list("0-3,70", &a), 0);
         assert_int_equal(id_set_parse_list("2,70", &b), 0);
         assert_int_equal(id_set_parse_list("4", &c), 0);
@@ -75,11 +67,10 @@ static void test_questions(void **state) {
         assert_true(id_set_is_empty(&a));
 }
 
-static void test_bytes(void **state) {
+TEST(bytes) {
         uint8_t bytes[ID_SET_MAX / 8], many[ID_SET_MAX];
         IdSet set, back;
 
-        (void)state;
         assert_int_equal(id_set_parse_list("0,9,64", &set), 0);
         assert_int_equal(id_set_to_bytes(&set, bytes), 9);
         assert_int_equal(bytes[0], 1);
@@ -108,8 +99,7 @@ static void assert_mask(const char *text, const char *list, const char *rendered
         assert_string_equal(buffer, rendered);
 }
 
-static void test_mask_round_trip(void **state) {
-        (void)state;
+TEST(mask_round_trip) {
         assert_mask("0", "", "00000000");
         assert_mask("1\n", "0", "00000001");
         assert_mask("ff", "0-7", "000000ff");
@@ -121,11 +111,10 @@ static void test_mask_round_trip(void **state) {
 }
 
 /* Every member, the highest too, fits into ID_SET_MASK_MAX; and no byte less will do. */
-static void test_mask_of_all(void **state) {
+TEST(mask_of_all) {
         char buffer[ID_SET_MASK_MAX];
         IdSet all, again;
 
-        (void)state;
         memset(&all, 0xff, sizeof(all));
         assert_int_equal(id_set_render_mask(&all, buffer, sizeof(buffer)), sizeof(buffer) - 1);
         assert_int_equal(id_set_parse_mask(buffer, &again), 0);
@@ -135,13 +124,12 @@ static void test_mask_of_all(void **state) {
         assert_int_equal(id_set_render_mask(&all, buffer, 0), -ENOSPC);
 }
 
-static void test_mask_refuses(void **state) {
+TEST(mask_refuses) {
         static const char *const bad[] = { "",  " ",   ",",  "1,",  ",1",        "1,,2",
                                            "g", "0x1", "-1", "1 2", "123456789", "1,000000000" };
         char wide[ID_SET_MASK_MAX + 16] = "1";
         IdSet set = { { 7 } };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
                 assert_int_equal(id_set_parse_mask(bad[i], &set), -EINVAL);
         for (size_t i = 0; i < ID_SET_MAX / 32; i++)
@@ -151,19 +139,4 @@ static void test_mask_refuses(void **state) {
         wide[0] = '0';                     /* wider than any machine, and nothing in it */
         assert_int_equal(id_set_parse_mask(wide, &set), 0);
         assert_true(id_set_is_empty(&set));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_list_round_trip),
-                cmocka_unit_test(test_list_refuses),
-                cmocka_unit_test(test_render_needs_room),
-                cmocka_unit_test(test_questions),
-                cmocka_unit_test(test_bytes),
-                cmocka_unit_test(test_mask_round_trip),
-                cmocka_unit_test(test_mask_of_all),
-                cmocka_unit_test(test_mask_refuses),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* Numbers, sizes and times as people type them into a policy. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/parse.h"
 
-static void test_u64(void **state) {
+TEST(u64) {
         uint64_t v = 7;
 
-        (void)state;
         assert_int_equal(parse_u64("0", &v), 0);
         assert_int_equal(v, 0);
         assert_int_equal(parse_u64("18446744073709551615", &v), 0);
@@ -27,10 +22,9 @@ static void test_u64(void **state) {
         assert_int_equal(v, 7);
 }
 
-static void test_size(void **state) {
+TEST(size) {
         uint64_t v = 7;
 
-        (void)state;
         assert_int_equal(parse_size("256MiB", &v), 0);
         assert_int_equal(v, 256 << 20);
         assert_int_equal(parse_size("1.5KiB", &v), 0);
@@ -47,10 +41,9 @@ static void test_size(void **state) {
         assert_int_equal(v, 7);
 }
 
-static void test_duration(void **state) {
+TEST(duration) {
         uint64_t v;
 
-        (void)state;
         assert_int_equal(parse_duration("10s", &v), 0);
         assert_int_equal(v, 10000000);
         assert_int_equal(parse_duration("1.5min", &v), 0);
@@ -61,10 +54,9 @@ static void test_duration(void **state) {
         assert_int_equal(parse_duration("10 s", &v), -EINVAL);
 }
 
-static void test_percent(void **state) {
+TEST(percent) {
         uint64_t v;
 
-        (void)state;
         assert_int_equal(parse_percent("1%", &v), 0);
         assert_int_equal(v, 10000);
         assert_int_equal(parse_percent("0.05%", &v), 0);
@@ -72,12 +64,4 @@ static void test_percent(void **state) {
         assert_int_equal(parse_percent("1", &v), -EINVAL);
         assert_int_equal(parse_percent("1 %", &v), -EINVAL);
         assert_int_equal(parse_percent("99999999999999999999%", &v), -ERANGE);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_u64), cmocka_unit_test(test_size),
-                                            cmocka_unit_test(test_duration),
-                                            cmocka_unit_test(test_percent) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

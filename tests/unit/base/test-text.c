@@ -1,18 +1,13 @@
 /* The growing text keeps its memory and stays terminated. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/text.h"
 
-static void test_appends(void **state) {
+TEST(appends) {
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         text_append(&text, "a");
         text_appendf(&text, "%d-%s", 12, "b");
         assert_string_equal(text.data, "a12-b");
@@ -20,10 +15,9 @@ static void test_appends(void **state) {
         assert_int_equal(text.error, 0);
 }
 
-static void test_appends_bytes(void **state) {
+TEST(appends_bytes) {
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         text_append_bytes(&text, "abc", 2);
         text_append_bytes(&text, "x\0y", 3);
         text_append_bytes(&text, NULL, 0);
@@ -31,11 +25,10 @@ static void test_appends_bytes(void **state) {
         assert_memory_equal(text.data, "abx\0y", 6); /* terminated */
 }
 
-static void test_reset_keeps_the_memory(void **state) {
+TEST(reset_keeps_the_memory) {
         _cleanup_text_ Text text = { 0 };
         size_t allocated;
 
-        (void)state;
         for (int i = 0; i < 1000; i++)
                 text_appendf(&text, "line %d\n", i);
         assert_int_equal(strlen(text.data), text.length);
@@ -45,12 +38,4 @@ static void test_reset_keeps_the_memory(void **state) {
         for (int i = 0; i < 1000; i++)
                 text_appendf(&text, "line %d\n", i);
         assert_int_equal(text.allocated, allocated);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_appends),
-                                            cmocka_unit_test(test_appends_bytes),
-                                            cmocka_unit_test(test_reset_keeps_the_memory) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* One string out of TOML as people write it, and out of what is none. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/toml.h"
@@ -25,8 +21,7 @@ static void assert_fails(const char *text, const char *table, int error) {
         assert_ptr_equal(value, (char *)7);
 }
 
-static void test_top(void **state) {
-        (void)state;
+TEST(top) {
         assert_found("data-dir = \"/pd\"\n", NULL, "/pd");
         assert_found("data-dir='/pd'", NULL, "/pd");
         assert_found("# data-dir = \"/no\"\n\r\n\tdata-dir\t=\t\"/pd\"\t# why\r\n", NULL, "/pd");
@@ -44,8 +39,7 @@ static void test_top(void **state) {
         assert_fails("Data-Dir = \"/pd\"", NULL, -ENOENT);
 }
 
-static void test_table(void **state) {
-        (void)state;
+TEST(table) {
         assert_found("[storage]\ndata-dir = \"/tikv\"", "storage", "/tikv");
         assert_found("data-dir = \"/no\"\n[ storage ] # here\nengine = \"raft-kv\"\n"
                      "data-dir = \"/tikv\"\n",
@@ -67,8 +61,7 @@ static void test_table(void **state) {
 }
 
 /* What looks like the key but stands inside of another value. */
-static void test_values_of_others(void **state) {
-        (void)state;
+TEST(values_of_others) {
         assert_found("a = \"\"\"\ndata-dir = \"/no\"\n\"\"\"\ndata-dir = \"/pd\"", NULL, "/pd");
         assert_found("a = '''\ndata-dir = \"/no\"\n'''\ndata-dir = \"/pd\"", NULL, "/pd");
         assert_found("a = \"\"\"x\"\"\"\"\"\ndata-dir = \"/pd\"", NULL, "/pd");
@@ -87,8 +80,7 @@ static void test_values_of_others(void **state) {
         assert_fails("storage = {data-dir = \"/no\"}", "storage", -ENOENT);
 }
 
-static void test_escapes(void **state) {
-        (void)state;
+TEST(escapes) {
         assert_found("data-dir = \"/a\\\"b\\\\c\\td\"", NULL, "/a\"b\\c\td");
         assert_found("data-dir = '/a\\tb\"'", NULL, "/a\\tb\"");
         assert_found("data-dir = \"\\u00e4\\u20AC\\U0001F600\\u007f\"", NULL,
@@ -101,11 +93,10 @@ static void test_escapes(void **state) {
         assert_fails("data-dir = \"\\", NULL, -EBADMSG);
 }
 
-static void test_no_string(void **state) {
+TEST(no_string) {
         static const char nul[] = "data-dir = \"/a\0b\"";
         char *value = (char *)7;
 
-        (void)state;
         assert_fails("data-dir = 4", NULL, -EBADMSG);
         assert_fails("data-dir = [\"/a\"]", NULL, -EBADMSG);
         assert_fails("data-dir =", NULL, -EBADMSG);
@@ -116,10 +107,9 @@ static void test_no_string(void **state) {
         assert_ptr_equal(value, (char *)7);
 }
 
-static void test_bytes_that_end_anywhere(void **state) {
+TEST(bytes_that_end_anywhere) {
         static const char text[] = "a.b = \"\"\"x\"\"\" # y\n[storage]\n'data-dir' = \"/\\u00e4\"";
 
-        (void)state;
         for (size_t size = 0; size < sizeof(text) - 1; size++) {
                 char *exact = malloc(size + 1), *value = NULL;
                 int r;
@@ -132,25 +122,10 @@ static void test_bytes_that_end_anywhere(void **state) {
         }
 }
 
-static void test_long_names(void **state) {
+TEST(long_names) {
         char text[256];
 
-        (void)state;
         (void)snprintf(text, sizeof(text), "%0100d = \"/no\"\n\"%0100d\" = \"/no\"\n%s", 1, 1,
                        "a.b.c.d.e = 4\ndata-dir = \"/pd\"");
         assert_found(text, NULL, "/pd");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_top),
-                cmocka_unit_test(test_table),
-                cmocka_unit_test(test_values_of_others),
-                cmocka_unit_test(test_escapes),
-                cmocka_unit_test(test_no_string),
-                cmocka_unit_test(test_bytes_that_end_anywhere),
-                cmocka_unit_test(test_long_names),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

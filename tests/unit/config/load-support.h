@@ -2,13 +2,9 @@
  * way to say "exactly this message". */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-load.h"

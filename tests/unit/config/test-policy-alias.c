@@ -3,7 +3,7 @@
 
 #include "tidbnumad/config/policy-yaml.h"
 
-static void test_copies(void **state) {
+TEST(copies) {
         _cleanup_load_ Load load = load_text(V "policies:\n"
                                                "- name: a\n"
                                                "  match: &m {unit: a.scope, user: &u root}\n"
@@ -14,7 +14,6 @@ static void test_copies(void **state) {
                                                "- {name: c, match: *m, place: *p}\n");
         const Policy *c = &load.set.policies[2];
 
-        (void)state;
         assert_messages(&load.errors, (const char *const[]){ NULL });
         assert_int_equal(load.set.n_policies, 3);
         assert_string_equal(load.set.policies[1].match.user, "root");
@@ -26,22 +25,20 @@ static void test_copies(void **state) {
 }
 
 /* The last anchor of a name before the alias counts. A key may be an alias too. */
-static void test_order(void **state) {
+TEST(order) {
         _cleanup_load_ Load load = load_text(V "policies:\n"
                                                "- name: a\n"
                                                "  match: {unit: &x a.scope, &k user: *x}\n"
                                                "- name: b\n"
                                                "  match: {unit: &x b.scope, *k : *x}\n");
 
-        (void)state;
         assert_messages(&load.errors, (const char *const[]){ NULL });
         assert_string_equal(load.set.policies[0].match.user, "a.scope");
         assert_string_equal(load.set.policies[1].match.user, "b.scope");
 }
 
 /* At the alias where it is the whole value, and where it was written, once, inside of it. */
-static void test_faults(void **state) {
-        (void)state;
+TEST(faults) {
         assert_errors(V "policies:\n"
                         "- {name: a, match: &m {unit: a.scope, usr: b}}\n"
                         "- {name: b, match: *m}\n"
@@ -60,8 +57,7 @@ static void test_faults(void **state) {
                 "`sampling.interval`");
 }
 
-static void test_refused(void **state) {
-        (void)state;
+TEST(refused) {
         assert_errors(
                 V "policies: [{name: a, match: {unit: *tidb}}]\n",
                 "a.yaml:2:36: there is no anchor `&tidb` before this alias, expected one; put "
@@ -92,10 +88,9 @@ static bool expands(unsigned n, unsigned times, Load *ret) {
         return !strstr(ret->errors.messages[0], "expand");
 }
 
-static void test_bounds(void **state) {
+TEST(bounds) {
         Load load;
 
-        (void)state;
         assert_true(expands(1000, 10, &load));
         load_done(&load);
         assert_false(expands(1000, 11, &load));
@@ -111,8 +106,7 @@ static void test_bounds(void **state) {
         load_done(&load);
 }
 
-static void test_billion_laughs(void **state) {
-        (void)state;
+TEST(billion_laughs) {
         assert_errors(V "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
                         "b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
                         "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
@@ -121,10 +115,9 @@ static void test_billion_laughs(void **state) {
                       "a.yaml:5:29: the aliases expand to too much, expected at most 10000 values");
 }
 
-static void test_depth_and_anchors(void **state) {
+TEST(depth_and_anchors) {
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         assert_errors(V "a: &a [[[[[[[[x]]]]]]]]\nirq: [[[[[[[*a]]]]]]]\n",
                       "a.yaml:3:13: the alias nests too deep, expected at most 16 levels");
         text_append(&text, V "irq: [&a a");
@@ -133,18 +126,4 @@ static void test_depth_and_anchors(void **state) {
         text_append(&text, "]");
         assert_errors(text.data,
                       "a.yaml:2:5007: too many anchors (`&`) in one file, expected at most 1000");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_copies),
-                cmocka_unit_test(test_order),
-                cmocka_unit_test(test_faults),
-                cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_bounds),
-                cmocka_unit_test(test_billion_laughs),
-                cmocka_unit_test(test_depth_and_anchors),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,38 +28,25 @@ static void assert_built_in(const Load *load) {
         }
 }
 
-static void test_nothing(void **state) {
+TEST(nothing) {
         _cleanup_load_ Load load = { 0 };
 
-        (void)state;
         load_run(&load);
         assert_built_in(&load);
 }
 
 /* Settings are no policy. */
-static void test_settings_alone(void **state) {
+TEST(settings_alone) {
         _cleanup_load_ Load load = load_text(V "policies: []\nenforcement: {mode: observe}\n");
 
-        (void)state;
         assert_built_in(&load);
         assert_int_equal(load.set.mode, ENFORCEMENT_OBSERVE);
 }
 
-static void test_one_policy(void **state) {
+TEST(one_policy) {
         _cleanup_load_ Load load = load_text(V "policies: [{name: a, match: {unit: a.scope}}]\n");
 
-        (void)state;
         assert_int_equal(load.set.n_policies, 1);
         assert_int_equal(policy_set_count_written(&load.set), 1);
         assert_false(load.set.policies[0].built_in);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing),
-                cmocka_unit_test(test_settings_alone),
-                cmocka_unit_test(test_one_policy),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,7 @@
         } while (0)
 
 /* All of the language is carried out: nothing that is well-formed is warned of for its own sake. */
-static void test_later(void **state) {
-        (void)state;
+TEST(later) {
         assert_warned(V "host: {numa_balancing: off}\n"
                         "irq: [{match: {net: '*'}}]\n"
                         "sampling: {access: on, budget: 2%, events: {local: 1}}\n"
@@ -25,8 +24,7 @@ static void test_later(void **state) {
                       NULL);
 }
 
-static void test_count(void **state) {
-        (void)state;
+TEST(count) {
         assert_warned(
                 P "  place: {count: 9}\n",
                 "a.yaml:5:18: `policies[].place.count` is 9, and this machine has 8, expected "
@@ -48,8 +46,7 @@ static void test_count(void **state) {
         assert_warned(P "  place: {nodes: 4-7, same_package: true}\n", NULL);
 }
 
-static void test_avoid(void **state) {
-        (void)state;
+TEST(avoid) {
         assert_warned(P "  place: {avoid: [1, 9-10]}\n",
                       "a.yaml:5:18: `policies[].place.avoid` names node 9-10, which this machine "
                       "does not have anyway");
@@ -62,14 +59,13 @@ static void test_avoid(void **state) {
         assert_warned(P "  place: {nodes: 0-3, avoid: 3}\n", NULL);
 }
 
-static void test_entries(void **state) {
+TEST(entries) {
         static const char *const entries = "  instances:\n"
                                            "  - {match: {port: 1}, nodes: 2-3}\n"
                                            "  - {match: {port: 2}, nodes: 4}\n"
                                            "  - {match: {port: 3}, nodes: [3, 4, 5]}\n";
         _cleanup_free_ char *text = NULL, *silent = NULL;
 
-        (void)state;
         assert_true(asprintf(&text, P "  place: {share: exclusive}\n%s", entries) > 0);
         assert_warned(text,
                       "a.yaml:9:31: node 3-4 is that of another entry of `instances` too, and the "
@@ -79,8 +75,7 @@ static void test_entries(void **state) {
 }
 
 /* A CPU that is offline may be of any node. */
-static void test_cpus(void **state) {
-        (void)state;
+TEST(cpus) {
         assert_warned(P "  place: {nodes: 6-7}\n  cpus: 27-31\n", NULL);
         assert_warned(P "  cpus: 0,31\n", NULL);
         assert_warned(P "  place: {count: 1, nodes: 0-3}\n  cpus: 30\n", NULL);
@@ -92,8 +87,7 @@ static void test_cpus(void **state) {
 #define A "- {name: a, match: {unit: a.scope}, "
 #define B "- {name: b, match: {unit: b.scope}, "
 
-static void test_pairs(void **state) {
-        (void)state;
+TEST(pairs) {
         assert_warned(V "policies:\n" A "place: {nodes: 0-1}}\n" B "place: {nodes: [1]}}\n",
                       "a.yaml:4:52: policy `b` names node 1, and so does policy `a` (a.yaml:3); "
                       "both are exclusive, as they are by default, expected nodes of their own, or "
@@ -115,21 +109,19 @@ static void test_pairs(void **state) {
 }
 
 /* A policy that is replaced contradicts nobody. */
-static void test_pairs_in_force(void **state) {
+TEST(pairs_in_force) {
         _cleanup_load_ Load load =
                 load_two(V "policies:\n" A "place: {nodes: 0, share: exclusive}}\n" B
                            "place: {nodes: 1, share: exclusive}}\n",
                          V "policies:\n" A "place: {nodes: 1, share: exclusive}}\n" B
                            "place: {nodes: 0, share: exclusive}}\n");
 
-        (void)state;
         assert_int_equal(load.result, 0);
         assert_warnings(load, NULL);
 }
 
 /* One error does not call forth another. */
-static void test_faulty_is_left_out(void **state) {
-        (void)state;
+TEST(faulty_is_left_out) {
         assert_errors(V "policies:\n" A "place: {nodes: 0, share: exclusive}, memroy: bind}\n" B
                         "place: {nodes: 0, share: exclusive}}\n",
                       "a.yaml:3:74: unknown key `memroy` in `policies[]`, did you mean `memory`?");
@@ -139,18 +131,17 @@ static void test_faulty_is_left_out(void **state) {
                 "not have, expected some of 0-7");
 }
 
-static void test_reserve(void **state) {
+TEST(reserve) {
         _cleanup_load_ Load load = load_two(V "host: {reserve: {nodes: nic, devices: eth0}}\n",
                                             V "host: {reserve: {nodes: 0}}\n");
 
-        (void)state;
         assert_warnings(load, "etc/a.yaml:2:39: `host.reserve.devices` decides nothing, because "
                               "`host.reserve.nodes` is not `nic`");
         assert_warned(V "host: {reserve: {nodes: nic, devices: eth0}}\n", NULL);
         assert_warned(V "host: {reserve: {devices: []}}\n", NULL);
 }
 
-static void test_matched(void **state) {
+TEST(matched) {
         _cleanup_load_ Load load = load_two(V "policies: [{name: a, match: {unit: a.scope}}, "
                                               "{name: b, match: {unit: b.scope}}]\n",
                                             V "policies:\n- name: c\n  match: {unit: c.scope}\n");
@@ -158,7 +149,6 @@ static void test_matched(void **state) {
         _cleanup_diagnostics_ Diagnostics warnings = { 0 }, bare = { 0 };
         _cleanup_load_ Load empty = load_text("");
 
-        (void)state;
         policy_check_matched(&load.set, matched, &load.files, &warnings);
         assert_messages(&warnings, (const char *const[]){ "etc/a.yaml:2:12: policy `a` matches "
                                                           "nothing on this host now",
@@ -174,27 +164,13 @@ static void test_matched(void **state) {
 }
 
 /* Without a machine nothing is asked of it. */
-static void test_no_topology(void **state) {
+TEST(no_topology) {
         static const char text[] = P "  place: {count: 900, avoid: 0-1000}\n  cpus: 8000\n";
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         _cleanup_policy_set_ PolicySet set = { 0 };
 
-        (void)state;
         assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
         assert_int_equal(policy_set_parse(&files, NULL, &set, &errors, &warnings), 0);
         assert_int_equal(warnings.n_messages, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_later),          cmocka_unit_test(test_count),
-                cmocka_unit_test(test_avoid),          cmocka_unit_test(test_entries),
-                cmocka_unit_test(test_cpus),           cmocka_unit_test(test_pairs),
-                cmocka_unit_test(test_pairs_in_force), cmocka_unit_test(test_faulty_is_left_out),
-                cmocka_unit_test(test_reserve),        cmocka_unit_test(test_matched),
-                cmocka_unit_test(test_no_topology),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

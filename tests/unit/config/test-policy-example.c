@@ -31,10 +31,9 @@ static void assert_instance(const PolicySet *set, const char *unit, int node, Me
         fail_msg("%s has no node of its own", unit);
 }
 
-static void test_example(void **state) {
+TEST(example) {
         _cleanup_load_ Load load = { 0 };
 
-        (void)state;
         read_example(&load);
         load_run(&load);
         assert_messages(&load.errors, (const char *const[]){ NULL });
@@ -55,10 +54,8 @@ static void test_example(void **state) {
 }
 
 int main(int argc, char **argv) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_example) };
-
         if (argc != 2)
                 return 2;
         path = argv[1];
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return test_run_all();
 }

@@ -25,13 +25,12 @@ static void assert_words(const WordList *list, const char *const *expected) {
 }
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-static void test_defaults(void **state) {
+TEST(defaults) {
         _cleanup_load_ Load load = load_text(P "irq: [{match: {net: '*'}}]\n");
         const PolicySet *set = &load.set;
         const Policy *p = set->policies;
         const IrqPolicy *irq = set->irqs;
 
-        (void)state;
         assert_int_equal(load.result, 0);
         assert_int_equal(p->place.count, 1);
         assert_false(p->place.count_given);
@@ -64,16 +63,15 @@ static void test_defaults(void **state) {
 }
 
 /* The table's words for the settings of a host come to what the model begins with. */
-static void test_model_begins_with_the_defaults(void **state) {
+TEST(model_begins_with_the_defaults) {
         PolicySet a = { 0 }, b = { 0 };
 
-        (void)state;
         policy_set_init(&a);
         assert_int_equal(policy_field_set_defaults("", &b), 0);
         assert_memory_equal(&a, &b, sizeof(a));
 }
 
-static void test_place(void **state) {
+TEST(place) {
         _cleanup_load_ Load load =
                 load_text(P "  place:\n"
                             "    count: 2\n"
@@ -92,7 +90,6 @@ static void test_place(void **state) {
                             "  instances: [{match: {port: 4000}, nodes: [6, 7]}]\n");
         const Policy *a = load.set.policies, *b = a + 1;
 
-        (void)state;
         assert_int_equal(load.result, 0);
         assert_int_equal(a->place.count, 2);
         assert_true(a->place.count_given);
@@ -117,12 +114,11 @@ static void test_place(void **state) {
         assert_ids(&b->instances[0].nodes, "6-7");
 }
 
-static void test_cpus(void **state) {
+TEST(cpus) {
         static const char *const cases[][2] = { { "8-15", "8-15" },
                                                 { "8", "8" },
                                                 { "[8, 10-11]", "8,10-11" } };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_free_ char *text = NULL;
 
@@ -133,7 +129,7 @@ static void test_cpus(void **state) {
         }
 }
 
-static void test_host(void **state) {
+TEST(host) {
         _cleanup_load_ Load nic = load_text(
                 V "host: {numa_balancing: on, reserve: {nodes: nic, devices: [eth0, eth1], strict: "
                   "true}}\n");
@@ -141,7 +137,6 @@ static void test_host(void **state) {
         _cleanup_load_ Load off =
                 load_text(V "host: {numa_balancing: off, reserve: {devices: eth0, nodes: [7]}}\n");
 
-        (void)state;
         assert_int_equal(nic.set.host.numa_balancing, NUMA_BALANCING_ON);
         assert_int_equal(nic.set.host.reserve.kind, RESERVE_NIC);
         assert_words(&nic.set.host.reserve.devices, WORDS("eth0", "eth1"));
@@ -155,7 +150,7 @@ static void test_host(void **state) {
 }
 
 /* A later file takes over what it gives, a list as a whole, and nothing else. */
-static void test_host_key_by_key(void **state) {
+TEST(host_key_by_key) {
         _cleanup_load_ Load load =
                 load_two(V "host: {numa_balancing: off, reserve: {nodes: 0-3, devices: [a, b], "
                            "strict: true}}\n"
@@ -167,7 +162,6 @@ static void test_host_key_by_key(void **state) {
                            "enforcement: {backend: auto}\n");
         const PolicySet *set = &load.set;
 
-        (void)state;
         assert_int_equal(load.result, 0);
         assert_int_equal(set->host.numa_balancing, NUMA_BALANCING_OFF);
         assert_ids(&set->host.reserve.nodes, "2");
@@ -182,16 +176,15 @@ static void test_host_key_by_key(void **state) {
         assert_int_equal(set->backend, BACKEND_AUTO);
 }
 
-static void test_reserve_taken_back(void **state) {
+TEST(reserve_taken_back) {
         _cleanup_load_ Load load =
                 load_two(V "host: {reserve: {nodes: 0-3}}\n", V "host: {reserve: {nodes: none}}\n");
 
-        (void)state;
         assert_int_equal(load.set.host.reserve.kind, RESERVE_NONE);
         assert_true(id_set_is_empty(&load.set.host.reserve.nodes));
 }
 
-static void test_irq(void **state) {
+TEST(irq) {
         _cleanup_load_ Load load =
                 load_two(V "irq:\n"
                            "- match: {net: [eth0, 'ens*'], nvme: nvme0}\n"
@@ -207,7 +200,6 @@ static void test_irq(void **state) {
                            "steer: away}]\n");
         const IrqPolicy *irq = load.set.irqs;
 
-        (void)state;
         assert_messages(&load.errors, (const char *const[]){ NULL });
         assert_int_equal(load.set.n_irqs, 4);
         assert_words(&irq[0].net, WORDS("eth0", "ens*"));
@@ -233,10 +225,9 @@ static void test_irq(void **state) {
         assert_int_equal(irq[3].steer, STEER_AWAY);
 }
 
-static void test_steer_words(void **state) {
+TEST(steer_words) {
         static const char *const words[] = { "auto", "reserved", "local", "away", "leave" };
 
-        (void)state;
         for (unsigned i = 0; i < ELEMENTSOF(words); i++) {
                 _cleanup_free_ char *text = NULL;
 
@@ -247,11 +238,10 @@ static void test_steer_words(void **state) {
 }
 
 /* Each path once, each parent there, and what makes a row whole. */
-static void test_table(void **state) {
+TEST(table) {
         const PolicyKey *keys;
         size_t n = policy_keys(&keys);
 
-        (void)state;
         for (size_t i = 0; i < n; i++) {
                 const PolicyKey *key = &keys[i];
                 bool holds = key->type == POLICY_KEY_SECTION || key->type == POLICY_KEY_LIST;
@@ -278,29 +268,10 @@ static void test_table(void **state) {
         assert_null(policy_key_find("", "irq[]"));
 }
 
-static void test_later(void **state) {
+TEST(later) {
         const PolicyKey *keys;
         const size_t n = policy_keys(&keys);
 
-        (void)state;
         for (size_t i = 0; i < n; i++)
                 assert_null(policy_key_later(&keys[i], "on"));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_defaults),
-                cmocka_unit_test(test_model_begins_with_the_defaults),
-                cmocka_unit_test(test_place),
-                cmocka_unit_test(test_cpus),
-                cmocka_unit_test(test_host),
-                cmocka_unit_test(test_host_key_by_key),
-                cmocka_unit_test(test_reserve_taken_back),
-                cmocka_unit_test(test_irq),
-                cmocka_unit_test(test_steer_words),
-                cmocka_unit_test(test_table),
-                cmocka_unit_test(test_later),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,9 @@ static void assert_nodes(const NodeSet *nodes, const char *list) {
         assert_string_equal(text, list);
 }
 
-static void test_no_file(void **state) {
+TEST(no_file) {
         Load load = { 0 };
 
-        (void)state;
         load_run(&load);
         assert_int_equal(load.result, 0);
         assert_int_equal(policy_set_count_written(&load.set), 0);
@@ -22,10 +21,9 @@ static void test_no_file(void **state) {
         load_done(&load);
 }
 
-static void test_empty_files(void **state) {
+TEST(empty_files) {
         static const char *const texts[] = { "", "\n\n", "# nothing\n", "---\n", "\xef\xbb\xbf" };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
                 _cleanup_load_ Load load = load_text(texts[i]);
 
@@ -34,7 +32,7 @@ static void test_empty_files(void **state) {
         }
 }
 
-static void test_everything(void **state) {
+TEST(everything) {
         _cleanup_load_ Load load = load_text("version: 1\n"
                                              "policies:\n"
                                              "  - name: tikv\n"
@@ -54,7 +52,6 @@ static void test_everything(void **state) {
                                              "enforcement: {mode: observe}\n");
         const Policy *policy = load.set.policies;
 
-        (void)state;
         assert_int_equal(load.result, 0);
         assert_int_equal(load.warnings.n_messages, 0);
         assert_int_equal(load.set.n_policies, 1);
@@ -77,11 +74,10 @@ static void test_everything(void **state) {
         assert_int_equal(policy->line, 3);
 }
 
-static void test_defaults(void **state) {
+TEST(defaults) {
         _cleanup_load_ Load load = load_text(V "policies:\n- name: a\n  match: {unit: a.scope}\n");
         const Policy *policy = load.set.policies;
 
-        (void)state;
         assert_int_equal(load.result, 0);
         assert_int_equal(policy->memory, MEMORY_BIND);
         assert_int_equal(policy->migrate, MIGRATE_GENTLE);
@@ -95,10 +91,9 @@ static void test_defaults(void **state) {
 }
 
 /* The words of an enum in the order of its values, and nothing swapped. */
-static void test_choices(void **state) {
+TEST(choices) {
         static const char *const memory[] = { "bind", "preferred", "none" };
 
-        (void)state;
         for (unsigned i = 0; i < ELEMENTSOF(memory); i++) {
                 _cleanup_free_ char *text = NULL;
 
@@ -112,10 +107,9 @@ static void test_choices(void **state) {
         }
 }
 
-static void test_cpus_and_backends(void **state) {
+TEST(cpus_and_backends) {
         static const char *const backends[] = { "auto", "systemd", "cgroup1", "affinity" };
 
-        (void)state;
         for (unsigned i = 0; i < ELEMENTSOF(backends); i++) {
                 _cleanup_free_ char *text = NULL;
 
@@ -133,7 +127,7 @@ static void test_cpus_and_backends(void **state) {
 }
 
 /* What this version does anyway may be said. */
-static void test_accepted(void **state) {
+TEST(accepted) {
         _cleanup_load_ Load load =
                 load_text(V "host: {numa_balancing: leave, reserve: {nodes: none}}\n"
                             "irq: []\n"
@@ -143,13 +137,12 @@ static void test_accepted(void **state) {
                             "- {name: a, match: {unit: a.scope}, cpus: all,\n"
                             "   on_full: keep, instances: []}\n");
 
-        (void)state;
         assert_messages(&load.errors, (const char *const[]){ NULL });
         assert_warnings(load, NULL);
         assert_int_equal(load.result, 0);
 }
 
-static void test_later_file_replaces_whole_policy(void **state) {
+TEST(later_file_replaces_whole_policy) {
         _cleanup_load_ Load load =
                 load_two(V "policies:\n"
                            "- {name: a, match: {unit: a.scope}, place: {nodes: 1}, memory: none}\n"
@@ -158,7 +151,6 @@ static void test_later_file_replaces_whole_policy(void **state) {
                            "- {name: c, match: {unit: c.scope}, place: {nodes: 3}}\n"
                            "- {name: a, match: {exe: x, user: y}, place: {nodes: 4}}\n");
 
-        (void)state;
         assert_int_equal(load.result, 0);
         assert_int_equal(load.set.n_policies, 3);
         assert_string_equal(load.set.policies[0].name, "b");
@@ -173,7 +165,7 @@ static void test_later_file_replaces_whole_policy(void **state) {
 }
 
 /* What an operator's drop-in names is all that is named. */
-static void test_release(void **state) {
+TEST(release) {
         _cleanup_load_ Load one =
                 load_text(V "enforcement: {on_stop: restore, release: 'tikv-*'}\n");
         _cleanup_load_ Load two = load_two(V "enforcement: {release: [a, b, 'c[0-9]']}\n",
@@ -181,7 +173,6 @@ static void test_release(void **state) {
         _cleanup_load_ Load none =
                 load_two(V "enforcement: {release: [a, b]}\n", V "enforcement: {release: []}\n");
 
-        (void)state;
         assert_int_equal(one.set.on_stop, ON_STOP_RESTORE);
         assert_int_equal(one.set.release.n_words, 1);
         assert_string_equal(one.set.release.words[0], "tikv-*");
@@ -192,31 +183,29 @@ static void test_release(void **state) {
         assert_int_equal(none.set.release.n_words, 0);
 }
 
-static void test_settings_override_key_by_key(void **state) {
+TEST(settings_override_key_by_key) {
         _cleanup_load_ Load load =
                 load_two(V "sampling: {interval: 30s}\nenforcement: {mode: observe}\n",
                          V "sampling: {}\nenforcement: {mode: enforce}\n");
 
-        (void)state;
         assert_int_equal(load.result, 0);
         assert_int_equal(load.set.sampling_interval_usec, 30000000);
         assert_int_equal(load.set.mode, ENFORCEMENT_ENFORCE);
 }
 
-static void test_no_topology(void **state) {
+TEST(no_topology) {
         static const char text[] =
                 V "policies: [{name: a, match: {unit: a.scope}, place: {nodes: 63}}]";
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         _cleanup_policy_set_ PolicySet set = { 0 };
 
-        (void)state;
         assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
         assert_int_equal(policy_set_parse(&files, NULL, &set, &errors, &warnings), 0);
         assert_nodes(&set.policies[0].place.nodes, "63");
 }
 
-static void test_warnings(void **state) {
+TEST(warnings) {
         _cleanup_load_ Load load = load_two(V "policies: [{name: b, match: {exe: old}}]",
                                             V "policies:\n"
                                               "- name: a\n"
@@ -225,15 +214,13 @@ static void test_warnings(void **state) {
                                               "- name: b\n"
                                               "  match: {exe: tikv-server, user: tidb}\n");
 
-        (void)state;
         assert_int_equal(load.result, 0);
         assert_warnings(load,
                         "etc/b.yaml:3:3: policy `a` matches by `exe` alone, so any user's process "
                         "of that name; add `unit` or `user`");
 }
 
-static void test_limit_of_policies(void **state) {
-        (void)state;
+TEST(limit_of_policies) {
         for (unsigned n = POLICIES_MAX; n <= POLICIES_MAX + 2; n++) {
                 _cleanup_text_ Text text = { 0 };
 
@@ -254,11 +241,10 @@ static void test_limit_of_policies(void **state) {
 }
 
 /* The table says the defaults in words, the model has them as values. */
-static void test_table_agrees_with_model(void **state) {
+TEST(table_agrees_with_model) {
         const PolicyKey *keys;
         size_t n = policy_keys(&keys);
 
-        (void)state;
         for (size_t i = 0; i < n; i++) {
                 if (strcmp(keys[i].path, "sampling.interval") == 0)
                         assert_string_equal(keys[i].default_text, "10s");
@@ -267,25 +253,4 @@ static void test_table_agrees_with_model(void **state) {
                 for (size_t j = 0; j < i; j++)
                         assert_string_not_equal(keys[i].path, keys[j].path);
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_no_file),
-                cmocka_unit_test(test_empty_files),
-                cmocka_unit_test(test_everything),
-                cmocka_unit_test(test_defaults),
-                cmocka_unit_test(test_choices),
-                cmocka_unit_test(test_cpus_and_backends),
-                cmocka_unit_test(test_accepted),
-                cmocka_unit_test(test_later_file_replaces_whole_policy),
-                cmocka_unit_test(test_settings_override_key_by_key),
-                cmocka_unit_test(test_release),
-                cmocka_unit_test(test_no_topology),
-                cmocka_unit_test(test_warnings),
-                cmocka_unit_test(test_limit_of_policies),
-                cmocka_unit_test(test_table_agrees_with_model),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

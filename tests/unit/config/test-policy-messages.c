@@ -2,7 +2,7 @@
 #include "refuse-support.h"
 
 /* What a terminal shows below the message. */
-static void test_excerpts(void **state) {
+TEST(excerpts) {
         _cleanup_load_ Load load = load_text(P "  memroy: bind\n"
                                                "  place: {nodes: [0, 12]}  # far\n"
                                                "\tx: y\n");
@@ -13,7 +13,6 @@ static void test_excerpts(void **state) {
                                                "  cpus:\n    all: 1\n");
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         for (size_t i = 0; i < load.errors.n_messages; i++)
                 diagnostics_render(&load.errors, i, &text);
         for (size_t i = 0; i < more.errors.n_messages; i++)
@@ -43,20 +42,18 @@ static void test_excerpts(void **state) {
 }
 
 /* How far a mark goes where something ends on another line, or with the file. */
-static void test_marks(void **state) {
+TEST(marks) {
         _cleanup_load_ Load text = load_text(P "  memory: \"bi\n                      nd\"\n");
         _cleanup_load_ Load end = load_text("policies: []");
 
-        (void)state;
         assert_string_equal(text.errors.details[0].excerpt, "  memory: \"bi\n          ^~~");
         assert_string_equal(end.errors.details[0].excerpt, "policies: []\n^");
 }
 
 /* One broken file does not hide what is wrong with the next. */
-static void test_all_errors_of_all_files(void **state) {
+TEST(all_errors_of_all_files) {
         _cleanup_load_ Load load = load_two("version: 1\npolicies: [\n", "version: 3\nzzzzzz: 1\n");
 
-        (void)state;
         assert_messages(&load.errors,
                         (const char *const[]){
                                 "etc/a.yaml:3:1: not valid YAML: did not find expected node "
@@ -65,14 +62,4 @@ static void test_all_errors_of_all_files(void **state) {
                                 "etc/b.yaml:2:1: unknown key `zzzzzz` at the top, expected one of "
                                 "`version`, `host`, `policies`, `irq`, `sampling`, `enforcement`",
                                 NULL });
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_excerpts),
-                cmocka_unit_test(test_marks),
-                cmocka_unit_test(test_all_errors_of_all_files),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

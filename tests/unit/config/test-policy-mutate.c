@@ -67,11 +67,10 @@ static void damage(char *text, size_t *length, uint64_t *random) {
 }
 
 /* load_run() asserts that a failed load left the set alone and said why. */
-static void test_mutations(void **state) {
+TEST(mutations) {
         unsigned refused = 0, taken = 0;
         uint64_t random = 88172645463325252;
 
-        (void)state;
         for (unsigned i = 0; i < 600; i++) { /* 200 of each */
                 _cleanup_load_ Load load = { 0 };
                 const char *text = good[i % ELEMENTSOF(good)];
@@ -92,8 +91,7 @@ static void test_mutations(void **state) {
 }
 
 /* Every prefix of a file, as an editor that died leaves it. */
-static void test_truncations(void **state) {
-        (void)state;
+TEST(truncations) {
         for (size_t i = 0; i < ELEMENTSOF(good); i++)
                 for (size_t length = 0; length <= strlen(good[i]); length++) {
                         _cleanup_load_ Load load = { 0 };
@@ -104,11 +102,4 @@ static void test_truncations(void **state) {
                         if (length == strlen(good[i]) && load.result < 0)
                                 fail_msg("%s", load.errors.messages[0]);
                 }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_mutations),
-                                            cmocka_unit_test(test_truncations) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /* Every refusal, with its exact message: where, what is wrong, what was expected. */
 #include "refuse-support.h"
 
-static void test_syntax(void **state) {
-        (void)state;
+TEST(syntax) {
         assert_errors(V "policies: [\n",
                       "a.yaml:3:1: not valid YAML: did not find expected node content while "
                       "parsing a flow node");
@@ -19,8 +18,7 @@ static void test_syntax(void **state) {
                       "a.yaml:2:1: a second document, expected one document in a file");
 }
 
-static void test_tricks(void **state) {
-        (void)state;
+TEST(tricks) {
         assert_errors("version: !!int 1\n", "a.yaml:1:10: a tag (`!`), expected the value alone");
         assert_errors(V "policies: !x {}\n", "a.yaml:2:11: a tag (`!`), expected the value alone");
         assert_errors(V "sampling: !x []\n", "a.yaml:2:11: a tag (`!`), expected the value alone");
@@ -34,10 +32,9 @@ static void test_tricks(void **state) {
                       "`host`, `policies`, `irq`, `sampling`, `enforcement`");
 }
 
-static void test_bounds(void **state) {
+TEST(bounds) {
         _cleanup_text_ Text many = { 0 };
 
-        (void)state;
         assert_errors(V "irq: [[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]\n",
                       "a.yaml:2:21: nested too deep, expected at most 16 levels");
         text_append(&many, "[");
@@ -48,8 +45,7 @@ static void test_bounds(void **state) {
                       "a.yaml:1:100000: too much in one file, expected at most 50000 values");
 }
 
-static void test_shape(void **state) {
-        (void)state;
+TEST(shape) {
         assert_errors("text\n", "a.yaml:1:1: the file is `text`, expected a mapping with "
                                 "`version: 1`");
         assert_errors("- a\n", "a.yaml:1:1: the file is a list, expected a mapping with "
@@ -83,8 +79,7 @@ static void test_shape(void **state) {
                       "a.yaml:2:3: a key is not plain text, expected a word before the colon");
 }
 
-static void test_version(void **state) {
-        (void)state;
+TEST(version) {
         assert_errors("policies: []\n", "a.yaml:1:1: `version` is missing, expected 1");
         assert_errors("version: 2\n", "a.yaml:1:10: `version` is `2`, expected 1");
         assert_errors("version: 1.0\n", "a.yaml:1:10: `version` is `1.0`, expected 1");
@@ -93,8 +88,7 @@ static void test_version(void **state) {
         assert_errors("version:\n", "a.yaml:1:9: `version` is empty, expected 1");
 }
 
-static void test_unknown_keys(void **state) {
-        (void)state;
+TEST(unknown_keys) {
         assert_errors(P "  memroy: bind\n",
                       "a.yaml:5:3: unknown key `memroy` in `policies[]`, did you mean `memory`?");
         assert_errors(P "  nodes: 1\n", "a.yaml:5:3: unknown key `nodes` in `policies[]`, expected "
@@ -129,8 +123,7 @@ static void test_unknown_keys(void **state) {
                       "`host`, `policies`, `irq`, `sampling`, `enforcement`");
 }
 
-static void test_twice(void **state) {
-        (void)state;
+TEST(twice) {
         assert_errors(P "  memory: bind\n  memory: none\n",
                       "a.yaml:6:3: `policies[].memory` is given twice, expected it once; the first "
                       "is in line 5");
@@ -141,8 +134,7 @@ static void test_twice(void **state) {
                       "first is in line 3");
 }
 
-static void test_missing(void **state) {
-        (void)state;
+TEST(missing) {
         assert_errors(V "policies: [{}]\n",
                       "a.yaml:2:12: `policies[].name` is missing, expected 1 to 64 of the "
                       "characters A-Z a-z 0-9 . _ -",
@@ -171,8 +163,7 @@ static void test_missing(void **state) {
                       "port from 1 to 65535");
 }
 
-static void test_values(void **state) {
-        (void)state;
+TEST(values) {
         assert_errors(P "  memory: bin\n", "a.yaml:5:11: `policies[].memory` is `bin`, expected "
                                            "bind, preferred or none");
         assert_errors(P "  migrate: Gentle\n",
@@ -191,8 +182,7 @@ static void test_values(void **state) {
                 "a.yaml:2:37: `policies[].match.exe` is `bin/x` (a relative path), " EXE_EXPECTED);
 }
 
-static void test_nodes(void **state) {
-        (void)state;
+TEST(nodes) {
         assert_errors(P "  place: {nodes: '7-9,11'}\n",
                       "a.yaml:5:18: `policies[].place.nodes` names node 8-9,11, which this machine "
                       "does not have, expected some of 0-7");
@@ -207,8 +197,7 @@ static void test_nodes(void **state) {
 }
 
 /* The values of the keys that are not of an older version. */
-static void test_more_values(void **state) {
-        (void)state;
+TEST(more_values) {
         assert_errors(P "  place: {count: 0}\n",
                       "a.yaml:5:18: `policies[].place.count` is `0`, expected a number of nodes "
                       "above zero, or auto");
@@ -263,7 +252,7 @@ static void test_more_values(void **state) {
                       "instances or units, which may be globs, such as tikv-20160");
 }
 
-static void test_booleans(void **state) {
+TEST(booleans) {
         static const char *const cases[][2] = {
                 { "yes", " (write it as true)" },  { "On", " (write it as true)" },
                 { "TRUE", " (write it as true)" }, { "1", " (write it as true)" },
@@ -271,7 +260,6 @@ static void test_booleans(void **state) {
                 { "0", " (write it as false)" },   { "maybe", "" },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_free_ char *text = NULL, *message = NULL;
 
@@ -291,8 +279,7 @@ static void test_booleans(void **state) {
 }
 
 /* What the machine has not, wherever numbers stand. */
-static void test_absent(void **state) {
-        (void)state;
+TEST(absent) {
         assert_errors(P "  cpus: 30-32,99\n",
                       "a.yaml:5:9: `policies[].cpus` names CPU 32,99, which this machine does not "
                       "have, expected some of 0-31");
@@ -312,18 +299,4 @@ static void test_absent(void **state) {
         assert_errors(P "  cpus: [8192]\n",
                       "a.yaml:5:10: `policies[].cpus` is `8192` (no machine has a CPU of that "
                       "number), " CPUS_EXPECTED);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_syntax),      cmocka_unit_test(test_tricks),
-                cmocka_unit_test(test_bounds),      cmocka_unit_test(test_shape),
-                cmocka_unit_test(test_version),     cmocka_unit_test(test_unknown_keys),
-                cmocka_unit_test(test_twice),       cmocka_unit_test(test_missing),
-                cmocka_unit_test(test_values),      cmocka_unit_test(test_nodes),
-                cmocka_unit_test(test_more_values), cmocka_unit_test(test_booleans),
-                cmocka_unit_test(test_absent),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,30 +55,21 @@ static void judge_bad(const char *name, const char *text) {
         assert_string_equal(load.errors.messages[0], expected);
 }
 
-static void test_good(void **state) {
-        (void)state;
+TEST(good) {
         assert_true(each("good", judge_good) >= 6);
 }
 
-static void test_bad(void **state) {
-        (void)state;
+TEST(bad) {
         assert_true(each("bad", judge_bad) >= 20);
 }
 
-static void test_contradictory(void **state) {
-        (void)state;
+TEST(contradictory) {
         assert_true(each("contradictory", judge_bad) >= 12);
 }
 
 int main(int argc, char **argv) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_good),
-                cmocka_unit_test(test_bad),
-                cmocka_unit_test(test_contradictory),
-        };
-
         if (argc != 2)
                 return 2;
         samples = argv[1];
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return test_run_all();
 }

@@ -1,12 +1,8 @@
 /* Single values: what is taken, what is refused and for which reason. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/config/policy-text.h"
@@ -45,7 +41,7 @@ static void assert_refused(const PolicyKey *key, const Case *cases, size_t n) {
         }
 }
 
-static void test_exe(void **state) {
+TEST(exe) {
         static const Case cases[] = {
                 { "", "it is empty" },
                 { "a\nb", "it holds a control character" },
@@ -61,13 +57,12 @@ static void test_exe(void **state) {
         };
         const PolicyKey key = { .type = POLICY_KEY_EXE };
 
-        (void)state;
         assert_string_taken(POLICY_KEY_EXE, "tidb-server");
         assert_string_taken(POLICY_KEY_EXE, "/opt/*/bin/t[!]a-k]kv-server");
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
-static void test_unit(void **state) {
+TEST(unit) {
         static const Case cases[] = {
                 { "", "it is empty" },
                 { "tidb-4000", "it does not end with .service or .scope" },
@@ -79,7 +74,6 @@ static void test_unit(void **state) {
         };
         const PolicyKey key = { .type = POLICY_KEY_UNIT };
 
-        (void)state;
         assert_string_taken(POLICY_KEY_UNIT, "tidb-*.service");
         assert_string_taken(POLICY_KEY_UNIT, "tidb@4000.service");
         assert_string_taken(POLICY_KEY_UNIT, "x.scope");
@@ -87,7 +81,7 @@ static void test_unit(void **state) {
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
-static void test_user_and_name(void **state) {
+TEST(user_and_name) {
         static const Case users[] = { { "", "it is empty" },
                                       { "a b", "not the name of a user" },
                                       { "a:b", "not the name of a user" },
@@ -102,7 +96,6 @@ static void test_user_and_name(void **state) {
         };
         const PolicyKey user = { .type = POLICY_KEY_USER }, name = { .type = POLICY_KEY_NAME };
 
-        (void)state;
         assert_string_taken(POLICY_KEY_USER, "tidb");
         assert_string_taken(POLICY_KEY_USER, "1000");
         assert_string_taken(POLICY_KEY_NAME, "Tidb_1.x-2");
@@ -123,7 +116,7 @@ static void assert_event(const char *text, uint32_t type, uint64_t config) {
         assert_int_equal(event.config, config);
 }
 
-static void test_event(void **state) {
+TEST(event) {
         static const Case cases[] = {
                 { "", NULL },
                 { "raw:", NULL },
@@ -147,7 +140,6 @@ static void test_event(void **state) {
         };
         const PolicyKey key = { .type = POLICY_KEY_EVENT };
 
-        (void)state;
         assert_event("0x01d3", 4, 0x1d3);
         assert_event("467", 4, 467);
         assert_event("raw:0x01D3", 4, 0x1d3);
@@ -158,7 +150,7 @@ static void test_event(void **state) {
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
-static void test_rate(void **state) {
+TEST(rate) {
         static const Case cases[] = {
                 { "256MiB", "without /s" },
                 { "256/s", "without a unit" },
@@ -172,7 +164,6 @@ static void test_rate(void **state) {
         const char *reason;
         uint64_t value;
 
-        (void)state;
         assert_int_equal(policy_value_parse(&key, "1B/s", &value, &reason), 0);
         assert_int_equal(value, 1);
         assert_int_equal(policy_value_parse(&key, "100MB/s", &value, &reason), 0);
@@ -180,7 +171,7 @@ static void test_rate(void **state) {
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
-static void test_interval(void **state) {
+TEST(interval) {
         static const Case cases[] = {
                 { "10", "without a unit" },
                 { "999ms", "it is too short" },
@@ -193,7 +184,6 @@ static void test_interval(void **state) {
         const char *reason;
         uint64_t value;
 
-        (void)state;
         assert_int_equal(policy_value_parse(&interval, "1000ms", &value, &reason), 0);
         assert_int_equal(value, 1000000);
         assert_int_equal(policy_value_parse(&interval, "1h", &value, &reason), 0);
@@ -201,7 +191,7 @@ static void test_interval(void **state) {
         assert_refused(&interval, cases, ELEMENTSOF(cases));
 }
 
-static void test_nodes_beyond_any_machine(void **state) {
+TEST(nodes_beyond_any_machine) {
         static const Case cases[] = {
                 { "8192", "no machine has a node of that number" },
                 { "", "it is empty" },
@@ -212,11 +202,10 @@ static void test_nodes_beyond_any_machine(void **state) {
         };
         const PolicyKey key = { .type = POLICY_KEY_NODES };
 
-        (void)state;
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
-static void test_cpus(void **state) {
+TEST(cpus) {
         static const Case cases[] = {
                 { "8192", "no machine has a CPU of that number" },
                 { "", "it is empty" },
@@ -225,11 +214,10 @@ static void test_cpus(void **state) {
         };
         const PolicyKey key = { .type = POLICY_KEY_CPUS };
 
-        (void)state;
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
-static void test_args(void **state) {
+TEST(args) {
         static const Case cases[] = {
                 { "", "it is empty" },
                 { "a\tb", "it holds a control character" },
@@ -237,12 +225,11 @@ static void test_args(void **state) {
         };
         const PolicyKey key = { .type = POLICY_KEY_ARGS };
 
-        (void)state;
         assert_string_taken(POLICY_KEY_ARGS, "*--store=tikv *");
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
-static void test_devices(void **state) {
+TEST(devices) {
         static const Case names[] = {
                 { "", "it is empty" },
                 { "eth*", "a glob, and names are expected here" },
@@ -275,7 +262,6 @@ static void test_devices(void **state) {
         const PolicyKey glob = { .type = POLICY_KEY_NET_GLOBS };
         const PolicyKey address = { .type = POLICY_KEY_PCI_ADDRESSES };
 
-        (void)state;
         assert_refused(&name, names, ELEMENTSOF(names));
         assert_refused(&glob, globs, ELEMENTSOF(globs));
         assert_refused(&address, addresses, ELEMENTSOF(addresses));
@@ -285,7 +271,7 @@ static void test_devices(void **state) {
         assert_null(policy_text_fault(POLICY_KEY_PCI_ADDRESSES, "FFFF:ff:1f.7"));
 }
 
-static void test_count(void **state) {
+TEST(count) {
         static const Case cases[] = {
                 { "0", NULL },
                 { "-1", NULL },
@@ -298,7 +284,6 @@ static void test_count(void **state) {
         uint32_t count = 7;
         const char *reason;
 
-        (void)state;
         assert_int_equal(policy_value_parse(&key, "1024", &count, &reason), 0);
         assert_int_equal(count, 1024);
         assert_int_equal(policy_value_parse(&key, "auto", &count, &reason), 0);
@@ -306,7 +291,7 @@ static void test_count(void **state) {
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
-static void test_percent(void **state) {
+TEST(percent) {
         static const Case cases[] = {
                 { "1", "without a unit" },
                 { "0%", "it is too little" },
@@ -321,7 +306,6 @@ static void test_percent(void **state) {
         uint32_t ppm = 7;
         const char *reason;
 
-        (void)state;
         assert_int_equal(policy_value_parse(&key, "0.01%", &ppm, &reason), 0);
         assert_int_equal(ppm, 100);
         assert_int_equal(policy_value_parse(&key, "100%", &ppm, &reason), 0);
@@ -329,36 +313,15 @@ static void test_percent(void **state) {
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
-static void test_switch(void **state) {
+TEST(switch) {
         static const Case cases[] = { { "true", NULL }, { "ON", NULL }, { "", NULL } };
         const PolicyKey key = { .type = POLICY_KEY_SWITCH };
         const char *reason;
         bool on = false;
 
-        (void)state;
         assert_int_equal(policy_value_parse(&key, "on", &on, &reason), 0);
         assert_true(on);
         assert_int_equal(policy_value_parse(&key, "off", &on, &reason), 0);
         assert_false(on);
         assert_refused(&key, cases, ELEMENTSOF(cases));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_exe),
-                cmocka_unit_test(test_unit),
-                cmocka_unit_test(test_user_and_name),
-                cmocka_unit_test(test_event),
-                cmocka_unit_test(test_rate),
-                cmocka_unit_test(test_interval),
-                cmocka_unit_test(test_nodes_beyond_any_machine),
-                cmocka_unit_test(test_cpus),
-                cmocka_unit_test(test_args),
-                cmocka_unit_test(test_devices),
-                cmocka_unit_test(test_count),
-                cmocka_unit_test(test_percent),
-                cmocka_unit_test(test_switch),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* Which word a misspelled one is taken for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/config/suggest.h"
 
-static void test_distance(void **state) {
+TEST(distance) {
         char longest[SUGGEST_WORD_MAX + 2];
 
-        (void)state;
         assert_int_equal(suggest_distance("", ""), 0);
         assert_int_equal(suggest_distance("memory", "memory"), 0);
         assert_int_equal(suggest_distance("", "abc"), 3);
@@ -31,10 +26,9 @@ static void test_distance(void **state) {
         assert_int_equal(suggest_distance(longest, longest), SUGGEST_WORD_MAX + 1);
 }
 
-static void test_nearest(void **state) {
+TEST(nearest) {
         static const char *const words[] = { "exe", "unit", "user", "memory" };
 
-        (void)state;
         assert_int_equal(suggest_nearest("memroy", words, ELEMENTSOF(words)), 3);
         assert_int_equal(suggest_nearest("usr", words, ELEMENTSOF(words)), 2);
         assert_int_equal(suggest_nearest("exec", words, ELEMENTSOF(words)), 0);
@@ -42,11 +36,4 @@ static void test_nearest(void **state) {
         assert_int_equal(suggest_nearest("mmr", words, ELEMENTSOF(words)), -1);
         assert_int_equal(suggest_nearest("xer", words, 1), -1); /* two edits of three letters */
         assert_int_equal(suggest_nearest("x", words, 0), -1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_distance),
-                                            cmocka_unit_test(test_nearest) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

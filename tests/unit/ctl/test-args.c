@@ -1,12 +1,8 @@
 /* The command line: every command and option, what each command takes, and what is said of a wrong
  * one. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/command-line.h"
 #include "../daemon/capture.h"
@@ -24,10 +20,9 @@ static int parse(Args *args, const char *const *words) {
 
 #define PARSE(args, ...) parse(args, (const char *const[]){ __VA_ARGS__, NULL })
 
-static void test_defaults(void **state) {
+TEST(defaults) {
         Args args;
 
-        (void)state;
         memset(&args, 0xa5, sizeof(args));
         assert_int_equal(PARSE(&args, "plan"), 1);
         assert_int_equal(args.command, COMMAND_PLAN);
@@ -46,10 +41,9 @@ static void test_defaults(void **state) {
         assert_string_equal(args.policy_dirs[2], "/run/tidbnumad.d");
 }
 
-static void test_options(void **state) {
+TEST(options) {
         Args args;
 
-        (void)state;
         assert_int_equal(PARSE(&args, "plan", "--sysroot=/s", "--instances", "4:tidb", "--json",
                                "--explain", "--export", "x.xml", "--runtime-dir=/r",
                                "--policy-dir=a", "--policy-dir=b"),
@@ -73,10 +67,9 @@ static void test_options(void **state) {
         assert_string_equal(args.policy_files[1], "b");
 }
 
-static void test_arguments(void **state) {
+TEST(arguments) {
         Args args;
 
-        (void)state;
         assert_int_equal(PARSE(&args, "explain", "--json", "tidb-4000", "--runtime-dir", "/r"), 1);
         assert_int_equal(args.command, COMMAND_EXPLAIN);
         assert_string_equal(args.subject, "tidb-4000");
@@ -101,10 +94,9 @@ static void test_arguments(void **state) {
         assert_int_equal(PARSE(&args, "explain", "a", "--topology=numa:2", "--instances=1:a"), 1);
 }
 
-static void test_control(void **state) {
+TEST(control) {
         Args args;
 
-        (void)state;
         assert_int_equal(PARSE(&args, "status", "a", "b", "--json"), 1);
         assert_int_equal(args.command, COMMAND_STATUS);
         assert_int_equal(args.n_names, 2);
@@ -142,8 +134,7 @@ static void assert_wrong(const char *const *words, const char *in_message) {
 
 #define WRONG(message, ...) assert_wrong((const char *const[]){ __VA_ARGS__, NULL }, message)
 
-static void test_wrong_commands(void **state) {
-        (void)state;
+TEST(wrong_commands) {
         WRONG("no command", NULL);
         WRONG("unknown command 'plna', did you mean 'plan'?", "plna");
         WRONG("unknown command 'validat', did you mean 'validate'?", "validat", "x");
@@ -160,8 +151,7 @@ static void test_wrong_commands(void **state) {
         WRONG("the command stands first, and '--json' behind it", "--json", "plan");
 }
 
-static void test_wrong_options(void **state) {
-        (void)state;
+TEST(wrong_options) {
         WRONG("--frobnicate", "plan", "--frobnicate");
         WRONG("Did you mean '--instances'?", "plan", "--instence=1:a");
         WRONG("Did you mean '--explain'?", "plan", "--json", "--expalin");
@@ -182,10 +172,9 @@ static void test_wrong_options(void **state) {
         WRONG("--json and --tiup exclude", "advise", "--json", "--tiup");
 }
 
-static void test_wrong_arguments(void **state) {
+TEST(wrong_arguments) {
         const char *many[WORDS_MAX] = { "validate" };
 
-        (void)state;
         WRONG("plan takes no argument 'tidb'", "plan", "tidb");
         WRONG("advise takes no argument 'now'", "advise", "--json", "now");
         WRONG("explain what?", "explain");
@@ -218,12 +207,11 @@ static void answer(const char *const *words, Capture *capture) {
 
 #define ANSWER(capture, ...) answer((const char *const[]){ __VA_ARGS__, NULL }, capture)
 
-static void test_help(void **state) {
+TEST(help) {
         const OptionRow *rows;
         size_t n = options_rows(&rows);
         Capture capture;
 
-        (void)state;
         ANSWER(&capture, "--help");
         for (size_t i = 0; i < n; i++)
                 assert_contains(capture.text, rows[i].name);
@@ -240,12 +228,11 @@ static void test_help(void **state) {
 }
 
 /* The help of a command tells the options that it takes, and no other. */
-static void test_command_help(void **state) {
+TEST(command_help) {
         const OptionRow *rows;
         size_t n = options_rows(&rows);
         Capture capture;
 
-        (void)state;
         for (unsigned c = 0; c < N_COMMANDS; c++) {
                 ANSWER(&capture, args_command_name(c), "--help");
                 for (size_t i = 0; i < n; i++) {
@@ -259,16 +246,4 @@ static void test_command_help(void **state) {
                 }
                 assert_contains(capture.text, "Examples:\n  tidbnumactl ");
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_defaults),        cmocka_unit_test(test_options),
-                cmocka_unit_test(test_arguments),       cmocka_unit_test(test_control),
-                cmocka_unit_test(test_wrong_commands),  cmocka_unit_test(test_wrong_options),
-                cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_help),
-                cmocka_unit_test(test_command_help),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* What ends the waiting of pause, resume and release. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/ctl/await.h"
 
@@ -24,16 +20,14 @@ static bool is_done(Command command, bool undo, bool enforcing, const char *stat
         return await_is_done(&await, &status);
 }
 
-static void test_pause_and_resume(void **state) {
-        (void)state;
+TEST(pause_and_resume) {
         assert_true(is_done(COMMAND_PAUSE, false, false, "paused"));
         assert_false(is_done(COMMAND_PAUSE, false, true, "bound"));
         assert_true(is_done(COMMAND_RESUME, false, true, "bound"));
         assert_false(is_done(COMMAND_RESUME, false, false, "paused"));
 }
 
-static void test_release(void **state) {
-        (void)state;
+TEST(release) {
         assert_true(is_done(COMMAND_RELEASE, false, true, "released"));
         assert_false(is_done(COMMAND_RELEASE, false, true, "bound"));
         /* Named, and still bound: nothing is given back before it goes on. */
@@ -41,13 +35,4 @@ static void test_release(void **state) {
         assert_true(is_done(COMMAND_RELEASE, true, true, "bound"));
         assert_true(is_done(COMMAND_RELEASE, true, false, "paused"));
         assert_false(is_done(COMMAND_RELEASE, true, true, "released"));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_pause_and_resume),
-                cmocka_unit_test(test_release),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

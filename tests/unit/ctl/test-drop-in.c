@@ -1,13 +1,9 @@
 /* The operator's drop-in: what it says beside the other files, how it adds up, and that it says
  * nothing that these say already. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/ctl/drop-in.h"
 
@@ -41,11 +37,10 @@ static char *round_trip(DropIn *d, DropIn *ret) {
         return text.data;
 }
 
-static void test_nothing(void **state) {
+TEST(nothing) {
         _cleanup_drop_in_ DropIn d, again;
         char *text;
 
-        (void)state;
         assert_int_equal(load(NULL, NULL, NULL, &d), 0);
         assert_false(d.is_there || d.observe);
         assert_int_equal(d.n_release, 0);
@@ -54,11 +49,10 @@ static void test_nothing(void **state) {
         free(text);
 }
 
-static void test_pause(void **state) {
+TEST(pause) {
         _cleanup_drop_in_ DropIn d, again;
         char *text;
 
-        (void)state;
         assert_int_equal(load("version: 1\n", NULL, NULL, &d), 0);
         d.observe = true;
         text = round_trip(&d, &again);
@@ -69,11 +63,10 @@ static void test_pause(void **state) {
         free(text);
 }
 
-static void test_release_adds_up(void **state) {
+TEST(release_adds_up) {
         _cleanup_drop_in_ DropIn d, again;
         char *text;
 
-        (void)state;
         assert_int_equal(
                 load(NULL, "version: 1\nenforcement: {mode: observe, release: [a, b]}\n", NULL, &d),
                 0);
@@ -90,11 +83,10 @@ static void test_release_adds_up(void **state) {
 }
 
 /* The list of a later file stands in the place of an earlier one: it is repeated. */
-static void test_beside_a_policy(void **state) {
+TEST(beside_a_policy) {
         _cleanup_drop_in_ DropIn d;
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         assert_int_equal(load("version: 1\nenforcement: {release: [mine]}\n", NULL, NULL, &d), 0);
         assert_true(drop_in_base_releases(&d, "mine"));
         assert_false(drop_in_base_releases(&d, "a"));
@@ -108,10 +100,9 @@ static void test_beside_a_policy(void **state) {
 }
 
 /* A name is a word of YAML whatever is in it; what is no glob of instances is refused. */
-static void test_names(void **state) {
+TEST(names) {
         static const char *const names[] = { "*", "a:4000", "tikv@1.service", "[ab]-1", "a#b" };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 _cleanup_drop_in_ DropIn d, again;
 
@@ -134,19 +125,17 @@ static void assert_refused(const char *name) {
         assert_true(d.errors.n_messages > 0);
 }
 
-static void test_wrong_names(void **state) {
-        (void)state;
+TEST(wrong_names) {
         assert_refused("");
         assert_refused("a\nmode: enforce");
         assert_refused("a\x01");
 }
 
 /* By name another file comes behind it and says otherwise. */
-static void test_overruled(void **state) {
+TEST(overruled) {
         _cleanup_drop_in_ DropIn d, e;
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         assert_int_equal(load(NULL, NULL, "version: 1\nenforcement: {mode: enforce}\n", &d), 0);
         d.observe = true;
         drop_in_render(&d, &text);
@@ -159,23 +148,11 @@ static void test_overruled(void **state) {
         assert_int_equal(drop_in_check(&e, OWN, &text), -EINVAL);
 }
 
-static void test_broken(void **state) {
+TEST(broken) {
         _cleanup_drop_in_ DropIn d, e;
 
-        (void)state;
         assert_int_equal(load("nonsense: 1\n", NULL, NULL, &d), -EINVAL);
         assert_true(d.errors.n_messages > 0);
         assert_int_equal(load(NULL, "nonsense: 1\n", NULL, &e), -EINVAL);
         assert_true(e.errors.n_messages > 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing),         cmocka_unit_test(test_pause),
-                cmocka_unit_test(test_release_adds_up), cmocka_unit_test(test_beside_a_policy),
-                cmocka_unit_test(test_names),           cmocka_unit_test(test_wrong_names),
-                cmocka_unit_test(test_overruled),       cmocka_unit_test(test_broken),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

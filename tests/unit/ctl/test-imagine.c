@@ -1,13 +1,9 @@
 /* Imagined instances: the list, its mistakes, names and disks. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/ctl/imagine.h"
 
@@ -20,11 +16,10 @@ static void check_entry(const ImagineEntry *entry, uint32_t count, const char *p
                 assert_string_equal(entry->disk, disk);
 }
 
-static void test_parse(void **state) {
+TEST(parse) {
         _cleanup_imagine_list_ ImagineList list = { 0 };
         char *message = NULL;
 
-        (void)state;
         assert_int_equal(
                 imagine_parse("4:tidb,2:tikv@nvme3n1,pd,1:ha_proxy.x-1@sda", &list, &message), 0);
         assert_int_equal(list.n_entries, 4);
@@ -45,14 +40,13 @@ static void check_wrong(const char *text, const char *expected) {
         assert_int_equal(list.n_entries, 77);
 }
 
-static void test_wrong(void **state) {
+TEST(wrong) {
         static const char *const words[] = { "",        ":",     "4:",   ":tidb",
                                              "0:tidb",  "-1:a",  "+1:a", "1.5:a",
                                              "a:b",     "1:2:a", "1:@d", "1:a@",
                                              "1:a@b@c", "@d",    " 1:a", "99999999999999999999:a" };
         char text[64];
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(words); i++) {
                 char quoted[64];
 
@@ -118,10 +112,9 @@ static void check_instances(const World *w, const char *text, const char *expect
         assert_string_equal(told, expected);
 }
 
-static void test_instances(void **state) {
+TEST(instances) {
         World w;
 
-        (void)state;
         world_init(&w);
         check_instances(&w, "2:tidb,tidb", "tidb-1 tidb-2 tidb-3");
         check_instances(&w, "4:tikv",
@@ -131,10 +124,9 @@ static void test_instances(void **state) {
                         "tikv-1=sdb tikv-2=nvme0n1* lake-1=nvme1n1* lake-2=nvme0n1* tidb-1=sda");
 }
 
-static void test_other_disks(void **state) {
+TEST(other_disks) {
         World w;
 
-        (void)state;
         world_init(&w);
         w.disks[1].nvme = w.disks[2].nvme = false;
         check_instances(&w, "5:tikv",
@@ -152,10 +144,9 @@ static void check_refused(const World *w, const char *text, const char *expected
         assert_int_equal(list.n_instances, 77);
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         World w;
 
-        (void)state;
         world_init(&w);
         check_refused(
                 &w, "1:tidb,1:titb",
@@ -171,14 +162,4 @@ static void test_refused(void **state) {
                       "follows the @");
         w.set.n_policies = 0;
         check_refused(&w, "1:tidb", "there is no policy 'tidb', expected one of: none at all");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_parse),     cmocka_unit_test(test_wrong),
-                cmocka_unit_test(test_instances), cmocka_unit_test(test_other_disks),
-                cmocka_unit_test(test_refused),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* The interrupts' part of a plan: who counts as an owner of CPUs, and when there is no such part.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "../observe/fake-devices.h"
@@ -71,11 +67,10 @@ static void build(const World *w, PlannedIrq *ret) {
         assert_int_equal(planned_irq_build(&w->machine, &w->set, &w->planned, ret), 0);
 }
 
-static void test_owners(void **state) {
+TEST(owners) {
         _cleanup_world_ World w;
         _cleanup_planned_irq_ PlannedIrq irq = { 0 }, full = { 0 };
 
-        (void)state;
         world_init(&w);
         build(&w, &irq);
         assert_true(irq.planned);
@@ -89,22 +84,20 @@ static void test_owners(void **state) {
         assert_ids(full.plan.devices[0].vectors[0].cpus, "2");
 }
 
-static void test_reserved(void **state) {
+TEST(reserved) {
         _cleanup_world_ World w;
         _cleanup_planned_irq_ PlannedIrq irq = { 0 };
 
-        (void)state;
         world_init(&w);
         w.planned.report.reserved = ids("0");
         build(&w, &irq);
         assert_int_equal(irq.plan.devices[0].reason, IRQ_REASON_RESERVED);
 }
 
-static void test_nothing_to_plan(void **state) {
+TEST(nothing_to_plan) {
         _cleanup_world_ World w;
         _cleanup_planned_irq_ PlannedIrq no_entry = { 0 }, no_machine = { 0 };
 
-        (void)state;
         world_init(&w);
         w.set.n_irqs = 0;
         build(&w, &no_entry);
@@ -115,14 +108,4 @@ static void test_nothing_to_plan(void **state) {
         w.machine.sysroot = SYSROOT_NONE;
         build(&w, &no_machine);
         assert_false(no_machine.planned);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_owners),
-                cmocka_unit_test(test_reserved),
-                cmocka_unit_test(test_nothing_to_plan),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* From instances to a plan and its report: what the planner is given, what is told of it, and what
  * differs between two plans. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/ctl/planned.h"
@@ -93,11 +89,10 @@ static void world_run(World *w) {
         w->from.running = &w->running_list;
 }
 
-static void test_imagined(void **state) {
+TEST(imagined) {
         _cleanup_planned_ Planned p = { 0 };
         World w;
 
-        (void)state;
         world_init(&w);
         assert_int_equal(planned_build(&w.from, &p), 0);
         assert_int_equal(p.report.n_instances, 2);
@@ -120,11 +115,10 @@ static void test_imagined(void **state) {
 }
 
 /* A disk whose node nobody knows, and one that was named. */
-static void test_disks(void **state) {
+TEST(disks) {
         _cleanup_planned_ Planned p = { 0 };
         World w;
 
-        (void)state;
         world_init(&w);
         w.imagined[1].disk = &w.disks[2];
         w.imagined[1].in_turn = false;
@@ -139,11 +133,10 @@ static void test_disks(void **state) {
         assert_ids(p.rows[1].device_nodes, "");
 }
 
-static void test_reserve(void **state) {
+TEST(reserve) {
         _cleanup_planned_ Planned p = { 0 };
         World w;
 
-        (void)state;
         world_init(&w);
         w.set.host.reserve.kind = RESERVE_NIC;
         assert_int_equal(planned_build(&w.from, &p), 0);
@@ -157,13 +150,12 @@ static void test_reserve(void **state) {
         assert_ids(p.report.reserved, "");
 }
 
-static void test_running(void **state) {
+TEST(running) {
         StatusInstance told = { .name = S("tidb-1"), .state = S("bound"), .reason = S("r") };
         const StatusFile status = { .instances = &told, .n_instances = 1 };
         _cleanup_planned_ Planned p = { 0 };
         World w;
 
-        (void)state;
         world_init(&w);
         world_run(&w);
         w.from.status = &status;
@@ -185,12 +177,11 @@ static void test_running(void **state) {
 }
 
 /* MemFree, what is cached and idle, and what the instances hold there. */
-static void test_free_memory(void **state) {
+TEST(free_memory) {
         _cleanup_planned_ Planned p = { 0 };
         _cleanup_fake_ FakeTree tree;
         World w;
 
-        (void)state;
         world_init(&w);
         world_run(&w);
         fake_init(&tree);
@@ -217,11 +208,10 @@ static void test_free_memory(void **state) {
         assert_int_equal(p.report.free_bytes[1], 8 * 1024); /* no more than there is */
 }
 
-static void test_refusal(void **state) {
+TEST(refusal) {
         _cleanup_planned_ Planned p = { 0 };
         World w;
 
-        (void)state;
         world_init(&w);
         w.policies[1].place.count = 3;
         w.policies[1].place.count_given = true;
@@ -235,13 +225,12 @@ static void test_refusal(void **state) {
         assert_false(planned_has_refusal(&p));
 }
 
-static void test_nothing(void **state) {
+TEST(nothing) {
         _cleanup_planned_ Planned p = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 77;
         World w;
 
-        (void)state;
         world_init(&w);
         w.from.imagined = NULL;
         assert_int_equal(planned_build(&w.from, &p), 0);
@@ -250,13 +239,12 @@ static void test_nothing(void **state) {
         assert_int_equal(n, 0);
 }
 
-static void test_compare_with_force(void **state) {
+TEST(compare_with_force) {
         _cleanup_planned_ Planned p = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n;
         World w;
 
-        (void)state;
         world_init(&w);
         world_run(&w);
         assert_int_equal(planned_build(&w.from, &p), 0);
@@ -279,7 +267,7 @@ static void test_compare_with_force(void **state) {
         assert_int_equal(n, 0);
 }
 
-static void test_compare_plans(void **state) {
+TEST(compare_plans) {
         _cleanup_planned_ Planned before = { 0 }, after = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
         Policy other;
@@ -287,7 +275,6 @@ static void test_compare_plans(void **state) {
         size_t n;
         World w, x;
 
-        (void)state;
         world_init(&w);
         world_init(&x);
         /* tidb-1 is no policy's any more, tikv-1 moves, pd-1 is new. */
@@ -318,28 +305,15 @@ static void test_compare_plans(void **state) {
 }
 
 /* The same plan twice differs in nothing. */
-static void test_compare_same(void **state) {
+TEST(compare_same) {
         _cleanup_planned_ Planned before = { 0 }, after = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n;
         World w;
 
-        (void)state;
         world_init(&w);
         assert_int_equal(planned_build(&w.from, &before), 0);
         assert_int_equal(planned_build(&w.from, &after), 0);
         assert_int_equal(planned_compare(&before, &after, &changes, &n), 0);
         assert_int_equal(n, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_imagined),      cmocka_unit_test(test_disks),
-                cmocka_unit_test(test_reserve),       cmocka_unit_test(test_running),
-                cmocka_unit_test(test_free_memory),   cmocka_unit_test(test_refusal),
-                cmocka_unit_test(test_nothing),       cmocka_unit_test(test_compare_with_force),
-                cmocka_unit_test(test_compare_plans), cmocka_unit_test(test_compare_same),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

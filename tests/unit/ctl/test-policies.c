@@ -1,11 +1,7 @@
 /* Policies for a command: from files by hand, from folders, and the defaults. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "../daemon/capture.h"
@@ -37,12 +33,11 @@ static const char *path_of(const World *w, const char *name, char buffer[static 
         return buffer;
 }
 
-static void test_defaults(void **state) {
+TEST(defaults) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
         const Policy *tikv;
 
-        (void)state;
         world_init(&w);
         assert_int_equal(policies_load_defaults(&w.machine, &p), 0);
         assert_true(p.defaults);
@@ -80,12 +75,11 @@ static void check_loaded(const Policies *p, int r, const char *names) {
 }
 
 /* A file by hand may be anybody's, and written by anybody; a folder's may not. */
-static void test_path(void **state) {
+TEST(path) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
         char path[64];
 
-        (void)state;
         world_init(&w);
         fake_write(&w.tree, "d/a.yaml", POLICY("one"));
         assert_int_equal(chmod(path_of(&w, "d/a.yaml", path), 0666), 0);
@@ -100,13 +94,12 @@ static void test_path(void **state) {
         check_loaded(&p, policies_load_path(path_of(&w, "d", path), &w.machine, &p), "one ");
 }
 
-static void test_files_in_their_order(void **state) {
+TEST(files_in_their_order) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
         char a[64], b[64];
         Args args = { .policy_given = true, .n_policy_files = 2 };
 
-        (void)state;
         world_init(&w);
         fake_write(&w.tree, "a", POLICY("one"));
         fake_write(&w.tree, "b", POLICY("two"));
@@ -117,14 +110,13 @@ static void test_files_in_their_order(void **state) {
 }
 
 /* All that is wrong, in one go. */
-static void test_unreadable(void **state) {
+TEST(unreadable) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
         _cleanup_free_ char *large = malloc(SOURCE_FILE_MAX_BYTES + 2);
         char a[64], b[64], c[64];
         Args args = { .policy_given = true, .n_policy_files = 3 };
 
-        (void)state;
         world_init(&w);
         memset(large, '#', SOURCE_FILE_MAX_BYTES + 1);
         large[SOURCE_FILE_MAX_BYTES + 1] = '\0';
@@ -151,13 +143,12 @@ static void test_unreadable(void **state) {
         assert_true(policies_are_built_in(&p));
 }
 
-static void test_dirs(void **state) {
+TEST(dirs) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
         Args args = { .n_policy_dirs = 2 };
         char a[64], b[64];
 
-        (void)state;
         world_init(&w);
         fake_write(&w.tree, "d/a.yaml", POLICY("one"));
         args.policy_dirs[0] = path_of(&w, "d", a);
@@ -172,13 +163,12 @@ static void test_dirs(void **state) {
 }
 
 /* Whose names the users' are, neither a described machine nor a dump says. */
-static void test_users(void **state) {
+TEST(users) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
         char path[64];
         size_t before;
 
-        (void)state;
         world_init(&w);
         fake_write(&w.tree, "a", POLICY("one"));
         assert_int_equal(policies_load_path(path_of(&w, "a", path), &w.machine, &p), 0);
@@ -194,13 +184,12 @@ static void test_users(void **state) {
         assert_contains(p.warnings.messages[before], "user 'nobody-at-all'");
 }
 
-static void test_print(void **state) {
+TEST(print) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
         Capture capture;
         char path[64];
 
-        (void)state;
         world_init(&w);
         fake_write(&w.tree, "a", "version: 1\nhots: {}\n");
         assert_int_equal(policies_load_path(path_of(&w, "a", path), &w.machine, &p), -EINVAL);
@@ -210,18 +199,4 @@ static void test_print(void **state) {
         assert_int_equal(strncmp(capture.text, "warning: /tmp/", 14), 0);
         assert_contains(capture.text, "/a:2:1: unknown key `hots`");
         assert_contains(capture.text, "did you mean `host`?\n    hots: {}\n    ^~~~\n");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_defaults),
-                cmocka_unit_test(test_path),
-                cmocka_unit_test(test_files_in_their_order),
-                cmocka_unit_test(test_unreadable),
-                cmocka_unit_test(test_dirs),
-                cmocka_unit_test(test_users),
-                cmocka_unit_test(test_print),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Instances that run, from a fake /proc and cgroup tree: grouped, named, and with what the kernel
  * tells of them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -78,7 +74,7 @@ static void service(World *w, int pid, const char *exe, const char *unit, const 
         fake_process(&w->tree, pid, 1, exe, cgroup, cpus);
 }
 
-static void test_groups(void **state) {
+TEST(groups, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
 
         check(w, "");
@@ -100,7 +96,7 @@ static void test_groups(void **state) {
                  "tidb-10:tidb:1");
 }
 
-static void test_names_collide(void **state) {
+TEST(names_collide, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
 
         service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
@@ -111,7 +107,7 @@ static void test_names_collide(void **state) {
         check(w, "tidb:tidb:1 tidb-server:20:tidb:1 tidb-server:20:20:tidb:1");
 }
 
-static void test_in_force(void **state) {
+TEST(in_force, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
         const Running *r;
 
@@ -134,7 +130,7 @@ static void test_in_force(void **state) {
 }
 
 /* What the slice allows is no binding of the instance. */
-static void test_allowed(void **state) {
+TEST(allowed, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
 
         service(w, 10, "/opt/tidb-server", "tidb.service", "4-7");
@@ -155,7 +151,7 @@ static void test_allowed(void **state) {
         assert_ids(w->list.instances[0].in_force, "1");
 }
 
-static void test_memory(void **state) {
+TEST(memory, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
         const Running *r;
 
@@ -178,7 +174,7 @@ static void test_memory(void **state) {
         assert_int_equal(r->need_bytes, 123); /* what is cached can be given back */
 }
 
-static void test_memory_policy(void **state) {
+TEST(memory_policy, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
 
         service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
@@ -194,7 +190,7 @@ static void test_memory_policy(void **state) {
 }
 
 /* Of a process without a service its group is others' too. */
-static void test_memory_of_a_session(void **state) {
+TEST(memory_of_a_session, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
 
         fake_process(&w->tree, 10, 1, "/opt/tidb-server", "/user.slice/s.scope", "0-7");
@@ -204,7 +200,7 @@ static void test_memory_of_a_session(void **state) {
         assert_null(w->list.instances[0].by_node);
 }
 
-static void test_find(void **state) {
+TEST(find, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
 
         service(w, 10, "/opt/tidb-server", "tidb-1.service", "0-7");
@@ -223,7 +219,7 @@ static void test_find(void **state) {
 }
 
 /* What one can see oneself, nobody has to tell: the daemon may be behind. */
-static void test_told_and_seen(void **state) {
+TEST(told_and_seen, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
         StatusInstance told = {
                 .name = S("x"), .exe = S("/opt/tidb-server"), .unit = S("x.service"), .pid = 10
@@ -273,13 +269,12 @@ static int exit_of(pid_t pid) {
         return WEXITSTATUS(status);
 }
 
-static void test_told(void **state) {
+TEST(told, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_free_ char *cgroup = NULL, *unit = NULL;
         pid_t sleeper, child;
 
-        (void)state;
         if (geteuid() != 0)
                 skip();
         sleeper = fork();
@@ -302,17 +297,4 @@ static void test_told(void **state) {
         assert_int_equal(exit_of(child), 0);
         assert_int_equal(kill(sleeper, SIGKILL), 0);
         assert_int_equal(waitpid(sleeper, NULL, 0), sleeper);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                TEST(test_groups),  TEST(test_names_collide), TEST(test_in_force),
-                TEST(test_allowed), TEST(test_memory),        TEST(test_memory_policy),
-                TEST(test_allowed), TEST(test_memory),        TEST(test_memory_of_a_session),
-                TEST(test_find),    TEST(test_told_and_seen), TEST(test_told),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* What the daemon publishes, read back: by its own renderer, and whatever else may stand there. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
@@ -27,10 +23,9 @@ static int parse(const char *text, StatusFile *ret) {
 }
 
 /* What not every daemon tells. */
-static void test_time_left(void **state) {
+TEST(time_left) {
         _cleanup_status_file_ StatusFile with = { 0 }, without = { 0 };
 
-        (void)state;
         assert_int_equal(
                 parse(STATUS("[" INSTANCE("", ", \"migration_left_seconds\": 12.5") "]"), &with),
                 0);
@@ -42,10 +37,9 @@ static void test_time_left(void **state) {
 }
 
 /* By the daemon's own rendering: only where it was asked for, and cannot be had. */
-static void test_uncounted(void **state) {
+TEST(uncounted) {
         Snapshot s = { .access = { .wanted = true, .reason = "no such counters" } };
 
-        (void)state;
         for (unsigned i = 0; i < 3; i++) {
                 _cleanup_status_file_ StatusFile f = { 0 };
                 char *json;
@@ -63,7 +57,7 @@ static void test_uncounted(void **state) {
 }
 
 /* The daemon's own rendering is what is read. */
-static void test_round_trip(void **state) {
+TEST(round_trip) {
         static const uint16_t ports[] = { 4000, 10080 };
         Node nodes[] = { { .id = 0 }, { .id = 3 } };
         const Topology topology = { .nodes = nodes, .n_nodes = 2 };
@@ -129,7 +123,6 @@ static void test_round_trip(void **state) {
         _cleanup_free_ char *text = NULL;
         const StatusInstance *i;
 
-        (void)state;
         instances[1].nodes = ids("0,2-3");
         assert_int_equal(status_render(&snapshot, &text), 0);
         assert_int_equal(parse(text, &status), 0);
@@ -192,10 +185,9 @@ static void check_bad(const char *text) {
         assert_int_equal(status.n_instances, 77);
 }
 
-static void test_bad(void **state) {
+TEST(bad) {
         StatusFile status = { 0 };
 
-        (void)state;
         assert_int_equal(parse(STATUS("[" INSTANCE("", "") "]"), &status), 0);
         status_file_done(&status);
         check_bad("");
@@ -212,7 +204,7 @@ static void test_bad(void **state) {
 }
 
 /* Each key of an instance, with what it cannot be. */
-static void test_bad_values(void **state) {
+TEST(bad_values) {
         static const struct {
                 const char *from, *to;
         } changes[] = {
@@ -238,7 +230,6 @@ static void test_bad_values(void **state) {
                 { "\"\", \"nodes", "null, \"nodes" },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(changes); i++) {
                 const char *whole = STATUS("[" INSTANCE("", "") "]");
                 const char *at = strstr(strstr(whole, "instances"), changes[i].from);
@@ -251,10 +242,9 @@ static void test_bad_values(void **state) {
         }
 }
 
-static void test_fresh(void **state) {
+TEST(fresh) {
         const StatusFile status = { .time_seconds = 1000, .sample_interval_seconds = 10 };
 
-        (void)state;
         assert_true(status_file_is_fresh(&status, 1000));
         assert_true(status_file_is_fresh(&status, 1029));
         assert_false(status_file_is_fresh(&status, 1031));
@@ -264,11 +254,10 @@ static void test_fresh(void **state) {
         assert_false(status_file_is_fresh(&(StatusFile){ .time_seconds = NAN }, 1000));
 }
 
-static void test_read(void **state) {
+TEST(read) {
         _cleanup_fake_ FakeTree tree;
         StatusFile status = { 0 };
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(status_file_read(tree.path, &status), -ENOENT);
         assert_int_equal(status_file_read("/nowhere/at/all", &status), -ENOENT);
@@ -279,15 +268,4 @@ static void test_read(void **state) {
         assert_int_equal(status.n_instances, 1);
         status_file_done(&status);
         assert_int_equal(status.n_instances, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_uncounted),  cmocka_unit_test(test_round_trip),
-                cmocka_unit_test(test_time_left),  cmocka_unit_test(test_bad),
-                cmocka_unit_test(test_bad_values), cmocka_unit_test(test_fresh),
-                cmocka_unit_test(test_read),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

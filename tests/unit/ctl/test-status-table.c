@@ -1,13 +1,9 @@
 /* What the operator is shown of a status, and when the daemon is said to have done what it was
  * asked for. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/ctl/await.h"
@@ -85,11 +81,10 @@ static void assert_shows(const char *text, const char *part) {
                 fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-static void test_all(void **state) {
+TEST(all) {
         Example e;
         char *text;
 
-        (void)state;
         init(&e);
         text = render(&e, NULL, 1002, true);
         assert_string_equal(
@@ -111,11 +106,10 @@ static void test_all(void **state) {
         free(text);
 }
 
-static void test_time_left(void **state) {
+TEST(time_left) {
         Example e;
         char *text;
 
-        (void)state;
         init(&e);
         e.instances[3].left_seconds = 12.4;
         text = render(&e, "c-1", 1000, true);
@@ -123,11 +117,10 @@ static void test_time_left(void **state) {
         free(text);
 }
 
-static void test_one(void **state) {
+TEST(one) {
         static const char *const names[] = { "a-1", "a-1.service" };
         Example e;
 
-        (void)state;
         init(&e);
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 char *text = render(&e, names[i], 1000, true);
@@ -148,11 +141,10 @@ static void assert_told(const Example *e, double now, bool alive, const char *pa
         free(text);
 }
 
-static void test_warnings(void **state) {
+TEST(warnings) {
         Example e;
         char *text;
 
-        (void)state;
         init(&e);
         text = render(&e, NULL, 1029, true);
         assert_null(strstr(text, "warning"));
@@ -180,11 +172,10 @@ static void test_warnings(void **state) {
 }
 
 /* What an older daemon does not tell. */
-static void test_older(void **state) {
+TEST(older) {
         Example e;
         char *text;
 
-        (void)state;
         init(&e);
         e.status.version = NULL;
         for (size_t i = 0; i < 4; i++)
@@ -196,7 +187,7 @@ static void test_older(void **state) {
         free(text);
 }
 
-static void test_at_rest(void **state) {
+TEST(at_rest) {
         static const struct {
                 const char *state;
                 bool rests;
@@ -204,7 +195,6 @@ static void test_at_rest(void **state) {
                      { "partly", false }, { "moving", false }, { "refused", false },
                      { "planned", false } };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
                 const StatusInstance one = instance("a", rows[i].state, "", "", "");
 
@@ -214,12 +204,11 @@ static void test_at_rest(void **state) {
 
 /* --- waiting --- */
 
-static void test_pause_and_resume(void **state) {
+TEST(pause_and_resume) {
         Args args = { .command = COMMAND_PAUSE };
         Await a = { .args = &args, .loaded_before = 50 };
         Example e;
 
-        (void)state;
         init(&e);
         e.status.enforcing = false;
         assert_false(await_is_done(&a, &e.status)); /* it has not read them yet */
@@ -236,7 +225,7 @@ static void test_pause_and_resume(void **state) {
         assert_false(await_is_done(&a, &e.status));
 }
 
-static void test_release(void **state) {
+TEST(release) {
         const char *const globs[] = { "a-1.serv*" };
         char *stays[] = { TEXT("a-*") };
         Args args = { .command = COMMAND_RELEASE };
@@ -245,7 +234,6 @@ static void test_release(void **state) {
                                    { .name = TEXT("eth1"), .n_steered = 9 } };
         Example e;
 
-        (void)state;
         init(&e);
         assert_true(await_names(&a, "a-1", "a-1.service"));
         assert_false(await_names(&a, "a-1", NULL));
@@ -278,19 +266,4 @@ static void test_release(void **state) {
         a.n_stays = 0;
         e.instances[0].state = TEXT("binding");
         assert_true(await_is_done(&a, &e.status));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_all),
-                cmocka_unit_test(test_one),
-                cmocka_unit_test(test_time_left),
-                cmocka_unit_test(test_warnings),
-                cmocka_unit_test(test_older),
-                cmocka_unit_test(test_at_rest),
-                cmocka_unit_test(test_pause_and_resume),
-                cmocka_unit_test(test_release),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* The program itself, as a child: what it prints, where, and how it ends. On a described machine,
  * so that the host does not matter. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 #include <jansson.h>
 #include <sys/wait.h>
 
@@ -86,7 +82,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-static void test_validate(void **state) {
+TEST(validate, .setup_func = setup, .teardown_func = teardown) {
         const FakeTree *tree = *state;
 
         check(tree, "validate right.yaml" MACHINE, 0, "Right: 1 policy in 1 file.\n", NULL);
@@ -111,7 +107,7 @@ static json_t *parse(const FakeTree *tree, const char *words, int status) {
         return json;
 }
 
-static void test_validate_json(void **state) {
+TEST(validate_json, .setup_func = setup, .teardown_func = teardown) {
         json_t *json = parse(*state, "validate wrong.yaml --json" MACHINE, 1);
         const json_t *first = json_array_get(json_object_get(json, "errors"), 0);
 
@@ -128,7 +124,7 @@ static void test_validate_json(void **state) {
 }
 
 /* Without a terminal nothing depends on one: no line is broken. */
-static void test_plan(void **state) {
+TEST(plan, .setup_func = setup, .teardown_func = teardown) {
         Answer a;
 
         run(*state, "plan --policy right.yaml --instances 2:db" MACHINE, &a);
@@ -141,7 +137,7 @@ static void test_plan(void **state) {
         assert_null(strstr(a.out, "note: "));
 }
 
-static void test_plan_refused(void **state) {
+TEST(plan_refused, .setup_func = setup, .teardown_func = teardown) {
         check(*state,
               "plan --instances 1:tidb,9:tikv --policy right.yaml" MACHINE " --instances 1:db", 0,
               "db-1", NULL);
@@ -153,7 +149,7 @@ static void test_plan_refused(void **state) {
               "the policies are refused");
 }
 
-static void test_defaults_are_told(void **state) {
+TEST(defaults_are_told, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "plan --instances 2:tikv" MACHINE, 0, "note: no policies were given", NULL);
         check(*state, "plan --instances 2:tikv" MACHINE, 0,
               "note: nothing is reserved for the network card", NULL);
@@ -166,7 +162,7 @@ static void test_defaults_are_told(void **state) {
 }
 
 /* Of this process: any may be asked for. */
-static void test_locality(void **state) {
+TEST(locality, .setup_func = setup, .teardown_func = teardown) {
         char words[64];
 
         (void)snprintf(words, sizeof(words), "locality %d", getpid());
@@ -194,7 +190,7 @@ static bool is_kernel_thread_there(void) {
         return read && strcmp(name, "kthreadd\n") == 0;
 }
 
-static void test_locality_of_a_kernel_thread(void **state) {
+TEST(locality_of_a_kernel_thread, .setup_func = setup, .teardown_func = teardown) {
         if (!is_kernel_thread_there())
                 skip();
         check(*state, "locality 2", 1, NULL, "2 is a thread of the kernel");
@@ -202,7 +198,7 @@ static void test_locality_of_a_kernel_thread(void **state) {
 }
 
 /* It is there until we have asked for its end, and has no memory any more. */
-static void test_locality_of_what_has_ended(void **state) {
+TEST(locality_of_what_has_ended, .setup_func = setup, .teardown_func = teardown) {
         siginfo_t info;
         char words[64];
         pid_t pid = fork();
@@ -218,7 +214,7 @@ static void test_locality_of_what_has_ended(void **state) {
 }
 
 /* Only where the kernel has numa_maps. */
-static void test_locality_exact(void **state) {
+TEST(locality_exact, .setup_func = setup, .teardown_func = teardown) {
         char words[64];
 
         if (access("/proc/self/numa_maps", F_OK) < 0)
@@ -227,7 +223,7 @@ static void test_locality_exact(void **state) {
         check(*state, words, 0, "every page was counted (numa_maps)", NULL);
 }
 
-static void test_explain(void **state) {
+TEST(explain, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "plan --explain --instances 2:tidb" MACHINE, 0, "tidb-1 on node ", NULL);
         check(*state, "plan --explain --instances 2:tidb" MACHINE, 0, " against 0", NULL);
         check(*state, "explain tidb-2 --instances 2:tidb" MACHINE, 0, "tidb-2 belongs on node ",
@@ -236,7 +232,7 @@ static void test_explain(void **state) {
               "no instance, process or unit 'tidb-3', did you mean");
 }
 
-static void test_against(void **state) {
+TEST(against, .setup_func = setup, .teardown_func = teardown) {
         json_t *json, *changes;
 
         check(*state, "plan --instances 1:db --policy right.yaml --against right.yaml" MACHINE, 0,
@@ -259,7 +255,7 @@ static void test_against(void **state) {
               NULL, "wrong.yaml:3:6");
 }
 
-static void test_json(void **state) {
+TEST(json, .setup_func = setup, .teardown_func = teardown) {
         json_t *json = parse(*state, "plan --json --instances 1:tidb" MACHINE, 0);
 
         assert_int_equal(json_array_size(json_object_get(json, "instances")), 1);
@@ -275,14 +271,14 @@ static void test_json(void **state) {
         json_decref(json);
 }
 
-static void test_advise(void **state) {
+TEST(advise, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "advise --instances 1:tidb" MACHINE, 0, "performance.max-procs",
               "note: no policies were given");
         check(*state, "advise --tiup --instances 1:tidb" MACHINE, 0, "\ntidb_servers:\n", "note: ");
 }
 
 /* A whole file or none, and no word of success where the disk is full. */
-static void test_output(void **state) {
+TEST(output, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "plan --export plan.xml --instances 1:tidb" MACHINE, 0, "tidb-1", NULL);
         check(*state, "plan --export /none/plan.xml --instances 1:tidb" MACHINE, 1, NULL,
               "--export /none/plan.xml: ");
@@ -291,7 +287,7 @@ static void test_output(void **state) {
 }
 
 /* Warnings of the policies are validate's; a plan tells that there are some. */
-static void test_warnings(void **state) {
+TEST(warnings, .setup_func = setup, .teardown_func = teardown) {
         fake_write(*state, "warned.yaml",
                    "version: 1\npolicies:\n  - {name: db, match: {exe: db}}\n");
         check(*state, "plan --policy warned.yaml --instances 1:db" MACHINE, 0,
@@ -302,36 +298,11 @@ static void test_warnings(void **state) {
               "note: no policy is there, so nothing is placed", NULL);
 }
 
-static void test_dump(void **state) {
+TEST(dump, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "plan --topology /none/at/all", 1, NULL,
               "--topology /none/at/all: No such file or directory. It is made");
         check(*state, "plan --topology none.xml", 1, NULL, "--topology none.xml: No such file");
         check(*state, "plan --topology nonsense", 1, NULL,
               "--topology \"nonsense\" describes no machine");
         check(*state, "plan --sysroot /none", 1, NULL, "no proc and sys below /none");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                TEST(test_validate),
-                TEST(test_validate_json),
-                TEST(test_plan),
-                TEST(test_plan_refused),
-                TEST(test_defaults_are_told),
-                TEST(test_explain),
-                TEST(test_locality),
-                TEST(test_locality_of_a_kernel_thread),
-                TEST(test_locality_of_what_has_ended),
-                TEST(test_locality_exact),
-                TEST(test_against),
-                TEST(test_json),
-                TEST(test_advise),
-                TEST(test_output),
-                TEST(test_warnings),
-                TEST(test_dump),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Why a policy takes a process, or why not: each key, the first that matches, and those after it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/ctl/verdict.h"
 
@@ -55,10 +51,9 @@ static void check(const World *w, size_t policy, const char *expected) {
         assert_string_equal(text.data, expected);
 }
 
-static void test_keys(void **state) {
+TEST(keys) {
         World w;
 
-        (void)state;
         world_init(&w);
         check(&w, 0, "exe is tikv-server, and it runs /opt/tidb-server");
         check(&w, 1, "unit is tidb@*.service, and it is in tidb-4000.service");
@@ -83,10 +78,9 @@ static void check_all(const World *w, const char *expected) {
         assert_string_equal(text.data, expected);
 }
 
-static void test_all(void **state) {
+TEST(all) {
         World w;
 
-        (void)state;
         world_init(&w);
         check_all(&w, "POLICY  FROM         VERDICT\n"
                       "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /opt/tidb-server\n"
@@ -115,12 +109,11 @@ static void test_all(void **state) {
         check_all(&w, "\nNo policy takes it.\n");
 }
 
-static void test_json(void **state) {
+TEST(json) {
         static const char *const keys[] = { "exe", "unit", NULL, NULL, NULL };
         json_t *array;
         World w;
 
-        (void)state;
         world_init(&w);
         array = verdict_json(&w.set, &w.process);
         assert_int_equal(json_array_size(array), 5);
@@ -147,10 +140,9 @@ static void test_json(void **state) {
 }
 
 /* Of a process whose names talk to the terminal. */
-static void test_hostile(void **state) {
+TEST(hostile) {
         World w;
 
-        (void)state;
         world_init(&w);
         w.set.n_policies = 1;
         w.process.exe = S("/\x1b[2J");
@@ -158,15 +150,4 @@ static void test_hostile(void **state) {
                       "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /?[2J\n"
                       "\n"
                       "No policy takes it.\n");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_keys),
-                cmocka_unit_test(test_all),
-                cmocka_unit_test(test_json),
-                cmocka_unit_test(test_hostile),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

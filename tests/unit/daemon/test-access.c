@@ -3,15 +3,11 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
@@ -128,12 +124,11 @@ static InstanceSnapshot snapshot(const Host *h) {
         return snapshot_of(&h->instance);
 }
 
-static void test_counts(void **state) {
+TEST(counts) {
         InstanceSnapshot s;
         AccessSnapshot a;
         Host h;
 
-        (void)state;
         host_init(&h);
         use_faults(&h);
         assert_contains(h.said.text, "are counted, by events of policy");
@@ -162,11 +157,10 @@ static void test_counts(void **state) {
         host_done(&h);
 }
 
-static void test_end(void **state) {
+TEST(end) {
         uint64_t before;
         Host h;
 
-        (void)state;
         host_init(&h);
         use_faults(&h);
         round_of(&h);
@@ -179,13 +173,12 @@ static void test_end(void **state) {
 }
 
 /* The way that an instance ends in the daemon. */
-static void test_end_in_the_roster(void **state) {
+TEST(end_in_the_roster) {
         Process process = { .id = { getpid(), 100 }, .exe = strdup("/x") };
         uint64_t before;
         Instance *i;
         Host h;
 
-        (void)state;
         host_init(&h);
         h.manager.instances = NULL;
         h.manager.n_instances = 0;
@@ -207,11 +200,10 @@ static void test_end_in_the_roster(void **state) {
 }
 
 /* Two descriptors for two instances, two a thread: the first one has them. */
-static void test_room_for_all(void **state) {
+TEST(room_for_all) {
         Instance second, *both[2];
         Host h;
 
-        (void)state;
         host_init(&h);
         use_faults(&h);
         second = h.instance;
@@ -235,10 +227,9 @@ static void test_room_for_all(void **state) {
 }
 
 /* Other events, and none: the sums of the former say nothing. */
-static void test_other_events(void **state) {
+TEST(other_events) {
         Host h;
 
-        (void)state;
         host_init(&h);
         use_faults(&h);
         round_of(&h);
@@ -262,7 +253,7 @@ static void test_other_events(void **state) {
         host_done(&h);
 }
 
-static void test_absence(void **state) {
+TEST(absence) {
         static const struct {
                 int error;
                 const char *said;
@@ -275,7 +266,6 @@ static void test_absence(void **state) {
         AccessSnapshot a;
         Host h;
 
-        (void)state;
         host_init(&h);
         h.manager.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -303,12 +293,11 @@ static void assert_unknown(Host *h, FakeTree *tree, const char *cpuinfo, const c
         assert_false(h->manager.access.available);
 }
 
-static void test_processors(void **state) {
+TEST(processors) {
         _cleanup_fake_ FakeTree tree;
         Sysroot own;
         Host h;
 
-        (void)state;
         host_init(&h);
         fake_init(&tree);
         own = h.manager.sysroot;
@@ -331,10 +320,9 @@ static void test_processors(void **state) {
 }
 
 /* What can be tried and what the instance's threads allow are two things. */
-static void test_refused_later(void **state) {
+TEST(refused_later) {
         Host h;
 
-        (void)state;
         host_init(&h);
         use_faults(&h);
         refuse = -EACCES;
@@ -350,19 +338,4 @@ static void test_refused_later(void **state) {
         round_of(&h);
         assert_true(snapshot(&h).access_known);
         host_done(&h);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_counts),
-                cmocka_unit_test(test_end),
-                cmocka_unit_test(test_end_in_the_roster),
-                cmocka_unit_test(test_room_for_all),
-                cmocka_unit_test(test_other_events),
-                cmocka_unit_test(test_absence),
-                cmocka_unit_test(test_processors),
-                cmocka_unit_test(test_refused_later),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

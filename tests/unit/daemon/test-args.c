@@ -1,12 +1,8 @@
 /* The command line: every option, and what is said of a wrong one. */
 #include <errno.h>
 #include <getopt.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/command-line.h"
 #include "capture.h"
@@ -23,10 +19,9 @@ static int parse(Args *args, const char *const *words) {
 
 #define PARSE(args, ...) parse(args, (const char *const[]){ __VA_ARGS__, NULL })
 
-static void test_defaults(void **state) {
+TEST(defaults) {
         Args args;
 
-        (void)state;
         memset(&args, 0xa5, sizeof(args));
         assert_int_equal(PARSE(&args, NULL), 1);
         assert_false(args.dry_run || args.once || args.debug);
@@ -38,10 +33,9 @@ static void test_defaults(void **state) {
         assert_string_equal(args.policy_dirs[2], "/run/tidbnumad.d");
 }
 
-static void test_switches(void **state) {
+TEST(switches) {
         Args args;
 
-        (void)state;
         assert_int_equal(PARSE(&args, "-n"), 1);
         assert_true(args.dry_run && !args.once && !args.debug);
         assert_int_equal(PARSE(&args, "--dry-run"), 1);
@@ -52,19 +46,17 @@ static void test_switches(void **state) {
         assert_true(!args.dry_run && !args.once && args.debug);
 }
 
-static void test_sysroot_changes_nothing(void **state) {
+TEST(sysroot_changes_nothing) {
         Args args;
 
-        (void)state;
         assert_int_equal(PARSE(&args, "--sysroot", "/tmp/host7"), 1);
         assert_string_equal(args.sysroot, "/tmp/host7");
         assert_true(args.dry_run);
 }
 
-static void test_dirs(void **state) {
+TEST(dirs) {
         Args args;
 
-        (void)state;
         assert_int_equal(PARSE(&args, "--runtime-dir=/r", "--policy-dir", "a", "--policy-dir=b"),
                          1);
         assert_string_equal(args.runtime_dir, "/r");
@@ -92,8 +84,7 @@ static void assert_wrong(const char *const *words, const char *in_message) {
 
 #define WRONG(message, ...) assert_wrong((const char *const[]){ __VA_ARGS__, NULL }, message)
 
-static void test_wrong(void **state) {
-        (void)state;
+TEST(wrong) {
         WRONG("--frobnicate", "--frobnicate");
         WRONG("Try 'tidbnumad --help'", "--frobnicate");
         WRONG("'x'", "-x");
@@ -119,28 +110,14 @@ static void assert_answered(const char *option, const char *in_answer) {
         assert_contains(capture.text, in_answer);
 }
 
-static void test_help_and_version(void **state) {
+TEST(help_and_version) {
         static const char *const options[] = { "-n, --dry-run", "--once",        "--sysroot DIR",
                                                "--policy-dir",  "--runtime-dir", "--debug",
                                                "-h, --help",    "--version" };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
                 assert_answered("--help", options[i]);
                 assert_answered("-h", options[i]);
         }
         assert_answered("--version", "tidbnumad " TIDBNUMAD_VERSION "\n");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_defaults),
-                cmocka_unit_test(test_switches),
-                cmocka_unit_test(test_sysroot_changes_nothing),
-                cmocka_unit_test(test_dirs),
-                cmocka_unit_test(test_wrong),
-                cmocka_unit_test(test_help_and_version),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* Drift: what counts as a repair and what does not, how long somebody who insists is left alone,
  * and that writes to a cpuset's files are noticed. Time is the test's; the files are a folder's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/inotify.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
@@ -95,10 +91,9 @@ static void count(Host *h, const Step *step, uint64_t now, const char *says) {
 
 /* --- what is a repair --- */
 
-static void test_cpus(void **state) {
+TEST(cpus) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         h.instance->binding.cpus = ids("0-31");
         drift_note(h.instance, &h.in);
@@ -116,11 +111,10 @@ static void test_cpus(void **state) {
         assert_int_equal(drift_repairs(&h.instance->mems_drift, SEC(3)), 0);
 }
 
-static void test_mems(void **state) {
+TEST(mems) {
         const Step step = narrow();
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         h.instance->binding.mems = ids("0-3");
         drift_note(h.instance, &h.in);
@@ -135,11 +129,10 @@ static void test_mems(void **state) {
 }
 
 /* Nodes that the guard opens, and closes again, are nobody else's doing. */
-static void test_guard_is_no_drift(void **state) {
+TEST(guard_is_no_drift) {
         const Step step = narrow();
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         drift_note(h.instance, &h.in);
         h.instance->guard.extra = ids("2");
@@ -151,10 +144,9 @@ static void test_guard_is_no_drift(void **state) {
         assert_int_equal(counted(&h, DRIFT_MEMS), 0);
 }
 
-static void test_threads(void **state) {
+TEST(threads) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h, BACKEND_AFFINITY, MEMORY_NONE);
         drift_note(h.instance, &h.in);
         h.instance->binding.n_threads = 9;
@@ -165,10 +157,9 @@ static void test_threads(void **state) {
 }
 
 /* Where each process is bound for itself; a unit is bound as a whole. */
-static void test_new_process_is_no_drift(void **state) {
+TEST(new_process_is_no_drift) {
         static const BackendKind kinds[] = { BACKEND_AFFINITY, BACKEND_CGROUP1, BACKEND_SYSTEMD };
 
-        (void)state;
         for (size_t k = 0; k < ELEMENTSOF(kinds); k++) {
                 const bool counts = kinds[k] == BACKEND_SYSTEMD;
                 _cleanup_host_ Host h;
@@ -185,11 +176,10 @@ static void test_new_process_is_no_drift(void **state) {
 
 /* --- who insists --- */
 
-static void test_a_minute_from_the_last(void **state) {
+TEST(a_minute_from_the_last) {
         Drift *drift;
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         drift = &h.instance->cpus_drift;
         for (unsigned i = 0; i < STEP_REPAIRS_MAX; i++) {
@@ -206,11 +196,10 @@ static void test_a_minute_from_the_last(void **state) {
 }
 
 /* Three repairs in a row are no three writes without effect. */
-static void test_writes_that_had_effect(void **state) {
+TEST(writes_that_had_effect) {
         const Step step = narrow();
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         h.in.cpu_writes = h.in.mem_writes = 2;
         h.instance->progress = (Progress){ .cpu_writes = 2, .mem_writes = 2 };
@@ -251,10 +240,9 @@ static void write_in_place(Host *h, const char *path) {
         assert_int_equal(write(fd, "0-31", 4), 4);
 }
 
-static void test_writes_are_noticed(void **state) {
+TEST(writes_are_noticed) {
         static const char *const files[] = { "group/cpuset.cpus", "group/cpuset.mems" };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
                 _cleanup_host_ Host h;
 
@@ -271,11 +259,10 @@ static void test_writes_are_noticed(void **state) {
 }
 
 /* The service started again: the watches follow it to its new group. */
-static void test_new_group(void **state) {
+TEST(new_group) {
         _cleanup_host_ Host h;
         int before[2];
 
-        (void)state;
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         drift_start(&h.manager);
         watch(&h);
@@ -298,11 +285,10 @@ static void event(Host *h, int watch, uint32_t mask, uint64_t now) {
         drift_note_events(&h->manager, (const char *)&e, sizeof(e), now);
 }
 
-static void test_who_is_looked_at(void **state) {
+TEST(who_is_looked_at) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         i = h.instance;
         i->drift_watches[1] = 5;
@@ -328,21 +314,4 @@ static void test_who_is_looked_at(void **state) {
         event(&h, -1, IN_Q_OVERFLOW, SEC(61)); /* it may have been ours */
         assert_true(i->due_usec != INSTANCE_NEVER);
         drift_note_events(&h.manager, "short", 5, SEC(62)); /* half an event is none */
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_cpus),
-                cmocka_unit_test(test_mems),
-                cmocka_unit_test(test_guard_is_no_drift),
-                cmocka_unit_test(test_threads),
-                cmocka_unit_test(test_new_process_is_no_drift),
-                cmocka_unit_test(test_a_minute_from_the_last),
-                cmocka_unit_test(test_writes_that_had_effect),
-                cmocka_unit_test(test_writes_are_noticed),
-                cmocka_unit_test(test_new_group),
-                cmocka_unit_test(test_who_is_looked_at),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,12 +21,11 @@ static Instance *widened(Host *h) {
 
 /* --- on_full: keep --- */
 
-static void test_keep_only_tells(void **state) {
+TEST(keep_only_tells) {
         _cleanup_host_ Host h;
         Instance *i;
         Capture c;
 
-        (void)state;
         host_init(&h);
         h.policy.on_full = ON_FULL_KEEP;
         i = add(&h, 10, "1");
@@ -61,11 +60,10 @@ static void test_keep_only_tells(void **state) {
         assert_null(i->failure);
 }
 
-static void test_becomes_keep(void **state) {
+TEST(becomes_keep) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         i = widened(&h);
         h.policy.on_full = ON_FULL_KEEP;
         (void)guard_tick(&h.manager, SEC(2));
@@ -76,11 +74,10 @@ static void test_becomes_keep(void **state) {
 
 /* --- and back --- */
 
-static void test_narrows_again(void **state) {
+TEST(narrows_again) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
@@ -116,11 +113,10 @@ static void test_narrows_again(void **state) {
 }
 
 /* A new danger while it is wide: its minute begins anew, and what it has it keeps. */
-static void test_rest_is_disturbed(void **state) {
+TEST(rest_is_disturbed) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         i = widened(&h);
         set_memory(&h, 1, 500, 0);
         ticks(&h, 2, 50);
@@ -134,11 +130,10 @@ static void test_rest_is_disturbed(void **state) {
 }
 
 /* On a host of two nodes it then has all of them, and must come back from there too. */
-static void test_all_nodes_there_are(void **state) {
+TEST(all_nodes_there_are) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         h.nodes[2].memory_bytes = h.nodes[3].memory_bytes = 0;
         i = add(&h, 10, "1");
@@ -153,13 +148,12 @@ static void test_all_nodes_there_are(void **state) {
 }
 
 /* What the mover may take on the way back: as much as the guard counts. */
-static void test_room_on_the_way_back(void **state) {
+TEST(room_on_the_way_back) {
         _cleanup_host_ Host h;
         Instance *i;
         NodeRoom *rooms;
         size_t n;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10, "1");
         fake_write(&h.tree, "sys/devices/system/node/node1/meminfo",
@@ -179,11 +173,10 @@ static void test_room_on_the_way_back(void **state) {
         free(rooms);
 }
 
-static void test_forget(void **state) {
+TEST(forget) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
@@ -191,18 +184,4 @@ static void test_forget(void **state) {
         guard_forget(i);
         assert_true(id_set_is_empty(&i->guard.extra) && !i->guard.widened && !i->guard.watched);
         assert_int_equal(i->guard.n_widenings, 1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_keep_only_tells),
-                cmocka_unit_test(test_becomes_keep),
-                cmocka_unit_test(test_narrows_again),
-                cmocka_unit_test(test_rest_is_disturbed),
-                cmocka_unit_test(test_all_nodes_there_are),
-                cmocka_unit_test(test_room_on_the_way_back),
-                cmocka_unit_test(test_forget),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

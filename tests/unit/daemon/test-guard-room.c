@@ -1,10 +1,9 @@
 /* The guard: what is room, and on which nodes. */
 #include "guard-host.h"
 
-static void test_reserved_nodes(void **state) {
+TEST(reserved_nodes) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.manager.reserved = ids("0,2");
         (void)add(&h, 10, "1");
@@ -21,12 +20,11 @@ static void test_reserved_nodes(void **state) {
 }
 
 /* What the unit itself sets stands beside what its group allows. */
-static void test_nodes_that_the_unit_does_not_name(void **state) {
+TEST(nodes_that_the_unit_does_not_name) {
         _cleanup_host_ Host h;
         UndoRecord *record;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         h.manager.backend.ops = &systemd_ops;
         i = add(&h, 10, "1");
@@ -44,10 +42,9 @@ static void test_nodes_that_the_unit_does_not_name(void **state) {
         assert_int_equal(seen.n_widened, 1);
 }
 
-static void test_a_node_that_cannot_be_read(void **state) {
+TEST(a_node_that_cannot_be_read) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
@@ -64,10 +61,9 @@ static void test_a_node_that_cannot_be_read(void **state) {
         assert_int_equal(seen.n_widened, 0);
 }
 
-static void test_cache_is_room(void **state) {
+TEST(cache_is_room) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 5, 700);
@@ -84,10 +80,9 @@ static void test_cache_is_room(void **state) {
 }
 
 /* Cache that waits for a disk is none. */
-static void test_dirty_cache_is_no_room(void **state) {
+TEST(dirty_cache_is_no_room) {
         static const char *const fields[] = { "Dirty", "Writeback" };
 
-        (void)state;
         for (size_t k = 0; k < ELEMENTSOF(fields); k++) {
                 _cleanup_host_ Host h;
                 char text[256];
@@ -104,11 +99,10 @@ static void test_dirty_cache_is_no_room(void **state) {
         }
 }
 
-static void test_what_the_mover_brings(void **state) {
+TEST(what_the_mover_brings) {
         _cleanup_host_ Host h;
         Instance *one, *other;
 
-        (void)state;
         host_init(&h);
         one = add(&h, 10, "1");
         one->moving = true;
@@ -129,11 +123,10 @@ static void test_what_the_mover_brings(void **state) {
 }
 
 /* A mover that goes slowly, so as not to stall its owner, has not brought all that is gone. */
-static void test_what_a_slow_mover_brings(void **state) {
+TEST(what_a_slow_mover_brings) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10, "1");
         i->moving = true;
@@ -143,18 +136,4 @@ static void test_what_a_slow_mover_brings(void **state) {
                 (void)guard_tick(&h.manager, SEC(s));
         }
         assert_true(seen.n_widened > 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_reserved_nodes),
-                cmocka_unit_test(test_nodes_that_the_unit_does_not_name),
-                cmocka_unit_test(test_a_node_that_cannot_be_read),
-                cmocka_unit_test(test_cache_is_room),
-                cmocka_unit_test(test_dirty_cache_is_no_room),
-                cmocka_unit_test(test_what_the_mover_brings),
-                cmocka_unit_test(test_what_a_slow_mover_brings),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

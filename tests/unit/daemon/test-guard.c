@@ -3,11 +3,10 @@
 
 /* --- whom it watches --- */
 
-static void test_nothing_to_watch(void **state) {
+TEST(nothing_to_watch) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
         i = add(&h, 10, "1");
@@ -37,10 +36,9 @@ static void test_nothing_to_watch(void **state) {
 }
 
 /* A reload has paused it, and no look has been made since. */
-static void test_nothing_is_changed_while_paused(void **state) {
+TEST(nothing_is_changed_while_paused) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 0, 0);
@@ -56,11 +54,10 @@ static void test_nothing_is_changed_while_paused(void **state) {
 }
 
 /* By systemd: narrow by the admin's own unit file is not ours to widen. */
-static void test_whose_it_is(void **state) {
+TEST(whose_it_is) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         h.manager.backend.ops = &systemd_ops;
         i = add(&h, 10, "1");
@@ -74,12 +71,11 @@ static void test_whose_it_is(void **state) {
 
 /* A property for this boot only is taken for ours where no record can tell; where one can, it has
  * the last word: the admin may have set it himself. */
-static void test_whose_without_a_record(void **state) {
+TEST(whose_without_a_record) {
         _cleanup_host_ Host h;
         UndoRecord *record;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         h.manager.backend.ops = &systemd_ops;
         i = add(&h, 10, "1");
@@ -96,11 +92,10 @@ static void test_whose_without_a_record(void **state) {
         assert_int_equal(seen.n_widened, 1);
 }
 
-static void test_not_for_a_single_run_or_a_dump(void **state) {
+TEST(not_for_a_single_run_or_a_dump) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         guard_stop(&h.manager);
         h.args.once = true;
@@ -117,12 +112,11 @@ static void test_not_for_a_single_run_or_a_dump(void **state) {
 
 /* --- widening --- */
 
-static void test_widens_a_full_node(void **state) {
+TEST(widens_a_full_node) {
         _cleanup_host_ Host h;
         Instance *i;
         Capture c;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 21, 0);
@@ -166,11 +160,10 @@ static void test_widens_a_full_node(void **state) {
         assert_int_equal(h.counters[0].memory_widenings, 2);
 }
 
-static void test_foresees(void **state) {
+TEST(foresees) {
         _cleanup_host_ Host h;
         Capture c;
 
-        (void)state;
         host_init(&h);
         (void)add(&h, 10, "1");
         for (unsigned s = 1; s <= 5; s++) {
@@ -196,11 +189,10 @@ static void test_foresees(void **state) {
 }
 
 /* The kernel's victim may be any of them. */
-static void test_all_on_the_node(void **state) {
+TEST(all_on_the_node) {
         _cleanup_host_ Host h;
         Instance *a, *b, *both, *other, *loose;
 
-        (void)state;
         host_init(&h);
         a = add(&h, 10, "1");
         b = add(&h, 20, "1");
@@ -221,12 +213,11 @@ static void test_all_on_the_node(void **state) {
         assert_false(other->guard.widened);
 }
 
-static void test_nodes_that_are_not_allowed(void **state) {
+TEST(nodes_that_are_not_allowed) {
         _cleanup_host_ Host h;
         Instance *i;
         Capture c;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
@@ -254,12 +245,11 @@ static void test_nodes_that_are_not_allowed(void **state) {
         assert_false(i->guard.told);
 }
 
-static void test_one_that_has_ended(void **state) {
+TEST(one_that_has_ended) {
         _cleanup_host_ Host h;
         Instance *i;
         Capture c;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
@@ -276,21 +266,4 @@ static void test_one_that_has_ended(void **state) {
         (void)guard_tick(&h.manager, SEC(2));
         assert_int_equal(seen.n_set, 1);
         assert_true(i->guard.widened);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing_to_watch),
-                cmocka_unit_test(test_nothing_is_changed_while_paused),
-                cmocka_unit_test(test_whose_it_is),
-                cmocka_unit_test(test_whose_without_a_record),
-                cmocka_unit_test(test_not_for_a_single_run_or_a_dump),
-                cmocka_unit_test(test_widens_a_full_node),
-                cmocka_unit_test(test_foresees),
-                cmocka_unit_test(test_all_on_the_node),
-                cmocka_unit_test(test_nodes_that_are_not_allowed),
-                cmocka_unit_test(test_one_that_has_ended),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

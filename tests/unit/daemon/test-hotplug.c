@@ -1,12 +1,8 @@
 /* CPUs and memory that come and go: what is read anew then, and what the plan makes of it. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/manager.h"
@@ -121,10 +117,9 @@ static void assert_placed(const Host *h, const char *nodes, const char *cpus) {
         assert_ids(h->instance.planned.placement.cpus, cpus);
 }
 
-static void test_nothing_new(void **state) {
+TEST(nothing_new) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         check(&h);
         fake_write(&h.tree, "sys/devices/system/cpu/online", "x");
@@ -135,10 +130,9 @@ static void test_nothing_new(void **state) {
         assert_false(h.m.plan_stale);
 }
 
-static void test_one_cpu_goes_and_comes(void **state) {
+TEST(one_cpu_goes_and_comes) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_placed(&h, "0", "0-1");
         h.instance.planned.allowed_known = true;
@@ -158,10 +152,9 @@ static void test_one_cpu_goes_and_comes(void **state) {
 }
 
 /* What groups above allow is read again: it was without the CPU that has come. */
-static void test_allowed_is_read_again(void **state) {
+TEST(allowed_is_read_again) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.instance.planned.allowed_cpus = ids("1-5");
         h.instance.planned.allowed_known = true;
@@ -179,10 +172,9 @@ static void test_allowed_is_read_again(void **state) {
         assert_ids(h.unit.planned.allowed_cpus, "");
 }
 
-static void test_node_without_cpus_is_left(void **state) {
+TEST(node_without_cpus_is_left) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_placed(&h, "0", "0-1");
         show(&h, "2-5", "0-2", "0-2");
@@ -193,10 +185,9 @@ static void test_node_without_cpus_is_left(void **state) {
         assert_placed(&h, "1", "2-3"); /* and not left again */
 }
 
-static void test_explicit_node_without_cpus_is_refused(void **state) {
+TEST(explicit_node_without_cpus_is_refused) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.policy.place = (Place){ .nodes = ids("2") };
         h.m.plan_stale = true;
@@ -211,10 +202,9 @@ static void test_explicit_node_without_cpus_is_refused(void **state) {
         assert_placed(&h, "2", "4-5");
 }
 
-static void test_memory_and_nodes(void **state) {
+TEST(memory_and_nodes) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         show(&h, "0-5", "0-2", "1-2");
         check(&h);
@@ -236,10 +226,9 @@ static void test_memory_and_nodes(void **state) {
         assert_ids(h.m.backend.all_cpus, "0-5");
 }
 
-static void test_failure_is_tried_again(void **state) {
+TEST(failure_is_tried_again) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         show(&h, "1-5", "0-2", "0-2");
         machine.error = -EMFILE;
@@ -252,10 +241,9 @@ static void test_failure_is_tried_again(void **state) {
 }
 
 /* The dump of another machine does not change. */
-static void test_dump(void **state) {
+TEST(dump) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         hotplug_done(&h.m);
         h.m.hotplug = (Hotplug){ 0 };
@@ -265,19 +253,4 @@ static void test_dump(void **state) {
         show(&h, "1-5", "0-2", "0-2");
         check(&h);
         assert_int_equal(machine.n_loads, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing_new),
-                cmocka_unit_test(test_one_cpu_goes_and_comes),
-                cmocka_unit_test(test_allowed_is_read_again),
-                cmocka_unit_test(test_node_without_cpus_is_left),
-                cmocka_unit_test(test_explicit_node_without_cpus_is_refused),
-                cmocka_unit_test(test_memory_and_nodes),
-                cmocka_unit_test(test_failure_is_tried_again),
-                cmocka_unit_test(test_dump),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/daemon/instance.h"
 
@@ -80,8 +76,7 @@ static void assert_names(const char *exe, const char *unit, const char *first, c
                 assert_null(i->unit);
 }
 
-static void test_names(void **state) {
-        (void)state;
+TEST(names) {
         assert_names("/srv/tikv-server", "tikv-20160.service", "tikv-20160", "tikv-20160.service");
         assert_names("/srv/tikv-server", "tikv@1.service", "tikv@1", "tikv@1.service");
         assert_names("/srv/tikv-server", NULL, "tikv-server:7", "tikv-server:7:7");
@@ -91,11 +86,10 @@ static void test_names(void **state) {
         assert_names("/srv/x", ".service", "x:7", "x:7:7");
 }
 
-static void test_names_by_port(void **state) {
+TEST(names_by_port) {
         _cleanup_instance_ Instance *i = make_instance("/srv/tidb-server", NULL);
         _cleanup_instance_ Instance *service = make_instance("/srv/tidb-server", "a.service");
 
-        (void)state;
         add(i, 7);
         i->ports = calloc(2, sizeof(uint16_t));
         assert_non_null(i->ports);
@@ -111,10 +105,9 @@ static void test_names_by_port(void **state) {
         assert_false(instance_is_service(i));
 }
 
-static void test_new(void **state) {
+TEST(new) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
-        (void)state;
         assert_int_equal(i->due_usec, 1000); /* is looked at at once */
         assert_int_equal(i->first_seen_usec, 1000);
         assert_true(isnan(i->bind_seconds) && isnan(i->remote_ratio));
@@ -126,7 +119,7 @@ static void test_new(void **state) {
         assert_null(instance_free(NULL));
 }
 
-static void test_owns(void **state) {
+TEST(owns) {
         _cleanup_instance_ Instance *service = make_instance("/srv/a", "a.service");
         _cleanup_instance_ Instance *single = make_instance("/srv/a", "session-1.scope");
         _cleanup_process_ Process same = make_process(9, "/srv/other", "a.service");
@@ -134,7 +127,6 @@ static void test_owns(void **state) {
         _cleanup_process_ Process scope = make_process(11, "/srv/a", "session-1.scope");
         _cleanup_process_ Process user = make_process(12, "/srv/a", "user@1000.service");
 
-        (void)state;
         assert_true(instance_owns(service, &same));
         assert_false(instance_owns(service, &other));
         assert_false(instance_owns(service, &scope));
@@ -148,10 +140,9 @@ static void test_owns(void **state) {
         assert_false(instance_owns(service, &other));
 }
 
-static void test_order(void **state) {
+TEST(order) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
-        (void)state;
         add(i, 30);
         add(i, 10);
         add(i, 20);
@@ -175,12 +166,11 @@ static void test_order(void **state) {
                 assert_int_equal(i->handles[pid - 1].pid, pid);
 }
 
-static void test_removal_closes(void **state) {
+TEST(removal_closes) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
         Instance *other = make_instance("/srv/a", "a.service");
         int fd;
 
-        (void)state;
         add(i, 10);
         fd = i->handles[0].dir_fd;
         instance_remove_process(i, 0);
@@ -208,10 +198,9 @@ static void assert_no_pass(const Instance *i) {
         assert_int_equal(i->kernel_mover_fd, -EBADF);
 }
 
-static void test_changes_end_a_pass(void **state) {
+TEST(changes_end_a_pass) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
-        (void)state;
         add(i, 10);
         pretend_pass(i);
         add(i, 20);
@@ -224,11 +213,10 @@ static void test_changes_end_a_pass(void **state) {
         assert_no_pass(i);
 }
 
-static void test_restart(void **state) {
+TEST(restart) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
         static const Progress none;
 
-        (void)state;
         memset(&i->progress, 0x7f, sizeof(i->progress));
         i->due_usec = INSTANCE_NEVER;
         i->migrated_bytes = 7;
@@ -240,10 +228,9 @@ static void test_restart(void **state) {
         assert_true(i->we_narrowed);            /* what the kernel has does not go away */
 }
 
-static void test_failure(void **state) {
+TEST(failure) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
-        (void)state;
         instance_set_failure(i, REASON_NO_ROOM, "%s: %d", "a", 5);
         assert_int_equal(i->failure_code, REASON_NO_ROOM);
         assert_string_equal(i->failure, "a: 5");
@@ -252,20 +239,4 @@ static void test_failure(void **state) {
         instance_clear_failure(i);
         assert_int_equal(i->failure_code, REASON_NONE);
         assert_null(i->failure);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_names),
-                cmocka_unit_test(test_names_by_port),
-                cmocka_unit_test(test_new),
-                cmocka_unit_test(test_owns),
-                cmocka_unit_test(test_order),
-                cmocka_unit_test(test_removal_closes),
-                cmocka_unit_test(test_changes_end_a_pass),
-                cmocka_unit_test(test_restart),
-                cmocka_unit_test(test_failure),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
  * that it may have, or the daemon dies there. After every write, what a new life of the daemon
  * would know is read from the file alone: nothing may stand that no record speaks of. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/irq-apply.h"
@@ -218,10 +214,9 @@ static bool has_record(const Life *l) {
 
 /* --- tests --- */
 
-static void test_on_and_back(void **state) {
+TEST(on_and_back) {
         _cleanup_life_ Life l;
 
-        (void)state;
         life_init(&l);
         put_on(&l);
         assert_all(true);
@@ -232,11 +227,10 @@ static void test_on_and_back(void **state) {
         assert_false(has_record(&l));
 }
 
-static void test_quiet(void **state) {
+TEST(quiet) {
         _cleanup_life_ Life l;
         uint64_t writes;
 
-        (void)state;
         life_init(&l);
         put_on(&l);
         writes = l.irq.n_writes;
@@ -247,10 +241,9 @@ static void test_quiet(void **state) {
         assert_int_equal(kernel.n_writes[OWN], 1); /* refused once, never tried again */
 }
 
-static void test_taken_over(void **state) {
+TEST(taken_over) {
         _cleanup_life_ Life l;
 
-        (void)state;
         life_init(&l);
         put_on(&l);
         die_and_live(&l);
@@ -260,10 +253,9 @@ static void test_taken_over(void **state) {
         assert_all(false);
 }
 
-static void test_changed_by_others(void **state) {
+TEST(changed_by_others) {
         _cleanup_life_ Life l;
 
-        (void)state;
         life_init(&l);
         put_on(&l);
         for (unsigned i = 0; i < 3; i++) {
@@ -283,10 +275,9 @@ static void test_changed_by_others(void **state) {
         assert_false(has_record(&l));
 }
 
-static void test_device_gone(void **state) {
+TEST(device_gone) {
         _cleanup_life_ Life l;
 
-        (void)state;
         life_init(&l);
         put_on(&l);
         device.n_vectors = 2; /* 26 is another device's now */
@@ -300,10 +291,9 @@ static void test_device_gone(void **state) {
 }
 
 /* An interface of that name that has come since: what it had itself is what it gets back. */
-static void test_another_interface(void **state) {
+TEST(another_interface) {
         _cleanup_life_ Life l;
 
-        (void)state;
         life_init(&l);
         put_on(&l);
         kernel.ifindex = "4";
@@ -314,10 +304,9 @@ static void test_another_interface(void **state) {
         assert_string_equal(kernel.stands[3], "0f");
 }
 
-static void test_no_record_no_change(void **state) {
+TEST(no_record_no_change) {
         _cleanup_life_ Life l;
 
-        (void)state;
         life_init(&l);
         closep(&l.m.undo.dir_fd);
         l.m.undo.dir_fd = -EBADF;
@@ -327,12 +316,11 @@ static void test_no_record_no_change(void **state) {
                 assert_int_equal(kernel.n_writes[i], 0);
 }
 
-static void test_born_under_our_default(void **state) {
+TEST(born_under_our_default) {
         _cleanup_life_ Life l;
         IrqWishes wishes;
         IrqHost before = { 0 };
 
-        (void)state;
         life_init(&l);
         wishes_of(&wishes);
         wishes.wishes += 5; /* the default alone, before the device came */
@@ -364,11 +352,10 @@ static void play_harm(unsigned at, int error) {
         assert_false(has_record(&l));
 }
 
-static void test_each_operation_fails(void **state) {
+TEST(each_operation_fails) {
         static const int errors[] = { 0, -EPERM, -EIO, -ENOSPC, -EINVAL, -ENOMEM };
         unsigned n;
 
-        (void)state;
         {
                 _cleanup_life_ Life l;
 
@@ -381,20 +368,4 @@ static void test_each_operation_fails(void **state) {
         for (size_t e = 0; e < ELEMENTSOF(errors); e++)
                 for (unsigned at = 1; at <= n; at++)
                         play_harm(at, errors[e]);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_on_and_back),
-                cmocka_unit_test(test_quiet),
-                cmocka_unit_test(test_taken_over),
-                cmocka_unit_test(test_changed_by_others),
-                cmocka_unit_test(test_device_gone),
-                cmocka_unit_test(test_another_interface),
-                cmocka_unit_test(test_no_record_no_change),
-                cmocka_unit_test(test_born_under_our_default),
-                cmocka_unit_test(test_each_operation_fails),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void steer_disk(Host *h) {
         assert_mask(h, 200, "0-1");
 }
 
-static void test_address_goes_from_policy(void **state) {
+TEST(address_goes_from_policy) {
         for (unsigned restarted = 0; restarted < 2; restarted++) {
                 _cleanup_host_ Host h;
 
@@ -43,7 +43,6 @@ static void test_address_goes_from_policy(void **state) {
                 assert_mask(&h, 200, "2-3");
                 assert_int_equal(h.m.irq->undo.n_settings, 6);
         }
-        (void)state;
 }
 
 static int write_but_200(const Sysroot *sysroot, const SettingKey *key, const char *text) {
@@ -53,13 +52,12 @@ static int write_but_200(const Sysroot *sysroot, const SettingKey *key, const ch
 }
 
 /* It is not among the devices any more, and remembered all the same. */
-static void test_address_goes_and_the_kernel_refuses(void **state) {
+TEST(address_goes_and_the_kernel_refuses) {
         static const SettingKey key = { SETTING_VECTOR, DISK, 200 };
         SettingOps ops = SETTING_FILES;
         _cleanup_host_ Host h;
         uint64_t writes;
 
-        (void)state;
         steer_disk(&h);
         ops.write = write_but_200;
         h.m.irq->ops = &ops;
@@ -76,10 +74,9 @@ static void test_address_goes_and_the_kernel_refuses(void **state) {
 }
 
 /* The number is another device's by now: it keeps its mask. */
-static void test_address_is_gone(void **state) {
+TEST(address_is_gone) {
         _cleanup_host_ Host h;
 
-        (void)state;
         steer_disk(&h);
         fake_remove(&h.tree, "sys/devices/pci0000:00/" DISK "/msi_irqs/200");
         write_mask(&h, 200, "1\n");
@@ -107,7 +104,7 @@ static void rename_card(const Host *h, const char *from, const char *to) {
 #define QUEUES "sys/devices/pci0000:00/" PCI "/net/lan0/queues/"
 
 /* As udev does it a moment after the card has come; a policy may know it by both names. */
-static void test_renamed(void **state) {
+TEST(renamed) {
         for (unsigned matched = 0; matched < 2; matched++) {
                 _cleanup_host_ Host h;
                 char mask[64];
@@ -130,16 +127,14 @@ static void test_renamed(void **state) {
                 assert_mask(&h, 100, "2");
                 assert_false(has_record(&h));
         }
-        (void)state;
 }
 
 /* Another interface had that name before: a record with both would not be believed. */
 /* In the middle of a look: its list of devices has the former name. */
-static void test_renamed_meanwhile(void **state) {
+TEST(renamed_meanwhile) {
         _cleanup_host_ Host h;
         const IrqWishes none = { 0 };
 
-        (void)state;
         host_init(&h);
         start(&h);
         rename_card(&h, "eth0", "lan0");
@@ -149,7 +144,7 @@ static void test_renamed_meanwhile(void **state) {
         assert_false(has_record(&h));
 }
 
-static void test_renamed_to_a_former_name(void **state) {
+TEST(renamed_to_a_former_name) {
         static const SettingKey former = { SETTING_XPS, "lan0", 0 };
 
         for (unsigned last = 0; last < 2; last++) {
@@ -177,7 +172,6 @@ static void test_renamed_to_a_former_name(void **state) {
                 irq_give_all_back(&h.m);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
         }
-        (void)state;
 }
 
 /* --- younger than our default --- */
@@ -224,11 +218,10 @@ static void begins(const Host *h, const char *handler, const char *mask) {
 }
 
 /* The kernel takes of the default what is on the device's node. */
-static void test_born_on_its_node(void **state) {
+TEST(born_on_its_node) {
         SettingOps ops;
         _cleanup_host_ Host h;
 
-        (void)state;
         born_init(&h, &ops, "2", "0000000b");
         begins(&h, "ice-eth0-aux", "3\n");
         look_after(&h, SECOND);
@@ -239,13 +232,12 @@ static void test_born_on_its_node(void **state) {
 }
 
 /* It stands as it is wanted, and would not without us. */
-static void test_born_as_wanted(void **state) {
+TEST(born_as_wanted) {
         static const SettingKey key = { SETTING_VECTOR, PCI, 102 };
         SettingOps ops;
         _cleanup_host_ Host h;
         uint64_t writes;
 
-        (void)state;
         born_init(&h, &ops, "2", "0000000b");
         writes = h.m.irq->n_writes;
         begins(&h, "", "0-1,3\n"); /* nobody handles it yet */
@@ -259,12 +251,11 @@ static void test_born_as_wanted(void **state) {
 }
 
 /* The default itself, of which no part is taken as long as nobody handles it. */
-static void test_born_without_handler(void **state) {
+TEST(born_without_handler) {
         static const SettingKey key = { SETTING_VECTOR, PCI, 102 };
         SettingOps ops;
         _cleanup_host_ Host h;
 
-        (void)state;
         born_init(&h, &ops, "0-2", "00000008");
         begins(&h, "", "3\n");
         look_after(&h, SECOND);
@@ -272,11 +263,10 @@ static void test_born_without_handler(void **state) {
 }
 
 /* One that its driver has set is not the default's. */
-static void test_born_with_a_mask_of_its_own(void **state) {
+TEST(born_with_a_mask_of_its_own) {
         SettingOps ops;
         _cleanup_host_ Host h;
 
-        (void)state;
         born_init(&h, &ops, "2", "0000000b");
         begins(&h, "ice-eth0-TxRx-2", "1\n");
         look_after(&h, SECOND);
@@ -287,11 +277,10 @@ static void test_born_with_a_mask_of_its_own(void **state) {
 /* --- nothing can be read --- */
 
 /* As if there were no device at all: that is no reason to forget what is to be given back. */
-static void test_no_descriptor(void **state) {
+TEST(no_descriptor) {
         _cleanup_host_ Host h;
         struct rlimit before, none;
 
-        (void)state;
         host_init(&h);
         start(&h);
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -320,11 +309,10 @@ static int write_another(const Sysroot *sysroot, const SettingKey *key, const ch
 }
 
 /* There is no later. */
-static void test_end_waits_for_no_pause(void **state) {
+TEST(end_waits_for_no_pause) {
         SettingOps ops = SETTING_FILES;
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.m.policies.n_irqs = 0;
         start(&h);
@@ -339,10 +327,9 @@ static void test_end_waits_for_no_pause(void **state) {
 }
 
 /* The policies in force want it; newer ones on disk are broken. */
-static void test_end_with_broken_policies(void **state) {
+TEST(end_with_broken_policies) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start(&h);
         h.m.policy_load_success = false;
@@ -351,24 +338,4 @@ static void test_end_with_broken_policies(void **state) {
         irq_give_all_back(&h.m);
         assert_untouched(&h);
         assert_false(has_record(&h));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_address_goes_from_policy),
-                cmocka_unit_test(test_address_goes_and_the_kernel_refuses),
-                cmocka_unit_test(test_address_is_gone),
-                cmocka_unit_test(test_renamed),
-                cmocka_unit_test(test_renamed_meanwhile),
-                cmocka_unit_test(test_renamed_to_a_former_name),
-                cmocka_unit_test(test_born_on_its_node),
-                cmocka_unit_test(test_born_as_wanted),
-                cmocka_unit_test(test_born_without_handler),
-                cmocka_unit_test(test_born_with_a_mask_of_its_own),
-                cmocka_unit_test(test_no_descriptor),
-                cmocka_unit_test(test_end_waits_for_no_pause),
-                cmocka_unit_test(test_end_with_broken_policies),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

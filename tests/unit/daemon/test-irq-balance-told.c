@@ -2,10 +2,9 @@
 #include "irq-balance-host.h"
 
 /* A telling makes it place everything anew. */
-static void test_not_too_often(void **state) {
+TEST(not_too_often) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         meet(&h, NONE);
         tell(&h, "2-5", two, 2);
@@ -19,10 +18,9 @@ static void test_not_too_often(void **state) {
 }
 
 /* It is asked whether it has kept what it was told, and told again; not for ever. */
-static void test_does_not_keep(void **state) {
+TEST(does_not_keep) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         meet(&h, NONE);
         for (unsigned i = 0; i < 3; i++) {
@@ -38,10 +36,9 @@ static void test_does_not_keep(void **state) {
         assert_string_equal(received(&h), "");
 }
 
-static void test_keeps(void **state) {
+TEST(keeps) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         meet(&h, NONE);
         tell(&h, "2-5", two, 2);
@@ -61,12 +58,11 @@ static void test_keeps(void **state) {
 }
 
 /* More than an old one reads: it has the begin of the list, and is not told again. */
-static void test_takes_a_part(void **state) {
+TEST(takes_a_part) {
         _cleanup_host_ Host h;
         char setup[8192] = "SLEEP 10 ";
         uint32_t irqs[200];
 
-        (void)state;
         host_init(&h);
         for (uint32_t i = 0; i < 200; i++)
                 irqs[i] = 100 + i;
@@ -85,11 +81,10 @@ static void test_takes_a_part(void **state) {
         assert_int_equal(h.irq.balance.n_told_irqs, 200);
 }
 
-static void test_too_many_cpus(void **state) {
+TEST(too_many_cpus) {
         _cleanup_host_ Host h;
         IrqPlanBalance wanted = { .told = true };
 
-        (void)state;
         host_init(&h);
         for (uint32_t cpu = 0; cpu < 1024; cpu += 2)
                 id_set_add(&wanted.banned_cpus, cpu);
@@ -118,11 +113,10 @@ static void serve_crowd(Host *h, int *fds, int n) {
 }
 
 /* None of ours is lost by that. */
-static void test_busy(void **state) {
+TEST(busy) {
         _cleanup_host_ Host h;
         int fds[8], n;
 
-        (void)state;
         host_init(&h);
         meet(&h, NONE);
         n = crowd(&h, fds);
@@ -137,14 +131,4 @@ static void test_busy(void **state) {
         serve_crowd(&h, fds, n);
         tell_nothing(&h);
         assert_told(&h, "NULL", "NONE");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_not_too_often), cmocka_unit_test(test_does_not_keep),
-                cmocka_unit_test(test_keeps),         cmocka_unit_test(test_takes_a_part),
-                cmocka_unit_test(test_too_many_cpus), cmocka_unit_test(test_busy),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,9 @@
 
 #include "irq-balance-host.h"
 
-static void test_told_and_given_back(void **state) {
+TEST(told_and_given_back) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         look(&h);
         assert_int_equal(h.facts.pid, getpid());
@@ -35,10 +34,9 @@ static void test_told_and_given_back(void **state) {
 }
 
 /* By its environment, or by who has told it before us. */
-static void test_its_own_is_kept(void **state) {
+TEST(its_own_is_kept) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         meet(&h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 CLASS 0 "
                  "BANNED 00000084");
@@ -56,10 +54,9 @@ static void test_its_own_is_kept(void **state) {
 }
 
 /* At 0 it ends a list, but at its first word. */
-static void test_interrupt_0(void **state) {
+TEST(interrupt_0) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         meet(&h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 0 LOAD 0 DIFF 0 CLASS 0 "
                  "BANNED 00000000");
@@ -71,10 +68,9 @@ static void test_interrupt_0(void **state) {
 
 /* Its main loop is at work, or hangs. It would be ended by SIGPIPE, as this test, if it came to
  * answer and nobody was there. */
-static void test_slow(void **state) {
+TEST(slow) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         look(&h);
         assert_string_equal(received(&h), "setup");
@@ -96,10 +92,9 @@ static void test_slow(void **state) {
 }
 
 /* It has closed without a word: that is no answer. */
-static void test_hangs_up(void **state) {
+TEST(hangs_up) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         look(&h);
         assert_string_equal(received(&h), "setup");
@@ -114,10 +109,9 @@ static void test_hangs_up(void **state) {
 }
 
 /* The daemon ends while it is answering. */
-static void test_end_awaits_answer(void **state) {
+TEST(end_awaits_answer) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         look(&h);
         assert_string_equal(received(&h), "setup");
@@ -131,10 +125,9 @@ static void test_end_awaits_answer(void **state) {
 }
 
 /* It runs, and is nobody's business. */
-static void test_no_policy_for_it(void **state) {
+TEST(no_policy_for_it) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.policy.irqbalance = IRQBALANCE_IGNORE;
         look(&h);
@@ -150,11 +143,10 @@ static void test_no_policy_for_it(void **state) {
 }
 
 /* Who it is cannot be seen for a moment: it is the one that was told. */
-static void test_no_descriptor(void **state) {
+TEST(no_descriptor) {
         _cleanup_host_ Host h;
         struct rlimit before, none;
 
-        (void)state;
         host_init(&h);
         meet(&h, NONE);
         tell(&h, "2-5", two, 2);
@@ -173,10 +165,9 @@ static void test_no_descriptor(void **state) {
 }
 
 /* In pieces, as a long one comes. */
-static void test_in_pieces(void **state) {
+TEST(in_pieces) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         look(&h);
         assert_string_equal(received(&h), "setup");
@@ -188,10 +179,9 @@ static void test_in_pieces(void **state) {
         assert_true(h.facts.settings_known);
 }
 
-static void test_wrong_answer(void **state) {
+TEST(wrong_answer) {
         static const char *const answers[] = { "", "SLEEP 10", "HTTP/1.1 400 Bad Request" };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(answers); i++) {
                 _cleanup_host_ Host h;
 
@@ -207,11 +197,10 @@ static void test_wrong_answer(void **state) {
 }
 
 /* A process that has its number, and another name. */
-static void test_not_irqbalance(void **state) {
+TEST(not_irqbalance) {
         _cleanup_host_ Host h;
         char name[64];
 
-        (void)state;
         host_init(&h);
         (void)snprintf(name, sizeof(name), "proc/%d/comm", getpid());
         fake_write(&h.tree, name, "mallory\n");
@@ -220,10 +209,9 @@ static void test_not_irqbalance(void **state) {
         assert_string_equal(received(&h), "");
 }
 
-static void test_only_watched(void **state) {
+TEST(only_watched) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.m.policies.mode = ENFORCEMENT_OBSERVE;
         look(&h);
@@ -260,12 +248,11 @@ static pid_t listen_as_another(Host *h) {
 }
 
 /* Another process of it has lost what the first was told, and has what it has by itself. */
-static void test_replaced(void **state) {
+TEST(replaced) {
         _cleanup_host_ Host h;
         char name[64];
         pid_t pid;
 
-        (void)state;
         host_init(&h);
         meet(&h, "SLEEP 10 BANNED 00000080");
         tell(&h, "2-5", two, 2);
@@ -294,12 +281,11 @@ static void test_replaced(void **state) {
 }
 
 /* The daemon is another process: it takes over, tells nothing anew, and gives back what was. */
-static void test_taken_over(void **state) {
+TEST(taken_over) {
         static const char ours[] = "SLEEP 10 IRQ 24 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 "
                                    "CLASS 0 BANNED 000000bc";
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         meet(&h, "SLEEP 10 BANNED 00000080");
         tell(&h, "2-5", two, 2);
@@ -312,25 +298,4 @@ static void test_taken_over(void **state) {
         assert_true(h.irq.balance.told);
         irq_balance_give_back(&h.m);
         assert_told(&h, "7", "NONE");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_told_and_given_back),
-                cmocka_unit_test(test_its_own_is_kept),
-                cmocka_unit_test(test_interrupt_0),
-                cmocka_unit_test(test_slow),
-                cmocka_unit_test(test_hangs_up),
-                cmocka_unit_test(test_end_awaits_answer),
-                cmocka_unit_test(test_no_policy_for_it),
-                cmocka_unit_test(test_no_descriptor),
-                cmocka_unit_test(test_in_pieces),
-                cmocka_unit_test(test_wrong_answer),
-                cmocka_unit_test(test_not_irqbalance),
-                cmocka_unit_test(test_only_watched),
-                cmocka_unit_test(test_replaced),
-                cmocka_unit_test(test_taken_over),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

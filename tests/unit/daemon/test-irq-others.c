@@ -6,10 +6,9 @@
 
 /* --- the kernel's own --- */
 
-static void test_managed(void **state) {
+TEST(managed) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(fchmodat(h.tree.fd, "proc/irq/101/smp_affinity_list", 0444, 0), 0);
         start(&h);
@@ -24,10 +23,9 @@ static void test_managed(void **state) {
 
 /* --- others --- */
 
-static void test_contested(void **state) {
+TEST(contested) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start(&h);
         for (unsigned i = 1; i <= 3; i++) {
@@ -44,10 +42,9 @@ static void test_contested(void **state) {
 }
 
 /* `ethtool -L`: the driver sets its masks anew, and again a moment later. */
-static void test_driver_begins_anew(void **state) {
+TEST(driver_begins_anew) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start(&h);
         fake_remove(&h.tree, "sys/devices/" ETH0 "/queues/rx-1");
@@ -67,10 +64,9 @@ static void test_driver_begins_anew(void **state) {
         assert_int_equal(h.m.irq->n_repairs, 1);
 }
 
-static void test_link_goes_down(void **state) {
+TEST(link_goes_down) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start(&h);
         look_after(&h, 10 * SECOND);
@@ -89,13 +85,12 @@ static int write_but_101(const Sysroot *sysroot, const SettingKey *key, const ch
 }
 
 /* Gone and back: what is known of the former one's vectors says nothing of the new one's. */
-static void test_device_goes_and_comes(void **state) {
+TEST(device_goes_and_comes) {
         static const SettingKey key = { SETTING_VECTOR, PCI, 101 };
         SettingOps ops = SETTING_FILES;
         _cleanup_host_ Host h;
         uint64_t writes;
 
-        (void)state;
         host_init(&h);
         h.m.policies.n_irqs = 0;
         start(&h);
@@ -132,7 +127,7 @@ static void look_is_told(Host *h, bool told) {
         assert_int_equal(strstr(c.text, "it is in another network namespace") != NULL, told);
 }
 
-static void test_no_interface_is_told_later(void **state) {
+TEST(no_interface_is_told_later) {
         for (unsigned comes = 0; comes < 2; comes++) {
                 _cleanup_host_ Host h;
 
@@ -148,7 +143,6 @@ static void test_no_interface_is_told_later(void **state) {
                 look_is_told(&h, !comes);
                 look_is_told(&h, false);
         }
-        (void)state;
 }
 
 /* What a look says. */
@@ -159,11 +153,10 @@ static void look_says(Host *h, uint64_t usec, Capture *c) {
 }
 
 /* irqbalance sets the masks of interrupts, and nothing else. */
-static void test_culprits(void **state) {
+TEST(culprits) {
         _cleanup_host_ Host h;
         Capture c;
 
-        (void)state;
         host_init(&h);
         h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         fake_process(&h.tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
@@ -184,7 +177,7 @@ static void test_culprits(void **state) {
 }
 
 /* An irqbalance without a socket is named once, when it is not only just starting. */
-static void test_mute_irqbalance(void **state) {
+TEST(mute_irqbalance) {
         for (unsigned ignored = 0; ignored < 2; ignored++) {
                 _cleanup_host_ Host h;
                 Capture c;
@@ -203,7 +196,6 @@ static void test_mute_irqbalance(void **state) {
                 look_says(&h, 60 * SECOND, &c);
                 assert_string_equal(c.text, "");
         }
-        (void)state;
 }
 
 /* A write that meets a device on its way out is no failure. */
@@ -214,12 +206,11 @@ static int write_gone(const Sysroot *sysroot, const SettingKey *key, const char 
         return -ENOENT;
 }
 
-static void test_gone_meanwhile(void **state) {
+TEST(gone_meanwhile) {
         SettingOps ops = SETTING_FILES;
         _cleanup_host_ Host h;
         Capture c;
 
-        (void)state;
         host_init(&h);
         h.m.policies.n_irqs = 0;
         start(&h);
@@ -235,10 +226,9 @@ static void test_gone_meanwhile(void **state) {
 /* --- verification --- */
 
 /* The mask stands, and the interrupt goes on where it was. */
-static void test_does_not_follow(void **state) {
+TEST(does_not_follow) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start(&h);
         for (unsigned i = 0; i < 2; i++) { /* quiet so far: the mask was new, then nothing fired */
@@ -259,10 +249,9 @@ static void test_does_not_follow(void **state) {
 }
 
 /* A mask that is put back is a new one. */
-static void test_follows_anew(void **state) {
+TEST(follows_anew) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start(&h);
         look_after(&h, 3 * SECOND);
@@ -274,22 +263,4 @@ static void test_follows_anew(void **state) {
         write_mask(&h, 100, "2\n");
         look_after(&h, 3 * SECOND);
         assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_managed),
-                cmocka_unit_test(test_contested),
-                cmocka_unit_test(test_driver_begins_anew),
-                cmocka_unit_test(test_link_goes_down),
-                cmocka_unit_test(test_device_goes_and_comes),
-                cmocka_unit_test(test_no_interface_is_told_later),
-                cmocka_unit_test(test_culprits),
-                cmocka_unit_test(test_mute_irqbalance),
-                cmocka_unit_test(test_gone_meanwhile),
-                cmocka_unit_test(test_does_not_follow),
-                cmocka_unit_test(test_follows_anew),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,9 @@
 /* Looks at interrupts: when the next one is. */
 #include "irq-host.h"
 
-static void test_slow_looks(void **state) {
+TEST(slow_looks) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start(&h);
         assert_int_equal(h.m.irq->due_usec, world.now + 3 * SECOND);
@@ -14,10 +13,9 @@ static void test_slow_looks(void **state) {
         assert_int_equal(h.m.irq->due_usec, world.now + 10 * SECOND);
 }
 
-static void test_instances_come_and_go(void **state) {
+TEST(instances_come_and_go) {
         _cleanup_host_ Host h;
 
-        (void)state;
         irq_note_owners(&(Manager){ 0 }); /* not started yet */
         host_init(&h);
         start(&h);
@@ -47,10 +45,9 @@ static void start_live(Host *h) {
 }
 
 /* udev tells of a queue; the driver sets a mask after that. */
-static void test_event(void **state) {
+TEST(event) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start_live(&h);
         assert_int_equal(timer_of(&h), world.now + 3 * SECOND);
@@ -63,10 +60,9 @@ static void test_event(void **state) {
         assert_int_equal(timer_of(&h), world.now + 3 * SECOND);
 }
 
-static void test_link_event(void **state) {
+TEST(link_event) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start_live(&h);
         assert_int_equal(send(world.link_peer, "x", 1, 0), 1);
@@ -76,23 +72,12 @@ static void test_link_event(void **state) {
 }
 
 /* The slow look finds what has changed. */
-static void test_no_events(void **state) {
+TEST(no_events) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         world.error = -ENOSYS;
         start_live(&h);
         assert_int_equal(timer_of(&h), world.now + 3 * SECOND);
         assert_steered(&h);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_slow_looks), cmocka_unit_test(test_instances_come_and_go),
-                cmocka_unit_test(test_event),      cmocka_unit_test(test_link_event),
-                cmocka_unit_test(test_no_events),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,10 @@
 
 /* --- putting on and giving back --- */
 
-static void test_steers_then_is_quiet(void **state) {
+TEST(steers_then_is_quiet) {
         _cleanup_host_ Host h;
         uint64_t writes;
 
-        (void)state;
         host_init(&h);
         start(&h);
         assert_steered(&h);
@@ -24,8 +23,7 @@ static void test_steers_then_is_quiet(void **state) {
         assert_false(has_record(&h));
 }
 
-static void test_changes_nothing(void **state) {
-        (void)state;
+TEST(changes_nothing) {
         for (unsigned i = 0; i < 3; i++) {
                 _cleanup_host_ Host h;
 
@@ -45,10 +43,9 @@ static void test_changes_nothing(void **state) {
 
 /* Those in force stay, and are carried out; where there are none, as at the start, nothing is known
  * to be unwanted. */
-static void test_broken_policies(void **state) {
+TEST(broken_policies) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start(&h);
         h.m.policy_load_success = false;
@@ -69,10 +66,9 @@ static void test_broken_policies(void **state) {
 }
 
 /* Without a folder for the record nothing is changed. */
-static void test_no_record(void **state) {
+TEST(no_record) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         undo_done(&h.m.undo);
         undo_init(&h.m.undo, &h.m.sysroot);
@@ -80,10 +76,9 @@ static void test_no_record(void **state) {
         assert_untouched(&h);
 }
 
-static void test_policy_goes(void **state) {
+TEST(policy_goes) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         start(&h);
         assert_steered(&h);
@@ -93,10 +88,9 @@ static void test_policy_goes(void **state) {
         assert_false(has_record(&h));
 }
 
-static void test_released_by_name(void **state) {
+TEST(released_by_name) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         h.irq.irqbalance = IRQBALANCE_BAN;
@@ -121,7 +115,7 @@ static void test_released_by_name(void **state) {
         assert_steered(&h);
 }
 
-static void test_numa_balancing(void **state) {
+TEST(numa_balancing) {
         static const struct {
                 NumaBalancing wanted;
                 const char *stands, *expected;
@@ -131,7 +125,6 @@ static void test_numa_balancing(void **state) {
                 { NUMA_BALANCING_ON, "2\n", "2" },    { NUMA_BALANCING_OFF, "0\n", "0" },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_host_ Host h;
                 char before[8];
@@ -155,11 +148,10 @@ static int write_without_right(const Sysroot *sysroot, const SettingKey *key, co
 
 /* The sysctl wants a capability that the daemon does not have: a unit of ours sets it, and has done
  * it by a later look. */
-static void test_numa_balancing_by_unit(void **state) {
+TEST(numa_balancing_by_unit) {
         SettingOps ops = SETTING_FILES;
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.m.policies.n_irqs = 0;
         start(&h);
@@ -186,7 +178,7 @@ static void test_numa_balancing_by_unit(void **state) {
 }
 
 /* It is unwanted again before its unit has come to it: as long as that may be, the record stays. */
-static void test_numa_balancing_unwanted_at_once(void **state) {
+TEST(numa_balancing_unwanted_at_once) {
         for (unsigned comes = 0; comes < 2; comes++) {
                 SettingOps ops = SETTING_FILES;
                 _cleanup_host_ Host h;
@@ -212,16 +204,14 @@ static void test_numa_balancing_unwanted_at_once(void **state) {
                 look_after(&h, comes ? SECOND : 5 * SECOND);
                 assert_false(has_record(&h));
         }
-        (void)state;
 }
 
 /* The unit is started, and nothing comes of it. */
-static void test_numa_balancing_unit_fails(void **state) {
+TEST(numa_balancing_unit_fails) {
         static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
         SettingOps ops = SETTING_FILES;
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.m.policies.n_irqs = 0;
         start(&h);
@@ -236,12 +226,11 @@ static void test_numa_balancing_unit_fails(void **state) {
 }
 
 /* Nor a bus. */
-static void test_numa_balancing_by_nobody(void **state) {
+TEST(numa_balancing_by_nobody) {
         static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
         SettingOps ops = SETTING_FILES;
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.m.policies.n_irqs = 0;
         start(&h);
@@ -258,13 +247,12 @@ static void test_numa_balancing_by_nobody(void **state) {
 
 /* --- what is told --- */
 
-static void test_landed(void **state) {
+TEST(landed) {
         IrqDeviceSnapshot *devices = NULL;
         IrqLandedSnapshot *landed = NULL;
         IrqSnapshot snapshot = { 0 };
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         counters(&h, 1000, 1000); /* before us */
         start(&h);
@@ -291,32 +279,11 @@ static void test_landed(void **state) {
         irq_report_forget(NULL, "tikv");
 }
 
-static void test_nothing_to_tell(void **state) {
+TEST(nothing_to_tell) {
         IrqDeviceSnapshot *devices = NULL;
         IrqLandedSnapshot *landed = NULL;
         IrqSnapshot snapshot = { 0 };
 
-        (void)state;
         assert_int_equal(irq_report_fill(NULL, &snapshot, &devices, &landed), 0);
         assert_false(snapshot.known);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_steers_then_is_quiet),
-                cmocka_unit_test(test_changes_nothing),
-                cmocka_unit_test(test_broken_policies),
-                cmocka_unit_test(test_no_record),
-                cmocka_unit_test(test_policy_goes),
-                cmocka_unit_test(test_released_by_name),
-                cmocka_unit_test(test_numa_balancing),
-                cmocka_unit_test(test_numa_balancing_by_unit),
-                cmocka_unit_test(test_numa_balancing_unwanted_at_once),
-                cmocka_unit_test(test_numa_balancing_unit_fails),
-                cmocka_unit_test(test_numa_balancing_by_nobody),
-                cmocka_unit_test(test_landed),
-                cmocka_unit_test(test_nothing_to_tell),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,18 @@
 /* The log, to standard error. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "capture.h"
 #include "tidbnumad/daemon/journal.h"
 
-static void test_stderr(void **state) {
+TEST(stderr) {
         const JournalFields fields = { .instance = "tikv-1", .policy = "tikv" };
         const JournalFields only_id = { .message_id = JOURNAL_BOUND };
         Journal journal;
         Capture capture;
 
-        (void)state;
         assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
         journal_init(&journal, false);
         assert_false(journal.to_journal);
@@ -29,11 +24,10 @@ static void test_stderr(void **state) {
         assert_string_equal(capture.text, "3 of 4%s\nwrong\nlate\n");
 }
 
-static void test_priorities(void **state) {
+TEST(priorities) {
         Journal journal;
         Capture capture;
 
-        (void)state;
         journal_init(&journal, false);
         capture_begin(&capture, STDERR_FILENO);
         journal_log(&journal, LOG_DEBUG, NULL, "quiet");
@@ -54,11 +48,10 @@ static bool takes_for_the_journal(const char *stream) {
 }
 
 /* The variable is inherited by all that a service starts: it counts for that very stream alone. */
-static void test_which_stream(void **state) {
+TEST(which_stream) {
         struct stat st;
         char stream[64];
 
-        (void)state;
         assert_int_equal(fstat(STDERR_FILENO, &st), 0);
         (void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev,
                        (uintmax_t)st.st_ino);
@@ -72,12 +65,4 @@ static void test_which_stream(void **state) {
         assert_false(takes_for_the_journal(""));
         assert_false(takes_for_the_journal("8"));
         assert_false(takes_for_the_journal("a:b"));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_stderr),
-                                            cmocka_unit_test(test_priorities),
-                                            cmocka_unit_test(test_which_stream) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,12 +14,11 @@ static void set_pressure(Host *h, double recent, uint64_t memory_usec, uint64_t 
 
 /* --- what is told --- */
 
-static void test_told_at_start_and_end(void **state) {
+TEST(told_at_start_and_end) {
         _cleanup_host_ Host h;
         Instance *i;
         Capture c;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         fake.answer = 0;
@@ -41,12 +40,11 @@ static void test_told_at_start_and_end(void **state) {
         assert_null(strstr(strchr(c.text, '\n'), "mov"));
 }
 
-static void test_a_little_is_not_told(void **state) {
+TEST(a_little_is_not_told) {
         _cleanup_host_ Host h;
         Instance *i;
         Capture c;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         i->outside_bytes = MOVE_TOLD_BYTES - 1;
@@ -66,12 +64,11 @@ static void test_a_little_is_not_told(void **state) {
 
 /* --- pace --- */
 
-static void test_pace(void **state) {
+TEST(pace) {
         _cleanup_host_ Host h;
         uint64_t memory = 500, cpu = 700;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         set_pressure(&h, 10, memory, cpu);
@@ -99,11 +96,10 @@ static void test_pace(void **state) {
 }
 
 /* A group that holds others too says nothing of the instance. */
-static void test_pressure_of_others(void **state) {
+TEST(pressure_of_others) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         i->binding.alone = false;
@@ -115,11 +111,10 @@ static void test_pressure_of_others(void **state) {
         assert_int_equal(move_rate_in_force(i), MIB(64));
 }
 
-static void test_time_left_by_what_was_reached(void **state) {
+TEST(time_left_by_what_was_reached) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         move_begin(i, fake.now);
@@ -130,11 +125,10 @@ static void test_time_left_by_what_was_reached(void **state) {
 
 /* --- the kernel's own way --- */
 
-static void test_kernel(void **state) {
+TEST(kernel) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         sweeps_init(false);
         i = add(&h, 10);
@@ -163,11 +157,10 @@ static void test_kernel(void **state) {
 }
 
 /* Nobody counts what goes from where to where: the mover looks at every page. */
-static void test_kernel_cannot_be_told(void **state) {
+TEST(kernel_cannot_be_told) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         i->placement.migrate = MIGRATE_KERNEL;
@@ -183,11 +176,10 @@ static void test_kernel_cannot_be_told(void **state) {
 }
 
 /* Nothing outside: no child. Given up: no further call. */
-static void test_kernel_has_nothing_to_do(void **state) {
+TEST(kernel_has_nothing_to_do) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         sweeps_init(false);
         i = add(&h, 10);
@@ -205,19 +197,4 @@ static void test_kernel_has_nothing_to_do(void **state) {
         (void)usleep(100000);
         assert_in_range(fake.sweeps->n, 0, 1); /* the one that it was in */
         (void)munmap(fake.sweeps, sizeof(Sweeps));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_told_at_start_and_end),
-                cmocka_unit_test(test_a_little_is_not_told),
-                cmocka_unit_test(test_pace),
-                cmocka_unit_test(test_pressure_of_others),
-                cmocka_unit_test(test_time_left_by_what_was_reached),
-                cmocka_unit_test(test_kernel),
-                cmocka_unit_test(test_kernel_cannot_be_told),
-                cmocka_unit_test(test_kernel_has_nothing_to_do),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,11 @@
 /* --- turns --- */
 
 /* A binding goes before all moves, however long these have been due; of the moves one slice. */
-static void test_bindings_go_first(void **state) {
+TEST(bindings_go_first) {
         _cleanup_host_ Host h;
         Instance *mover, *other, *fresh;
         static int in_flight;
 
-        (void)state;
         host_init(&h);
         mover = add(&h, 10);
         other = add(&h, 20);
@@ -29,12 +28,11 @@ static void test_bindings_go_first(void **state) {
         fresh->call = NULL;
 }
 
-static void test_moves_take_turns(void **state) {
+TEST(moves_take_turns) {
         _cleanup_host_ Host h;
         unsigned slices[3] = { 0 };
         Instance *i[3];
 
-        (void)state;
         host_init(&h);
         for (unsigned k = 0; k < 3; k++) {
                 i[k] = add(&h, 10 + (pid_t)k);
@@ -50,11 +48,10 @@ static void test_moves_take_turns(void **state) {
 }
 
 /* A slice ends when its time is over, though there is more to do. */
-static void test_a_slice_ends(void **state) {
+TEST(a_slice_ends) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         move_begin(i, fake.now);
@@ -65,11 +62,10 @@ static void test_a_slice_ends(void **state) {
 
 /* --- a pass --- */
 
-static void test_pending_goes_down(void **state) {
+TEST(pending_goes_down) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         i->placement.rate_bytes_per_sec = MIB(100000);
@@ -86,10 +82,9 @@ static void test_pending_goes_down(void **state) {
 }
 
 /* What an instance has counted is its policy's as well, and stays when it ends. */
-static void test_counted_for_the_policy(void **state) {
+TEST(counted_for_the_policy) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         for (pid_t pid = 10; pid < 12; pid++) {
                 Instance *i = add(&h, pid);
@@ -109,12 +104,11 @@ static void test_counted_for_the_policy(void **state) {
 }
 
 /* The one that is paid for is what was moved: 64 MiB a second, a piece at a time. */
-static void test_rate(void **state) {
+TEST(rate) {
         _cleanup_host_ Host h;
         uint64_t begin;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         fake.own = MIB(2);
@@ -128,11 +122,10 @@ static void test_rate(void **state) {
         assert_in_range(fake.now - begin, 800000, 1100000);
 }
 
-static void test_another_program(void **state) {
+TEST(another_program) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         move_begin(i, fake.now);
@@ -165,12 +158,11 @@ static void set_memory(Host *h, unsigned anon, unsigned mapped) {
 }
 
 /* What others map too stays after a pass, and is no reason for the next one. */
-static void test_what_a_pass_left(void **state) {
+TEST(what_a_pass_left) {
         _cleanup_host_ Host h;
         _cleanup_close_ int fd = -EBADF;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         set_memory(&h, 300, 1000);
@@ -197,7 +189,7 @@ static void test_what_a_pass_left(void **state) {
 }
 
 /* Nothing was found outside, for nothing could be looked at: that is no whole pass. */
-static void test_what_cannot_be_looked_into(void **state) {
+TEST(what_cannot_be_looked_into) {
         static const struct {
                 int error;
                 bool whole;
@@ -205,7 +197,6 @@ static void test_what_cannot_be_looked_into(void **state) {
         _cleanup_host_ Host h;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         fake.answer = 0;
@@ -220,12 +211,11 @@ static void test_what_cannot_be_looked_into(void **state) {
 }
 
 /* What the kernel's own way has moved is counted when it shows. */
-static void test_what_the_kernel_moved(void **state) {
+TEST(what_the_kernel_moved) {
         _cleanup_host_ Host h;
         _cleanup_close_ int fd = -EBADF;
         Instance *i;
 
-        (void)state;
         host_init(&h);
         i = add(&h, 10);
         set_memory(&h, 300, 0);
@@ -242,21 +232,4 @@ static void test_what_the_kernel_moved(void **state) {
         assert_int_equal(i->migrated_bytes, 200);
         wait_for_end(i);
         (void)munmap(fake.sweeps, sizeof(Sweeps));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_bindings_go_first),
-                cmocka_unit_test(test_moves_take_turns),
-                cmocka_unit_test(test_a_slice_ends),
-                cmocka_unit_test(test_pending_goes_down),
-                cmocka_unit_test(test_counted_for_the_policy),
-                cmocka_unit_test(test_rate),
-                cmocka_unit_test(test_another_program),
-                cmocka_unit_test(test_what_a_pass_left),
-                cmocka_unit_test(test_what_cannot_be_looked_into),
-                cmocka_unit_test(test_what_the_kernel_moved),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

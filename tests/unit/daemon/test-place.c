@@ -1,12 +1,8 @@
 /* Where everybody belongs: what the daemon tells the planner, and what it makes of the answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/daemon/manager.h"
@@ -62,11 +58,10 @@ static void assert_place(Host *h, const Instance *i, const char *nodes) {
         assert_true(id_set_equal(&i->planned.placement.nodes, &expected));
 }
 
-static void test_each_its_own_and_nobody_moves(void **state) {
+TEST(each_its_own_and_nobody_moves) {
         Host h;
         Instance *a, *b;
 
-        (void)state;
         host_init(&h);
         a = host_add(&h, "b-name", 0);
         assert_place(&h, a, "0");
@@ -80,11 +75,10 @@ static void test_each_its_own_and_nobody_moves(void **state) {
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
 }
 
-static void test_nothing_is_planned_that_did_not_change(void **state) {
+TEST(nothing_is_planned_that_did_not_change) {
         Host h;
         Instance *a;
 
-        (void)state;
         host_init(&h);
         a = host_add(&h, "a", 0);
         assert_place(&h, a, "0");
@@ -105,13 +99,12 @@ static void host_reload(Host *h, const Policy fresh[2], const Reserve *reserve) 
         h->manager.policies.host.reserve = *reserve;
 }
 
-static void test_a_reload_moves_who_no_longer_fits(void **state) {
+TEST(a_reload_moves_who_no_longer_fits) {
         const Reserve none = { 0 };
         Policy fresh[2];
         Instance *a, *b;
         Host h;
 
-        (void)state;
         host_init(&h);
         a = host_add(&h, "a", 0);
         b = host_add(&h, "b", 0);
@@ -126,13 +119,12 @@ static void test_a_reload_moves_who_no_longer_fits(void **state) {
         assert_false(b->planned.warnings & WARN_MOVED);
 }
 
-static void test_a_reload_with_other_wishes(void **state) {
+TEST(a_reload_with_other_wishes) {
         const Reserve none = { 0 };
         Policy fresh[2];
         Instance *a, *b;
         Host h;
 
-        (void)state;
         host_init(&h);
         a = host_add(&h, "a", 0);
         b = host_add(&h, "b", 1);
@@ -151,14 +143,13 @@ static void test_a_reload_with_other_wishes(void **state) {
         assert_false(a->planned.again);
 }
 
-static void test_a_node_that_becomes_reserved(void **state) {
+TEST(a_node_that_becomes_reserved) {
         const Reserve first = { .kind = RESERVE_LIST, .nodes = ids("0") };
         Reserve both = first;
         Instance *a, *b;
         Policy fresh[2];
         Host h;
 
-        (void)state;
         host_init(&h);
         a = host_add(&h, "a", 0);
         b = host_add(&h, "b", 0);
@@ -175,12 +166,11 @@ static void test_a_node_that_becomes_reserved(void **state) {
         assert_true(a->planned.warnings & WARN_RESERVED);
 }
 
-static void test_a_disk_that_becomes_known(void **state) {
+TEST(a_disk_that_becomes_known) {
         Host h;
         Instance *chosen, *kept;
         const NodeSet disk = ids("3");
 
-        (void)state;
         host_init(&h);
         h.policies[1].place.near = NEAR_STORAGE;
         chosen = host_add(&h, "chosen", 1);
@@ -197,13 +187,12 @@ static void test_a_disk_that_becomes_known(void **state) {
 }
 
 /* What its unit sets itself is read before it is bound for the first time. */
-static void test_own_limits_that_become_known(void **state) {
+TEST(own_limits_that_become_known) {
         Process process = { .id = { .pid = 50 } };
         UndoRecord *record;
         Instance *a;
         Host h;
 
-        (void)state;
         host_init(&h);
         undo_init(&h.manager.undo, &h.manager.sysroot);
         h.manager.backend.ops = &backend_systemd_ops;
@@ -224,33 +213,17 @@ static void test_own_limits_that_become_known(void **state) {
         undo_done(&h.manager.undo);
 }
 
-static void test_cards_keep_their_node(void **state) {
+TEST(cards_keep_their_node) {
         Device card = {
                 .kind = DEVICE_NET, .name = (char *)"eth0", .node = 0, .default_route = true
         };
         Host h;
         Instance *a;
 
-        (void)state;
         host_init(&h);
         h.manager.devices = (DeviceList){ .devices = &card, .n_devices = 1 };
         h.manager.policies.host.reserve.kind = RESERVE_NIC;
         a = host_add(&h, "a", 0);
         assert_place(&h, a, "1");
         assert_int_equal(a->planned.warnings, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_each_its_own_and_nobody_moves),
-                cmocka_unit_test(test_nothing_is_planned_that_did_not_change),
-                cmocka_unit_test(test_a_reload_moves_who_no_longer_fits),
-                cmocka_unit_test(test_a_reload_with_other_wishes),
-                cmocka_unit_test(test_a_node_that_becomes_reserved),
-                cmocka_unit_test(test_a_disk_that_becomes_known),
-                cmocka_unit_test(test_own_limits_that_become_known),
-                cmocka_unit_test(test_cards_keep_their_node),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Several released at once: the masks of threads come after the groups of all of them. The backends
  * here only note what they are asked for, and a group's takes as long as the test wants. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/manager.h"
@@ -120,17 +116,15 @@ static void assert_masks_wait_for(const char *slow) {
         assert_int_equal(h.manager.releases.n, 0);
 }
 
-static void test_masks_wait_for_all_groups(void **state) {
-        (void)state;
+TEST(masks_wait_for_all_groups) {
         assert_masks_wait_for("a");
         assert_masks_wait_for("b");
 }
 
 /* It is tried again for as long as it takes. */
-static void test_not_for_one_that_has_failed(void **state) {
+TEST(not_for_one_that_has_failed) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         seen.slow = "b";
         seen.slow_result = -EIO;
@@ -141,11 +135,10 @@ static void test_not_for_one_that_has_failed(void **state) {
 }
 
 /* Stopping, and the last that was left fails for the last time: the end is not put off. */
-static void test_the_last_is_given_up(void **state) {
+TEST(the_last_is_given_up) {
         _cleanup_host_ Host h;
         uint64_t usec;
 
-        (void)state;
         host_init(&h);
         h.manager.policies.on_stop = ON_STOP_RESTORE;
         assert_true(release_before_stop(&h.manager));
@@ -160,14 +153,4 @@ static void test_the_last_is_given_up(void **state) {
         assert_int_equal(h.manager.undo.n_records, 1);
         assert_true(sd_event_source_get_time(h.manager.releases.timer, &usec) >= 0);
         assert_true(usec <= clock_monotonic_usec());
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_masks_wait_for_all_groups),
-                cmocka_unit_test(test_not_for_one_that_has_failed),
-                cmocka_unit_test(test_the_last_is_given_up),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,13 +7,12 @@ static void set_release(Life *l, char **globs, size_t n) {
         l->m.policies.release = (WordList){ .words = globs, .n_words = n };
 }
 
-static void test_wanted(void **state) {
+TEST(wanted, .setup_func = setup, .teardown_func = teardown) {
         unsigned n;
         char *globs[] = { (char *)"nobody", (char *)"a.serv*" };
         char *name[] = { (char *)"a" };
         Life l;
 
-        (void)state;
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
@@ -52,11 +51,10 @@ static void test_wanted(void **state) {
 }
 
 /* Its port, and with that its name, becomes known when it is bound already. */
-static void test_named_later(void **state) {
+TEST(named_later, .setup_func = setup, .teardown_func = teardown) {
         char *globs[] = { (char *)"a:4000" };
         Life l;
 
-        (void)state;
         world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
@@ -80,11 +78,10 @@ static void test_named_later(void **state) {
         life_end(&l);
 }
 
-static void test_no_place_any_more(void **state) {
+TEST(no_place_any_more, .setup_func = setup, .teardown_func = teardown) {
         UndoRecord *record;
         Life l;
 
-        (void)state;
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         release_without_place(l.instance); /* nothing is known yet, and nothing was done */
@@ -115,10 +112,9 @@ static void test_no_place_any_more(void **state) {
         life_end(&l);
 }
 
-static void test_watched_only(void **state) {
+TEST(watched_only, .setup_func = setup, .teardown_func = teardown) {
         Life l;
 
-        (void)state;
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
@@ -131,10 +127,9 @@ static void test_watched_only(void **state) {
 }
 
 /* Its process lives, and is no policy's any more. */
-static void test_without_an_instance(void **state) {
+TEST(without_an_instance, .setup_func = setup, .teardown_func = teardown) {
         Life l;
 
-        (void)state;
         world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
@@ -147,11 +142,10 @@ static void test_without_an_instance(void **state) {
         life_end(&l);
 }
 
-static void test_not_bound_again_on_its_way_back(void **state) {
+TEST(not_bound_again_on_its_way_back, .setup_func = setup, .teardown_func = teardown) {
         const Step set = { .kind = STEP_SET_CPUS, .reason = "" };
         Life l;
 
-        (void)state;
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
@@ -164,10 +158,9 @@ static void test_not_bound_again_on_its_way_back(void **state) {
         life_end(&l);
 }
 
-static void test_stop(void **state) {
+TEST(stop, .setup_func = setup, .teardown_func = teardown) {
         Life l;
 
-        (void)state;
         world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         assert_false(release_before_stop(&l.m)); /* keep */
@@ -183,19 +176,4 @@ static void test_stop(void **state) {
         release(&l);
         assert_as_before();
         life_end(&l);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_wanted, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_named_later, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_no_place_any_more, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_watched_only, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_without_an_instance, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_not_bound_again_on_its_way_back, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_stop, setup, teardown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

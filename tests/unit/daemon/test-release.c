@@ -82,7 +82,7 @@ static void assert_told(const BackendOps *ops, unsigned at, int error, Reason re
         life_end(&l);
 }
 
-static void test_failures_are_told(void **state) {
+TEST(failures_are_told, .setup_func = setup, .teardown_func = teardown) {
         static const struct {
                 int error;
                 Reason reason;
@@ -91,7 +91,6 @@ static void test_failures_are_told(void **state) {
                      { ENOENT, REASON_UNIT_GONE },    { EIO, REASON_OTHER } };
         const unsigned n = n_operations_of_a_bind(&systemd_ops);
 
-        (void)state;
         assert_true(n >= 5);
         for (unsigned at = 1; at <= n; at++)
                 for (size_t i = 0; i < ELEMENTSOF(rows); i++)
@@ -103,10 +102,9 @@ static size_t n_errors(Harm harm) {
         return harm == FAIL_BEFORE ? ELEMENTSOF(ERRORS) : harm == FAIL_AFTER ? 2 : 1;
 }
 
-static void test_each_operation_fails(void **state) {
+TEST(each_operation_fails, .setup_func = setup, .teardown_func = teardown) {
         static const BackendKind kinds[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_AFFINITY };
 
-        (void)state;
         for (size_t k = 0; k < ELEMENTSOF(kinds); k++) {
                 unsigned n;
 
@@ -124,10 +122,9 @@ static void test_each_operation_fails(void **state) {
 }
 
 /* Killed, and the policy is gone when it comes back: all is given back without binding first. */
-static void test_killed_and_not_wanted_any_more(void **state) {
+TEST(killed_and_not_wanted_any_more, .setup_func = setup, .teardown_func = teardown) {
         static const BackendKind kinds[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_AFFINITY };
 
-        (void)state;
         for (size_t k = 0; k < ELEMENTSOF(kinds); k++)
                 for (unsigned at = 1; at <= 8; at++)
                         for (Harm harm = KILL_BEFORE; harm <= KILL_AFTER; harm++) {
@@ -146,11 +143,10 @@ static void test_killed_and_not_wanted_any_more(void **state) {
                         }
 }
 
-static void test_a_new_life_knows_what_it_did(void **state) {
+TEST(a_new_life_knows_what_it_did, .setup_func = setup, .teardown_func = teardown) {
         unsigned n;
         Life l;
 
-        (void)state;
         world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
@@ -185,7 +181,7 @@ static void test_a_new_life_knows_what_it_did(void **state) {
         assert_as_before();
 }
 
-static void test_own_properties(void **state) {
+TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
         Placement p = { .nodes = ids("0-1"), .cpus = ids("2-5"), .memory = MEMORY_BIND };
         Node machine[4] = { { .id = 0, .memory_bytes = 1 },
                             { .id = 1, .memory_bytes = 1 },
@@ -195,7 +191,6 @@ static void test_own_properties(void **state) {
         NodeSet nodes = ids("0-5");
         Life l;
 
-        (void)state;
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         l.m.topology = (Topology){ .nodes = machine, .n_nodes = 4 };
@@ -226,17 +221,4 @@ static void test_own_properties(void **state) {
         assert_ids(nodes, "0-1");
         release(&l);
         life_end(&l);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_each_operation_fails, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_failures_are_told, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_killed_and_not_wanted_any_more, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_a_new_life_knows_what_it_did, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_own_properties, setup, teardown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

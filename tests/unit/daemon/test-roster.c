@@ -1,12 +1,8 @@
 /* The instances by name: their order, names that two could have, names that change. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/roster.h"
@@ -54,12 +50,11 @@ static void assert_names(const Manager *m, size_t n, const char *const *names) {
         assert_names(m, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *),             \
                      (const char *const[]){ __VA_ARGS__ })
 
-static void test_order_and_search(void **state) {
+TEST(order_and_search) {
         Process other = { .id = { 31, 100 }, .unit = (char *)"b.service" };
         Manager m;
         size_t index;
 
-        (void)state;
         setup(&m);
         (void)add(&m, 30, "/x", "b.service", 0);
         (void)add(&m, 10, "/x", "c.service", 0);
@@ -75,10 +70,9 @@ static void test_order_and_search(void **state) {
         teardown(&m);
 }
 
-static void test_collisions(void **state) {
+TEST(collisions) {
         Manager m;
 
-        (void)state;
         setup(&m);
         (void)add(&m, 10, "/x", NULL, 4000);
         (void)add(&m, 20, "/y/x", NULL, 4000);
@@ -92,10 +86,9 @@ static void test_collisions(void **state) {
         teardown(&m);
 }
 
-static void test_service_beside_process(void **state) {
+TEST(service_beside_process) {
         Manager m;
 
-        (void)state;
         setup(&m);
         (void)add(&m, 10, "/x", NULL, 80);
         (void)add(&m, 20, "/x", "x:80.service", 0);
@@ -103,11 +96,10 @@ static void test_service_beside_process(void **state) {
         teardown(&m);
 }
 
-static void test_rename(void **state) {
+TEST(rename) {
         Instance *i;
         Manager m;
 
-        (void)state;
         setup(&m);
         i = add(&m, 99, "/x", NULL, 0);
         (void)add(&m, 5, "/x", "x:5.service", 0);
@@ -125,12 +117,11 @@ static void test_rename(void **state) {
 }
 
 /* Policies are fewer than before: what it has counted until now goes into no other's memory. */
-static void test_its_policy_is_gone(void **state) {
+TEST(its_policy_is_gone) {
         _cleanup_fake_ FakeTree tree;
         Instance *i;
         Manager m;
 
-        (void)state;
         fake_init(&tree);
         setup(&m);
         m.sysroot = tree.sysroot;
@@ -144,14 +135,4 @@ static void test_its_policy_is_gone(void **state) {
         free(m.policy_counters);
         pid_list_done(&m.scan);
         teardown(&m);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_order_and_search),       cmocka_unit_test(test_collisions),
-                cmocka_unit_test(test_service_beside_process), cmocka_unit_test(test_rename),
-                cmocka_unit_test(test_its_policy_is_gone),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

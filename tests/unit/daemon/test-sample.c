@@ -1,14 +1,10 @@
 /* What the daemon makes of samples: of this very process, on this host's first nodes. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
@@ -74,11 +70,10 @@ static uint64_t anon_bytes(const Host *h) {
         return bytes;
 }
 
-static void test_drawn(void **state) {
+TEST(drawn) {
         const NodeSet elsewhere = ids("1023");
         Host h;
 
-        (void)state;
         host_init(&h);
         assert_true(isnan(sample_ratio(&h.instance, &h.instance.placement.nodes)));
         assert_true(sample_halfwidth(&h.instance) == 0);
@@ -98,10 +93,9 @@ static void test_drawn(void **state) {
 }
 
 /* Not bound: outside of where its threads ran. */
-static void test_without_a_place(void **state) {
+TEST(without_a_place) {
         Host h;
 
-        (void)state;
         host_init(&h);
         h.instance.placement.nodes = (NodeSet){ 0 };
         h.instance.binding.last_nodes = ids("1023");
@@ -110,10 +104,9 @@ static void test_without_a_place(void **state) {
         host_done(&h);
 }
 
-static void test_nothing_known_of_what_ended(void **state) {
+TEST(nothing_known_of_what_ended) {
         Host h;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(sample_draw(&h.instance, still), 0);
         h.instance.n_processes = 0;
@@ -135,11 +128,10 @@ static void five(Host *h, ProcHandle handles[static PROCESSES]) {
         h->instance.n_processes = PROCESSES;
 }
 
-static void test_a_turn_ends(void **state) {
+TEST(a_turn_ends) {
         ProcHandle handles[PROCESSES];
         Host h;
 
-        (void)state;
         five(&h, handles);
         assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
         assert_int_equal(h.manager.sampling.n_draws, 2);
@@ -162,11 +154,10 @@ static void test_a_turn_ends(void **state) {
 
 /* What is known stands while the next draw is under way; another round, or other processes, and
  * the draw begins anew. */
-static void test_turns_of_one_round(void **state) {
+TEST(turns_of_one_round) {
         ProcHandle handles[PROCESSES];
         Host h;
 
-        (void)state;
         five(&h, handles);
         assert_int_equal(sample_draw(&h.instance, still), 0);
         assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
@@ -192,11 +183,10 @@ static void draw_in_vain(Host *h, int error) {
 }
 
 /* Why, once; not of what has ended, nor of what is gone while it is looked at. */
-static void test_why_not(void **state) {
+TEST(why_not) {
         ProcHandle handles[100];
         Host h;
 
-        (void)state;
         host_init(&h);
         for (size_t i = 0; i < 100; i++)
                 handles[i] = h.handle;
@@ -222,12 +212,11 @@ static void test_why_not(void **state) {
         host_done(&h);
 }
 
-static void test_counted_takes_its_place(void **state) {
+TEST(counted_takes_its_place) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
         Host h;
 
-        (void)state;
         host_init(&h);
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
@@ -252,14 +241,13 @@ static void set_resident(const FakeTree *tree, const char *kib) {
 }
 
 /* A group that came to count late: it is not believed, and what was drawn stands. */
-static void test_counted_in_part(void **state) {
+TEST(counted_in_part) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF, dir_fd = -EBADF;
         ProcHandle handles[2];
         uint64_t drawn;
         Host h;
 
-        (void)state;
         host_init(&h);
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
@@ -285,10 +273,9 @@ static void test_counted_in_part(void **state) {
         host_done(&h);
 }
 
-static void test_interval_from_the_last_round(void **state) {
+TEST(interval_from_the_last_round) {
         Host h;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(sample_interval_usec(&h.manager), 10000000);
         h.manager.sampling.cost_usec = 1000000;
@@ -299,20 +286,4 @@ static void test_interval_from_the_last_round(void **state) {
         sample_begin_round(&h.manager);
         assert_int_equal(sample_interval_usec(&h.manager), 10000000);
         host_done(&h);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_drawn),
-                cmocka_unit_test(test_without_a_place),
-                cmocka_unit_test(test_nothing_known_of_what_ended),
-                cmocka_unit_test(test_a_turn_ends),
-                cmocka_unit_test(test_turns_of_one_round),
-                cmocka_unit_test(test_why_not),
-                cmocka_unit_test(test_counted_takes_its_place),
-                cmocka_unit_test(test_counted_in_part),
-                cmocka_unit_test(test_interval_from_the_last_round),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

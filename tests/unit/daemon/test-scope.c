@@ -1,11 +1,7 @@
 /* Who is in a scope of ours: as it was found, as it moves, and what its record knows of it. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/bind.h"
@@ -78,13 +74,12 @@ static UndoRecord *scoped_record(Host *h, pid_t pid) {
 }
 
 /* Policies name the unit that it came from. */
-static void test_found_in_a_scope_it_is_who_it_was(void **state) {
+TEST(found_in_a_scope_it_is_who_it_was) {
         _cleanup_process_ Process p = { .scope = strdup(NAME) }, lost = { .scope = strdup(NAME) },
                                   other = { .unit = strdup("a.service") };
         _cleanup_host_ Host h;
         UndoRecord *r;
 
-        (void)state;
         host_init(&h);
         scope_resolve(&h.m, &lost); /* nobody knows where from */
         assert_null(lost.unit);
@@ -101,11 +96,10 @@ static void test_found_in_a_scope_it_is_who_it_was(void **state) {
         assert_null(lost.unit);
 }
 
-static void test_a_move_shows(void **state) {
+TEST(a_move_shows) {
         _cleanup_host_ Host h;
         char *path;
 
-        (void)state;
         host_init(&h);
         add(&h, 50, HOME, NULL);
         scope_follow(h.instance);
@@ -132,11 +126,10 @@ static void test_a_move_shows(void **state) {
 }
 
 /* A group below its scope is still in it; that of a service is the service's. */
-static void test_the_path_of_its_unit(void **state) {
+TEST(the_path_of_its_unit) {
         _cleanup_host_ Host h;
         char *path;
 
-        (void)state;
         host_init(&h);
         add(&h, 50, SCOPE "/inner", NAME);
         path = groups_unit_path(h.instance);
@@ -157,7 +150,7 @@ static void test_the_path_of_its_unit(void **state) {
 }
 
 /* What is born there belongs to the instance, and half of it there is not all of it. */
-static void test_who_belongs_to_it(void **state) {
+TEST(who_belongs_to_it) {
         _cleanup_process_ Process child = { .id = { .pid = 60 }, .scope = strdup(NAME) },
                                   stranger = { .id = { .pid = 61 },
                                                .scope = strdup("tidbnumad-b-2.scope") },
@@ -166,7 +159,6 @@ static void test_who_belongs_to_it(void **state) {
         _cleanup_host_ Host h;
         UndoRecord *r;
 
-        (void)state;
         host_init(&h);
         r = scoped_record(&h, 50);
         add(&h, 50, HOME, NULL);
@@ -187,12 +179,11 @@ static void test_who_belongs_to_it(void **state) {
         assert_false(scope_holds(h.instance));
 }
 
-static void test_why_not(void **state) {
+TEST(why_not) {
         _cleanup_host_ Host h;
         UndoRecord *r;
         Reason code;
 
-        (void)state;
         host_init(&h);
         add(&h, 50, HOME, NULL);
         assert_null(scope_cannot(h.instance, &code));
@@ -207,11 +198,10 @@ static void test_why_not(void **state) {
 }
 
 /* Whatever ends first, what is in the scope is sent home. */
-static void test_its_end(void **state) {
+TEST(its_end) {
         _cleanup_host_ Host h;
         UndoRecord *r;
 
-        (void)state;
         host_init(&h);
         r = scoped_record(&h, 77); /* which has ended */
         record_left(&h.m, r, false);
@@ -279,11 +269,10 @@ static bool carry_out(Host *h, int note, int start) {
 }
 
 /* What cannot be written down is not done; what was is not written again. */
-static void test_the_record_comes_first(void **state) {
+TEST(the_record_comes_first) {
         PolicyCounters counters = { 0 };
         _cleanup_host_ Host h;
 
-        (void)state;
         memset(&backend, 0, sizeof(backend));
         host_init(&h);
         h.m.backend.ops = &ops;
@@ -309,18 +298,4 @@ static void test_the_record_comes_first(void **state) {
         h.m.undo.records[0]->releasing = true; /* it is on its way home */
         assert_false(carry_out(&h, 1, 1));
         assert_int_equal(backend.n_starts, 3);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_found_in_a_scope_it_is_who_it_was),
-                cmocka_unit_test(test_a_move_shows),
-                cmocka_unit_test(test_the_path_of_its_unit),
-                cmocka_unit_test(test_who_belongs_to_it),
-                cmocka_unit_test(test_why_not),
-                cmocka_unit_test(test_its_end),
-                cmocka_unit_test(test_the_record_comes_first),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

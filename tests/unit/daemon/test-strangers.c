@@ -1,15 +1,11 @@
 /* Those who are left alone: why, no more than there is room for, and gone when they have ended. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/daemon/strangers.h"
 
@@ -28,11 +24,10 @@ static int add(Strangers *strangers, pid_t pid, Foreign foreign, ProcHandle *han
                              foreign == FOREIGN_NONE ? MATCH_OTHER_USER : MATCH_FOREIGN);
 }
 
-static void test_reasons(void **state) {
+TEST(reasons) {
         ProcHandle none = PROC_HANDLE_NONE;
         Strangers s = { 0 };
 
-        (void)state;
         assert_int_equal(add(&s, 10, FOREIGN_NONE, &none), 0);
         assert_int_equal(add(&s, 11, FOREIGN_MOUNT, &none), 0);
         assert_int_equal(s.n_strangers, 2);
@@ -48,12 +43,11 @@ static void test_reasons(void **state) {
         assert_int_equal(s.n_strangers, 0);
 }
 
-static void test_the_very_process(void **state) {
+TEST(the_very_process) {
         Process same = { .id = { 10, 7 }, .uid = 65534, .exe = S("/opt/tidb-server") };
         ProcHandle none = PROC_HANDLE_NONE;
         Strangers s = { 0 };
 
-        (void)state;
         assert_int_equal(add(&s, 10, FOREIGN_PID, &none), 0);
         assert_true(strangers_has(&s, &same));
         same.id.start_ticks++; /* another one with its number */
@@ -68,11 +62,10 @@ static void test_the_very_process(void **state) {
 }
 
 /* Any user can make as many as they like. */
-static void test_room(void **state) {
+TEST(room) {
         ProcHandle none = PROC_HANDLE_NONE;
         Strangers s = { 0 };
 
-        (void)state;
         for (pid_t pid = 1; pid <= STRANGERS_MAX; pid++)
                 assert_int_equal(add(&s, pid, FOREIGN_PID, &none), 0);
         assert_int_equal(add(&s, 999, FOREIGN_PID, &none), -ENOSPC);
@@ -83,13 +76,12 @@ static void test_room(void **state) {
         strangers_done(&s);
 }
 
-static void test_prune(void **state) {
+TEST(prune) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         ProcHandle handle = PROC_HANDLE_NONE, none = PROC_HANDLE_NONE;
         pid_t pid = fork();
         Strangers s = { 0 };
 
-        (void)state;
         assert_true(pid >= 0);
         if (pid == 0) {
                 (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -109,15 +101,4 @@ static void test_prune(void **state) {
         assert_int_equal(s.n_strangers, 1);
         assert_int_equal(s.strangers[0].process.id.pid, 1);
         strangers_done(&s);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_reasons),
-                cmocka_unit_test(test_the_very_process),
-                cmocka_unit_test(test_room),
-                cmocka_unit_test(test_prune),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

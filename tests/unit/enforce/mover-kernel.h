@@ -4,15 +4,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/mover.h"
@@ -229,5 +225,3 @@ static inline int end_test(void **state) {
         kernel.on = false;
         return 0;
 }
-
-#define TEST(name) cmocka_unit_test_teardown(name, end_test)

@@ -1,11 +1,7 @@
 /* Passes over the threads of a process, with answers for each thread that the test makes up. What a
  * single thread gets is sys/affinity's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/backend.h"
@@ -65,8 +61,7 @@ static int set_cpus(Host *h) {
 }
 
 /* One pass more than those that changed something: a thread may have been made meanwhile. */
-static void test_until_nothing_changes(void **state) {
-        (void)state;
+TEST(until_nothing_changes) {
         for (unsigned changes = 0; changes < 5; changes++) {
                 _cleanup_host_ Host h;
 
@@ -76,19 +71,17 @@ static void test_until_nothing_changes(void **state) {
         }
 }
 
-static void test_ends_at_last(void **state) {
+TEST(ends_at_last) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h, 1000);
         assert_int_equal(set_cpus(&h), 1);
         assert_int_equal(n_calls, 10);
 }
 
-static void test_exactly_once(void **state) {
+TEST(exactly_once) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h, 0);
         assert_int_equal(set_cpus(&h), 1);
         assert_true(was_exact);
@@ -97,10 +90,9 @@ static void test_exactly_once(void **state) {
         assert_false(was_exact);
 }
 
-static void test_failures(void **state) {
+TEST(failures) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h, 0);
         answer = -ESRCH; /* a thread that has ended is none */
         assert_int_equal(set_cpus(&h), 1);
@@ -109,15 +101,4 @@ static void test_failures(void **state) {
         answer = 0;
         fake_remove(&h.tree, "proc/50");
         assert_int_equal(set_cpus(&h), -ESRCH);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_until_nothing_changes),
-                cmocka_unit_test(test_ends_at_last),
-                cmocka_unit_test(test_exactly_once),
-                cmocka_unit_test(test_failures),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

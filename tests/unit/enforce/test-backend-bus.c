@@ -2,14 +2,10 @@
  * asked meanwhile, and the next one goes over a new connection. systemd is the other end of a pair
  * of sockets here. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/enforce/backend.h"
@@ -140,10 +136,9 @@ static void lose(void) {
         peer.bus = sd_bus_close_unref(peer.bus);
 }
 
-static void test_answers(void **state) {
+TEST(answers) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         for (size_t i = 0; i < CALLS; i++)
                 assert_int_equal(ask(&h.callers[i]), 0);
@@ -157,7 +152,7 @@ static void test_answers(void **state) {
 }
 
 /* Each of these wants something else of the operator. */
-static void test_refusals_are_told_apart(void **state) {
+TEST(refusals_are_told_apart) {
         static const struct {
                 const char *name;
                 int error;
@@ -174,7 +169,6 @@ static void test_refusals_are_told_apart(void **state) {
                 { "org.freedesktop.DBus.Error.NoReply", -ETIMEDOUT },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_host_ Host h;
 
@@ -188,11 +182,10 @@ static void test_refusals_are_told_apart(void **state) {
         }
 }
 
-static void test_lost_with_questions_open(void **state) {
+TEST(lost_with_questions_open) {
         for (int asks_again = 0; asks_again <= 1; asks_again++) {
                 _cleanup_host_ Host h;
 
-                (void)state;
                 host_init(&h);
                 peer.silent = true;
                 for (size_t i = 0; i < CALLS; i++)
@@ -221,11 +214,10 @@ static void test_lost_with_questions_open(void **state) {
 }
 
 /* Somebody else asks, by a timer, while those before are still being told. */
-static void test_asked_while_others_are_told(void **state) {
+TEST(asked_while_others_are_told) {
         _cleanup_host_ Host h;
         unsigned told = 0;
 
-        (void)state;
         host_init(&h);
         peer.silent = true;
         assert_int_equal(ask(&h.callers[0]), 0);
@@ -247,10 +239,9 @@ static void test_asked_while_others_are_told(void **state) {
         assert_int_equal(h.callers[2].error, 0);
 }
 
-static void test_no_bus(void **state) {
+TEST(no_bus) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         peer.refuses = -ECONNREFUSED;
         assert_int_equal(ask(&h.callers[0]), -ECONNREFUSED);
@@ -259,16 +250,4 @@ static void test_no_bus(void **state) {
         assert_int_equal(ask(&h.callers[0]), 0);
         run(&h);
         assert_int_equal(h.callers[0].n_replies, 1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_answers),
-                cmocka_unit_test(test_refusals_are_told_apart),
-                cmocka_unit_test(test_lost_with_questions_open),
-                cmocka_unit_test(test_asked_while_others_are_told),
-                cmocka_unit_test(test_no_bus),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

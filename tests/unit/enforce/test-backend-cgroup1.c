@@ -3,15 +3,11 @@
  * so. */
 #include <dirent.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/restore.h"
@@ -109,14 +105,13 @@ static void assert_cpus(const Host *h, const CpuSet *cpus) {
         assert_true(id_set_equal(&status.cpus_allowed, cpus));
 }
 
-static void test_binds(void **state) {
+TEST(binds) {
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -EBADF;
         NodeSet mems;
         CpuSet cpus;
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(backend_cgroup1_open(&h.backend, &h.target, &fd, &path), -ENOENT);
         assert_int_equal(set_cpus(&h, &h.one), 1);
@@ -138,11 +133,10 @@ static void test_binds(void **state) {
 }
 
 /* A mask of its own, as taskset gives it, is no reason to be left with it. */
-static void test_narrow_before(void **state) {
+TEST(narrow_before) {
         _cleanup_host_ Host h;
         cpu_set_t one;
 
-        (void)state;
         host_init(&h);
         CPU_ZERO(&one);
         CPU_SET((unsigned)id_set_next(&h.one, 0), &one);
@@ -157,11 +151,10 @@ static void test_narrow_before(void **state) {
 }
 
 /* From CPUs to others that its present directory does not allow, and to all. */
-static void test_moves_to_other_cpus(void **state) {
+TEST(moves_to_other_cpus) {
         _cleanup_host_ Host h;
         CpuSet other;
 
-        (void)state;
         host_init(&h);
         other = h.all;
         id_set_remove_all(&other, &h.one);
@@ -174,10 +167,9 @@ static void test_moves_to_other_cpus(void **state) {
         assert_cpus(&h, &h.all);
 }
 
-static void test_gone(void **state) {
+TEST(gone) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         (void)kill(h.handle.pid, SIGKILL);
         (void)waitpid(h.handle.pid, NULL, 0);
@@ -187,12 +179,11 @@ static void test_gone(void **state) {
 }
 
 /* The number went to another while the write was on its way: that one goes where its parent is. */
-static void test_stranger_is_put_back(void **state) {
+TEST(stranger_is_put_back) {
         _cleanup_free_ char *path = NULL;
         _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(proc_open(&h.sysroot, getpid(), &self), 0);
         assert_int_equal(cgroup1_path_read(&self, "cpuset", &path), 0);
@@ -219,13 +210,12 @@ static void enter_foreign(Host *h, const char *dir) {
         (void)cgroup_write(fd, "cgroup.procs", pid);
 }
 
-static void test_foreign_cpuset(void **state) {
+TEST(foreign_cpuset) {
         Placement placement = { .reason = "" };
         char dir[64], path[80];
         const char *more, *same;
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         placement.cpus = h.all;
         placement.nodes = h.mems;
@@ -265,7 +255,7 @@ static int put_back(Host *h, UndoRecord *record) {
 }
 
 /* With a child that nobody has noted: it goes where its parent goes. */
-static void test_goes_back(void **state) {
+TEST(goes_back) {
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
         _cleanup_free_ char *home = NULL, *path = NULL;
         _cleanup_proc_ ProcHandle child = PROC_HANDLE_NONE;
@@ -274,7 +264,6 @@ static void test_goes_back(void **state) {
         _cleanup_host_ Host h;
         ProcStatus status;
 
-        (void)state;
         host_init(&h);
         h.process.id = (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
         assert_int_equal(cgroup1_path_read(&h.handle, "cpuset", &home), 0);
@@ -302,14 +291,13 @@ static void test_goes_back(void **state) {
 }
 
 /* The kernel moves those up whose directory has lost its last CPU: they are ours all the same. */
-static void test_fallen_out_of_its_directory(void **state) {
+TEST(fallen_out_of_its_directory) {
         const Placement placement = { .reason = "", .cpus = ids("8191") };
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
         _cleanup_free_ char *home = NULL;
         char pid[16];
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.process.id = (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
         assert_int_equal(cgroup1_path_read(&h.handle, "cpuset", &home), 0);
@@ -328,19 +316,4 @@ static void test_fallen_out_of_its_directory(void **state) {
         assert_true(backend_cgroup1_is_ours("/tidbnumad/a"));
         assert_false(backend_cgroup1_is_ours("/tidbnumad-2"));
         assert_false(backend_cgroup1_is_ours("/"));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_binds),
-                cmocka_unit_test(test_narrow_before),
-                cmocka_unit_test(test_moves_to_other_cpus),
-                cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_stranger_is_put_back),
-                cmocka_unit_test(test_foreign_cpuset),
-                cmocka_unit_test(test_goes_back),
-                cmocka_unit_test(test_fallen_out_of_its_directory),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,17 @@
 /* Which units can be bound, and what is said of hosts where none can. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/backend.h"
 
-static void test_systemd_takes(void **state) {
+TEST(systemd_takes) {
         /* Where it may not be bound, a scope would have to be made: that refuses. */
         static const char *const units[] = { "a.service", "tikv@20160.service", "session-1.scope",
                                              "user@1000.service", NULL };
         Backend backend = { .ops = &backend_systemd_ops };
         const Placement placement = { .reason = "" };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(units); i++) {
                 const BackendTarget target = { .unit = units[i] };
 
@@ -25,33 +20,30 @@ static void test_systemd_takes(void **state) {
 }
 
 /* Whatever unit it is in, or none. */
-static void test_affinity_takes_all(void **state) {
+TEST(affinity_takes_all) {
         Backend backend = { .ops = &backend_affinity_ops };
         const BackendTarget target = { 0 };
         const Placement placement = { .reason = "" };
 
-        (void)state;
         assert_null(backend_refuses(&backend, &target, &placement));
         assert_null(backend_affinity_ops.set_mems);
 }
 
-static void test_host_without_backend(void **state) {
+TEST(host_without_backend) {
         Backend backend = { .why_not = "because" };
         const BackendTarget target = { .unit = "a.service" };
         const Placement placement = { .reason = "" };
 
-        (void)state;
         assert_string_equal(backend_refuses(&backend, &target, &placement), "because");
         assert_int_equal(backend_kind(&backend), BACKEND_AUTO);
         assert_string_equal(backend_name(&backend), "none");
 }
 
 /* Whatever the dump looks like: this machine must not be changed for it. */
-static void test_dump_is_never_changed(void **state) {
+TEST(dump_is_never_changed) {
         _cleanup_fake_ FakeTree tree;
         Backend backend;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
         backend_init(&backend, &tree.sysroot, NULL);
@@ -63,12 +55,11 @@ static void test_dump_is_never_changed(void **state) {
         backend_done(&backend);
 }
 
-static void test_this_machine(void **state) {
+TEST(this_machine) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         BackendKind best;
         Backend backend;
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         backend_init(&backend, &sysroot, NULL);
         assert_null(backend.ops);
@@ -110,8 +101,7 @@ static void assert_systemd_widens(const char *unit, const char *cgroup, const ch
         assert_string_equal(text, "2-3");
 }
 
-static void test_systemd_widens(void **state) {
-        (void)state;
+TEST(systemd_widens) {
         assert_systemd_widens("a.service", "/system.slice/a.service", "/system.slice/a.service");
         assert_systemd_widens("a.service", "/a.service", "/a.service");
         assert_systemd_widens("a.service", "/system.slice/a.service/b/c",
@@ -122,14 +112,13 @@ static void test_systemd_widens(void **state) {
                               "/a.service.d.slice/a.service");
 }
 
-static void test_systemd_widens_no_other(void **state) {
+TEST(systemd_widens_no_other) {
         _cleanup_fake_ FakeTree tree;
         Backend backend = { .ops = &backend_systemd_ops };
         Process process = { .cgroup = (char *)"/system.slice/aa.service" };
         BackendTarget target = { .unit = "a.service", .processes = &process };
         const NodeSet mems = ids("2-3");
 
-        (void)state;
         fake_init(&tree);
         backend.sysroot = &tree.sysroot;
         fake_write(&tree, "sys/fs/cgroup/system.slice/aa.service/cpuset.mems", "3\n");
@@ -140,18 +129,4 @@ static void test_systemd_widens_no_other(void **state) {
         process.cgroup = (char *)"/system.slice/a.service"; /* it has ended */
         assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), -ESRCH);
         assert_null(backend_affinity_ops.widen_mems);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_systemd_takes),
-                cmocka_unit_test(test_systemd_widens),
-                cmocka_unit_test(test_systemd_widens_no_other),
-                cmocka_unit_test(test_affinity_takes_all),
-                cmocka_unit_test(test_host_without_backend),
-                cmocka_unit_test(test_dump_is_never_changed),
-                cmocka_unit_test(test_this_machine),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

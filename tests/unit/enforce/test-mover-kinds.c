@@ -11,7 +11,7 @@ static size_t first_of_chunk(void) {
         return (size_t)((MOVER_CHUNK_BYTES - start % MOVER_CHUNK_BYTES) / page_size_bytes());
 }
 
-static void test_a_huge_page_is_asked_for_once(void **state) {
+TEST(a_huge_page_is_asked_for_once, .teardown_func = end_test) {
         const size_t pages = MOVER_CHUNK_BYTES / page_size_bytes();
         Mover mover;
         ProcHandle handle;
@@ -30,7 +30,7 @@ static void test_a_huge_page_is_asked_for_once(void **state) {
 }
 
 /* A chunk that is not outside as a whole is no huge page. */
-static void test_a_chunk_with_a_page_at_home(void **state) {
+TEST(a_chunk_with_a_page_at_home, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -45,7 +45,7 @@ static void test_a_chunk_with_a_page_at_home(void **state) {
 }
 
 /* Of files what nobody else maps, in smaller calls; and it is none of the private memory. */
-static void test_files(void **state) {
+TEST(files, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -64,7 +64,7 @@ static void test_files(void **state) {
 }
 
 /* Shared memory without a name: only a fork can share it, and it comes whole. */
-static void test_shared_memory(void **state) {
+TEST(shared_memory, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -79,7 +79,7 @@ static void test_shared_memory(void **state) {
         proc_close(&handle);
 }
 
-static void test_mappings_that_do_not_count(void **state) {
+TEST(mappings_that_do_not_count, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -94,7 +94,7 @@ static void test_mappings_that_do_not_count(void **state) {
 
 /* The rank of the pages' kind is the mapping's: pages of a file in private memory without one do
  * not exist. */
-static void test_shared_pages_are_not_private(void **state) {
+TEST(shared_pages_are_not_private, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -114,7 +114,7 @@ static void test_shared_pages_are_not_private(void **state) {
  */
 
 /* The one that has more outside first, though it is neither the first nor the largest. */
-static void test_largest_outside_first(void **state) {
+TEST(largest_outside_first, .teardown_func = end_test) {
         const uint64_t page = page_size_bytes(), chunk = MOVER_CHUNK_BYTES / page;
         Mover mover;
         ProcHandle handle;
@@ -138,7 +138,7 @@ static void test_largest_outside_first(void **state) {
 }
 
 /* There may be 50,000 of them, and none is worth a question of its own. */
-static void test_small_mappings_are_not_ranked(void **state) {
+TEST(small_mappings_are_not_ranked, .teardown_func = end_test) {
         NodeSet nodes = ids("0");
         uint64_t bytes;
         Mover mover;
@@ -156,7 +156,7 @@ static void test_small_mappings_are_not_ranked(void **state) {
 }
 
 /* A mapping that was gone through is not gone through again. */
-static void test_ranked_mappings_are_not_walked_twice(void **state) {
+TEST(ranked_mappings_are_not_walked_twice, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -170,18 +170,4 @@ static void test_ranked_mappings_are_not_walked_twice(void **state) {
         proc_close(&handle);
 }
 
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                TEST(test_a_huge_page_is_asked_for_once),
-                TEST(test_a_chunk_with_a_page_at_home),
-                TEST(test_files),
-                TEST(test_shared_memory),
-                TEST(test_mappings_that_do_not_count),
-                TEST(test_shared_pages_are_not_private),
-                TEST(test_largest_outside_first),
-                TEST(test_small_mappings_are_not_ranked),
-                TEST(test_ranked_mappings_are_not_walked_twice),
-        };
-
-        return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -42,7 +42,7 @@ static void open_sleeper(const Sysroot *sysroot, pid_t pid, ProcHandle *handle) 
                 (void)usleep(2000);
 }
 
-static void test_real_process_in_its_place(void **state) {
+TEST(real_process_in_its_place, .teardown_func = end_test) {
         Sysroot *sysroot = *state;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         pid_t pid = start_sleeper();
@@ -60,7 +60,7 @@ static void test_real_process_in_its_place(void **state) {
 }
 
 /* No node is good enough: the whole of its anonymous memory is found, to the page. */
-static void test_real_process_is_found_whole(void **state) {
+TEST(real_process_is_found_whole, .teardown_func = end_test) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         pid_t pid = start_sleeper();
         NodeSet none = ids("");
@@ -87,7 +87,7 @@ static void test_real_process_is_found_whole(void **state) {
         end_child(pid);
 }
 
-static void test_real_process_that_ends(void **state) {
+TEST(real_process_that_ends, .teardown_func = end_test) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         pid_t pid = start_sleeper();
         NodeSet nodes = ids("0");
@@ -110,7 +110,7 @@ static void test_real_process_that_ends(void **state) {
 }
 
 /* Its memory is still shown by the folder that is held, but its number may be another's by now. */
-static void test_number_may_be_anothers(void **state) {
+TEST(number_may_be_anothers, .teardown_func = end_test) {
         Sysroot *sysroot = *state;
         _cleanup_proc_ ProcHandle ended = PROC_HANDLE_NONE, handle = PROC_HANDLE_NONE;
         pid_t pid = start_sleeper();
@@ -134,7 +134,7 @@ static void test_number_may_be_anothers(void **state) {
 
 /* It executes another program in the middle of the pass: what the mover holds is of a memory that
  * is gone, and the pass is to be begun again. */
-static void test_exec_in_the_middle(void **state) {
+TEST(exec_in_the_middle, .teardown_func = end_test) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         NodeSet nodes = ids("0");
         Mover mover = MOVER_NONE;
@@ -160,12 +160,4 @@ static void test_exec_in_the_middle(void **state) {
         exec_child_end(&child);
 }
 
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                TEST(test_real_process_in_its_place), TEST(test_real_process_is_found_whole),
-                TEST(test_real_process_that_ends),    TEST(test_exec_in_the_middle),
-                TEST(test_number_may_be_anothers),
-        };
-
-        return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

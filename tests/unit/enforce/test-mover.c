@@ -1,7 +1,7 @@
 /* The gentle mover on pages of this test, with a kernel of several nodes that the test plays. */
 #include "mover-kernel.h"
 
-static void test_moves_every_page_once(void **state) {
+TEST(moves_every_page_once, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -24,7 +24,7 @@ static void test_moves_every_page_once(void **state) {
         proc_close(&handle);
 }
 
-static void test_leaves_what_is_in_its_place(void **state) {
+TEST(leaves_what_is_in_its_place, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -42,7 +42,7 @@ static void test_leaves_what_is_in_its_place(void **state) {
         proc_close(&handle);
 }
 
-static void test_nothing_to_do(void **state) {
+TEST(nothing_to_do, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -58,7 +58,7 @@ static void test_nothing_to_do(void **state) {
 }
 
 /* Marked for NUMA hinting, or gone since: no node, so nothing to move now. */
-static void test_pages_without_a_node(void **state) {
+TEST(pages_without_a_node, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -75,7 +75,7 @@ static void test_pages_without_a_node(void **state) {
 }
 
 /* Marked by NUMA balancing: touched once, and then moved as the others. */
-static void test_marked_pages(void **state) {
+TEST(marked_pages, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -113,12 +113,12 @@ static void assert_touch_moves(void **state, bool tells, size_t n_paid) {
         proc_close(&handle);
 }
 
-static void test_touches_that_move(void **state) {
+TEST(touches_that_move, .teardown_func = end_test) {
         assert_touch_moves(state, true, PAGES / 4);
         assert_touch_moves(state, false, PAGES / 2); /* rather too slow than too fast */
 }
 
-static void test_marked_pages_that_may_not_be_touched(void **state) {
+TEST(marked_pages_that_may_not_be_touched, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -133,7 +133,7 @@ static void test_marked_pages_that_may_not_be_touched(void **state) {
         proc_close(&handle);
 }
 
-static void test_statuses_are_not_believed(void **state) {
+TEST(statuses_are_not_believed, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -152,7 +152,7 @@ static void test_statuses_are_not_believed(void **state) {
         proc_close(&handle);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals, .teardown_func = end_test) {
         NodeSet nodes = ids("0");
         uint64_t bytes = 7;
         Mover mover;
@@ -170,7 +170,7 @@ static void test_refusals(void **state) {
         proc_close(&handle);
 }
 
-static void test_pages_that_are_not_there(void **state) {
+TEST(pages_that_are_not_there, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -184,7 +184,7 @@ static void test_pages_that_are_not_there(void **state) {
         proc_close(&handle);
 }
 
-static void test_several_mappings(void **state) {
+TEST(several_mappings, .teardown_func = end_test) {
         const uint64_t page = page_size_bytes();
         Mover mover;
         ProcHandle handle;
@@ -207,7 +207,7 @@ static void test_several_mappings(void **state) {
 }
 
 /* No more than about so much address space is looked through at a time, and nothing twice. */
-static void test_scan_limit(void **state) {
+TEST(scan_limit, .teardown_func = end_test) {
         NodeSet nodes = ids("0");
         uint64_t bytes;
         unsigned steps = 0;
@@ -229,7 +229,7 @@ static void test_scan_limit(void **state) {
         proc_close(&handle);
 }
 
-static void test_begin_again(void **state) {
+TEST(begin_again, .teardown_func = end_test) {
         NodeSet nodes = ids("0");
         uint64_t bytes;
         Mover mover;
@@ -254,7 +254,7 @@ static void test_begin_again(void **state) {
         proc_close(&handle);
 }
 
-static void test_empty_process(void **state) {
+TEST(empty_process, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
@@ -266,23 +266,4 @@ static void test_empty_process(void **state) {
         proc_close(&handle);
 }
 
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                TEST(test_moves_every_page_once),
-                TEST(test_leaves_what_is_in_its_place),
-                TEST(test_nothing_to_do),
-                TEST(test_pages_without_a_node),
-                TEST(test_marked_pages),
-                TEST(test_touches_that_move),
-                TEST(test_marked_pages_that_may_not_be_touched),
-                TEST(test_statuses_are_not_believed),
-                TEST(test_refusals),
-                TEST(test_pages_that_are_not_there),
-                TEST(test_several_mappings),
-                TEST(test_scan_limit),
-                TEST(test_begin_again),
-                TEST(test_empty_process),
-        };
-
-        return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

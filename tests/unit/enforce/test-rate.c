@@ -1,11 +1,7 @@
 /* The rate is never exceeded over any stretch of time, and is reached. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/enforce/rate.h"
 
@@ -62,10 +58,9 @@ static void assert_within_rate(const Run *r) {
 
 static const uint64_t rates[] = { MIB(1), MIB(4), MIB(40), MIB(256), MIB(1) << 14 };
 
-static void test_never_above(void **state) {
+TEST(never_above) {
         Run r;
 
-        (void)state;
         for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
                 r.bytes_per_sec = rates[i];
                 run(&r, i + 1, true);
@@ -75,11 +70,10 @@ static void test_never_above(void **state) {
         }
 }
 
-static void test_is_reached(void **state) {
+TEST(is_reached) {
         Run r = { .bytes_per_sec = MIB(40) };
         double bytes = 0, seconds;
 
-        (void)state;
         run(&r, 7, false);
         for (unsigned i = 0; i < PIECES; i++)
                 bytes += (double)r.bytes[i];
@@ -87,11 +81,10 @@ static void test_is_reached(void **state) {
         assert_true(bytes > 0.97 * seconds * (double)r.bytes_per_sec);
 }
 
-static void test_one_burst_after_a_rest(void **state) {
+TEST(one_burst_after_a_rest) {
         uint64_t now = 5000000, bytes = 0;
         Rate rate;
 
-        (void)state;
         rate_init(&rate, 1000000, now);
         now += UINT64_C(3600) * 1000000;
         while (rate_wait_usec(&rate, now) == 0) {
@@ -101,21 +94,19 @@ static void test_one_burst_after_a_rest(void **state) {
         assert_true(bytes >= 100000 && bytes <= 110000); /* a tenth of a second's worth */
 }
 
-static void test_nothing_is_saved_at_the_start(void **state) {
+TEST(nothing_is_saved_at_the_start) {
         Rate rate;
 
-        (void)state;
         rate_init(&rate, 1000000, 77);
         assert_int_equal(rate_wait_usec(&rate, 77), 0);
         rate_take(&rate, 50000);
         assert_true(rate_wait_usec(&rate, 77) >= 50000);
 }
 
-static void test_the_wait_is_enough_and_no_longer(void **state) {
+TEST(the_wait_is_enough_and_no_longer) {
         uint64_t now = 77, wait;
         Rate rate;
 
-        (void)state;
         rate_init(&rate, 1000000, now);
         rate_take(&rate, 500000);
         wait = rate_wait_usec(&rate, now);
@@ -125,11 +116,10 @@ static void test_the_wait_is_enough_and_no_longer(void **state) {
 }
 
 /* A piece of two seconds' worth or more is paid for once, not again and again. */
-static void test_large_debt(void **state) {
+TEST(large_debt) {
         uint64_t now = 5000000, wait;
         Rate rate;
 
-        (void)state;
         rate_init(&rate, 256 << 10, now);
         rate_take(&rate, 2 << 20);
         wait = rate_wait_usec(&rate, now);
@@ -137,11 +127,10 @@ static void test_large_debt(void **state) {
         assert_int_equal(rate_wait_usec(&rate, now + wait), 0);
 }
 
-static void test_absurd_rate(void **state) {
+TEST(absurd_rate) {
         uint64_t now = 5000000;
         Rate rate;
 
-        (void)state;
         rate_init(&rate, UINT64_MAX, now);
         rate_take(&rate, UINT64_C(1) << 40);
         assert_true(rate_wait_usec(&rate, now) > 0);
@@ -150,10 +139,9 @@ static void test_absurd_rate(void **state) {
 }
 
 /* CLOCK_MONOTONIC of another CPU, or a caller that kept an older time. */
-static void test_time_that_goes_back(void **state) {
+TEST(time_that_goes_back) {
         Rate rate;
 
-        (void)state;
         rate_init(&rate, 1000000, 5000000);
         rate_take(&rate, 1000);
         assert_true(rate_wait_usec(&rate, 4000000) >= 1000);
@@ -161,30 +149,13 @@ static void test_time_that_goes_back(void **state) {
 }
 
 /* What was earned before counts at the old speed, and a debt is paid at the new one. */
-static void test_another_speed(void **state) {
+TEST(another_speed) {
         Rate rate;
 
-        (void)state;
         rate_init(&rate, 1000000, 0);
         rate_take(&rate, 1000000);
         rate_change(&rate, 100000, 500000);
         assert_int_equal(rate.balance_bytes, -500000);
         assert_in_range(rate_wait_usec(&rate, 500000), 5000000, 5000001);
         assert_int_equal(rate_wait_usec(&rate, 5500000), 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_never_above),
-                cmocka_unit_test(test_is_reached),
-                cmocka_unit_test(test_one_burst_after_a_rest),
-                cmocka_unit_test(test_nothing_is_saved_at_the_start),
-                cmocka_unit_test(test_the_wait_is_enough_and_no_longer),
-                cmocka_unit_test(test_another_speed),
-                cmocka_unit_test(test_large_debt),
-                cmocka_unit_test(test_absurd_rate),
-                cmocka_unit_test(test_time_that_goes_back),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

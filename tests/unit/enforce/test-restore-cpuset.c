@@ -3,12 +3,8 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/restore.h"
@@ -89,20 +85,18 @@ static int put_back(Host *h) {
         return r;
 }
 
-static void test_on_a_host_of_v2(void **state) {
+TEST(on_a_host_of_v2) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(cgroup_version(&h.tree.sysroot), CGROUP_V2);
         assert_int_equal(put_back(&h), 1);
         assert_string_equal(kernel.said, "50>batch;");
 }
 
-static void test_without_that_hierarchy(void **state) {
+TEST(without_that_hierarchy) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, "proc/self/mountinfo",
                    "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
@@ -111,24 +105,13 @@ static void test_without_that_hierarchy(void **state) {
 }
 
 /* It ended after the list was read, and its number is a container's process by now. */
-static void test_a_number_given_to_another(void **state) {
+TEST(a_number_given_to_another) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, OURS "/cgroup.procs", "70\n71\n50\n");
         in_cpuset(&h, 70, "/docker/x");
         in_cpuset(&h, 71, "/tidbnumad-2");
         assert_int_equal(put_back(&h), 1);
         assert_string_equal(kernel.said, "50>batch;");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_on_a_host_of_v2),
-                cmocka_unit_test(test_without_that_hierarchy),
-                cmocka_unit_test(test_a_number_given_to_another),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

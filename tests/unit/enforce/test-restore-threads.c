@@ -1,12 +1,8 @@
 /* What is noted of threads before they are bound, and what they get back: with threads whose CPUs
  * the test makes up. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/restore.h"
@@ -147,10 +143,9 @@ static void assert_mask(pid_t tid, const char *expected) {
         assert_ids(*mask_of(tid), expected);
 }
 
-static void test_notes_and_restores(void **state) {
+TEST(notes_and_restores) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         thread(&h, 50, 51, "3");
         thread(&h, 50, 52, "0-7");
@@ -168,10 +163,9 @@ static void test_notes_and_restores(void **state) {
 }
 
 /* What it was noted as stays, whatever stands when it is looked at again. */
-static void test_noted_once(void **state) {
+TEST(noted_once) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         note(&h, NOTE_MASKS);
         give(&h, "2");
@@ -182,10 +176,9 @@ static void test_noted_once(void **state) {
         assert_mask(50, "0-7");
 }
 
-static void test_wider_than_it_was(void **state) {
+TEST(wider_than_it_was) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         note(&h, NOTE_MASKS);
         give(&h, "2");
@@ -194,10 +187,9 @@ static void test_wider_than_it_was(void **state) {
         assert_mask(50, "0-11");
 }
 
-static void test_own_choice_since(void **state) {
+TEST(own_choice_since) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         thread(&h, 50, 51, "0-7");
         note(&h, NOTE_MASKS);
@@ -208,10 +200,9 @@ static void test_own_choice_since(void **state) {
         assert_mask(51, "3");
 }
 
-static void test_cpu_that_went_offline(void **state) {
+TEST(cpu_that_went_offline) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         thread(&h, 50, 51, "6");
         note(&h, NOTE_MASKS);
@@ -224,10 +215,9 @@ static void test_cpu_that_went_offline(void **state) {
 }
 
 /* Born with our CPUs: it would have had what its maker had. */
-static void test_born_bound(void **state) {
+TEST(born_bound) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         *mask_of(50) = ids("1,4");
         note(&h, NOTE_MASKS);
@@ -248,10 +238,9 @@ static void test_born_bound(void **state) {
 
 /* A backend with a cpuset has not touched the masks: kernels before 6.2 did, and those that chose
  * CPUs get them again. */
-static void test_only_choices_where_the_cpuset_did_it(void **state) {
+TEST(only_choices_where_the_cpuset_did_it) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         thread(&h, 50, 51, "3");
         thread(&h, 50, 52, "5");
@@ -265,10 +254,9 @@ static void test_only_choices_where_the_cpuset_did_it(void **state) {
         assert_int_equal(n_sets, 1);
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         note(&h, NOTE_MASKS);
         give(&h, "2");
@@ -280,12 +268,11 @@ static void test_refused(void **state) {
         assert_int_equal(restore(&h, 0), -ESRCH);
 }
 
-static void test_whole_record(void **state) {
+TEST(whole_record) {
         sd_bus_slot *slot = NULL;
         Restore r;
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         process(&h, 1, 60, 1, "0-7");
         note(&h, NOTE_MASKS);
@@ -299,10 +286,9 @@ static void test_whole_record(void **state) {
         assert_mask(60, "2");
 }
 
-static void test_cpuset_unknown(void **state) {
+TEST(cpuset_unknown) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_remove(&h.tree, "sys/fs/cgroup/a");
         note(&h, NOTE_MASKS);
@@ -322,10 +308,9 @@ static void host_v1(Host *h) {
         fake_write(&h->tree, "sys/fs/cgroup/cpuset/home/cpuset.effective_cpus", "0-7");
 }
 
-static void test_home_in_v1(void **state) {
+TEST(home_in_v1) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         host_v1(&h);
         note(&h, NOTE_MASKS);
@@ -344,10 +329,9 @@ static void test_home_in_v1(void **state) {
 }
 
 /* Found in our directory, and no record says where it was. */
-static void test_home_that_nobody_knows(void **state) {
+TEST(home_that_nobody_knows) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         host_v1(&h);
         fake_write(&h.tree, "proc/50/cgroup", "3:cpuset:/tidbnumad/a\n0::/a/b\n");
@@ -355,33 +339,12 @@ static void test_home_that_nobody_knows(void **state) {
         assert_string_equal(h.record->processes[0].cpuset, "/");
 }
 
-static void test_half_a_note_is_none(void **state) {
+TEST(half_a_note_is_none) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         host_v1(&h);
         fake_remove(&h.tree, "proc/50/cgroup");
         note(&h, NOTE_CPUSET); /* it has ended, as it seems */
         assert_int_equal(h.record->n_processes, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_notes_and_restores),
-                cmocka_unit_test(test_noted_once),
-                cmocka_unit_test(test_wider_than_it_was),
-                cmocka_unit_test(test_own_choice_since),
-                cmocka_unit_test(test_cpu_that_went_offline),
-                cmocka_unit_test(test_born_bound),
-                cmocka_unit_test(test_only_choices_where_the_cpuset_did_it),
-                cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_whole_record),
-                cmocka_unit_test(test_cpuset_unknown),
-                cmocka_unit_test(test_home_in_v1),
-                cmocka_unit_test(test_home_that_nobody_knows),
-                cmocka_unit_test(test_half_a_note_is_none),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

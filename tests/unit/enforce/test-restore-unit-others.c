@@ -2,10 +2,9 @@
 #include "restore-host.h"
 
 /* The slice above has fewer: as wide as it lets it. */
-static void test_narrow_slice(void **state) {
+TEST(narrow_slice) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, SLICE "/cpuset.cpus.effective", "0-3");
         step_and_answer(&h);
@@ -18,10 +17,9 @@ static void test_narrow_slice(void **state) {
 }
 
 /* Written to the cgroup's file by hand, with no property. */
-static void test_files_written_by_hand(void **state) {
+TEST(files_written_by_hand) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.record->files = (UndoFiles){ .known = true, .cpus = ids("0-5") };
         step_and_answer(&h);
@@ -32,11 +30,10 @@ static void test_files_written_by_hand(void **state) {
         check_and_finish(&h, "", "");
 }
 
-static void test_ended_or_without_the_controller_meanwhile(void **state) {
+TEST(ended_or_without_the_controller_meanwhile) {
         for (unsigned i = 0; i < 2; i++) {
                 _cleanup_host_ Host h;
 
-                (void)state;
                 host_init(&h);
                 step_and_answer(&h);
                 step_and_answer(&h);
@@ -55,10 +52,9 @@ static void test_ended_or_without_the_controller_meanwhile(void **state) {
 }
 
 /* Somebody else has written to it between: then from the begin, and told. */
-static void test_changed_meanwhile(void **state) {
+TEST(changed_meanwhile) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         step_and_answer(&h);
         step_and_answer(&h);
@@ -71,10 +67,9 @@ static void test_changed_meanwhile(void **state) {
 }
 
 /* Back to what is narrower than what stood: that has to show as well. */
-static void test_narrower_than_ours(void **state) {
+TEST(narrower_than_ours) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.record->cpus.before = ids("0");
         h.record->mems.before = ids("1");
@@ -89,10 +84,9 @@ static void test_narrower_than_ours(void **state) {
         check_and_finish(&h, "0", "1");
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         bus.begins = -ECONNREFUSED;
         assert_int_equal(step(&h), -ECONNREFUSED);
@@ -107,17 +101,4 @@ static void test_refusals(void **state) {
         assert_int_equal(h.restore.stage, RESTORE_WIDEN); /* nothing is taken for done */
         bus.begins = -ECONNREFUSED;
         assert_int_equal(step(&h), -ECONNREFUSED);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_narrow_slice),
-                cmocka_unit_test(test_files_written_by_hand),
-                cmocka_unit_test(test_ended_or_without_the_controller_meanwhile),
-                cmocka_unit_test(test_changed_meanwhile),
-                cmocka_unit_test(test_narrower_than_ours),
-                cmocka_unit_test(test_refusals),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,9 @@
 /* Properties of a unit on their way back, with a systemd and a cgroup that the test makes up. */
 #include "restore-host.h"
 
-static void test_full_first_and_cleared_then(void **state) {
+TEST(full_first_and_cleared_then) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         step_and_answer(&h);
         assert_string_equal(bus.said, "");
@@ -22,10 +21,9 @@ static void test_full_first_and_cleared_then(void **state) {
 
 /* systemd issue 43846. */
 /* Of one in a scope of ours, the scope's: that it came from a unit is of no matter. */
-static void test_scope(void **state) {
+TEST(scope) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(undo_record_set_scope(h.record, "tidbnumad-a-1.scope", "/b.scope"), 0);
         h.record->unit_noted = true;
@@ -35,10 +33,9 @@ static void test_scope(void **state) {
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
 }
 
-static void test_narrow_again_after_the_clearing(void **state) {
+TEST(narrow_again_after_the_clearing) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         step_and_answer(&h);
         step_and_answer(&h);
@@ -53,10 +50,9 @@ static void test_narrow_again_after_the_clearing(void **state) {
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
 }
 
-static void test_idle_is_cleared_at_once(void **state) {
+TEST(idle_is_cleared_at_once) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         bus.unit.group = "";
         h.record->mems.before = ids("0-1");
@@ -66,10 +62,9 @@ static void test_idle_is_cleared_at_once(void **state) {
         check_and_finish(&h, "", "0-1");
 }
 
-static void test_what_the_admin_had_set(void **state) {
+TEST(what_the_admin_had_set) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.record->cpus.before = ids("0-3");
         h.record->cpus.origin = UNDO_PERSISTENT;
@@ -84,10 +79,9 @@ static void test_what_the_admin_had_set(void **state) {
         assert_non_null(strstr(h.restore.shortfall, "drop-in"));
 }
 
-static void test_all_had_a_value(void **state) {
+TEST(all_had_a_value) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.record->cpus.before = ids("0-3");
         h.record->mems.before = ids("0-1");
@@ -101,10 +95,9 @@ static void test_all_had_a_value(void **state) {
         assert_null(h.restore.shortfall);
 }
 
-static void test_only_what_is_ours(void **state) {
+TEST(only_what_is_ours) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         bus.unit.cpus = ids("0-1"); /* somebody has set others since */
         group(&h, "0-1", "1");
@@ -118,13 +111,12 @@ static void test_only_what_is_ours(void **state) {
 }
 
 /* Systemd shows the properties and sets none: then nothing is given back, and the record stays. */
-static void test_not_to_be_set(void **state) {
+TEST(not_to_be_set) {
         static const struct {
                 const char *load_state;
                 int error;
         } rows[] = { { "masked", -ERFKILL }, { "bad-setting", -ENOEXEC }, { "error", -ENOEXEC } };
 
-        (void)state;
         for (size_t i = 0; i < 2 * ELEMENTSOF(rows); i++) {
                 _cleanup_host_ Host h;
 
@@ -145,10 +137,9 @@ static void test_not_to_be_set(void **state) {
 }
 
 /* The full sets stand when the daemon is killed, or the clearing fails: they are ours as well. */
-static void test_begun_anew_in_the_middle(void **state) {
+TEST(begun_anew_in_the_middle) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         step_and_answer(&h);
         h.record->stale = false;
@@ -168,11 +159,10 @@ static void test_begun_anew_in_the_middle(void **state) {
 }
 
 /* What stood before is nobody's but the admin's: a later value that is the same is not ours. */
-static void test_what_stood_before_is_not_ours(void **state) {
+TEST(what_stood_before_is_not_ours) {
         _cleanup_host_ Host h;
         const CpuSet before = ids("0-3");
 
-        (void)state;
         host_init(&h);
         h.record->cpus.before = before;
         step_and_answer(&h);
@@ -182,13 +172,12 @@ static void test_what_stood_before_is_not_ours(void **state) {
 }
 
 /* Written down before systemd is asked. */
-static void test_the_full_sets_are_written_down(void **state) {
+TEST(the_full_sets_are_written_down) {
         static const char boot[] = "0123abcd-0123-4567-89ab-0123456789ab\n";
         _cleanup_host_ Host h;
         Undo undo;
         struct stat st;
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, "proc/sys/kernel/random/boot_id", boot);
         undo_init(&undo, &h.tree.sysroot);
@@ -211,10 +200,9 @@ static void test_the_full_sets_are_written_down(void **state) {
 }
 
 /* Born narrow, and the clearing of a group with processes changes nothing. */
-static void test_started_meanwhile(void **state) {
+TEST(started_meanwhile) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         bus.unit.group = "";
         step_and_answer(&h);
@@ -233,11 +221,10 @@ static void test_started_meanwhile(void **state) {
         check_and_finish(&h, "", "");
 }
 
-static void test_nothing_is_ours(void **state) {
+TEST(nothing_is_ours) {
         for (unsigned i = 0; i < 3; i++) {
                 _cleanup_host_ Host h;
 
-                (void)state;
                 host_init(&h);
                 if (i == 0) /* the kill came before the change */
                         bus.unit.cpus = bus.unit.mems = (IdSet){ 0 };
@@ -250,24 +237,4 @@ static void test_nothing_is_ours(void **state) {
                 assert_int_equal(step(&h), 1);
                 assert_string_equal(bus.said, "");
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_full_first_and_cleared_then),
-                cmocka_unit_test(test_scope),
-                cmocka_unit_test(test_narrow_again_after_the_clearing),
-                cmocka_unit_test(test_idle_is_cleared_at_once),
-                cmocka_unit_test(test_what_the_admin_had_set),
-                cmocka_unit_test(test_all_had_a_value),
-                cmocka_unit_test(test_only_what_is_ours),
-                cmocka_unit_test(test_not_to_be_set),
-                cmocka_unit_test(test_begun_anew_in_the_middle),
-                cmocka_unit_test(test_what_stood_before_is_not_ours),
-                cmocka_unit_test(test_the_full_sets_are_written_down),
-                cmocka_unit_test(test_started_meanwhile),
-                cmocka_unit_test(test_nothing_is_ours),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

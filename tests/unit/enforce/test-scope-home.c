@@ -15,11 +15,10 @@ static void in_scope(Host *h) {
         assert_int_equal(undo_record_set_scope(h->record, NAME, HOME), 0);
 }
 
-static void test_all_come_home(void **state) {
+TEST(all_come_home) {
         _cleanup_host_ Host h;
         char text[256];
 
-        (void)state;
         host_init(&h);
         in_scope(&h);
         fake_process(&h.tree, 61, 60, "/bin/helper", SCOPE, "0-7");
@@ -33,11 +32,10 @@ static void test_all_come_home(void **state) {
 }
 
 /* The number in the list is another's by now. */
-static void test_a_number_given_to_another(void **state) {
+TEST(a_number_given_to_another) {
         _cleanup_host_ Host h;
         char text[256];
 
-        (void)state;
         host_init(&h);
         in_scope(&h);
         fake_process(&h.tree, 60, 1, "/bin/other", "/user.slice/user-8.slice/" NAME, "0-7");
@@ -48,10 +46,9 @@ static void test_a_number_given_to_another(void **state) {
         assert_int_equal(kernel.n_writes, 1);
 }
 
-static void test_nothing_to_send(void **state) {
+TEST(nothing_to_send) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(undo_record_set_scope(h.record, NAME, HOME), 0);
         assert_int_equal(send_home(&h), 1); /* it was never made, or has ended */
@@ -60,11 +57,10 @@ static void test_nothing_to_send(void **state) {
         assert_int_equal(kernel.n_writes, 0);
 }
 
-static void test_home_is_gone(void **state) {
+TEST(home_is_gone) {
         static const int errors[] = { -EOPNOTSUPP, -ENOENT, -ENODEV };
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         in_scope(&h);
         for (size_t i = 0; i < ELEMENTSOF(errors); i++) {
@@ -82,26 +78,13 @@ static void test_home_is_gone(void **state) {
 }
 
 /* A scope of which no record was left: nobody knows where its processes came from. */
-static void test_home_is_not_known(void **state) {
+TEST(home_is_not_known) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         write_procs(SCOPE, "50\n");
         assert_int_equal(undo_record_set_scope(h.record, NAME, SCOPE), 0);
         assert_int_equal(send_home(&h), 0);
         assert_non_null(h.restore.shortfall);
         assert_int_equal(kernel.n_writes, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_all_come_home),
-                cmocka_unit_test(test_a_number_given_to_another),
-                cmocka_unit_test(test_nothing_to_send),
-                cmocka_unit_test(test_home_is_gone),
-                cmocka_unit_test(test_home_is_not_known),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,10 +34,9 @@ static void assert_refused(Host *h, const char *cgroup, const char *in_reason) {
                          reason ? reason : "nothing", in_reason);
 }
 
-static void test_where_it_may_run(void **state) {
+TEST(where_it_may_run) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_refused(&h, HOME, NULL);
         assert_refused(&h, "/a.scope", NULL);
@@ -56,10 +55,9 @@ static void test_where_it_may_run(void **state) {
         assert_refused(&h, HOME, "in a container");
 }
 
-static void test_all_in_one_place(void **state) {
+TEST(all_in_one_place) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.target.n_processes = 2;
         assert_refused(&h, HOME, NULL);
@@ -70,7 +68,7 @@ static void test_all_in_one_place(void **state) {
         assert_refused(&h, "/system.slice/a.service", NULL);
 }
 
-static void test_limits_stay(void **state) {
+TEST(limits_stay) {
         static const char *const free[][2] = {
                 { "memory.max", "max\n" }, { "memory.low", "0\n" }, { "cpu.max", "max 100000\n" },
                 { "cpu.weight", "100\n" }, { "cpuset.cpus", "\n" }, { "io.max", "" },
@@ -83,7 +81,6 @@ static void test_limits_stay(void **state) {
                 { "cpuset.cpus", "0-3\n" },       { "cpuset.mems", "1\n" },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(held); i++) {
                 _cleanup_host_ Host h;
                 char path[256];
@@ -100,11 +97,10 @@ static void test_limits_stay(void **state) {
         }
 }
 
-static void test_by_its_record(void **state) {
+TEST(by_its_record) {
         _cleanup_host_ Host h;
         Reason code;
 
-        (void)state;
         host_init(&h);
         assert_null(scope_refuses_by(h.record, &h.target, &code));
         h.record->former = (UndoFormer){ .known = true, .delegated = true };
@@ -122,10 +118,9 @@ static void test_by_its_record(void **state) {
 
 /* --- there --- */
 
-static void test_note_comes_before(void **state) {
+TEST(note_comes_before) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.record->unit_noted = true; /* of another unit */
         assert_int_equal(note(&h), 0);
@@ -144,10 +139,9 @@ static void test_note_comes_before(void **state) {
         assert_int_equal(kernel.n_writes, 0);
 }
 
-static void test_note_needs_the_bus(void **state) {
+TEST(note_needs_the_bus) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         bus.error = -ECONNREFUSED;
         assert_int_equal(note(&h), -ECONNREFUSED);
@@ -155,17 +149,16 @@ static void test_note_needs_the_bus(void **state) {
 }
 
 /* A daemon that was killed after it had written the record asks for the same once more. */
-static void test_name_stays(void **state) {
+TEST(name_stays) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(undo_record_set_scope(h.record, "tidbnumad-a-1.scope", HOME), 0);
         note_all(&h);
         assert_string_equal(h.record->scope, "tidbnumad-a-1.scope");
 }
 
-static void test_names(void **state) {
+TEST(names) {
         static const char *const names[][2] = {
                 { "haproxy:80", "tidbnumad-haproxy:80-1050.scope" },
                 { "a b@c/d", "tidbnumad-a\\x20b\\x40c\\x2fd-1050.scope" },
@@ -174,7 +167,6 @@ static void test_names(void **state) {
         };
         char longest[300];
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 _cleanup_host_ Host h;
 
@@ -199,10 +191,9 @@ static void test_names(void **state) {
         }
 }
 
-static void test_systemd_is_asked(void **state) {
+TEST(systemd_is_asked) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         h.target.n_processes = 2;
         note_all(&h);
@@ -229,14 +220,13 @@ static void test_systemd_is_asked(void **state) {
         assert_int_equal(start(&h), -ENOTCONN);
 }
 
-static void test_slices(void **state) {
+TEST(slices) {
         static const char *const slices[][2] = {
                 { "/a.scope", "-.slice" },
                 { "/system.slice/a.scope", "system.slice" },
                 { "/a.slice/a-b.slice/a-b-c.slice/d.scope", "a-b-c.slice" },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(slices); i++) {
                 _cleanup_host_ Host h;
 
@@ -249,11 +239,10 @@ static void test_slices(void **state) {
 }
 
 /* The scope is there: the kernel is enough. */
-static void test_one_that_comes_later_joins(void **state) {
+TEST(one_that_comes_later_joins) {
         _cleanup_host_ Host h;
         char text[256];
 
-        (void)state;
         host_init(&h);
         write_procs(SCOPE, "51\n");
         h.target.n_processes = 2;
@@ -268,13 +257,12 @@ static void test_one_that_comes_later_joins(void **state) {
 }
 
 /* What stands in a scope whose record was lost is ours, and nothing of it is to come back. */
-static void test_what_stands_in_a_scope_is_ours(void **state) {
+TEST(what_stands_in_a_scope_is_ours) {
         const BusUnit unit = { .group = HOME, .cpus = ids("2"), .mems = ids("1") };
         const BusUnit bare = { .group = HOME };
         const IdSet cpus = ids("2"), mems = ids("1");
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, "sys/fs/cgroup" HOME "/cpuset.cpus", "2");
         fake_write(&h.tree, "sys/fs/cgroup" HOME "/cpuset.mems", "1");
@@ -290,23 +278,4 @@ static void test_what_stands_in_a_scope_is_ours(void **state) {
         assert_ids(h.record->cpus.before, "");
         assert_ids(h.record->mems.before, "");
         assert_false(h.record->files.known);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_where_it_may_run),
-                cmocka_unit_test(test_all_in_one_place),
-                cmocka_unit_test(test_limits_stay),
-                cmocka_unit_test(test_by_its_record),
-                cmocka_unit_test(test_note_comes_before),
-                cmocka_unit_test(test_note_needs_the_bus),
-                cmocka_unit_test(test_name_stays),
-                cmocka_unit_test(test_names),
-                cmocka_unit_test(test_systemd_is_asked),
-                cmocka_unit_test(test_slices),
-                cmocka_unit_test(test_one_that_comes_later_joins),
-                cmocka_unit_test(test_what_stands_in_a_scope_is_ours),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

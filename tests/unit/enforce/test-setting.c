@@ -1,18 +1,14 @@
 /* Single settings of the kernel, over operations that fail as the test says. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/setting.h"
 
 /* --- files --- */
 
-static void test_paths(void **state) {
+TEST(paths) {
         static const struct {
                 SettingKey key;
                 const char *path;
@@ -27,7 +23,6 @@ static void test_paths(void **state) {
         char path[SETTING_TEXT_MAX];
         bool in_proc;
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
                 assert_int_equal(setting_path(&rows[i].key, &in_proc, path), 0);
                 assert_string_equal(path, rows[i].path);
@@ -36,12 +31,11 @@ static void test_paths(void **state) {
 }
 
 /* They come out of a file, too. */
-static void test_bad_names(void **state) {
+TEST(bad_names) {
         static const char *const names[] = { "", ".", "..", "a/b", "../../proc/x" };
         char path[SETTING_TEXT_MAX];
         bool in_proc;
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 const SettingKey key = { SETTING_XPS, names[i], 0 };
 
@@ -49,12 +43,11 @@ static void test_bad_names(void **state) {
         }
 }
 
-static void test_files(void **state) {
+TEST(files) {
         const SettingKey vector = { SETTING_VECTOR, "x", 24 }, queue = { SETTING_XPS, "eth0", 1 };
         char text[SETTING_TEXT_MAX];
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "proc/irq/24/smp_affinity_list", "0-7\n");
         fake_write(&tree, "sys/class/net/eth0/queues/tx-1/xps_cpus", "00\n");
@@ -76,12 +69,11 @@ static void test_files(void **state) {
 }
 
 /* Linux 6.12 and later: the mode tells, and nothing is tried. */
-static void test_read_only(void **state) {
+TEST(read_only) {
         const SettingKey vector = { SETTING_VECTOR, "x", 24 };
         char text[SETTING_TEXT_MAX];
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "proc/irq/24/smp_affinity_list", "0-7\n");
         assert_int_equal(fchmodat(tree.fd, "proc/irq/24/smp_affinity_list", 0444, 0), 0);
@@ -142,19 +134,17 @@ static int forget(void **state) {
         return 0;
 }
 
-static void test_apply(void **state) {
+TEST(apply, .setup_func = forget) {
         SettingValue ours;
 
-        (void)state;
         assert_int_equal(apply("1", &ours), 0);
         assert_ids(ours.cpus, "1");
         assert_string_equal(kernel.written, "1;");
 }
 
-static void test_no_vector_free(void **state) {
+TEST(no_vector_free, .setup_func = forget) {
         SettingValue ours;
 
-        (void)state;
         kernel.full = "1-2";
         assert_int_equal(apply("1", &ours), 0);
         assert_ids(ours.cpus, "3");
@@ -162,21 +152,19 @@ static void test_no_vector_free(void **state) {
         assert_string_equal(kernel.written, "1;2;3;");
 }
 
-static void test_no_vector_anywhere(void **state) {
+TEST(no_vector_anywhere, .setup_func = forget) {
         SettingValue ours = { .number = 4711 };
 
-        (void)state;
         kernel.full = "0-7";
         assert_int_equal(apply("1", &ours), -ENOSPC);
         assert_string_equal(kernel.written, "1;2;3;");
         assert_int_equal(ours.number, 4711);
 }
 
-static void test_managed(void **state) {
+TEST(managed, .setup_func = forget) {
         static const int errors[] = { -EIO, -EPERM, -EINVAL };
         SettingValue ours;
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(errors); i++) {
                 (void)forget(NULL);
                 kernel.error = errors[i];
@@ -185,10 +173,9 @@ static void test_managed(void **state) {
         }
 }
 
-static void test_shows_something_else(void **state) {
+TEST(shows_something_else, .setup_func = forget) {
         SettingValue ours;
 
-        (void)state;
         kernel.shows = "0-7";
         assert_int_equal(apply("1", &ours), -EAGAIN);
         kernel.shows = "rubbish";
@@ -197,12 +184,11 @@ static void test_shows_something_else(void **state) {
 
 /* --- values --- */
 
-static void test_values(void **state) {
+TEST(values) {
         const SettingValue mask = { .cpus = ids("0,33") }, on = { .number = 1 };
         char text[SETTING_TEXT_MAX];
         SettingValue value;
 
-        (void)state;
         assert_int_equal(setting_render(SETTING_VECTOR, &mask, text), 0);
         assert_string_equal(text, "0,33");
         assert_int_equal(setting_render(SETTING_XPS, &mask, text), 0);
@@ -216,21 +202,4 @@ static void test_values(void **state) {
         assert_int_equal(setting_parse(SETTING_NUMA_BALANCING, "2", &value), 0);
         assert_int_equal(value.number, 2);
         assert_int_equal(setting_parse(SETTING_NUMA_BALANCING, "x", &value), -EINVAL);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_paths),
-                cmocka_unit_test(test_bad_names),
-                cmocka_unit_test(test_files),
-                cmocka_unit_test(test_read_only),
-                cmocka_unit_test_setup(test_apply, forget),
-                cmocka_unit_test_setup(test_no_vector_free, forget),
-                cmocka_unit_test_setup(test_no_vector_anywhere, forget),
-                cmocka_unit_test_setup(test_managed, forget),
-                cmocka_unit_test_setup(test_shows_something_else, forget),
-                cmocka_unit_test(test_values),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* What stands around a record: none that is another's, of another version or boot, or damaged. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/enforce/undo-envelope.h"
 
@@ -23,11 +19,10 @@ static int parse(const char *text, int version, json_t **ret) {
         return undo_envelope_parse(text, strlen(text), version, BOOT, ret);
 }
 
-static void test_render(void **state) {
+TEST(render) {
         char *text = NULL;
         size_t size;
 
-        (void)state;
         assert_int_equal(
                 undo_envelope_render(json_pack("{s:s, s:[i, s]}", "boot", BOOT, "a", 1, "é"), 3,
                                      &text, &size),
@@ -37,25 +32,23 @@ static void test_render(void **state) {
         free(text);
 }
 
-static void test_no_memory_for_the_record(void **state) {
+TEST(no_memory_for_the_record) {
         char *text = NULL;
         size_t size;
 
-        (void)state;
         assert_int_equal(undo_envelope_render(NULL, 1, &text, &size), -ENOMEM);
         assert_null(text);
 }
 
-static void test_parse(void **state) {
+TEST(parse) {
         json_t *record = NULL;
 
-        (void)state;
         assert_int_equal(parse(TEXT(SUM, RECORD, "3"), 3, &record), 0);
         assert_int_equal(json_integer_value(json_array_get(json_object_get(record, "a"), 0)), 1);
         json_decref(record);
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         static const struct {
                 const char *text;
                 int error;
@@ -73,7 +66,6 @@ static void test_refused(void **state) {
                 { TEXT("05b214fc70ee3356", "{\"boot\":1}", "3"), -EBADMSG },
         };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 json_t *record = NULL;
                 int r = parse(cases[i].text, 3, &record);
@@ -81,15 +73,4 @@ static void test_refused(void **state) {
                 if (r != cases[i].error || record)
                         fail_msg("%s: %d", cases[i].text, r);
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_render),
-                cmocka_unit_test(test_no_memory_for_the_record),
-                cmocka_unit_test(test_parse),
-                cmocka_unit_test(test_refused),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* The record of the host's own settings: written, read again, and doubted. */
 #include <errno.h>
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/undo-envelope.h"
@@ -36,11 +32,10 @@ static void no_bad_file(const char *name, int error, void *userdata) {
         fail_msg("%s", name);
 }
 
-static void test_write_and_read(void **state) {
+TEST(write_and_read) {
         _cleanup_(undo_host_done) UndoHost h, again = { 0 };
         _cleanup_folder_ Folder f;
 
-        (void)state;
         folder_init(&f);
         example_host(&h);
         assert_true(h.stale);
@@ -54,11 +49,10 @@ static void test_write_and_read(void **state) {
         assert_int_equal(faccessat(f.tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), 0);
 }
 
-static void test_empty_has_no_file(void **state) {
+TEST(empty_has_no_file) {
         _cleanup_(undo_host_done) UndoHost h;
         _cleanup_folder_ Folder f;
 
-        (void)state;
         folder_init(&f);
         example_host(&h);
         assert_int_equal(undo_host_write(&f.undo, &h), 0);
@@ -74,11 +68,10 @@ static void test_empty_has_no_file(void **state) {
         assert_int_equal(undo_host_write(&f.undo, &h), 0);
 }
 
-static void test_no_folder(void **state) {
+TEST(no_folder) {
         const Undo none = { .dir_fd = -EBADF };
         _cleanup_(undo_host_done) UndoHost h;
 
-        (void)state;
         example_host(&h);
         assert_int_equal(undo_host_write(&none, &h), -EBADF);
         assert_true(h.stale);
@@ -122,10 +115,9 @@ static json_t *setting(json_t *root, size_t i) {
         return json_array_get(json_object_get(json_object_get(root, "record"), "settings"), i);
 }
 
-static void test_damaged(void **state) {
+TEST(damaged) {
         json_t *root = example_json();
 
-        (void)state;
         assert_int_equal(parse(root, true), 0);
         root = example_json();
         (void)json_object_set_new(setting(root, 0), "before", json_string("0-6"));
@@ -139,7 +131,7 @@ static void test_damaged(void **state) {
 }
 
 /* Nothing that is in it may lead a write anywhere else, or make one of anything else. */
-static void test_not_ours(void **state) {
+TEST(not_ours) {
         static const struct {
                 size_t i;
                 const char *key, *value;
@@ -158,7 +150,6 @@ static void test_not_ours(void **state) {
                 { 1, "device", NULL },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
                 json_t *root = example_json();
 
@@ -168,21 +159,10 @@ static void test_not_ours(void **state) {
         }
 }
 
-static void test_twice(void **state) {
+TEST(twice) {
         json_t *root = example_json();
 
-        (void)state;
         (void)json_array_append(json_object_get(json_object_get(root, "record"), "settings"),
                                 setting(root, 0));
         assert_int_equal(parse(root, true), -EBADMSG);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_empty_has_no_file),
-                cmocka_unit_test(test_no_folder),      cmocka_unit_test(test_damaged),
-                cmocka_unit_test(test_not_ours),       cmocka_unit_test(test_twice),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

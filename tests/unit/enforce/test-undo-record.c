@@ -1,11 +1,7 @@
 /* What a record knows: which value is ours, which CPUs a thread had. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/enforce/undo-record.h"
@@ -22,10 +18,9 @@ static bool is_ours(const UndoValues *v, const char *value) {
         return undo_values_have(v, &set);
 }
 
-static void test_what_is_ours(void **state) {
+TEST(what_is_ours) {
         UndoValues v = { 0 };
 
-        (void)state;
         assert_false(is_ours(&v, "0-3"));
         assert_false(is_ours(&v, ""));
         assert_ids(undo_values_last(&v), "");
@@ -38,10 +33,9 @@ static void test_what_is_ours(void **state) {
 }
 
 /* Between the record and the change, a kill may come: either value may stand. */
-static void test_one_value_to_the_next(void **state) {
+TEST(one_value_to_the_next) {
         UndoValues v = { 0 };
 
-        (void)state;
         (void)will_set(&v, "2");
         assert_int_equal(will_set(&v, "3"), 1);
         assert_int_equal(will_set(&v, "4"), 1); /* 3 was refused, or seemed to be */
@@ -55,10 +49,9 @@ static void test_one_value_to_the_next(void **state) {
         undo_values_clear(&v);
 }
 
-static void test_no_more_values_than_that(void **state) {
+TEST(no_more_values_than_that) {
         UndoValues v = { 0 };
 
-        (void)state;
         for (uint32_t i = 0; i < UNDO_VALUES_MAX + 2; i++) {
                 IdSet one = { 0 };
 
@@ -104,11 +97,10 @@ static UndoProcess *new_process(UndoRecord *r, pid_t pid) {
         return p;
 }
 
-static void test_masks_of_threads(void **state) {
+TEST(masks_of_threads) {
         UndoRecord *r = new_record();
         UndoProcess *p = new_process(r, 10);
 
-        (void)state;
         add(p, 10, NULL);
         add(p, 11, NULL);
         add(p, 12, "3");
@@ -130,11 +122,10 @@ static void test_masks_of_threads(void **state) {
         undo_record_free(r);
 }
 
-static void test_young_threads_have_what_the_first_one_had(void **state) {
+TEST(young_threads_have_what_the_first_one_had) {
         UndoRecord *r = new_record();
         UndoProcess *p = new_process(r, 10);
 
-        (void)state;
         add(p, 7, NULL); /* numbers go round */
         add(p, 10, "2-3");
         add(p, 12, NULL);
@@ -144,11 +135,10 @@ static void test_young_threads_have_what_the_first_one_had(void **state) {
         undo_record_free(r);
 }
 
-static void test_inherits(void **state) {
+TEST(inherits) {
         UndoRecord *r = new_record();
         UndoProcess *maker, *born;
 
-        (void)state;
         (void)new_process(r, 10);
         born = new_process(r, 20);
         maker = &r->processes[0];
@@ -167,11 +157,10 @@ static void test_inherits(void **state) {
         undo_record_free(r);
 }
 
-static void test_find_and_remove(void **state) {
+TEST(find_and_remove) {
         UndoRecord *r = new_record();
         ProcessId id = { .pid = 20, .start_ticks = 50 };
 
-        (void)state;
         assert_true(undo_record_is_empty(r));
         (void)new_process(r, 10);
         (void)new_process(r, 20);
@@ -193,11 +182,10 @@ static void test_find_and_remove(void **state) {
         undo_record_free(r);
 }
 
-static void test_given(void **state) {
+TEST(given) {
         UndoRecord *r = new_record();
         const CpuSet two = ids("2"), three = ids("3");
 
-        (void)state;
         new_process(r, 10)->given = true;
         r->stale = false;
         assert_int_equal(undo_record_will_give(r, &two), 1);
@@ -209,19 +197,4 @@ static void test_given(void **state) {
         assert_int_equal(undo_record_will_give(r, &three), 1);
         assert_true(is_ours(&r->given, "2") && is_ours(&r->given, "3"));
         undo_record_free(r);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_what_is_ours),
-                cmocka_unit_test(test_one_value_to_the_next),
-                cmocka_unit_test(test_no_more_values_than_that),
-                cmocka_unit_test(test_masks_of_threads),
-                cmocka_unit_test(test_young_threads_have_what_the_first_one_had),
-                cmocka_unit_test(test_inherits),
-                cmocka_unit_test(test_find_and_remove),
-                cmocka_unit_test(test_given),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

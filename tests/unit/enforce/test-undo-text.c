@@ -1,13 +1,9 @@
 /* Records as text, and text that is none. */
 #include <errno.h>
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/enforce/undo-envelope.h"
 #include "undo-example.h"
@@ -31,10 +27,9 @@ static void assert_round_trip(UndoRecord *r) {
         undo_record_free(r);
 }
 
-static void test_round_trip(void **state) {
+TEST(round_trip) {
         UndoRecord *bare = NULL;
 
-        (void)state;
         assert_round_trip(example_record("tikv-20160", "tikv-20160.service"));
         assert_round_trip(example_record("a\nb\x80:10", NULL));
         assert_round_trip(example_scope());
@@ -43,23 +38,21 @@ static void test_round_trip(void **state) {
 }
 
 /* Every second CPU of the widest machine: longer than lists usually may be. */
-static void test_long_sets(void **state) {
+TEST(long_sets) {
         UndoRecord *r = example_record("a", "a.service");
 
-        (void)state;
         for (uint32_t i = 0; i < ID_SET_MAX; i += 2)
                 id_set_add(&r->cpus.before, i);
         assert_round_trip(r);
 }
 
-static void test_thousands_of_threads_are_short(void **state) {
+TEST(thousands_of_threads_are_short) {
         UndoRecord *r = NULL;
         const ProcessId id = { .pid = 1000, .start_ticks = 1 };
         UndoProcess *p;
         char *text;
         size_t size;
 
-        (void)state;
         assert_int_equal(undo_record_new("a", NULL, &r), 0);
         assert_int_equal(undo_record_add(r, &id, &p), 0);
         for (pid_t tid = 1000; tid < 51000; tid++)
@@ -80,22 +73,20 @@ static char *example_text(void) {
         return text;
 }
 
-static void test_another_boot(void **state) {
+TEST(another_boot) {
         char *text = example_text();
         UndoRecord *r = NULL;
 
-        (void)state;
         assert_int_equal(parse(text, "ffffffff-0001-4000-8000-00000000000f", &r), -ESTALE);
         assert_null(r);
         free(text);
 }
 
 /* One digit less or more, anywhere: no such file is believed. */
-static void test_every_changed_byte_is_found(void **state) {
+TEST(every_changed_byte_is_found) {
         char *text = example_text();
         UndoRecord *r = NULL;
 
-        (void)state;
         for (size_t i = 0; text[i]; i++) {
                 const char was = text[i];
 
@@ -109,7 +100,7 @@ static void test_every_changed_byte_is_found(void **state) {
         free(text);
 }
 
-static void test_what_is_no_record(void **state) {
+TEST(what_is_no_record) {
         static const struct {
                 const char *text;
                 int error;
@@ -127,7 +118,6 @@ static void test_what_is_no_record(void **state) {
                   -EBADMSG },
         };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 UndoRecord *r = NULL;
 
@@ -200,7 +190,7 @@ static int parse_scope_with(const char *path, const char *value) {
         return parse_changed(text, path, value);
 }
 
-static void test_scopes(void **state) {
+TEST(scopes) {
         static const struct {
                 const char *path, *value;
         } cases[] = {
@@ -218,7 +208,6 @@ static void test_scopes(void **state) {
                 { "service", "\"a.service\"" },
         };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
                 if (parse_scope_with(cases[i].path, cases[i].value) != -EBADMSG)
                         fail_msg("%s = %s", cases[i].path, cases[i].value);
@@ -228,7 +217,7 @@ static void test_scopes(void **state) {
         assert_int_equal(parse_with("home", NULL), 0);
 }
 
-static void test_hostile_content(void **state) {
+TEST(hostile_content) {
         static const struct {
                 const char *path, *value;
         } cases[] = {
@@ -285,7 +274,6 @@ static void test_hostile_content(void **state) {
                 { "processes.1.pid", "50" }, /* with the start time below: twice the same */
         };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 int r = parse_with(cases[i].path, cases[i].value);
 
@@ -297,7 +285,7 @@ static void test_hostile_content(void **state) {
         assert_int_equal(parse_with("processes.1", "{\"pid\": 50, \"start\": 1050}"), -EBADMSG);
 }
 
-static void test_missing_keys(void **state) {
+TEST(missing_keys) {
         static const char *const paths[] = {
                 "boot",
                 "instance",
@@ -323,25 +311,8 @@ static void test_missing_keys(void **state) {
                 "processes.0.masks_set",
         };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
                 if (parse_with(paths[i], NULL) != -EBADMSG)
                         fail_msg("without %s", paths[i]);
         assert_int_equal(parse_with("unit", "null"), 0); /* nobody has looked yet */
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_round_trip),
-                cmocka_unit_test(test_scopes),
-                cmocka_unit_test(test_long_sets),
-                cmocka_unit_test(test_thousands_of_threads_are_short),
-                cmocka_unit_test(test_another_boot),
-                cmocka_unit_test(test_every_changed_byte_is_found),
-                cmocka_unit_test(test_what_is_no_record),
-                cmocka_unit_test(test_hostile_content),
-                cmocka_unit_test(test_missing_keys),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* The folder of records: who is believed, and what goes with its process. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/resource.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/undo.h"
@@ -86,11 +82,10 @@ static unsigned count_files(const Host *h) {
         return n;
 }
 
-static void test_folder_and_file_are_ours_alone(void **state) {
+TEST(folder_and_file_are_ours_alone) {
         _cleanup_host_ Host h;
         struct stat st;
 
-        (void)state;
         host_init(&h);
         assert_string_equal(put(&h, "a", "a.service")->file, "a.service.json");
         assert_int_equal(fstatat(h.tree.fd, "undo", &st, 0), 0);
@@ -99,12 +94,11 @@ static void test_folder_and_file_are_ours_alone(void **state) {
         assert_int_equal(st.st_mode & 07777, 0600);
 }
 
-static void test_comes_back(void **state) {
+TEST(comes_back) {
         UndoRecord *expected = example_record("a", "a.service"), *r;
         const ProcessId reused = { .pid = 50, .start_ticks = 7 };
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         (void)put(&h, "a", "a.service");
         (void)put(&h, "x:50", NULL);
@@ -123,11 +117,10 @@ static void test_comes_back(void **state) {
         undo_record_free(expected);
 }
 
-static void test_goes_for_good(void **state) {
+TEST(goes_for_good) {
         _cleanup_host_ Host h;
         UndoRecord *a, *b;
 
-        (void)state;
         host_init(&h);
         a = put(&h, "a", "a.service");
         b = put(&h, "b", "b.service");
@@ -140,11 +133,10 @@ static void test_goes_for_good(void **state) {
 }
 
 /* Ended, or its number given to another one. */
-static void test_ended_processes_go(void **state) {
+TEST(ended_processes_go) {
         _cleanup_host_ Host h;
         UndoRecord *r;
 
-        (void)state;
         host_init(&h);
         (void)put(&h, "a", "a.service");
         (void)put(&h, "x:50", NULL);
@@ -161,7 +153,7 @@ static void test_ended_processes_go(void **state) {
         assert_int_equal(h.n_bad, 0);
 }
 
-static void test_not_believed(void **state) {
+TEST(not_believed) {
         static const struct {
                 mode_t mode;
                 uid_t uid;
@@ -171,7 +163,6 @@ static void test_not_believed(void **state) {
                 { 0602, 0, -EPERM }, { 0600, 65534, -EPERM },
         };
 
-        (void)state;
         if (geteuid() != 0)
                 skip();
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -189,10 +180,9 @@ static void test_not_believed(void **state) {
         }
 }
 
-static void test_not_a_file(void **state) {
+TEST(not_a_file) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         (void)put(&h, "a", "a.service");
         assert_int_equal(renameat(h.undo.dir_fd, "a.service.json", h.tree.fd, "elsewhere"), 0);
@@ -207,10 +197,9 @@ static void test_not_a_file(void **state) {
         assert_int_equal(faccessat(h.tree.fd, "elsewhere", F_OK, 0), 0);
 }
 
-static void test_another_boot_and_nonsense(void **state) {
+TEST(another_boot_and_nonsense) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         (void)put(&h, "a", "a.service");
         fake_write(&h.tree, "undo/x.json", "nonsense");
@@ -226,13 +215,12 @@ static void test_another_boot_and_nonsense(void **state) {
 }
 
 /* By its name, and by its process until that is there; never by the name of a service. */
-static void test_scope(void **state) {
+TEST(scope) {
         const ProcessId id = { .pid = 50, .start_ticks = 1050 }, other = { .pid = 50 };
         _cleanup_host_ Host h;
         UndoProcess *entry;
         UndoRecord *r;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(undo_get(&h.undo, "a:1", NULL, &id, &r), 0);
         assert_int_equal(undo_record_add(r, &id, &entry), 0);
@@ -257,10 +245,9 @@ static void test_scope(void **state) {
         assert_int_equal(h.undo.n_records, 1);
 }
 
-static void test_copied_file(void **state) {
+TEST(copied_file) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         (void)put(&h, "a", "a.service");
         assert_int_equal(linkat(h.undo.dir_fd, "a.service.json", h.undo.dir_fd, "copy.json", 0), 0);
@@ -271,10 +258,9 @@ static void test_copied_file(void **state) {
 }
 
 /* What a killed daemon left of a file that it was writing is none. */
-static void test_half_written(void **state) {
+TEST(half_written) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, "undo/.a.service.json.new", "{\"version\": 1, \"che");
         load_again(&h);
@@ -285,13 +271,12 @@ static void test_half_written(void **state) {
 }
 
 /* The former record stays whole, and the new one counts as not written. */
-static void test_disk_that_is_full(void **state) {
+TEST(disk_that_is_full) {
         struct rlimit before, small;
         _cleanup_host_ Host h;
         UndoRecord *r;
         int result;
 
-        (void)state;
         host_init(&h);
         r = put(&h, "a", "a.service");
         r->cpus.before = ids("99");
@@ -308,12 +293,11 @@ static void test_disk_that_is_full(void **state) {
         assert_ids(undo_find(&h.undo, "a.service", NULL)->cpus.before, "0-3");
 }
 
-static void test_folder_that_is_not_ours(void **state) {
+TEST(folder_that_is_not_ours) {
         _cleanup_host_ Host h;
         UndoRecord *r = NULL;
         const ProcessId id = { .pid = 50, .start_ticks = 1050 };
 
-        (void)state;
         host_init(&h);
         undo_done(&h.undo);
         assert_int_equal(undo_get(&h.undo, "a", "a.service", &id, &r), 0);
@@ -327,23 +311,4 @@ static void test_folder_that_is_not_ours(void **state) {
         fake_mkdir(&h.tree, "elsewhere");
         fake_link(&h.tree, "undo", "elsewhere");
         assert_true(undo_open(&h.undo, h.tree.fd) < 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_folder_and_file_are_ours_alone),
-                cmocka_unit_test(test_comes_back),
-                cmocka_unit_test(test_goes_for_good),
-                cmocka_unit_test(test_ended_processes_go),
-                cmocka_unit_test(test_not_believed),
-                cmocka_unit_test(test_not_a_file),
-                cmocka_unit_test(test_another_boot_and_nonsense),
-                cmocka_unit_test(test_scope),
-                cmocka_unit_test(test_copied_file),
-                cmocka_unit_test(test_half_written),
-                cmocka_unit_test(test_disk_that_is_full),
-                cmocka_unit_test(test_folder_that_is_not_ours),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Paths to answers, with the clock in our hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/exporter/answer.h"
 
@@ -63,8 +59,7 @@ static void check_metrics(const char *expected, const char *age) {
         assert_contains(all.data, line);
 }
 
-static void test_metrics(void **state) {
-        (void)state;
+TEST(metrics, .setup_func = store_setup, .teardown_func = store_teardown) {
         put("metrics.prom", "a 1\n", 2.25);
         check_metrics("a 1\n", "2.250");
         put("metrics.prom", "b 1", 0); /* no newline at the end */
@@ -73,27 +68,24 @@ static void test_metrics(void **state) {
         check_metrics("c 1\n", "0.000");
 }
 
-static void test_an_old_snapshot_still_answers(void **state) {
-        (void)state;
+TEST(an_old_snapshot_still_answers, .setup_func = store_setup, .teardown_func = store_teardown) {
         put("metrics.prom", "", 100000);
         check_metrics("", "100000.000");
 }
 
-static void test_numbers_of_its_own(void **state) {
+TEST(numbers_of_its_own, .setup_func = store_setup, .teardown_func = store_teardown) {
         _cleanup_answer_ Answer answer = { 0 };
 
-        (void)state;
         put("metrics.prom", "a 1\n", 0);
         ask("/metrics", NULL, NULL, &answer);
         assert_contains(answer.text.data, "\ntidbnumad_exporter_scrapes_total 42\n");
         assert_contains(answer.text.data, "\ntidbnumad_exporter_clients_cut_off_total 7\n");
 }
 
-static void test_openmetrics(void **state) {
+TEST(openmetrics, .setup_func = store_setup, .teardown_func = store_teardown) {
         _cleanup_answer_ Answer answer = { 0 };
         _cleanup_text_ Text all = { 0 };
 
-        (void)state;
         put("metrics.prom", "# TYPE a_total counter\na_total 1\n", 2.25);
         ask("/metrics", "application/openmetrics-text", NULL, &answer);
         assert_int_equal(answer.status, 200);
@@ -127,10 +119,9 @@ static void check_unzipped(const char *path, const char *accept, const char *sta
         assert_string_equal(plain.data + plain.length - strlen(end), end);
 }
 
-static void test_gzip(void **state) {
+TEST(gzip, .setup_func = store_setup, .teardown_func = store_teardown) {
         _cleanup_answer_ Answer answer = { 0 };
 
-        (void)state;
         put("metrics.prom", "a 1\n", 0);
         put("status.json", "{\n}\n", 0);
         check_unzipped("/metrics", NULL, "a 1\n# HELP tidbnumad_exporter_", "\n");
@@ -140,11 +131,10 @@ static void test_gzip(void **state) {
         assert_false(answer.gzip);
 }
 
-static void test_status(void **state) {
+TEST(status, .setup_func = store_setup, .teardown_func = store_teardown) {
         _cleanup_answer_ Answer answer = { 0 };
         _cleanup_text_ Text all = { 0 };
 
-        (void)state;
         put("status.json", "{\n}\n", 0);
         ask("/status", NULL, NULL, &answer);
         assert_int_equal(answer.status, 200);
@@ -154,8 +144,7 @@ static void test_status(void **state) {
         assert_string_equal(all.data, "{\n}\n");
 }
 
-static void test_no_snapshot(void **state) {
-        (void)state;
+TEST(no_snapshot, .setup_func = store_setup, .teardown_func = store_teardown) {
         check_status("/metrics", 503, "/metrics.prom does not exist. Is tidbnumad running?");
         check_status("/status", 503, "/status.json does not exist. Is tidbnumad running?");
         check_status("/healthz", 503, "/metrics.prom does not exist. Is tidbnumad running?");
@@ -165,8 +154,8 @@ static void test_no_snapshot(void **state) {
         check_status("/metrics", 503, "/metrics.prom does not exist. Is tidbnumad running?");
 }
 
-static void test_health_by_the_interval_in_the_file(void **state) {
-        (void)state;
+TEST(health_by_the_interval_in_the_file, .setup_func = store_setup,
+     .teardown_func = store_teardown) {
         put("metrics.prom", "# TYPE x\ntidbnumad_sample_interval_seconds 100\n", 299);
         check_status("/healthz", 200, "ok\n");
         put("metrics.prom", "# TYPE x\ntidbnumad_sample_interval_seconds 100\n", 301);
@@ -177,7 +166,7 @@ static void test_health_by_the_interval_in_the_file(void **state) {
         check_status("/healthz", 503, "more than 60.000 s");
 }
 
-static void test_health_without_a_usable_interval(void **state) {
+TEST(health_without_a_usable_interval, .setup_func = store_setup, .teardown_func = store_teardown) {
         static const char *const files[] = { "",
                                              "x_tidbnumad_sample_interval_seconds 100\n",
                                              "# tidbnumad_sample_interval_seconds 100\n",
@@ -186,15 +175,13 @@ static void test_health_without_a_usable_interval(void **state) {
                                              "tidbnumad_sample_interval_seconds -100\n",
                                              "tidbnumad_sample_interval_seconds 1e300\n" };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
                 put("metrics.prom", files[i], 61);
                 check_status("/healthz", 503, "more than 60.000 s");
         }
 }
 
-static void test_other_paths(void **state) {
-        (void)state;
+TEST(other_paths, .setup_func = store_setup, .teardown_func = store_teardown) {
         check_status("/", 200, "/metrics");
         check_status("/metrics/", 404, "not found");
         check_status("/../etc/passwd", 404, "not found");
@@ -202,35 +189,11 @@ static void test_other_paths(void **state) {
         check_status("/metrics.prom", 404, "not found");
 }
 
-static void test_link_is_not_followed(void **state) {
+TEST(link_is_not_followed, .setup_func = store_setup, .teardown_func = store_teardown) {
         char path[128];
 
-        (void)state;
         put("target", "secret\n", 0);
         (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
         assert_int_equal(symlink("target", path), 0);
         check_status("/metrics", 503, "is not a regular file");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_metrics, store_setup, store_teardown),
-                cmocka_unit_test_setup_teardown(test_an_old_snapshot_still_answers, store_setup,
-                                                store_teardown),
-                cmocka_unit_test_setup_teardown(test_numbers_of_its_own, store_setup,
-                                                store_teardown),
-                cmocka_unit_test_setup_teardown(test_openmetrics, store_setup, store_teardown),
-                cmocka_unit_test_setup_teardown(test_gzip, store_setup, store_teardown),
-                cmocka_unit_test_setup_teardown(test_status, store_setup, store_teardown),
-                cmocka_unit_test_setup_teardown(test_no_snapshot, store_setup, store_teardown),
-                cmocka_unit_test_setup_teardown(test_health_by_the_interval_in_the_file,
-                                                store_setup, store_teardown),
-                cmocka_unit_test_setup_teardown(test_health_without_a_usable_interval, store_setup,
-                                                store_teardown),
-                cmocka_unit_test_setup_teardown(test_other_paths, store_setup, store_teardown),
-                cmocka_unit_test_setup_teardown(test_link_is_not_followed, store_setup,
-                                                store_teardown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

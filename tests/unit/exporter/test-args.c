@@ -1,12 +1,8 @@
 /* The command line. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/exporter/args.h"
 
@@ -14,21 +10,19 @@
         args_parse((int)ELEMENTSOF(((const char *[]){ "e", __VA_ARGS__ })),                        \
                    (char *[]){ (char *)"e", __VA_ARGS__, NULL }, ret)
 
-static void test_defaults(void **state) {
+TEST(defaults) {
         char *argv[] = { (char *)"e", NULL };
         Args args;
 
-        (void)state;
         assert_int_equal(args_parse(1, argv, &args), 0);
         assert_string_equal(args.runtime_dir, "/run/tidbnumad");
         assert_int_equal(args.n_listen, 0);
         assert_false(args.help || args.version);
 }
 
-static void test_options(void **state) {
+TEST(options) {
         Args args;
 
-        (void)state;
         assert_int_equal(PARSE(&args, (char *)"--listen", (char *)"unix:/a", (char *)"-l",
                                (char *)"[::1]:1", (char *)"--runtime-dir=/d"),
                          0);
@@ -42,11 +36,10 @@ static void test_options(void **state) {
         assert_true(args.version);
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         char *many[2 * EXPORTER_SOCKETS_MAX + 4] = { (char *)"e" };
         Args args = { .n_listen = 7 };
 
-        (void)state;
         assert_int_equal(PARSE(&args, (char *)"--port=1"), -EINVAL);
         assert_int_equal(PARSE(&args, (char *)"127.0.0.1:9797"), -EINVAL);
         assert_int_equal(PARSE(&args, (char *)"--listen"), -EINVAL);
@@ -58,12 +51,4 @@ static void test_refused(void **state) {
         assert_int_equal(args.n_listen, 7); /* untouched */
         assert_int_equal(args_parse(2 * EXPORTER_SOCKETS_MAX + 1, many, &args), 0);
         assert_int_equal(args.n_listen, EXPORTER_SOCKETS_MAX);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),
-                                            cmocka_unit_test(test_options),
-                                            cmocka_unit_test(test_refused) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

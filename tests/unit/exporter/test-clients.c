@@ -1,11 +1,7 @@
 /* Pairs of sockets: the one end is a client's, the other one is in the table. No deadline is
  * measured: those that are to pass are short, those that are not to are an hour away. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/exporter/clients.h"
 
@@ -43,11 +39,10 @@ static bool is_cut_within(const Pair *pair, int msec) {
         return poll(&poll_fd, 1, msec) == 1 && read(pair->theirs, &byte, 1) == 0;
 }
 
-static void test_who_does_not_ask(void **state) {
+TEST(who_does_not_ask) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair pair;
 
-        (void)state;
         assert_int_equal(clients_new(4, SOON, LATER, &clients), 0);
         pair = connected(clients);
         assert_true(is_cut_within(&pair, 10000));
@@ -58,11 +53,10 @@ static void test_who_does_not_ask(void **state) {
         assert_int_equal(clients_n_cut(clients), 1);
 }
 
-static void test_who_does_not_fetch(void **state) {
+TEST(who_does_not_fetch) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair slow, quiet;
 
-        (void)state;
         assert_int_equal(clients_new(4, LATER, SOON, &clients), 0);
         quiet = connected(clients);
         slow = connected(clients);
@@ -74,11 +68,10 @@ static void test_who_does_not_fetch(void **state) {
 }
 
 /* With its answer fetched, it has the time for a request again. */
-static void test_who_asks_again(void **state) {
+TEST(who_asks_again) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair pair;
 
-        (void)state;
         assert_int_equal(clients_new(4, LATER, LATER, &clients), 0);
         pair = connected(clients);
         clients_fetches(clients, pair.client);
@@ -88,11 +81,10 @@ static void test_who_asks_again(void **state) {
         disconnect(clients, &pair);
 }
 
-static void test_cut_who_fetches(void **state) {
+TEST(cut_who_fetches) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair fetches, spared, asks;
 
-        (void)state;
         assert_int_equal(clients_new(4, LATER, LATER, &clients), 0);
         fetches = connected(clients);
         spared = connected(clients);
@@ -111,11 +103,10 @@ static void test_cut_who_fetches(void **state) {
         disconnect(clients, &asks);
 }
 
-static void test_places(void **state) {
+TEST(places) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair a, b;
 
-        (void)state;
         assert_int_equal(clients_new(2, LATER, LATER, &clients), 0);
         a = connected(clients);
         b = connected(clients);
@@ -127,11 +118,10 @@ static void test_places(void **state) {
 }
 
 /* A descriptor whose number is used again belongs to somebody else. */
-static void test_who_has_gone_is_left_alone(void **state) {
+TEST(who_has_gone_is_left_alone) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair gone, other;
 
-        (void)state;
         assert_int_equal(clients_new(4, LATER, LATER, &clients), 0);
         gone = connected(clients);
         clients_fetches(clients, gone.client);
@@ -141,17 +131,4 @@ static void test_who_has_gone_is_left_alone(void **state) {
         assert_false(is_cut_within(&other, 0));
         assert_int_equal(clients_n_cut(clients), 0);
         disconnect(clients, &other);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_who_does_not_ask),
-                cmocka_unit_test(test_who_does_not_fetch),
-                cmocka_unit_test(test_who_asks_again),
-                cmocka_unit_test(test_cut_who_fetches),
-                cmocka_unit_test(test_places),
-                cmocka_unit_test(test_who_has_gone_is_left_alone),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

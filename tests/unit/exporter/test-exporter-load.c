@@ -1,11 +1,7 @@
 /* The program under many clients, hostile ones too: everybody gets an answer, and it stays small.
  * What it takes is read in its /proc. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "child.h"
 
@@ -110,11 +106,10 @@ static void fetch(int fd) {
 
 /* All have asked before the first fetches, while snapshots come and go, and others hold what they
  * can of the exporter's memory with requests that never end. */
-static void test_200_clients_at_once(void **state) {
+TEST(200_clients_at_once, .setup_func = setup, .teardown_func = teardown) {
         int fds[CLIENTS], hostile[HOSTILE];
         char junk[12 * 1024];
 
-        (void)state;
         memset(junk, 'x', sizeof(junk) - 1);
         junk[sizeof(junk) - 1] = '\0';
         for (unsigned i = 0; i < HOSTILE; i++) {
@@ -142,10 +137,9 @@ static void test_200_clients_at_once(void **state) {
 }
 
 /* Each holds another snapshot, and fetches none. The oldest are cut off, and it stays small. */
-static void test_slow_readers_of_many_snapshots(void **state) {
+TEST(slow_readers_of_many_snapshots, .setup_func = setup, .teardown_func = teardown) {
         int fds[20];
 
-        (void)state;
         for (unsigned i = 0; i < ELEMENTSOF(fds); i++) {
                 _cleanup_close_ int fd = client_connect(fixture.socket_path);
 
@@ -192,10 +186,9 @@ static void scrape(unsigned n) {
         }
 }
 
-static void test_nothing_grows_scrape_by_scrape(void **state) {
+TEST(nothing_grows_scrape_by_scrape, .setup_func = setup, .teardown_func = teardown) {
         unsigned before, after;
 
-        (void)state;
         if (SANITIZED) {
                 print_message("the sanitizer keeps what is freed\n");
                 skip();
@@ -206,16 +199,4 @@ static void test_nothing_grows_scrape_by_scrape(void **state) {
         after = status_kib("VmRSS:");
         print_message("VmRSS: %u KiB, then %u KiB\n", before, after);
         assert_true(after <= before + 64);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_200_clients_at_once, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_slow_readers_of_many_snapshots, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_nothing_grows_scrape_by_scrape, setup,
-                                                teardown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

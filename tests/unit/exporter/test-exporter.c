@@ -1,16 +1,12 @@
 /* The program as a child: sockets of both kinds, systemd's protocols, its end, its error messages.
  * TIDBNUMAD_EXPORTER names it. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "child.h"
 
@@ -30,12 +26,11 @@ static int teardown(void **state) {
         return 0;
 }
 
-static void test_serves_until_sigterm(void **state) {
+TEST(serves_until_sigterm, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_text_ Text answer = { 0 };
         struct stat st;
         Child child;
 
-        (void)state;
         fixture_write(&fixture, "metrics.prom", "a 1\n", 4, fixture_now(), 0);
         child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
@@ -47,11 +42,10 @@ static void test_serves_until_sigterm(void **state) {
         assert_int_equal(stat(fixture.socket_path, &st), -1); /* it takes its socket along */
 }
 
-static void test_ends_with_a_client_in_the_middle(void **state) {
+TEST(ends_with_a_client_in_the_middle, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = -EBADF;
         Child child;
 
-        (void)state;
         child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
         fd = client_connect(fixture.socket_path);
@@ -83,13 +77,12 @@ static void request_tcp(uint16_t port, Text *answer) {
         client_receive(fd, answer);
 }
 
-static void test_two_sockets_of_its_own(void **state) {
+TEST(two_sockets_of_its_own, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_text_ Text tcp = { 0 }, local = { 0 };
         char listen[32];
         uint16_t port;
         Child child;
 
-        (void)state;
         (void)close(bound_tcp(&port)); /* a port that is free, most likely still in a moment */
         (void)snprintf(listen, sizeof(listen), "127.0.0.1:%u", port);
         child = start(fixture.dir, NULL, -1, listen, unix_listen);
@@ -102,7 +95,7 @@ static void test_two_sockets_of_its_own(void **state) {
 }
 
 /* As under systemd: a passed TCP socket, READY=1 when it is served, and the socket lives on. */
-static void test_under_systemd(void **state) {
+TEST(under_systemd, .setup_func = setup, .teardown_func = teardown) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         _cleanup_close_ int notify = -EBADF, passed = -EBADF;
         _cleanup_text_ Text answer = { 0 };
@@ -111,7 +104,6 @@ static void test_under_systemd(void **state) {
         uint16_t port;
         Child child;
 
-        (void)state;
         (void)snprintf(path, sizeof(path), "%s/target", fixture.dir);
         (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/target", fixture.dir);
         notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -136,10 +128,9 @@ static void test_under_systemd(void **state) {
         assert_int_equal(stop(child, SIGTERM), 0);
 }
 
-static void test_stale_socket_is_replaced(void **state) {
+TEST(stale_socket_is_replaced, .setup_func = setup, .teardown_func = teardown) {
         Child child;
 
-        (void)state;
         child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
         assert_int_equal(stop(child, SIGKILL), -SIGKILL);
@@ -156,11 +147,10 @@ static void check_refused(int passed_fd, const char *listen, const char *part) {
         assert_contains(said.data, part);
 }
 
-static void test_start_errors_are_sentences(void **state) {
+TEST(start_errors_are_sentences, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int datagram = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         Child child;
 
-        (void)state;
         check_refused(-1, NULL, "nothing to listen on");
         check_refused(-1, "unix:relative", "the path must be absolute");
         check_refused(-1, "localhost:9797", "neither unix:PATH nor ADDRESS:PORT");
@@ -177,18 +167,4 @@ static void test_start_errors_are_sentences(void **state) {
         fixture_write(&fixture, "metrics.sock", "x", 1, fixture_now(), 0);
         check_refused(-1, unix_listen, "is not a socket");
         assert_int_equal(access(fixture.socket_path, F_OK), 0); /* and is not removed */
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_serves_until_sigterm, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_ends_with_a_client_in_the_middle, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_two_sockets_of_its_own, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_under_systemd, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_stale_socket_is_replaced, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_start_errors_are_sentences, setup, teardown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

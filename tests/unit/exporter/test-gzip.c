@@ -1,10 +1,6 @@
 /* What zlib makes of our pieces: it looks at the sums of every byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/exporter/gzip.h"
 
@@ -27,11 +23,10 @@ static void check(const char *plain, size_t size, const char *tail) {
         assert_string_equal((whole.data ? whole.data : "") + size, tail);
 }
 
-static void test_both_parts_come_back(void **state) {
+TEST(both_parts_come_back) {
         _cleanup_free_ char *large = malloc(1 << 20);
         uint32_t random = 1;
 
-        (void)state;
         check("", 0, "");
         check("a 1\n", 4, "b 2\n");
         check("", 0, "b 2\n");
@@ -43,21 +38,19 @@ static void test_both_parts_come_back(void **state) {
         check(large, 1 << 20, "b 2\n");
 }
 
-static void test_it_is_smaller(void **state) {
+TEST(it_is_smaller) {
         _cleanup_gzip_start_ GzipStart start = { 0 };
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         for (int i = 0; i < 1000; i++)
                 text_appendf(&text, "tidbnumad_instance_threads{name=\"tikv-%d\"} %d\n", i, i);
         assert_int_equal(gzip_start(text.data, text.length, &start), 0);
         assert_true(start.size < text.length / 5);
 }
 
-static void test_a_tail_that_is_too_long(void **state) {
+TEST(a_tail_that_is_too_long) {
         _cleanup_text_ Text tail = { 0 };
 
-        (void)state;
         for (size_t i = 0; i < GZIP_TAIL_MAX; i++)
                 text_append(&tail, "x");
         assert_int_equal(gzip_finish(0, 0, &tail), 0);
@@ -67,14 +60,4 @@ static void test_a_tail_that_is_too_long(void **state) {
                 text_append(&tail, "x");
         assert_int_equal(gzip_finish(0, 0, &tail), -EMSGSIZE);
         assert_int_equal(tail.length, GZIP_TAIL_MAX + 1); /* untouched */
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_both_parts_come_back),
-                cmocka_unit_test(test_it_is_smaller),
-                cmocka_unit_test(test_a_tail_that_is_too_long),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

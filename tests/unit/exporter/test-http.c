@@ -1,10 +1,6 @@
 /* HTTP in this process: what clients see, and what one client can do to another. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/exporter/http.h"
 #include "tidbnumad/exporter/snapshot-file.h"
@@ -48,10 +44,9 @@ static void put_metrics(void) {
         fixture_write(&fixture, "metrics.prom", "a 1\n", 4, fixture_now(), 0);
 }
 
-static void test_get(void **state) {
+TEST(get, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_text_ Text answer = { 0 };
 
-        (void)state;
         put_metrics();
         client_request(fixture.socket_path, "GET", "/metrics?x=y", &answer);
         assert_starts_with(answer.data, "HTTP/1.1 200 ");
@@ -60,11 +55,10 @@ static void test_get(void **state) {
         assert_starts_with(body_of(answer.data), "a 1\n# HELP tidbnumad_exporter_snapshot_age");
 }
 
-static void test_head_has_the_length_and_no_body(void **state) {
+TEST(head_has_the_length_and_no_body, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_text_ Text get = { 0 }, head = { 0 };
         char expected[64];
 
-        (void)state;
         put_metrics();
         client_request(fixture.socket_path, "GET", "/metrics", &get);
         client_request(fixture.socket_path, "HEAD", "/metrics", &head);
@@ -75,10 +69,9 @@ static void test_head_has_the_length_and_no_body(void **state) {
         assert_contains(head.data, expected);
 }
 
-static void test_other_methods(void **state) {
+TEST(other_methods, .setup_func = setup, .teardown_func = teardown) {
         static const char *const methods[] = { "POST", "PUT", "DELETE", "OPTIONS", "BREW" };
 
-        (void)state;
         put_metrics();
         for (size_t i = 0; i < ELEMENTSOF(methods); i++) {
                 _cleanup_text_ Text answer = { 0 };
@@ -90,21 +83,19 @@ static void test_other_methods(void **state) {
 }
 
 /* Refused at the headers: the body that was announced is never waited for. */
-static void test_post_with_a_body(void **state) {
+TEST(post_with_a_body, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
 
-        (void)state;
         client_send(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nxxxx");
         client_receive(fd, &answer);
         assert_starts_with(answer.data, "HTTP/1.1 405 ");
 }
 
-static void test_get_with_a_body(void **state) {
+TEST(get_with_a_body, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
 
-        (void)state;
         put_metrics();
         client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
                         "Content-Length: 4\r\n\r\nabcd");
@@ -112,10 +103,9 @@ static void test_get_with_a_body(void **state) {
         assert_starts_with(answer.data, "HTTP/1.1 200 ");
 }
 
-static void test_errors(void **state) {
+TEST(errors, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_text_ Text missing = { 0 }, unknown = { 0 };
 
-        (void)state;
         client_request(fixture.socket_path, "GET", "/metrics", &missing);
         assert_starts_with(missing.data, "HTTP/1.1 503 ");
         assert_contains(body_of(missing.data), "no snapshot: ");
@@ -123,11 +113,10 @@ static void test_errors(void **state) {
         assert_starts_with(unknown.data, "HTTP/1.1 404 ");
 }
 
-static void test_asked_for_otherwise(void **state) {
+TEST(asked_for_otherwise, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
 
-        (void)state;
         put_metrics();
         client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
                         "accept: text/plain;q=0.5, application/openmetrics-text;version=1.0.0\r\n"
@@ -141,11 +130,10 @@ static void test_asked_for_otherwise(void **state) {
 }
 
 /* Of HEAD, so that the answer is text: the body is answer.c's. */
-static void test_compressed(void **state) {
+TEST(compressed, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
 
-        (void)state;
         put_metrics();
         client_send(fd, "HEAD /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
                         "Accept-Encoding: gzip\r\n\r\n");
@@ -154,10 +142,9 @@ static void test_compressed(void **state) {
         assert_contains(answer.data, "\r\nContent-Encoding: gzip\r\n");
 }
 
-static void test_an_empty_file(void **state) {
+TEST(an_empty_file, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_text_ Text answer = { 0 };
 
-        (void)state;
         fixture_write(&fixture, "status.json", "", 0, fixture_now(), 0);
         client_request(fixture.socket_path, "GET", "/status", &answer);
         assert_starts_with(answer.data, "HTTP/1.1 200 ");
@@ -165,12 +152,11 @@ static void test_an_empty_file(void **state) {
 }
 
 /* Many requests before the first answer is looked at. */
-static void test_pipelining(void **state) {
+TEST(pipelining, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
         unsigned n = 0;
 
-        (void)state;
         put_metrics();
         for (unsigned i = 0; i < 50; i++)
                 client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -183,11 +169,10 @@ static void test_pipelining(void **state) {
         assert_contains(answer.data, "HTTP/1.1 404 ");
 }
 
-static void test_keep_alive(void **state) {
+TEST(keep_alive, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
 
-        (void)state;
         client_send(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
                         "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         client_receive(fd, &answer);
@@ -195,12 +180,11 @@ static void test_keep_alive(void **state) {
         assert_contains(answer.data, "HTTP/1.1 404 ");
 }
 
-static void test_header_that_is_too_large(void **state) {
+TEST(header_that_is_too_large, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
         char large[64 * 1024];
 
-        (void)state;
         assert_true(HTTP_LIMITS.header_bytes < sizeof(large));
         memset(large, 'x', sizeof(large) - 1);
         large[sizeof(large) - 1] = '\0';
@@ -211,13 +195,12 @@ static void test_header_that_is_too_large(void **state) {
 }
 
 /* Half a request, and an answer that is not fetched: others are served meanwhile. */
-static void test_slow_clients_hold_up_nobody(void **state) {
+TEST(slow_clients_hold_up_nobody, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int half = client_connect(fixture.socket_path),
                             lazy = client_connect(fixture.socket_path);
         _cleanup_free_ char *large = malloc(SNAPSHOT_FILE_MAX);
         struct timespec before, after;
 
-        (void)state;
         memset(large, '\n', SNAPSHOT_FILE_MAX);
         fixture_write(&fixture, "metrics.prom", large, SNAPSHOT_FILE_MAX, fixture_now(), 0);
         client_send(half, "GET /metrics HTTP/1.1\r\nHos");
@@ -243,12 +226,11 @@ static int setup_hasty(void **state) {
 }
 
 /* It is never idle: a byte of a header each 20 ms. */
-static void test_a_slow_request_is_cut_off(void **state) {
+TEST(a_slow_request_is_cut_off, .setup_func = setup_hasty, .teardown_func = teardown) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
         bool cut = false;
 
-        (void)state;
         client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ");
         for (unsigned i = 0; i < 3000 && !cut; i++) {
                 cut = poll(&poll_fd, 1, 20) == 1;
@@ -278,8 +260,7 @@ static void fetch_slowly_until_cut_off(void) {
         assert_true(cut);
 }
 
-static void test_a_slow_reader_is_cut_off(void **state) {
-        (void)state;
+TEST(a_slow_reader_is_cut_off, .setup_func = setup_hasty, .teardown_func = teardown) {
         fetch_slowly_until_cut_off();
 }
 
@@ -294,13 +275,13 @@ static int setup_hasty_answers(void **state) {
 }
 
 /* The time for the answer that it has fetched ends before the slow reader's. */
-static void test_who_has_its_answer_may_ask_again(void **state) {
+TEST(who_has_its_answer_may_ask_again, .setup_func = setup_hasty_answers,
+     .teardown_func = teardown) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
         struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
         char first[4096];
 
-        (void)state;
         client_send(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
         assert_int_equal(poll(&poll_fd, 1, 5000), 1);
         assert_true(recv(fd, first, sizeof(first), 0) > 0);
@@ -322,13 +303,12 @@ static int setup_few(void **state) {
         return setup_with(limits);
 }
 
-static void test_connection_limit(void **state) {
+TEST(connection_limit, .setup_func = setup_few, .teardown_func = teardown) {
         int idle[CONNECTIONS];
         _cleanup_close_ int fd = -EBADF;
         _cleanup_text_ Text answer = { 0 };
         struct pollfd poll_fd = { .events = POLLIN };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(idle); i++) {
                 idle[i] = client_connect(fixture.socket_path);
                 client_send(idle[i], "GET");
@@ -344,45 +324,14 @@ static void test_connection_limit(void **state) {
 }
 
 /* systemd keeps the socket and starts us again: stopping must leave it listening. */
-static void test_stopping_leaves_the_socket_of_others_alone(void **state) {
+TEST(stopping_leaves_the_socket_of_others_alone, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = -EBADF;
         int listening = 0;
         socklen_t size = sizeof(listening);
 
-        (void)state;
         http_free(http);
         http = NULL;
         assert_int_equal(getsockopt(kept_fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size), 0);
         assert_int_equal(listening, 1);
         fd = client_connect(fixture.socket_path);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_get, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_head_has_the_length_and_no_body, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_other_methods, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_post_with_a_body, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_get_with_a_body, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_asked_for_otherwise, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_compressed, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_an_empty_file, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_pipelining, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_keep_alive, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_slow_request_is_cut_off, setup_hasty,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_a_slow_reader_is_cut_off, setup_hasty,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(test_who_has_its_answer_may_ask_again,
-                                                setup_hasty_answers, teardown),
-                cmocka_unit_test_setup_teardown(test_header_that_is_too_large, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_slow_clients_hold_up_nobody, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_connection_limit, setup_few, teardown),
-                cmocka_unit_test_setup_teardown(test_stopping_leaves_the_socket_of_others_alone,
-                                                setup, teardown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

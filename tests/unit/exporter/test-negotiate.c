@@ -1,10 +1,6 @@
 /* Headers of scrapers as they are sent, and the odd ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/exporter/negotiate.h"
@@ -15,7 +11,7 @@ static void check_all(const char *const *accepts, size_t n, MetricsFormat expect
                         fail_msg("Accept: %s", accepts[i] ? accepts[i] : "(none)");
 }
 
-static void test_openmetrics(void **state) {
+TEST(openmetrics) {
         static const char *const accepts[] = {
                 /* Prometheus 2.42, 2.50, 3.0 */
                 "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version="
@@ -36,11 +32,10 @@ static void test_openmetrics(void **state) {
                 "text/plain;version=1.0.0, application/openmetrics-text;q=0.1",
         };
 
-        (void)state;
         check_all(accepts, ELEMENTSOF(accepts), METRICS_FORMAT_OPENMETRICS);
 }
 
-static void test_text(void **state) {
+TEST(text) {
         static const char *const accepts[] = {
                 NULL,
                 "",
@@ -68,11 +63,10 @@ static void test_text(void **state) {
                 "\"application/openmetrics-text",
         };
 
-        (void)state;
         check_all(accepts, ELEMENTSOF(accepts), METRICS_FORMAT_TEXT);
 }
 
-static void test_gzip(void **state) {
+TEST(gzip) {
         static const char *const yes[] = { "gzip",
                                            "GZIP",
                                            "deflate, gzip, br, zstd",
@@ -89,19 +83,10 @@ static void test_gzip(void **state) {
                                           "gzip;q=x",    "identity, gzip;q=0.5",
                                           "gzipped",     "gzi" };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(yes); i++)
                 if (!negotiate_gzip(yes[i]))
                         fail_msg("Accept-Encoding: %s", yes[i]);
         for (size_t i = 0; i < ELEMENTSOF(no); i++)
                 if (negotiate_gzip(no[i]))
                         fail_msg("Accept-Encoding: %s", no[i] ? no[i] : "(none)");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_openmetrics),
-                                            cmocka_unit_test(test_text),
-                                            cmocka_unit_test(test_gzip) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

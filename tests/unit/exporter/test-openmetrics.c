@@ -1,12 +1,8 @@
 /* Each difference between the two formats. What the reference parser says is
  * test-openmetrics-python's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/exporter/openmetrics.h"
 
@@ -17,8 +13,7 @@ static void check(const char *text, const char *expected) {
         assert_string_equal(out.data ? out.data : "", expected);
 }
 
-static void test_counters_lose_their_suffix(void **state) {
-        (void)state;
+TEST(counters_lose_their_suffix) {
         check("# HELP a_total All of them.\n# TYPE a_total counter\na_total{x=\"1\"} 2\n",
               "# HELP a All of them.\n# TYPE a counter\na_total{x=\"1\"} 2\n");
         check("# TYPE a_total counter\n# HELP a_total x\na_total 1\n",
@@ -32,28 +27,24 @@ static void test_counters_lose_their_suffix(void **state) {
               "# HELP _total x\n# TYPE _total unknown\n");
 }
 
-static void test_info(void **state) {
-        (void)state;
+TEST(info) {
         check("# HELP a_info x\n# TYPE a_info gauge\na_info{v=\"1\"} 1\n",
               "# HELP a x\n# TYPE a info\na_info{v=\"1\"} 1\n");
         check("# TYPE ainfo gauge\nainfo 1\n", "# TYPE ainfo gauge\nainfo 1\n");
 }
 
-static void test_other_types(void **state) {
-        (void)state;
+TEST(other_types) {
         check("# TYPE a untyped\na 1\n", "# TYPE a unknown\na 1\n");
         check("# TYPE a histogram\n", "# TYPE a histogram\n");
 }
 
-static void test_help_is_escaped(void **state) {
-        (void)state;
+TEST(help_is_escaped) {
         check("# HELP a say \"x\\\\y\\n\"\n", "# HELP a say \\\"x\\\\y\\n\\\"\n");
         check("# HELP a \n", "# HELP a \n");
         check("# HELP a\n", "# HELP a \n");
 }
 
-static void test_bounds_of_buckets(void **state) {
-        (void)state;
+TEST(bounds_of_buckets) {
         check("h_bucket{le=\"1\"} 2\nh_bucket{p=\"le\",le=\"10\"} 3\n",
               "h_bucket{le=\"1.0\"} 2\nh_bucket{p=\"le\",le=\"10.0\"} 3\n");
         check("h_bucket{le=\"0.5\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_bucket{le=\"5e-05\"} 3\n",
@@ -64,25 +55,11 @@ static void test_bounds_of_buckets(void **state) {
         check("h_bucket{le=\"1", "h_bucket{le=\"1\n");
 }
 
-static void test_what_has_no_place(void **state) {
-        (void)state;
+TEST(what_has_no_place) {
         check("\n# a comment\n#\n\na 1\n# EOF\n", "a 1\n");
         check("a 1", "a 1\n");
         check("", "");
         check("# HELP ", "");
         check("# TYPE  counter\n", "");
         check("# TYPE a", "# TYPE a \n");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_counters_lose_their_suffix),
-                cmocka_unit_test(test_info),
-                cmocka_unit_test(test_other_types),
-                cmocka_unit_test(test_help_is_escaped),
-                cmocka_unit_test(test_bounds_of_buckets),
-                cmocka_unit_test(test_what_has_no_place),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

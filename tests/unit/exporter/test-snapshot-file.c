@@ -1,10 +1,6 @@
 /* Only regular files of plausible size are read, and whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/exporter/snapshot-file.h"
 
@@ -24,10 +20,9 @@ static int teardown(void **state) {
         return 0;
 }
 
-static void test_whole_file(void **state) {
+TEST(whole_file, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_snapshot_file_ SnapshotFile file = { 0 };
 
-        (void)state;
         fixture_write(&fixture, "metrics.prom", "a 1\n", 4, 1780000000.5, 0);
         assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), 0);
         assert_string_equal(file.data, "a 1\n");
@@ -36,21 +31,19 @@ static void test_whole_file(void **state) {
         assert_true(snapshot_id_age(&file.id, 1770000000.0) == 0); /* the clock was set back */
 }
 
-static void test_nothing_there(void **state) {
+TEST(nothing_there, .setup_func = setup, .teardown_func = teardown) {
         SnapshotFile file = { .size = 7 };
 
-        (void)state;
         assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -ENOENT);
         assert_int_equal(snapshot_file_read("/nonexistent", "metrics.prom", &file), -ENOENT);
         assert_int_equal(file.size, 7); /* untouched */
 }
 
 /* A file that took its place is another, whatever its content and times are. */
-static void test_which_it_is(void **state) {
+TEST(which_it_is, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int first_fd = -EBADF, again_fd = -EBADF, second_fd = -EBADF;
         SnapshotId first, again, second;
 
-        (void)state;
         fixture_write(&fixture, "metrics.prom", "x", 1, 1780000000, 0);
         assert_int_equal(snapshot_file_open(fixture.dir, "metrics.prom", &first, &first_fd), 0);
         assert_int_equal(snapshot_file_open(fixture.dir, "metrics.prom", &again, &again_fd), 0);
@@ -66,11 +59,10 @@ static void test_which_it_is(void **state) {
         assert_false(snapshot_id_equal(&first, &again));
 }
 
-static void test_links_and_fifos(void **state) {
+TEST(links_and_fifos, .setup_func = setup, .teardown_func = teardown) {
         SnapshotFile file;
         char path[128];
 
-        (void)state;
         fixture_write(&fixture, "target", "x", 1, 1780000000, 0);
         (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
         assert_int_equal(symlink("target", path), 0);
@@ -82,11 +74,10 @@ static void test_links_and_fifos(void **state) {
         (void)alarm(0);
 }
 
-static void test_too_large(void **state) {
+TEST(too_large, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_snapshot_file_ SnapshotFile file = { 0 };
         char path[128];
 
-        (void)state;
         fixture_write(&fixture, "metrics.prom", "", 0, 1780000000, 0);
         (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
         assert_int_equal(truncate(path, (off_t)SNAPSHOT_FILE_MAX + 1), 0);
@@ -94,16 +85,4 @@ static void test_too_large(void **state) {
         assert_int_equal(truncate(path, (off_t)SNAPSHOT_FILE_MAX), 0);
         assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), 0);
         assert_int_equal(file.size, SNAPSHOT_FILE_MAX);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_whole_file, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_nothing_there, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_which_it_is, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_links_and_fifos, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

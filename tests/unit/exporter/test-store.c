@@ -1,10 +1,6 @@
 /* What is made once, what is made anew, and what slow clients hold back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/exporter/store.h"
 
@@ -30,8 +26,7 @@ static void check(StoreForm form, const char *expected) {
         store_put_back(store, body);
 }
 
-static void test_forms(void **state) {
-        (void)state;
+TEST(forms, .setup_func = store_setup, .teardown_func = store_teardown) {
         put("metrics.prom", "# TYPE a_total counter\na_total 1");
         put("status.json", "{}");
         check(STORE_METRICS, "# TYPE a_total counter\na_total 1\n");
@@ -39,8 +34,7 @@ static void test_forms(void **state) {
         check(STORE_STATUS, "{}");
 }
 
-static void test_each_is_made_once(void **state) {
-        (void)state;
+TEST(each_is_made_once, .setup_func = store_setup, .teardown_func = store_teardown) {
         put("metrics.prom", "a 1\n");
         put("status.json", "{}");
         for (int i = 0; i < 10; i++)
@@ -52,10 +46,9 @@ static void test_each_is_made_once(void **state) {
 }
 
 /* Of the same size and time: that it is another file must be enough. */
-static void test_a_new_snapshot_is_made_anew(void **state) {
+TEST(a_new_snapshot_is_made_anew, .setup_func = store_setup, .teardown_func = store_teardown) {
         StoreBody *old;
 
-        (void)state;
         put("metrics.prom", "a 1\n");
         old = take(STORE_METRICS, false);
         put("metrics.prom", "a 2\n");
@@ -67,10 +60,9 @@ static void test_a_new_snapshot_is_made_anew(void **state) {
         assert_int_equal(store_n_made(store), 3);
 }
 
-static void test_what_is_not_there(void **state) {
+TEST(what_is_not_there, .setup_func = store_setup, .teardown_func = store_teardown) {
         StoreBody *body = NULL;
 
-        (void)state;
         assert_int_equal(store_take(store, STORE_STATUS, true, &body), -ENOENT);
         assert_null(body);
         put("status.json", "{}");
@@ -80,12 +72,11 @@ static void test_what_is_not_there(void **state) {
 }
 
 /* Only what is old and still held counts, in every form. */
-static void test_crowded(void **state) {
+TEST(crowded, .setup_func = store_setup, .teardown_func = store_teardown) {
         const size_t size = STORE_OLD_BYTES_MAX / 2;
         _cleanup_free_ char *data = calloc(1, size + 2);
         StoreBody *held[3];
 
-        (void)state;
         memset(data, '\n', size);
         for (int i = 0; i < 10; i++) { /* nobody holds these */
                 put("metrics.prom", data);
@@ -106,19 +97,4 @@ static void test_crowded(void **state) {
         assert_false(store_is_crowded(store));
         store_put_back(store, held[1]);
         store_put_back(store, held[2]);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_forms, store_setup, store_teardown),
-                cmocka_unit_test_setup_teardown(test_each_is_made_once, store_setup,
-                                                store_teardown),
-                cmocka_unit_test_setup_teardown(test_a_new_snapshot_is_made_anew, store_setup,
-                                                store_teardown),
-                cmocka_unit_test_setup_teardown(test_what_is_not_there, store_setup,
-                                                store_teardown),
-                cmocka_unit_test_setup_teardown(test_crowded, store_setup, store_teardown),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

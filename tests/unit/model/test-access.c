@@ -1,11 +1,7 @@
 /* Which processors count what. The codes stand here once more, as numbers of the vendors' files. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/model/access.h"
 
@@ -46,8 +42,7 @@ static void assert_event(const AccessEvent *event, uint64_t config) {
         assert_int_equal(event->config, config);
 }
 
-static void test_known(void **state) {
-        (void)state;
+TEST(known) {
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
                 AccessEvents found;
 
@@ -59,7 +54,7 @@ static void test_known(void **state) {
         }
 }
 
-static void test_unknown(void **state) {
+TEST(unknown) {
         const Processor unknown[] = {
                 { PROCESSOR_OTHER, 6, 85 },
                 { PROCESSOR_INTEL, 6, 45 },  /* Sandy Bridge: another event */
@@ -76,27 +71,24 @@ static void test_unknown(void **state) {
         };
         AccessEvents found = { .source = "as it was" };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
                 assert_int_equal(access_events_find(&unknown[i], &found), -ENOENT);
         assert_string_equal(found.source, "as it was");
 }
 
 /* It counts, and nothing of it belongs to a thread. */
-static void test_by_die(void **state) {
+TEST(by_die) {
         const Processor kunpeng = { PROCESSOR_HISILICON, 0, 0xd01 };
         AccessEvents found = { .source = "as it was" };
 
-        (void)state;
         assert_int_equal(access_events_find(&kunpeng, &found), -EOPNOTSUPP);
         assert_string_equal(found.source, "as it was");
 }
 
-static void test_equal(void **state) {
+TEST(equal) {
         const AccessEvents none = { .source = NULL };
         AccessEvents a, b;
 
-        (void)state;
         assert_int_equal(access_events_find(&known[0].processor, &a), 0);
         b = a;
         assert_true(access_events_equal(&a, &b));
@@ -115,18 +107,7 @@ static void test_equal(void **state) {
         assert_true(access_events_equal(&none, &none));
 }
 
-static void test_words(void **state) {
-        (void)state;
+TEST(words) {
         assert_string_equal(locality_to_string(LOCALITY_LOCAL), "local");
         assert_string_equal(locality_to_string(LOCALITY_REMOTE), "remote");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_known),  cmocka_unit_test(test_unknown),
-                cmocka_unit_test(test_by_die), cmocka_unit_test(test_equal),
-                cmocka_unit_test(test_words),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

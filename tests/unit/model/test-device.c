@@ -1,12 +1,8 @@
 /* Lists of devices, their order, and the nodes of the host's network cards. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/model/device.h"
@@ -25,7 +21,7 @@ static void add(DeviceList *list, DeviceKind kind, const char *name, const char 
         assert_null(device.name); /* taken over */
 }
 
-static void test_names_in_order(void **state) {
+TEST(names_in_order) {
         static const char *const ascending[] = {
                 "",
                 "a",
@@ -50,7 +46,6 @@ static void test_names_in_order(void **state) {
                 "x99999999999999999999999",
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(ascending); i++)
                 for (size_t j = 0; j < ELEMENTSOF(ascending); j++) {
                         int order = device_name_compare(ascending[i], ascending[j]);
@@ -64,11 +59,10 @@ static void test_names_in_order(void **state) {
                 }
 }
 
-static void test_a_list_is_sorted(void **state) {
+TEST(a_list_is_sorted) {
         static const char *const expected[] = { "eth2", "eth10", "sda", "eth0", "nvme2n1", "sda" };
         _cleanup_device_list_ DeviceList list = { 0 };
 
-        (void)state;
         add(&list, DEVICE_DISK, "sda", NULL, 1, false);
         add(&list, DEVICE_NET, "eth10", NULL, 0, false);
         add(&list, DEVICE_DISK, "nvme2n1", NULL, 1, false);
@@ -86,12 +80,11 @@ static void test_a_list_is_sorted(void **state) {
         assert_null(device_list_find(&list, DEVICE_NET, "eth"));
 }
 
-static void test_nodes_of_the_cards(void **state) {
+TEST(nodes_of_the_cards) {
         static const char *const bond[] = { "bond0" }, *const several[] = { "eth2", "eth3", "no" };
         static const char *const disk[] = { "nvme0n1" };
         _cleanup_device_list_ DeviceList list = { 0 };
 
-        (void)state;
         assert_ids(device_nic_nodes(&list, NULL, 0), "");
         add(&list, DEVICE_NET, "bond0", NULL, DEVICE_NODE_UNKNOWN, true);
         add(&list, DEVICE_NET, "eth0", "bond0", 1, true);
@@ -103,14 +96,4 @@ static void test_nodes_of_the_cards(void **state) {
         assert_ids(device_nic_nodes(&list, bond, 1), "1,5");
         assert_ids(device_nic_nodes(&list, several, 3), "2");
         assert_ids(device_nic_nodes(&list, disk, 1), "");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_names_in_order),
-                cmocka_unit_test(test_a_list_is_sorted),
-                cmocka_unit_test(test_nodes_of_the_cards),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

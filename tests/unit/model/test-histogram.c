@@ -1,25 +1,19 @@
 /* Histograms. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/model/histogram.h"
 
-static void test_bounds_ascend(void **state) {
-        (void)state;
+TEST(bounds_ascend) {
         for (size_t i = 1; i < HISTOGRAM_BUCKETS; i++)
                 assert_true(histogram_bound(i) > histogram_bound(i - 1));
         assert_true(histogram_bound(0) > 0);
 }
 
-static void test_each_in_one_bucket(void **state) {
+TEST(each_in_one_bucket) {
         Histogram h = { 0 };
 
-        (void)state;
         histogram_add(&h, 0);
         histogram_add(&h, histogram_bound(3)); /* it is in */
         histogram_add(&h, histogram_bound(3) * 1.0001);
@@ -29,13 +23,4 @@ static void test_each_in_one_bucket(void **state) {
         assert_int_equal(h.n, 4);
         assert_true(fabs(h.sum - (histogram_bound(3) * 2.0001 +
                                   histogram_bound(HISTOGRAM_BUCKETS - 1) + 1)) < 1e-9);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_bounds_ascend),
-                cmocka_unit_test(test_each_in_one_bucket),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

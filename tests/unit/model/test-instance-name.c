@@ -1,10 +1,6 @@
 /* Names of instances, from the best to the longest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/model/instance-name.h"
 
@@ -15,8 +11,7 @@ static void check(const InstanceIdentity *identity, unsigned rank, const char *e
         assert_string_equal(name, expected);
 }
 
-static void test_services(void **state) {
-        (void)state;
+TEST(services) {
         assert_true(unit_is_service("tidb-4000.service"));
         assert_true(unit_is_service("tidb@4000.service"));
         assert_false(unit_is_service(NULL));
@@ -28,7 +23,7 @@ static void test_services(void **state) {
         assert_true(unit_is_service("users@1000.service"));
 }
 
-static void test_names(void **state) {
+TEST(names) {
         static const uint16_t ports[] = { 4000, 10080 };
         InstanceIdentity i = { .unit = "tidb-4000.service",
                                .exe = "/opt/bin/tidb-server",
@@ -36,7 +31,6 @@ static void test_names(void **state) {
                                .n_ports = 2,
                                .first = { .pid = 77, .start_ticks = 12345678901 } };
 
-        (void)state;
         check(&i, 0, "tidb-4000");
         check(&i, 1, "tidb-4000.service");
         check(&i, 2, "tidb-4000.service:77");
@@ -50,11 +44,4 @@ static void test_names(void **state) {
         i.exe = "haproxy";
         check(&i, 0, "haproxy:77");
         check(&i, 1, "haproxy:77:77");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_services),
-                                            cmocka_unit_test(test_names) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* The words of interrupt plans: each reason has its own, and they agree with what is done. */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/model/irq-plan.h"
 
-static void test_each_reason_has_its_words(void **state) {
-        (void)state;
+TEST(each_reason_has_its_words) {
         for (unsigned i = 0; i < N_IRQ_REASONS; i++) {
                 const char *id = irq_reason_to_id(i), *sentence = irq_reason_to_string(i);
 
@@ -26,13 +21,12 @@ static void test_each_reason_has_its_words(void **state) {
         }
 }
 
-static void test_what_steers(void **state) {
+TEST(what_steers) {
         static const IrqReason steering[] = { IRQ_REASON_RESERVED, IRQ_REASON_LOCAL,
                                               IRQ_REASON_AWAY,     IRQ_REASON_LISTED,
                                               IRQ_REASON_SHARED,   IRQ_REASON_OWNED };
         unsigned n = 0;
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(steering); i++)
                 assert_true(irq_reason_steers(steering[i]));
         for (unsigned i = 0; i < N_IRQ_REASONS; i++)
@@ -40,8 +34,7 @@ static void test_what_steers(void **state) {
         assert_int_equal(n, ELEMENTSOF(steering));
 }
 
-static void test_words(void **state) {
-        (void)state;
+TEST(words) {
         assert_string_equal(irq_reason_to_id(IRQ_REASON_OTHER_NETNS), "other-netns");
         assert_string_equal(irq_reason_to_rule(IRQ_REASON_IRQBALANCE), "R11");
         assert_string_equal(irq_reason_to_rule(IRQ_REASON_RESERVED), "R2");
@@ -49,14 +42,4 @@ static void test_words(void **state) {
         assert_string_equal(irq_decision_to_string(IRQ_STEERED), "steered");
         assert_string_equal(irq_decision_to_string(IRQ_MANAGED), "managed");
         assert_string_equal(irq_decision_to_string(IRQ_LEFT), "left");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_each_reason_has_its_words),
-                cmocka_unit_test(test_what_steers),
-                cmocka_unit_test(test_words),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Interrupts of devices: who is found, what was counted on which CPUs, and what is freed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/model/irq.h"
@@ -40,10 +36,9 @@ static IrqHost make_host(void) {
         return host;
 }
 
-static void test_find(void **state) {
+TEST(find) {
         _cleanup_irq_host_ IrqHost host = make_host();
 
-        (void)state;
         assert_ptr_equal(irq_host_find(&host, IRQ_DEVICE_NET, "x"), &host.devices[0]);
         assert_ptr_equal(irq_host_find(&host, IRQ_DEVICE_NET, "y"), &host.devices[1]);
         assert_ptr_equal(irq_host_find(&host, IRQ_DEVICE_NVME, "x"), &host.devices[2]);
@@ -58,10 +53,9 @@ static uint32_t count(const IrqHost *host, size_t vector, const char *list) {
 }
 
 /* By the column's CPU, not by the column's place. */
-static void test_count(void **state) {
+TEST(count) {
         _cleanup_irq_host_ IrqHost host = make_host();
 
-        (void)state;
         assert_int_equal(count(&host, 0, "5"), 7);
         assert_int_equal(count(&host, 0, "0"), 100);
         assert_int_equal(count(&host, 0, "0,2"), 104);
@@ -71,8 +65,7 @@ static void test_count(void **state) {
         assert_int_equal(count(&host, 2, "0-7"), 0); /* not in /proc/interrupts */
 }
 
-static void test_words(void **state) {
-        (void)state;
+TEST(words) {
         assert_string_equal(irq_role_to_string(IRQ_ROLE_RX), "rx");
         assert_string_equal(irq_role_to_string(IRQ_ROLE_TX), "tx");
         assert_string_equal(irq_role_to_string(IRQ_ROLE_RXTX), "rxtx");
@@ -81,14 +74,4 @@ static void test_words(void **state) {
         assert_string_equal(irq_device_kind_to_string(IRQ_DEVICE_NET), "net");
         assert_string_equal(irq_device_kind_to_string(IRQ_DEVICE_NVME), "nvme");
         assert_string_equal(irq_device_kind_to_string(IRQ_DEVICE_OTHER), "other");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_find),
-                cmocka_unit_test(test_count),
-                cmocka_unit_test(test_words),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* Defaults and life of policies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/model/policy.h"
 
-static void test_defaults(void **state) {
+TEST(defaults) {
         PolicySet set;
 
-        (void)state;
         memset(&set, 0xa5, sizeof(set));
         policy_set_init(&set);
         assert_int_equal(set.n_policies, 0);
@@ -23,10 +18,9 @@ static void test_defaults(void **state) {
 }
 
 /* With a sanitizer this also tells what is not freed. */
-static void test_done(void **state) {
+TEST(done) {
         PolicySet set;
 
-        (void)state;
         policy_set_init(&set);
         set.policies = calloc(1, sizeof(Policy));
         assert_non_null(set.policies);
@@ -57,28 +51,17 @@ static void test_done(void **state) {
         policy_set_done(&set); /* once more does nothing */
 }
 
-static void test_count_written(void **state) {
+TEST(count_written) {
         Policy policies[] = { { .built_in = true }, { .name = NULL }, { .built_in = true } };
         const PolicySet set = { .policies = policies, .n_policies = 3 };
         const PolicySet none = { 0 };
 
-        (void)state;
         assert_int_equal(policy_set_count_written(&set), 1);
         assert_int_equal(policy_set_count_written(&none), 0);
 }
 
-static void test_mode_names(void **state) {
-        (void)state;
+TEST(mode_names) {
         assert_string_equal(memory_mode_to_string(MEMORY_BIND), "bind");
         assert_string_equal(memory_mode_to_string(MEMORY_PREFERRED), "preferred");
         assert_string_equal(memory_mode_to_string(MEMORY_NONE), "none");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),
-                                            cmocka_unit_test(test_done),
-                                            cmocka_unit_test(test_count_written),
-                                            cmocka_unit_test(test_mode_names) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

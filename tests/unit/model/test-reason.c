@@ -4,14 +4,10 @@
  * `test-reason --render` prints what belongs between the two marks of the page. */
 #include <ctype.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/page-section.h"
 #include "tidbnumad/base/text.h"
@@ -32,8 +28,7 @@ static void assert_part(const char *part) {
         assert_null(strchr(part, '\n'));
 }
 
-static void test_words(void **state) {
-        (void)state;
+TEST(words) {
         assert_string_equal(reason_to_string(REASON_NONE), "");
         assert_string_equal(reason_to_sentence(REASON_NONE), "");
         for (Reason r = REASON_NONE + 1; r < N_REASONS; r++) {
@@ -49,8 +44,7 @@ static void assert_error(int error, const char *word) {
         assert_string_equal(reason_to_string(reason_of_error(-error)), word);
 }
 
-static void test_errors(void **state) {
-        (void)state;
+TEST(errors) {
         assert_error(EPERM, "permission");
         assert_error(EACCES, "permission");
         assert_error(EROFS, "permission");
@@ -82,20 +76,15 @@ static void render_page(Text *text) {
                              reason_to_sentence(r), reason_to_remedy(r));
 }
 
-static void test_page_matches_table(void **state) {
-        (void)state;
+TEST(page_matches_table) {
         page_section_check(path, "REASONS", render_page);
 }
 
 int main(int argc, char **argv) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_words),
-                                            cmocka_unit_test(test_errors),
-                                            cmocka_unit_test(test_page_matches_table) };
-
         if (argc != 2)
                 return 2;
         if (strcmp(argv[1], "--render") == 0)
                 return page_section_print(render_page);
         path = argv[1];
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return test_run_all();
 }

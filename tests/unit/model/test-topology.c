@@ -1,21 +1,16 @@
 /* Questions about a machine with gaps in its numbers, a memory-only node and odd distances. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/model/topology.h"
 
-static void test_sparse_machine(void **state) {
+TEST(sparse_machine) {
         Node nodes[3] = { { .id = 0 }, { .id = 33 }, { .id = 72, .memory_bytes = 1 } };
         uint16_t distances[9] = { 10, 16, 22, 16, 10, 28, 22, 28, 10 };
         Topology t = { .nodes = nodes, .n_nodes = 3, .distances = distances };
         IdSet s;
 
-        (void)state;
         nodes[0].cpus = ids("0-3");
         nodes[1].cpus = ids("4-7");
         assert_ids(topology_nodes(&t), "0,33,72");
@@ -30,10 +25,4 @@ static void test_sparse_machine(void **state) {
         assert_int_equal(topology_distance(&t, 33, 72), 28);
         assert_int_equal(topology_distance(&t, 1, 1), 10);
         assert_int_equal(topology_distance(&t, 0, 1), 20);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_sparse_machine) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

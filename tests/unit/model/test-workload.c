@@ -1,13 +1,9 @@
 /* Which unit a cgroup path names, and that nobody can pretend to be another's. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/model/workload.h"
 
@@ -19,10 +15,9 @@ static void assert_unit(const char *path, const char *expected) {
         free(unit);
 }
 
-static void test_units(void **state) {
+TEST(units) {
         char *unit = NULL;
 
-        (void)state;
         assert_unit("/system.slice/tidb-4000.service", "tidb-4000.service");
         assert_unit("/system.slice/system-tidb.slice/tidb@1.service", "tidb@1.service");
         assert_unit("/tidb-4000.service", "tidb-4000.service");
@@ -38,14 +33,12 @@ static void test_units(void **state) {
 }
 
 /* A user may name a unit of their own manager as they like; the system unit is user@UID.service. */
-static void test_units_of_users_are_not_system_units(void **state) {
-        (void)state;
+TEST(units_of_users_are_not_system_units) {
         assert_unit("/user.slice/user-1000.slice/user@1000.service/app.slice/tidb-4000.service",
                     "user@1000.service");
 }
 
-static void test_own_scopes(void **state) {
-        (void)state;
+TEST(own_scopes) {
         assert_true(unit_is_own_scope("tidbnumad-tidb-server:4000-77.scope"));
         assert_false(unit_is_own_scope("tidbnumad.service"));
         assert_false(unit_is_own_scope("tidbnumad-a.service"));
@@ -55,7 +48,7 @@ static void test_own_scopes(void **state) {
         assert_false(unit_is_own_scope(NULL));
 }
 
-static void test_the_units_part_of_a_path(void **state) {
+TEST(the_units_part_of_a_path) {
         static const struct {
                 const char *path, *unit, *own;
         } cases[] = {
@@ -70,19 +63,7 @@ static void test_the_units_part_of_a_path(void **state) {
                 { "", "a.service", "" },
         };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
                 assert_int_equal(unit_cgroup_length(cases[i].path, cases[i].unit),
                                  strlen(cases[i].own));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_units),
-                cmocka_unit_test(test_units_of_users_are_not_system_units),
-                cmocka_unit_test(test_own_scopes),
-                cmocka_unit_test(test_the_units_part_of_a_path),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,8 @@
 #pragma once
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/observe/binding-load.h"

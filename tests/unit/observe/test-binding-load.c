@@ -1,11 +1,10 @@
 /* What is bound now, on a fake machine of two nodes. */
 #include "binding-host.h"
 
-static void test_bound(void **state) {
+TEST(bound) {
         _cleanup_host_ Host h;
         Binding b;
 
-        (void)state;
         host_init(&h);
         b = load_good(&h);
         assert_true(b.cpuset);
@@ -17,11 +16,10 @@ static void test_bound(void **state) {
         assert_int_equal(b.intruder, 0);
 }
 
-static void test_threads(void **state) {
+TEST(threads) {
         _cleanup_host_ Host h;
         Binding b;
 
-        (void)state;
         host_init(&h);
         fake_thread(&h.tree, 50, 50, "4-7", 5);
         fake_thread(&h.tree, 50, 51, "4-7", 6);
@@ -40,10 +38,9 @@ static void test_threads(void **state) {
 }
 
 /* Of the slice: the unit's own cpuset can have no more. */
-static void test_what_is_above(void **state) {
+TEST(what_is_above) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_ids(load_good(&h).mems_above, ""); /* it cannot be read */
         fake_write(&h.tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "1-2\n");
@@ -68,7 +65,7 @@ static void inner(Host *h, const char *name, int pid, const char *cpus, const ch
         fake_write(&h->tree, path, mems);
 }
 
-static void test_inner_groups(void **state) {
+TEST(inner_groups) {
         static const struct {
                 const char *cpus, *mems; /* of the group that process 50 is in */
                 const char *inner_cpus, *inner_mems;
@@ -81,7 +78,6 @@ static void test_inner_groups(void **state) {
                 { NULL, NULL, "4-7", "2", false },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_host_ Host h;
                 Binding b;
@@ -97,11 +93,10 @@ static void test_inner_groups(void **state) {
         }
 }
 
-static void test_inner_groups_of_several(void **state) {
+TEST(inner_groups_of_several) {
         _cleanup_host_ Host h;
         Binding b;
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, FOLDER "cpuset.mems.effective", "0,2");
         inner(&h, "a", 50, "4-6", "0,2");
@@ -120,11 +115,10 @@ static void test_inner_groups_of_several(void **state) {
 }
 
 /* A group of a like name is none below it. */
-static void test_neighbour_is_no_inner_group(void **state) {
+TEST(neighbour_is_no_inner_group) {
         _cleanup_host_ Host h;
         Binding b;
 
-        (void)state;
         host_init(&h);
         fake_process(&h.tree, 50, 1, "/srv/a", CGROUP "-2/x", "4-7");
         fake_write(&h.tree, "sys/fs/cgroup" CGROUP "-2/x/cpuset.cpus.effective", "1");
@@ -134,12 +128,11 @@ static void test_neighbour_is_no_inner_group(void **state) {
         assert_ids(b.inner_cpus, "4-7");
 }
 
-static void test_where_it_ran(void **state) {
+TEST(where_it_ran) {
         const CpuSet none = { 0 };
         _cleanup_host_ Host h;
         Binding b;
 
-        (void)state;
         host_init(&h);
         assert_int_equal(load_for(&h, &none, &b), 0);
         assert_ids(b.last_nodes, "0");
@@ -155,10 +148,9 @@ static void test_where_it_ran(void **state) {
         assert_ids(b.last_nodes, "2");
 }
 
-static void test_several_members(void **state) {
+TEST(several_members) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_process(&h.tree, 60, 50, "/srv/a", CGROUP, "4-7");
         fake_thread(&h.tree, 60, 61, "0", 0);
@@ -172,11 +164,10 @@ static void test_several_members(void **state) {
         assert_int_equal(load_good(&h).n_threads, 2);
 }
 
-static void test_gone(void **state) {
+TEST(gone) {
         _cleanup_host_ Host h;
         Binding b = { .intruder = 7 };
 
-        (void)state;
         host_init(&h);
         fake_remove(&h.tree, "proc/50");
         assert_int_equal(load(&h, &b), -ESRCH);
@@ -197,10 +188,9 @@ static void assert_nothing_holds_it(const Host *h) {
         assert_true(b.alone);
 }
 
-static void test_without_cpuset(void **state) {
+TEST(without_cpuset) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_remove(&h.tree, FOLDER "cpuset.cpus.effective");
         fake_remove(&h.tree, FOLDER "cpuset.mems.effective");
@@ -211,12 +201,11 @@ static void test_without_cpuset(void **state) {
 }
 
 /* A directory of v1: it counts when all are in it. */
-static void test_own_cpuset(void **state) {
+TEST(own_cpuset) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_host_ Host h;
         Binding b;
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, "own/cpuset.effective_cpus", "4-6\n");
         fake_write(&h.tree, "own/cpuset.effective_mems", "2\n");
@@ -238,32 +227,12 @@ static void test_own_cpuset(void **state) {
         assert_true(load_good(&h).cpuset);
 }
 
-static void test_unreadable_cpuset(void **state) {
+TEST(unreadable_cpuset) {
         _cleanup_host_ Host h;
         Binding b = { .intruder = 7 };
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, FOLDER "cpuset.mems.effective", "rubbish\n");
         assert_int_equal(load(&h, &b), -EINVAL);
         assert_int_equal(b.intruder, 7);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_bound),
-                cmocka_unit_test(test_threads),
-                cmocka_unit_test(test_what_is_above),
-                cmocka_unit_test(test_inner_groups),
-                cmocka_unit_test(test_inner_groups_of_several),
-                cmocka_unit_test(test_neighbour_is_no_inner_group),
-                cmocka_unit_test(test_where_it_ran),
-                cmocka_unit_test(test_several_members),
-                cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_without_cpuset),
-                cmocka_unit_test(test_own_cpuset),
-                cmocka_unit_test(test_unreadable_cpuset),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

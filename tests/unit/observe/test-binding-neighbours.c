@@ -15,10 +15,9 @@ static bool intrudes(Host *h, int pid, int parent) {
         return !b.alone;
 }
 
-static void test_neighbours(void **state) {
+TEST(neighbours) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         assert_true(intrudes(&h, 70, 1));   /* a sibling */
         assert_false(intrudes(&h, 71, 50)); /* a helper */
@@ -28,10 +27,9 @@ static void test_neighbours(void **state) {
 }
 
 /* bash → wrapper → server: all of the unit's own. */
-static void test_wrappers(void **state) {
+TEST(wrappers) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_process(&h.tree, 41, 40, "/bin/wrapper", CGROUP, "4-7");
         fake_stat_file(&h.tree, "proc/50", 50, 41, 'S', 1050, 0);
@@ -41,11 +39,10 @@ static void test_wrappers(void **state) {
         assert_true(intrudes(&h, 42, 40));
 }
 
-static void test_neighbour_below(void **state) {
+TEST(neighbour_below) {
         _cleanup_host_ Host h;
         Binding b;
 
-        (void)state;
         host_init(&h);
         fake_process(&h.tree, 70, 1, "/bin/other", CGROUP "/sub", "4-7");
         fake_write(&h.tree, FOLDER "sub/cgroup.procs", "70\n");
@@ -54,10 +51,9 @@ static void test_neighbour_below(void **state) {
         assert_int_equal(b.intruder, 70);
 }
 
-static void test_neighbour_that_has_ended(void **state) {
+TEST(neighbour_that_has_ended) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_write(&h.tree, FOLDER "cgroup.procs", "50\n77\n");
         assert_true(load_good(&h).alone);
@@ -78,10 +74,9 @@ static bool is_suspected(const char *cgroup, int parent, const char *group_path)
         return !b.alone;
 }
 
-static void test_the_intruder_of_the_last_look(void **state) {
+TEST(the_intruder_of_the_last_look) {
         _cleanup_host_ Host h;
 
-        (void)state;
         assert_true(is_suspected("4:memory:/g\n", 1, "/g"));
         assert_true(is_suspected("4:memory:/g/sub\n", 1, "/g"));
         assert_false(is_suspected("4:memory:/gg\n", 1, "/g"));
@@ -96,24 +91,10 @@ static void test_the_intruder_of_the_last_look(void **state) {
 }
 
 /* Pids that were given anew meanwhile can look like a circle of parents. */
-static void test_circle_of_parents(void **state) {
+TEST(circle_of_parents) {
         _cleanup_host_ Host h;
 
-        (void)state;
         host_init(&h);
         fake_process(&h.tree, 80, 81, "/bin/other", CGROUP, "4-7");
         assert_true(intrudes(&h, 81, 80));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_neighbours),
-                cmocka_unit_test(test_wrappers),
-                cmocka_unit_test(test_neighbour_below),
-                cmocka_unit_test(test_neighbour_that_has_ended),
-                cmocka_unit_test(test_the_intruder_of_the_last_look),
-                cmocka_unit_test(test_circle_of_parents),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

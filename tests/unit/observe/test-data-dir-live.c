@@ -5,17 +5,13 @@
 #include <ftw.h>
 #include <limits.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/observe/data-dir.h"
@@ -156,7 +152,7 @@ static char *below(const char *folder, const char *name) {
         return path;
 }
 
-static void test_sources(void **state) {
+TEST(sources, .setup_func = make_folder, .teardown_func = remove_folder) {
         _cleanup_free_ char *data = below(*state, "data"), *table = below(*state, "table");
         Server server = { .line = "tikv-server --data-dir ./data -C t.toml", .cwd = *state };
 
@@ -171,7 +167,7 @@ static void test_sources(void **state) {
 }
 
 /* The first one that was opened, whatever else is. */
-static void test_first_lock(void **state) {
+TEST(first_lock, .setup_func = make_folder, .teardown_func = remove_folder) {
         _cleanup_close_ int first = -EBADF, second = -EBADF;
         _cleanup_free_ char *z = below(*state, "z");
         Server server = { .line = "tikv-server", .cwd = *state };
@@ -184,11 +180,10 @@ static void test_first_lock(void **state) {
         assert_server(&server, z); /* handed on by fork() */
 }
 
-static void test_cwd_that_is_gone(void **state) {
+TEST(cwd_that_is_gone, .setup_func = make_folder, .teardown_func = remove_folder) {
         _cleanup_free_ char *cwd = below(*state, "cwd");
         Server server = { .line = "tikv-server --data-dir=data", .cwd = cwd, .remove_cwd = true };
 
-        (void)state;
         assert_int_equal(mkdir("cwd", 0700), 0);
         assert_server(&server, NULL);
         assert_int_equal(mkdir("cwd", 0700), 0);
@@ -196,7 +191,7 @@ static void test_cwd_that_is_gone(void **state) {
         assert_server(&server, "/data");
 }
 
-static void test_chroot(void **state) {
+TEST(chroot, .setup_func = make_folder, .teardown_func = remove_folder) {
         _cleanup_free_ char *root = below(*state, "root"), *cwd = below(*state, "root/srv");
         Server server = { .line = "tikv-server -C t.toml", .cwd = cwd, .root = root };
 
@@ -211,7 +206,7 @@ static void test_chroot(void **state) {
         assert_server(&server, "/srv");
 }
 
-static void test_mounts_of_its_own(void **state) {
+TEST(mounts_of_its_own, .setup_func = make_folder, .teardown_func = remove_folder) {
         _cleanup_free_ char *cwd = below(*state, "cwd"), *mounted = below(*state, "cwd/mounted");
         Server server = { .line = "tikv-server -C t.toml", .cwd = cwd, .own_mounts = true };
 
@@ -221,7 +216,7 @@ static void test_mounts_of_its_own(void **state) {
 }
 
 /* Only what is root's or that of the process's own user. */
-static void test_owner(void **state) {
+TEST(owner, .setup_func = make_folder, .teardown_func = remove_folder) {
         _cleanup_free_ char *data = below(*state, "data");
         Server server = { .line = "tikv-server --config t.toml", .cwd = *state };
 
@@ -239,7 +234,7 @@ static void test_owner(void **state) {
 }
 
 /* Magic links lead anywhere, also out of a root; devices answer without end. */
-static void test_hostile_configs(void **state) {
+TEST(hostile_configs, .setup_func = make_folder, .teardown_func = remove_folder) {
         static const char *const lines[] = {
                 "x --config /proc/self/fd/0",
                 "x --config /proc/self/environ",
@@ -263,7 +258,7 @@ static void test_hostile_configs(void **state) {
         (void)alarm(0);
 }
 
-static void test_gone(void **state) {
+TEST(gone, .setup_func = make_folder, .teardown_func = remove_folder) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         const Server server = { .line = "tikv-server --data-dir=/data", .cwd = *state };
@@ -281,15 +276,7 @@ static void test_gone(void **state) {
         assert_ptr_equal(found, (char *)7);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
-
 int main(int argc, char **argv) {
-        const struct CMUnitTest tests[] = {
-                TEST(test_sources),           TEST(test_first_lock),
-                TEST(test_cwd_that_is_gone),  TEST(test_chroot),
-                TEST(test_mounts_of_its_own), TEST(test_owner),
-                TEST(test_hostile_configs),   TEST(test_gone),
-        };
         char room[ROOM];
 
         if (argc == 1) { /* again, with a long line: see write_cmdline() */
@@ -298,5 +285,5 @@ int main(int argc, char **argv) {
                 (void)execv("/proc/self/exe", (char *[]){ argv[0], room, NULL });
                 return 1;
         }
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return test_run_all();
 }

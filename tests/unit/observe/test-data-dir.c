@@ -2,13 +2,9 @@
  * processes are in test-data-dir-live.c. */
 #include <errno.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/ioctl.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/observe/data-dir.h"
@@ -25,8 +21,7 @@ static void assert_cmdline(const char *bytes, size_t size, const char *data_dir,
 
 #define LINE(text) text "\0", sizeof(text)
 
-static void test_cmdline(void **state) {
-        (void)state;
+TEST(cmdline) {
         /* As TiUP starts them. */
         assert_cmdline(
                 LINE("bin/tikv-server\0--addr\0:20160\0--data-dir\0/d\0--config\0conf/t.toml"),
@@ -46,8 +41,7 @@ static void test_cmdline(void **state) {
         assert_cmdline(LINE("x\0--config\0-s\0/d"), NULL, "-s");
 }
 
-static void test_cmdline_of_others(void **state) {
-        (void)state;
+TEST(cmdline_of_others) {
         assert_cmdline(LINE("tidb-server\0--store=tikv\0--path=h:2379\0--status=10080\0-C"), NULL,
                        NULL);
         assert_cmdline(LINE("tidb-server\0-store=tikv\0-status=10080\0-store\0tikv\0-socket=/s"),
@@ -72,12 +66,11 @@ static void assert_joined(const char *base, const char *path, const char *expect
         assert_string_equal(joined, expected);
 }
 
-static void test_join(void **state) {
+TEST(join) {
         static const char *const bad[] = { "/a\nb", "/a\x1b[2J", "/a\x7f", "/\xc2\x9b",
                                            "relative/\t" };
         char *joined = (char *)7, longest[PATH_MAX + 1];
 
-        (void)state;
         assert_joined("/b", "/a", "/a");
         assert_joined("/b", "a", "/b/a");
         assert_joined("/", "./a//b/./", "/a/b");
@@ -140,10 +133,9 @@ static void assert_fake_fails(const FakeTree *tree, int error) {
         assert_ptr_equal(found, (char *)7);
 }
 
-static void test_sources_in_order(void **state) {
+TEST(sources_in_order) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_server(&tree, LINE("tikv-server\0--data-dir=data\0--config=t.toml"));
         fake_write(&tree, "srv/t.toml", "data-dir = \"top\"\n[storage]\ndata-dir = \"table\"\n");
         assert_fake(&tree, "/srv/data");
@@ -167,10 +159,9 @@ static void test_sources_in_order(void **state) {
         assert_fake_fails(&tree, -EBADMSG);
 }
 
-static void test_cwd_that_is_gone(void **state) {
+TEST(cwd_that_is_gone) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_server(&tree, LINE("tikv-server\0--data-dir=data"));
         assert_fake(&tree, "/srv/data");
         fake_link(&tree, "proc/50/cwd", "/srv (deleted)");
@@ -193,12 +184,11 @@ static void assert_config_ignored(const FakeTree *tree) {
         fake_remove(tree, "srv/t.toml");
 }
 
-static void test_configs_that_are_none(void **state) {
+TEST(configs_that_are_none) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int big = -EBADF, fifo = -EBADF;
         int unread = 0;
 
-        (void)state;
         fake_server(&tree, LINE("tikv-server\0--config=/srv/t.toml"));
         assert_fake(&tree, "/srv/lock"); /* there is none */
         assert_int_equal(mkfifoat(tree.fd, "srv/t.toml", 0666), 0);
@@ -223,11 +213,10 @@ static void test_configs_that_are_none(void **state) {
 }
 
 /* Links inside of the root are followed as the process follows them, and never out of it. */
-static void test_config_below_the_root(void **state) {
+TEST(config_below_the_root) {
         _cleanup_fake_ FakeTree tree;
         char outside[64];
 
-        (void)state;
         fake_server(&tree, LINE("tikv-server\0--config=/srv/../../../srv/conf"));
         fake_link(&tree, "srv/conf", "/etc/t.toml");
         fake_write(&tree, "etc/t.toml", "data-dir = \"/inside\"");
@@ -236,18 +225,4 @@ static void test_config_below_the_root(void **state) {
         (void)snprintf(outside, sizeof(outside), "%s/etc/t.toml", tree.path);
         fake_link(&tree, "srv/conf", outside);
         assert_fake(&tree, "/srv/lock");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_cmdline),
-                cmocka_unit_test(test_cmdline_of_others),
-                cmocka_unit_test(test_join),
-                cmocka_unit_test(test_sources_in_order),
-                cmocka_unit_test(test_cwd_that_is_gone),
-                cmocka_unit_test(test_configs_that_are_none),
-                cmocka_unit_test(test_config_below_the_root),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Network cards and disks of fake machines, and of this one. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "fake-devices.h"
@@ -36,18 +32,16 @@ static void route_over(const FakeTree *tree, const char *interface) {
         fake_write(tree, "proc/net/route", text);
 }
 
-static void test_a_machine_without_anything(void **state) {
+TEST(a_machine_without_anything) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         assert_devices(&tree, "");
 }
 
-static void test_cards(void **state) {
+TEST(cards) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_card(&tree, "eth10", "0000:3b:00.0", "1\n");
         fake_card(&tree, "eth2", "0000:1a:00.0", "-1\n");
@@ -87,10 +81,9 @@ static void add_bond(const FakeTree *tree) {
         fake_device_link(tree, ETH1, "master", "../../../../virtual/net/bond0");
 }
 
-static void test_bond(void **state) {
+TEST(bond) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         add_bond(&tree);
         route_over(&tree, "bond0");
@@ -110,10 +103,9 @@ static void test_bond(void **state) {
 
 /* br0 on bond0.100 on bond0 on two cards, as virtualisation hosts have it; a guest's tap is on the
  * bridge as well. */
-static void test_default_route_through_bridge_vlan_and_bond(void **state) {
+TEST(default_route_through_bridge_vlan_and_bond) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         add_bond(&tree);
         fake_device(&tree, "net", "virtual/net/bond0.100");
@@ -140,10 +132,9 @@ static void test_default_route_through_bridge_vlan_and_bond(void **state) {
 }
 
 /* A bridge is nobody's bond, nor is a VRF, whose ports keep their own addresses. */
-static void test_masters(void **state) {
+TEST(masters) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_card(&tree, "eth0", "0000:3b:00.0", "0\n");
         fake_card(&tree, "eth1", "0000:86:00.0", "4\n");
@@ -177,10 +168,9 @@ static void test_masters(void **state) {
 }
 
 /* On Hyper-V the virtual function stands under the card that the guest uses. */
-static void test_virtual_functions(void **state) {
+TEST(virtual_functions) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_card(&tree, "eth0", "0000:3b:00.0", "0\n");
         fake_card(&tree, "eth1", "0000:86:00.0", "4\n");
@@ -195,7 +185,7 @@ static void test_virtual_functions(void **state) {
 
 /* --- disks ---------------------------------------------------------------------------------- */
 
-static void test_disks(void **state) {
+TEST(disks) {
         static const char *const others[] = {
                 "virtual/block/loop0",
                 "virtual/block/ram0",
@@ -208,7 +198,6 @@ static void test_disks(void **state) {
         };
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         for (size_t i = 0; i < ELEMENTSOF(others); i++)
                 fake_block(&tree, others[i], "9:9\n");
@@ -251,10 +240,9 @@ static void add_controller(const FakeTree *tree, const char *name, const char *p
         fake_device_link(tree, SUBSYSTEM, name, target);
 }
 
-static void test_nvme_multipath(void **state) {
+TEST(nvme_multipath) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_block(&tree, SUBSYSTEM "/nvme0n1", "259:0\n");
         assert_devices(&tree, "disk nvme0n1 nvme\n");
@@ -270,12 +258,11 @@ static void test_nvme_multipath(void **state) {
 
 /* --- this machine --------------------------------------------------------------------------- */
 
-static void test_this_machine(void **state) {
+TEST(this_machine) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_device_list_ DeviceList list = { 0 };
         char path[512];
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(devices_load(&sysroot, &list), 0);
         for (size_t i = 0; i < list.n_devices; i++) {
@@ -289,20 +276,4 @@ static void test_this_machine(void **state) {
                 (void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", device->pci);
                 assert_int_equal(access(path, F_OK), 0);
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_machine_without_anything),
-                cmocka_unit_test(test_cards),
-                cmocka_unit_test(test_bond),
-                cmocka_unit_test(test_default_route_through_bridge_vlan_and_bond),
-                cmocka_unit_test(test_masters),
-                cmocka_unit_test(test_virtual_functions),
-                cmocka_unit_test(test_disks),
-                cmocka_unit_test(test_nvme_multipath),
-                cmocka_unit_test(test_this_machine),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Devices with interrupts in a fake /sys and /proc: cards of several kinds, NVMe, named ones, cards
  * of other network namespaces; their vectors, masks and counters. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "fake-devices.h"
@@ -81,12 +77,11 @@ static void assert_vector(const IrqVector *v, uint32_t irq, IrqRole role, int q,
         assert_int_equal(v->managed, IRQ_MANAGED_UNKNOWN);
 }
 
-static void test_card(void **state) {
+TEST(card) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
         const IrqDevice *d;
 
-        (void)state;
         fake_init(&tree);
         card(&tree);
         load(&tree, NULL, &host);
@@ -112,12 +107,11 @@ static void test_card(void **state) {
         assert_int_equal(host.irqbalance.pid, 0);
 }
 
-static void test_counts(void **state) {
+TEST(counts) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
         const CpuSet two = ids("2"), all = ids("0-7");
 
-        (void)state;
         fake_init(&tree);
         card(&tree);
         load(&tree, NULL, &host);
@@ -129,12 +123,11 @@ static void test_counts(void **state) {
         assert_null(host.devices[0].vectors[3].counts);
 }
 
-static void test_queues(void **state) {
+TEST(queues) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
         const IrqDevice *d;
 
-        (void)state;
         fake_init(&tree);
         card(&tree);
         fake_device_file(&tree, ETH0, "queues/tx-2/tx_timeout", "0\n"); /* no mask to set */
@@ -151,7 +144,7 @@ static void test_queues(void **state) {
         assert_false(d->tx[1].mask_known || d->tx[2].mask_known);
 }
 
-static void test_link(void **state) {
+TEST(link) {
         static const struct {
                 const char *text;
                 IrqLink link;
@@ -161,7 +154,6 @@ static void test_link(void **state) {
                      { "", IRQ_LINK_UNKNOWN } };
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         card(&tree);
         fake_device_file(&tree, ETH0, "speed", "-1\n");
@@ -176,11 +168,10 @@ static void test_link(void **state) {
 }
 
 /* Its vectors are one level up, and the bridge above that has others. */
-static void test_virtio(void **state) {
+TEST(virtio) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        (void)state;
         fake_init(&tree);
         fake_device(&tree, "net", "pci0000:00/0000:00:01.0/0000:01:00.0/virtio4/net/eth5");
         fake_device_file(&tree, "pci0000:00/0000:00:01.0", "msi_irqs/24", "msi\n");
@@ -201,11 +192,10 @@ static void test_virtio(void **state) {
         assert_false(host.devices[0].vectors[0].mask_known); /* the dump has none */
 }
 
-static void test_bond_and_virtual_function(void **state) {
+TEST(bond_and_virtual_function) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        (void)state;
         fake_init(&tree);
         card(&tree);
         fake_device(&tree, "net", "virtual/net/bond0");
@@ -227,11 +217,10 @@ static void test_bond_and_virtual_function(void **state) {
 }
 
 /* Two ports of one function. */
-static void test_shared_function(void **state) {
+TEST(shared_function) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        (void)state;
         fake_init(&tree);
         fake_card(&tree, "eth1", "0000:00:03.0", "0\n");
         fake_card(&tree, "eth10", "0000:00:03.0", "0\n");
@@ -262,12 +251,11 @@ static void nvme(const FakeTree *tree, int n_vectors) {
         fake_write(tree, "proc/interrupts", text);
 }
 
-static void test_nvme(void **state) {
+TEST(nvme) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
         const IrqDevice *d;
 
-        (void)state;
         fake_init(&tree);
         nvme(&tree, 3);
         fake_device(&tree, "nvme", "virtual/nvme-fabrics/ctl/nvme1"); /* over the network */
@@ -284,11 +272,10 @@ static void test_nvme(void **state) {
 }
 
 /* One vector for everything is nobody's. */
-static void test_nvme_with_one_vector(void **state) {
+TEST(nvme_with_one_vector) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        (void)state;
         fake_init(&tree);
         nvme(&tree, 1);
         fake_write(&tree, "proc/interrupts", " CPU0\n 60:  1   c 1-edge      nvme0q1\n");
@@ -296,14 +283,13 @@ static void test_nvme_with_one_vector(void **state) {
         assert_int_equal(host.devices[0].vectors[0].managed, IRQ_MANAGED_UNKNOWN);
 }
 
-static void test_named(void **state) {
+TEST(named) {
         static char *addresses[] = { (char *)"0000:00:08.0", (char *)"0000:00:03.0",
                                      (char *)"0000:00:09.0", (char *)"0000:00:08.0" };
         const IrqPolicy policy = { .pci = { .words = addresses, .n_words = 4 } };
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 }, without = { 0 };
 
-        (void)state;
         fake_init(&tree);
         card(&tree);
         on_bus(&tree, "0000:00:08.0", "0x010000\n");
@@ -321,7 +307,7 @@ static void test_named(void **state) {
 
 /* Its interface is gone from here, its driver is not. Guests and programs have cards too, and a
  * card may have no driver. */
-static void test_other_namespace(void **state) {
+TEST(other_namespace) {
         static const struct {
                 const char *pci, *class, *driver;
         } rows[] = { { "0000:00:04.0", "0x020000\n", "ice" },
@@ -332,7 +318,6 @@ static void test_other_namespace(void **state) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        (void)state;
         fake_init(&tree);
         card(&tree);
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
@@ -354,11 +339,10 @@ static void test_other_namespace(void **state) {
         assert_false(host.devices[1].in_other_netns);
 }
 
-static void test_irqbalance(void **state) {
+TEST(irqbalance) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 }, none = { 0 };
 
-        (void)state;
         fake_init(&tree);
         fake_process(&tree, 30, 1, "/usr/bin/irqbalance-ui", "/x", "0-3");
         load(&tree, NULL, &none);
@@ -369,23 +353,4 @@ static void test_irqbalance(void **state) {
         load(&tree, NULL, &host);
         assert_int_equal(host.irqbalance.pid, 31);
         assert_false(host.irqbalance.settings_known);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_card),
-                cmocka_unit_test(test_counts),
-                cmocka_unit_test(test_queues),
-                cmocka_unit_test(test_link),
-                cmocka_unit_test(test_virtio),
-                cmocka_unit_test(test_bond_and_virtual_function),
-                cmocka_unit_test(test_shared_function),
-                cmocka_unit_test(test_nvme),
-                cmocka_unit_test(test_nvme_with_one_vector),
-                cmocka_unit_test(test_named),
-                cmocka_unit_test(test_other_namespace),
-                cmocka_unit_test(test_irqbalance),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Names of interrupt handlers, as drivers give them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/observe/irq-name.h"
 
@@ -24,7 +20,7 @@ static void assert_name(IrqDeviceKind kind, const Name *n) {
         assert_int_equal(queue, n->queue);
 }
 
-static void test_cards(void **state) {
+TEST(cards) {
         static const Name names[] = {
                 /* ixgbe, i40e, ice, iavf, igb, igc, bnxt, hns3 */
                 { "eth0", "eth0-TxRx-3", IRQ_ROLE_RXTX, 3 },
@@ -46,12 +42,11 @@ static void test_cards(void **state) {
                 { "eth0", "virtio1-output.2", IRQ_ROLE_TX, 2 },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 assert_name(IRQ_DEVICE_NET, &names[i]);
 }
 
-static void test_no_queues(void **state) {
+TEST(no_queues) {
         static const Name names[] = {
                 { "eth0", "eth0", IRQ_ROLE_OTHER, -1 }, /* the number is the card's */
                 { "eth0", "eth1", IRQ_ROLE_OTHER, -1 },
@@ -69,12 +64,11 @@ static void test_no_queues(void **state) {
                 { "eth0", "PCIe PME, eth0-TxRx-3", IRQ_ROLE_OTHER, -1 },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 assert_name(IRQ_DEVICE_NET, &names[i]);
 }
 
-static void test_disks(void **state) {
+TEST(disks) {
         static const Name names[] = {
                 { "nvme0", "nvme0q0", IRQ_ROLE_ADMIN, 0 },
                 { "nvme0", "nvme0q1", IRQ_ROLE_RXTX, 1 },
@@ -86,14 +80,12 @@ static void test_disks(void **state) {
                 { "nvme1", "PCIe PME", IRQ_ROLE_OTHER, -1 },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 assert_name(IRQ_DEVICE_NVME, &names[i]);
         assert_name(IRQ_DEVICE_OTHER, &(Name){ "0000:00:05.0", "virtio2-req.3", IRQ_ROLE_RXTX, 3 });
 }
 
-static void test_holds(void **state) {
-        (void)state;
+TEST(holds) {
         assert_true(irq_name_holds("eth1-TxRx-0", "eth1"));
         assert_true(irq_name_holds("i40e-eth1-TxRx-0", "eth1"));
         assert_true(irq_name_holds("eth1", "eth1"));
@@ -103,15 +95,4 @@ static void test_holds(void **state) {
         assert_false(irq_name_holds("eth1", "eth"));
         assert_false(irq_name_holds("", "eth"));
         assert_false(irq_name_holds("eth", ""));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_cards),
-                cmocka_unit_test(test_no_queues),
-                cmocka_unit_test(test_disks),
-                cmocka_unit_test(test_holds),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

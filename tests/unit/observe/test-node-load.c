@@ -1,12 +1,8 @@
 /* Counters of nodes, from a fake machine with the nodes 0 and 2. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
@@ -31,11 +27,10 @@ static void assert_seconds(const NodeSnapshot *node, NodeMode mode, double ticks
         assert_true(fabs(node->cpu_seconds[mode] - ticks / (double)sysconf(_SC_CLK_TCK)) < 1e-6);
 }
 
-static void test_all(void **state) {
+TEST(all) {
         _cleanup_fake_ FakeTree tree;
         NodeSnapshot n[2];
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "proc/stat",
                    "cpu  0 0 0 0 0 0 0 0\n"
@@ -68,11 +63,10 @@ static void test_all(void **state) {
 }
 
 /* All before it are online: its line is the last that is read. */
-static void test_highest_cpu(void **state) {
+TEST(highest_cpu) {
         _cleanup_fake_ FakeTree tree;
         NodeSnapshot n[2];
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "proc/stat",
                    "cpu  0 0 0 0 0 0 0 0\ncpu0 1 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0\n"
@@ -95,11 +89,10 @@ static void assert_grown(const FakeTree *tree, NodeTimes *times, const char *sta
 }
 
 /* A wait that turns out to be another CPU's: the sum stands until there is more of it. */
-static void test_no_step_back(void **state) {
+TEST(no_step_back) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_node_times_ NodeTimes times = { 0 };
 
-        (void)state;
         fake_init(&tree);
         assert_grown(&tree, &times, "cpu1 100 0 0 5000 700 0 0 0\n", 100, 5000, 700);
         assert_grown(&tree, &times, "cpu1 101 0 0 5000 690 0 0 0\n", 101, 5000, 700);
@@ -108,11 +101,10 @@ static void test_no_step_back(void **state) {
 }
 
 /* What it did stays counted; idle begins anew with it, and what it did unseen is not told. */
-static void test_offline_and_back(void **state) {
+TEST(offline_and_back) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_node_times_ NodeTimes times = { 0 };
 
-        (void)state;
         fake_init(&tree);
         assert_grown(&tree, &times, "cpu1 100 0 0 50000 7 0 0 0\n", 100, 50000, 7);
         assert_grown(&tree, &times, "cpu0 1 0 0 1 1 0 0 0\n", 100, 50000, 7);
@@ -125,12 +117,11 @@ static void test_offline_and_back(void **state) {
 }
 
 /* A highest CPU that comes later has a place, too. */
-static void test_more_cpus(void **state) {
+TEST(more_cpus) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_node_times_ NodeTimes times = { 0 };
         NodeSnapshot n[2];
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "proc/stat", "cpu0 5 0 0 0 0 0 0 0\n");
         nodes[0].cpus = ids("0");
@@ -145,23 +136,12 @@ static void test_more_cpus(void **state) {
         assert_seconds(&n[1], MODE_USER, 0);
 }
 
-static void test_nothing_there(void **state) {
+TEST(nothing_there) {
         _cleanup_fake_ FakeTree tree;
         NodeSnapshot n[2] = { { .cpu_known = true } };
 
-        (void)state;
         fake_init(&tree);
         load(&tree, n);
         for (unsigned i = 0; i < 2; i++)
                 assert_false(n[i].cpu_known || n[i].memory_known || n[i].events_known);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_all),          cmocka_unit_test(test_highest_cpu),
-                cmocka_unit_test(test_no_step_back), cmocka_unit_test(test_offline_and_back),
-                cmocka_unit_test(test_more_cpus),    cmocka_unit_test(test_nothing_there),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,18 @@
 /* What a cgroup leaves of the machine, on either version. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/observe/own-cpuset.h"
 
 #define GROUPS "sys/fs/cgroup/"
 
-static void test_v2(void **state) {
+TEST(v2) {
         _cleanup_fake_ FakeTree tree;
         CpuSet cpus = ids("99");
         NodeSet nodes;
 
-        (void)state;
         fake_init(&tree);
         fake_process(&tree, 7, 1, "/x", "/system.slice/a.service", "0-3");
         fake_write(&tree, GROUPS "cgroup.controllers", "cpuset cpu\n");
@@ -42,11 +37,10 @@ static void test_v2(void **state) {
         assert_int_equal(own_cpuset_read_cpus(&tree.sysroot, 8, &cpus), -ESRCH);
 }
 
-static void test_v1(void **state) {
+TEST(v1) {
         _cleanup_fake_ FakeTree tree;
         CpuSet cpus;
 
-        (void)state;
         fake_init(&tree);
         fake_process(&tree, 7, 1, "/x", "/", "0-3");
         fake_write(&tree, "proc/7/cgroup", "4:cpuset:/a/b\n1:name=systemd:/c\n");
@@ -60,13 +54,4 @@ static void test_v1(void **state) {
         fake_write(&tree, GROUPS "cpuset/a/b/cpuset.effective_cpus", "4-5\n");
         assert_int_equal(own_cpuset_read_cpus(&tree.sysroot, 7, &cpus), 0);
         assert_ids(cpus, "4-5");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_v2),
-                cmocka_unit_test(test_v1),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

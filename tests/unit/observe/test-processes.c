@@ -1,11 +1,7 @@
 /* Who the processes are, on a fake /proc that changes under the reader's hands. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/observe/processes.h"
@@ -63,12 +59,11 @@ static void init(FakeTree *tree) {
         fake_process(tree, 50, 1, EXE, CGROUP, "0-1");
 }
 
-static void test_identify(void **state) {
+TEST(identify) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_process_ Process process = { 0 };
         Filter filter = { 0 };
 
-        (void)state;
         init(&tree);
         assert_int_equal(identify(&tree, &filter, &process), 0);
         assert_int_equal(filter.asked, 1);
@@ -82,12 +77,11 @@ static void test_identify(void **state) {
 }
 
 /* Where it came from, only the daemon's records know. */
-static void test_own_scope(void **state) {
+TEST(own_scope) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_process_ Process process = { 0 };
         Filter filter = { 0 };
 
-        (void)state;
         init(&tree);
         fake_process(&tree, 50, 1, EXE, "/user.slice/tidbnumad-a-1.scope", "0-1");
         assert_int_equal(identify(&tree, &filter, &process), 0);
@@ -95,12 +89,11 @@ static void test_own_scope(void **state) {
         assert_null(process.unit);
 }
 
-static void test_deleted_executable(void **state) {
+TEST(deleted_executable) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_process_ Process process = { 0 };
         Filter filter = { 0 };
 
-        (void)state;
         init(&tree);
         fake_link(&tree, "proc/50/exe", EXE " (deleted)");
         assert_int_equal(identify(&tree, &filter, &process), 0);
@@ -108,11 +101,10 @@ static void test_deleted_executable(void **state) {
 }
 
 /* What it is not asked about is not read at all: here it could only give other errors. */
-static void test_filter_goes_first(void **state) {
+TEST(filter_goes_first) {
         _cleanup_fake_ FakeTree tree;
         Filter filter = { 0 };
 
-        (void)state;
         fake_init(&tree);
         fake_link(&tree, "proc/50/exe", "/bin/other");
         fake_write(&tree, "proc/50/stat", "rubbish");
@@ -121,12 +113,11 @@ static void test_filter_goes_first(void **state) {
         assert_int_equal(identify_failure(&tree, filter), -EBADMSG);
 }
 
-static void test_no_unit(void **state) {
+TEST(no_unit) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_process_ Process process = { 0 }, other = { 0 };
         Filter filter = { 0 };
 
-        (void)state;
         init(&tree);
         fake_write(&tree, "proc/50/cgroup", "0::/docker/0123\n");
         assert_int_equal(identify(&tree, &filter, &process), 0);
@@ -138,12 +129,11 @@ static void test_no_unit(void **state) {
         assert_null(other.unit);
 }
 
-static void test_vanished(void **state) {
+TEST(vanished) {
         static const char *const files[] = {
                 "proc/50", "proc/50/exe", "proc/50/stat", "proc/50/status", "proc/50/cgroup",
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
                 _cleanup_fake_ FakeTree tree;
 
@@ -159,18 +149,16 @@ static void test_vanished(void **state) {
         }
 }
 
-static void test_exec_in_the_middle(void **state) {
+TEST(exec_in_the_middle) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         assert_int_equal(identify_failure(&tree, (Filter){ .replace = "/bin/other" }), -EAGAIN);
 }
 
-static void test_not_a_process_that_runs(void **state) {
+TEST(not_a_process_that_runs) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         fake_stat_file(&tree, "proc/50", 50, 1, 'Z', 5, 0);
         assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
@@ -182,14 +170,13 @@ static void test_not_a_process_that_runs(void **state) {
         assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
 }
 
-static void test_list_and_filter(void **state) {
+TEST(list_and_filter) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_pid_list_ PidList list = { 0 };
         Filter filter = { 0 };
         char name[32];
         size_t n = 0;
 
-        (void)state;
         fake_init(&tree);
         filter.tree = &tree;
         for (int pid = 200; pid > 0; pid -= 5) {
@@ -215,29 +202,11 @@ static void test_list_and_filter(void **state) {
         assert_int_equal(list.n_pids, 41);
 }
 
-static void test_list_of_nothing(void **state) {
+TEST(list_of_nothing) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_pid_list_ PidList list = { .n_pids = 7 };
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(pid_list_read(&tree.sysroot, &list), 0);
         assert_int_equal(list.n_pids, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_identify),
-                cmocka_unit_test(test_own_scope),
-                cmocka_unit_test(test_deleted_executable),
-                cmocka_unit_test(test_filter_goes_first),
-                cmocka_unit_test(test_no_unit),
-                cmocka_unit_test(test_vanished),
-                cmocka_unit_test(test_exec_in_the_middle),
-                cmocka_unit_test(test_not_a_process_that_runs),
-                cmocka_unit_test(test_list_and_filter),
-                cmocka_unit_test(test_list_of_nothing),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

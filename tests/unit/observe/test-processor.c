@@ -1,11 +1,7 @@
 /* Processors of real machines, from the dumps in $TIDBNUMAD_TOPOLOGIES; and of two made-up ones. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/observe/processor.h"
@@ -19,10 +15,9 @@ static void assert_processor(const FakeTree *tree, Processor expected) {
         assert_int_equal(p.model, expected.model);
 }
 
-static void test_vendors(void **state) {
+TEST(vendors) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "proc/cpuinfo", "CPU implementer : 0x41\nCPU part : 0xd49\n");
         assert_processor(&tree, (Processor){ PROCESSOR_ARM, 0, 0xd49 });
@@ -70,13 +65,9 @@ static void test_dump(void **state) {
         assert_int_equal(access_events_find(&dump->processor, &events), dump->r);
 }
 
-int main(void) {
-        struct CMUnitTest tests[1 + sizeof(dumps) / sizeof(dumps[0])] = { cmocka_unit_test(
-                test_vendors) };
-
+__attribute__((constructor)) static void register_dumps(void) {
         for (size_t i = 0; i < sizeof(dumps) / sizeof(dumps[0]); i++)
-                tests[1 + i] = (struct CMUnitTest){ .name = dumps[i].archive,
+                test_register(&(struct CMUnitTest){ .name = dumps[i].archive,
                                                     .test_func = test_dump,
-                                                    .initial_state = (void *)&dumps[i] };
-        return cmocka_run_group_tests(tests, NULL, NULL);
+                                                    .initial_state = (void *)&dumps[i] });
 }

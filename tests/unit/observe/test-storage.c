@@ -1,15 +1,11 @@
 /* From a directory down to whole disks, on fake machines and on this one. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "fake-devices.h"
@@ -68,13 +64,12 @@ static void assert_none(const FakeTree *tree, const char *mountinfo, const char 
         assert_int_equal(storage.disks.n_devices, 0);
 }
 
-static void test_disk_and_partition(void **state) {
+TEST(disk_and_partition) {
         static const char text[] = ROOT "40 30 259:0 / /data rw - xfs /dev/nvme0n1 rw\n"
                                         "41 30 259:5 /sub /srv/a\\040b rw - ext4 /dev/x rw\n";
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         assert_storage(&tree, text, "/data/kv-20160", "1", 1, "/data: xfs on nvme0n1");
         assert_storage(&tree, text, "/srv/a b", "5", 1, "/srv/a b: ext4 on nvme1n1p1 on nvme1n1");
@@ -88,11 +83,10 @@ static void test_disk_and_partition(void **state) {
         assert_storage(&tree, text, "/", "1", 1, "/: ext4 on nvme0n1p2 on nvme0n1");
 }
 
-static void test_stacks(void **state) {
+TEST(stacks) {
         static const char text[] = ROOT "40 30 253:4 / /data rw - ext4 /dev/mapper/luks rw\n";
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         assert_storage(&tree, text, "/data", "1,5", 2,
                        "/data: ext4 on dm-4 (crypt) on dm-3 (lvm) on md127 (raid1) on "
@@ -107,12 +101,11 @@ static void test_stacks(void **state) {
                        "on [nvme0n1, nvme0n1p2 on nvme0n1, nvme1n1p1]");
 }
 
-static void test_circles_end(void **state) {
+TEST(circles_end) {
         static const char text[] = "40 30 9:127 / /data rw - ext4 a rw\n";
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         fake_device_link(&tree, "virtual/block/md127", "slaves/dm-3", "x");
         fake_device_link(&tree, "virtual/block/md127", "slaves/dm-4", "x");
@@ -121,10 +114,9 @@ static void test_circles_end(void **state) {
         assert_int_equal(storage.disks.n_devices, 2);
 }
 
-static void test_what_is_on_no_device(void **state) {
+TEST(what_is_on_no_device) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         assert_none(&tree, "40 30 0:45 / / rw - tmpfs tmpfs rw\n", "/a", -ENODEV);
         assert_none(&tree, "40 30 0:45 / / rw - nfs4 host:/dev/sda rw\n", "/a", -ENODEV);
@@ -141,11 +133,10 @@ static void test_what_is_on_no_device(void **state) {
                        "/: ext4 on ram0");
 }
 
-static void test_btrfs(void **state) {
+TEST(btrfs) {
         static const char text[] = "40 30 0:45 /@kv /data rw - btrfs /dev/nvme0n1p2 rw\n";
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         assert_storage(&tree, text, "/data/x", "1", 1, "/data: btrfs on nvme0n1p2 on nvme0n1");
         assert_storage(&tree, "40 30 0:45 / /data rw - btrfs /dev/mapper/luks rw\n", "/data", "1,5",
@@ -164,10 +155,9 @@ static void test_btrfs(void **state) {
                        "/data: btrfs on nvme0n1p2 on nvme0n1, nvme1n1");
 }
 
-static void test_bcachefs(void **state) {
+TEST(bcachefs) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         assert_storage(&tree,
                        "40 30 0:45 / /data rw - bcachefs /dev/nvme0n1:/dev/gone:/dev/nvme1n1 rw\n",
@@ -176,12 +166,11 @@ static void test_bcachefs(void **state) {
 }
 
 /* A loop device's file lies somewhere itself. */
-static void test_loop_devices(void **state) {
+TEST(loop_devices) {
         static const char text[] = "30 1 259:4 / / rw - xfs /dev/nvme1n1 rw\n"
                                    "40 30 7:0 / /data rw - ext4 /dev/loop0 rw\n";
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         assert_storage(&tree, text, "/data", "", 0, "/data: ext4 on loop0");
         fake_device_file(&tree, "virtual/block/loop0", "loop/backing_file", "/srv/image\n");
@@ -192,10 +181,9 @@ static void test_loop_devices(void **state) {
                        "/data: ext4 on loop0 on /data: ext4 on loop0");
 }
 
-static void test_control_characters(void **state) {
+TEST(control_characters) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         assert_storage(&tree, "40 30 8:2 / /a\\012b\\033 rw - ext4 a rw\n", "/a\nb\033/c", "", 1,
                        "/a?b?: ext4 on sda2 on sda");
@@ -203,12 +191,11 @@ static void test_control_characters(void **state) {
 
 /* --- hosts and processes -------------------------------------------------------------------- */
 
-static void test_dumps(void **state) {
+TEST(dumps) {
         _cleanup_storage_devices_ StorageDevices host = { 0 }, own = { 0 }, none = { 0 };
         _cleanup_close_ int fd = -EBADF;
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         init(&tree);
         fake_mkdir(&tree, "proc/7");
         fd = openat(tree.fd, "proc/7", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -250,11 +237,10 @@ static bool is_on_a_device(const char *dir) {
         return stat(dir, &st) == 0 && major(st.st_dev) != 0;
 }
 
-static void test_this_host(void **state) {
+TEST(this_host) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 }, below = { 0 }, none = { 0 };
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(storage_find_host(&sysroot, "/proc", &none), -ENODEV);
         assert_int_equal(storage_find_host(&sysroot, "/proc/self/no/such", &none), -ENODEV);
@@ -282,7 +268,7 @@ static int open_process(pid_t pid) {
 
 /* A process whose root is a folder: its "/data" is a link that would lead out for others, and the
  * mount that it lies on is in no table of its own. */
-static void test_process_in_a_chroot(void **state) {
+TEST(process_in_a_chroot) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 }, direct = { 0 }, gone = { 0 };
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_close_ int fd = -EBADF;
@@ -292,7 +278,6 @@ static void test_process_in_a_chroot(void **state) {
         char byte;
         pid_t pid;
 
-        (void)state;
         fake_init(&tree);
         fake_link(&tree, "data", "/proc");
         if (geteuid() != 0 || !is_on_a_device(tree.path)) {
@@ -326,22 +311,4 @@ static void test_process_in_a_chroot(void **state) {
         assert_int_equal(r_direct, 0);
         assert_holds_device_of(&storage, tree.path);
         assert_holds_device_of(&direct, tree.path);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_disk_and_partition),
-                cmocka_unit_test(test_stacks),
-                cmocka_unit_test(test_circles_end),
-                cmocka_unit_test(test_what_is_on_no_device),
-                cmocka_unit_test(test_btrfs),
-                cmocka_unit_test(test_bcachefs),
-                cmocka_unit_test(test_loop_devices),
-                cmocka_unit_test(test_control_characters),
-                cmocka_unit_test(test_dumps),
-                cmocka_unit_test(test_this_host),
-                cmocka_unit_test(test_process_in_a_chroot),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

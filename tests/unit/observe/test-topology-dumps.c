@@ -2,12 +2,8 @@
  * line that is expected here was compared with the dump's own files. But for one: the kernel calls
  * the two cores of a module of 64amd64 threads, hwloc calls them cores. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "machine-text.h"
@@ -176,14 +172,13 @@ static void test_dump(void **state) {
 }
 
 /* And this machine. */
-static void test_this_machine(void **state) {
+TEST(this_machine) {
         _cleanup_topology_ Topology t = { 0 }, again = { 0 };
         _cleanup_device_list_ DeviceList devices = { 0 }, read = { 0 };
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_fake_ FakeTree tree;
         char path[64];
 
-        (void)state;
         fake_init(&tree);
         (void)snprintf(path, sizeof(path), "%s/out.xml", tree.path);
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
@@ -196,14 +191,11 @@ static void test_this_machine(void **state) {
         assert_same_machine(&t, &devices, &again, &read);
 }
 
-#define DUMP(i)                                                                                    \
-        { "test_dump_" #i, test_dump, set_up, tear_down, (void *)(uintptr_t)&dumps[i] }
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                DUMP(0), DUMP(1), DUMP(2), DUMP(3),
-                DUMP(4), DUMP(5), DUMP(6), cmocka_unit_test(test_this_machine),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
+__attribute__((constructor)) static void register_dumps(void) {
+        for (size_t i = 0; i < sizeof(dumps) / sizeof(dumps[0]); i++)
+                test_register(&(struct CMUnitTest){ .name = dumps[i].archive,
+                                                    .test_func = test_dump,
+                                                    .setup_func = set_up,
+                                                    .teardown_func = tear_down,
+                                                    .initial_state = (void *)&dumps[i] });
 }

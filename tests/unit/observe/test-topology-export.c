@@ -1,11 +1,7 @@
 /* Exported machines: what is read back, and what lstopo draws of them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "fake-machine.h"
@@ -48,12 +44,11 @@ static void add_device(DeviceList *list, DeviceKind kind, const char *name, int3
         assert_int_equal(device_list_add(list, &device), 0);
 }
 
-static void test_devices_that_hwloc_does_not_know(void **state) {
+TEST(devices_that_hwloc_does_not_know) {
         _cleanup_topology_ Topology t = { 0 }, again = { 0 };
         _cleanup_device_list_ DeviceList devices = { 0 }, read = { 0 };
         _cleanup_files_ Files files;
 
-        (void)state;
         files_init(&files, "");
         assert_int_equal(topology_load_synthetic("package:2 numa:2 core:2 pu:2", &t, NULL), 0);
         add_device(&devices, DEVICE_NET, "bond0", 3);
@@ -68,13 +63,12 @@ static void test_devices_that_hwloc_does_not_know(void **state) {
 
 /* What hwloc does not know: empty sockets, isolation, whose the CPUs near a memory-only node are.
  */
-static void test_what_only_sys_tells(void **state) {
+TEST(what_only_sys_tells) {
         _cleanup_topology_ Topology t = { 0 }, again = { 0 };
         _cleanup_device_list_ DeviceList none = { 0 }, read = { 0 };
         _cleanup_free_ char *text = NULL;
         _cleanup_files_ Files files;
 
-        (void)state;
         fake_machine(&files.tree);
         (void)snprintf(files.xml, sizeof(files.xml), "%s/out.xml", files.tree.path);
         fake_write(&files.tree, CPUS "possible", "0-63\n");
@@ -104,7 +98,7 @@ static size_t count(const char *text, const char *part) {
 }
 
 /* Of an XML with instances and devices: those of now, not those of then. */
-static void test_an_export_of_an_export(void **state) {
+TEST(an_export_of_an_export) {
         const TopologyMark before = { "tidb-4000", "tidbnumad:tidb", ids("1") };
         const TopologyMark after = { "tikv-20160", "tidbnumad:tikv", ids("0") };
         _cleanup_device_list_ DeviceList devices = { 0 }, fewer = { 0 }, read = { 0 };
@@ -113,7 +107,6 @@ static void test_an_export_of_an_export(void **state) {
         _cleanup_files_ Files files;
         TopologySource source = { .synthetic = "numa:2 pu:2" };
 
-        (void)state;
         files_init(&files, "");
         add_device(&devices, DEVICE_NET, "bond0", 1);
         add_device(&fewer, DEVICE_NET, "bond1", 0);
@@ -135,14 +128,13 @@ static void test_an_export_of_an_export(void **state) {
 }
 
 /* Somebody edited the file. */
-static void test_notes_that_are_damaged(void **state) {
+TEST(notes_that_are_damaged) {
         _cleanup_device_list_ DeviceList devices = { 0 }, read = { 0 };
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_free_ char *text = NULL;
         _cleanup_files_ Files files;
         char *message = NULL;
 
-        (void)state;
         files_init(&files, "");
         add_device(&devices, DEVICE_NET, "bond0", 1);
         assert_int_equal(topology_export(&(TopologySource){ .synthetic = "pu:2" }, &devices, NULL,
@@ -181,7 +173,7 @@ static void assert_below(const char *xml, const char *name, const char *type) {
         assert_memory_equal(above + indent_of(above), expected, strlen(expected));
 }
 
-static void test_where_marks_hang(void **state) {
+TEST(where_marks_hang) {
         const TopologyMark marks[] = {
                 { "tidb-4000", "tidbnumad:tidb", ids("1") },
                 { "tikv-20160", "tidbnumad:tikv", ids("0-1") },
@@ -191,7 +183,6 @@ static void test_where_marks_hang(void **state) {
         };
         _cleanup_files_ Files files;
 
-        (void)state;
         files_init(&files, "");
         export("package:2 numa:2 core:8 pu:2", marks, ELEMENTSOF(marks), files.xml);
         assert_below(files.xml, "tidb-4000 (node 1)", "NUMANode");
@@ -238,8 +229,7 @@ static void assert_drawn(const char *synthetic, unsigned n_nodes) {
         }
 }
 
-static void test_svg_shows_every_instance(void **state) {
-        (void)state;
+TEST(svg_shows_every_instance) {
         skip_without("lstopo-no-graphics");
         assert_drawn("core:4 pu:2", 1);
         assert_drawn("package:2 core:4 pu:2", 1);
@@ -250,7 +240,7 @@ static void test_svg_shows_every_instance(void **state) {
 }
 
 /* Several on one node, a name that XML would take for its own, and a PNG. */
-static void test_png(void **state) {
+TEST(png) {
         static const unsigned char signature[] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
         const TopologyMark marks[] = {
                 { "pd-2379", "tidbnumad:pd", ids("0") },
@@ -261,7 +251,6 @@ static void test_png(void **state) {
         _cleanup_files_ Files files;
         char path[64];
 
-        (void)state;
         skip_without("lstopo-no-graphics");
         skip_without("lstopo");
         files_init(&files, "out.png");
@@ -290,13 +279,12 @@ static void assert_not_written(const TopologySource *source, const char *path, i
         free(message);
 }
 
-static void test_where_it_cannot_write(void **state) {
+TEST(where_it_cannot_write) {
         const TopologySource machine = { .synthetic = "pu:2" }, none = { .synthetic = "x" };
         _cleanup_files_ Files files;
         struct stat st;
         char path[128];
 
-        (void)state;
         files_init(&files, "");
         (void)snprintf(path, sizeof(path), "%s/no/out.xml", files.tree.path);
         assert_not_written(&machine, path, -ENOENT, "cannot write");
@@ -312,13 +300,12 @@ static void test_where_it_cannot_write(void **state) {
 }
 
 /* As a whole, through a link, and with nothing left behind. */
-static void test_replaces_a_file(void **state) {
+TEST(replaces_a_file) {
         _cleanup_free_ char *text = NULL;
         _cleanup_files_ Files files;
         struct stat before, after;
         char path[64];
 
-        (void)state;
         files_init(&files, "");
         fake_write(&files.tree, "out.xml", "old");
         fake_link(&files.tree, "link.xml", "out.xml");
@@ -333,20 +320,4 @@ static void test_replaces_a_file(void **state) {
         read_whole(files.xml, &text);
         assert_non_null(strstr(text, "</topology>"));
         assert_int_equal(faccessat(files.tree.fd, ".out.xml.new", F_OK, 0), -1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_devices_that_hwloc_does_not_know),
-                cmocka_unit_test(test_what_only_sys_tells),
-                cmocka_unit_test(test_an_export_of_an_export),
-                cmocka_unit_test(test_notes_that_are_damaged),
-                cmocka_unit_test(test_where_marks_hang),
-                cmocka_unit_test(test_svg_shows_every_instance),
-                cmocka_unit_test(test_png),
-                cmocka_unit_test(test_where_it_cannot_write),
-                cmocka_unit_test(test_replaces_a_file),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

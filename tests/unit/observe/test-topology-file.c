@@ -1,11 +1,7 @@
 /* Machines from XML and from descriptions, and what is said of those that hwloc does not take. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "machine-text.h"
@@ -21,8 +17,7 @@ static void assert_synthetic(const char *description, const char *expected) {
         assert_topology(&t, expected);
 }
 
-static void test_synthetic(void **state) {
-        (void)state;
+TEST(synthetic) {
         assert_synthetic("package:2 numa:2 core:2 pu:2",
                          "0: package 0, 1024 MiB, cpus 0-3 first 0,2\n"
                          "1: package 0, 1024 MiB, cpus 4-7 first 4,6\n"
@@ -40,27 +35,24 @@ static void test_synthetic(void **state) {
                          "3: package 1, 1024 MiB,\n");
 }
 
-static void test_synthetic_with_memory_at_two_levels(void **state) {
-        (void)state;
+TEST(synthetic_with_memory_at_two_levels) {
         assert_synthetic("package:1 [numa(memory=8GiB)] group:2 [numa(memory=2GiB)] pu:2",
                          "0: package 0, 2048 MiB, cpus 0-1\n"
                          "1: package 0, 2048 MiB, cpus 2-3\n"
                          "2: package 0, 8192 MiB,\n");
 }
 
-static void test_numbers_in_brackets(void **state) {
+TEST(numbers_in_brackets) {
         _cleanup_topology_ Topology t = { 0 };
 
-        (void)state;
         assert_synthetic("package:2(indexes=7,3) pu:1", "0: package 3, 1024 MiB, cpus 0-1\n");
         assert_int_equal(topology_load_synthetic("pu:1024(indexes=2*512:512*2)", &t, NULL), 0);
         assert_ids(topology_cpus(&t), "0-1023");
 }
 
-static void test_synthetic_of_64_nodes(void **state) {
+TEST(synthetic_of_64_nodes) {
         _cleanup_topology_ Topology t = { 0 };
 
-        (void)state;
         assert_int_equal(topology_load_synthetic("package:8 numa:8 core:4 pu:2", &t, NULL), 0);
         assert_int_equal(t.n_nodes, 64);
         assert_int_equal(t.nodes[63].package, 7);
@@ -82,8 +74,7 @@ static void assert_refused(const char *description, const char *part) {
         free(message);
 }
 
-static void test_synthetic_that_is_none(void **state) {
-        (void)state;
+TEST(synthetic_that_is_none) {
         assert_refused("package:2 nmua:4 pu:2",
                        "hwloc does not take the machine \"package:2 nmua:4 pu:2\": ");
         assert_refused("package:2 nmua:4 pu:2", "at 'nmua:4 pu:2'; expected levels");
@@ -184,14 +175,13 @@ static void build_foreign(Text *xml, const char *info, const char *subtype_0,
         text_append(xml, "</topology>\n");
 }
 
-static void test_xml_of_others(void **state) {
+TEST(xml_of_others) {
         _cleanup_text_ Text xml = { 0 };
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_device_list_ DeviceList devices = { 0 };
         _cleanup_fake_ FakeTree tree;
         char path[64], *message = NULL;
 
-        (void)state;
         fake_init(&tree);
         build_foreign(&xml, "", "", NVM);
         fake_write(&tree, "a.xml", xml.data);
@@ -208,13 +198,12 @@ static void test_xml_of_others(void **state) {
 }
 
 /* Of two nodes with the same CPUs near them the one of plain memory has them, not the first. */
-static void test_xml_with_special_memory_first(void **state) {
+TEST(xml_with_special_memory_first) {
         _cleanup_text_ Text xml = { 0 };
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_fake_ FakeTree tree;
         char path[64];
 
-        (void)state;
         fake_init(&tree);
         build_foreign(&xml, "", NVM, "");
         fake_write(&tree, "a.xml", xml.data);
@@ -252,11 +241,10 @@ static void assert_no_xml(const FakeTree *tree, const char *text, int error, con
         free(message);
 }
 
-static void test_xml_that_is_none(void **state) {
+TEST(xml_that_is_none) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_text_ Text half = { 0 };
 
-        (void)state;
         fake_init(&tree);
         assert_no_xml(&tree, NULL, -ENOENT, "No such file");
         assert_no_xml(&tree, "", -EINVAL, "no machine that hwloc can read");
@@ -273,7 +261,7 @@ static void test_xml_that_is_none(void **state) {
 /* --- the environment ------------------------------------------------------------------------ */
 
 /* Whoever has hwloc set up for another use: all of it would make another machine. */
-static void test_variables_of_hwloc(void **state) {
+TEST(variables_of_hwloc) {
         static const char *const variables[][2] = {
                 { "HWLOC_COMPONENTS", "xml,stop" }, { "HWLOC_SYNTHETIC", "3" },
                 { "HWLOC_XMLFILE", "/none" },       { "HWLOC_FSROOT", "/none" },
@@ -283,7 +271,6 @@ static void test_variables_of_hwloc(void **state) {
         _cleanup_topology_ Topology synthetic = { 0 }, live = { 0 }, again = { 0 };
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(topology_load(&sysroot, &live), 0);
         for (size_t i = 0; i < ELEMENTSOF(variables); i++)
@@ -302,12 +289,11 @@ static void test_variables_of_hwloc(void **state) {
 }
 
 /* What hwloc says is kept from the terminal, what others say afterwards is not. */
-static void test_standard_error_is_given_back(void **state) {
+TEST(standard_error_is_given_back) {
         int saved = dup(STDERR_FILENO), pipes[2];
         Topology t = { 0 };
         char text[64];
 
-        (void)state;
         assert_int_equal(pipe2(pipes, O_CLOEXEC | O_NONBLOCK), 0);
         assert_true(dup2(pipes[1], STDERR_FILENO) >= 0);
         assert_int_equal(topology_load_synthetic("nmua:2", &t, NULL), -EINVAL);
@@ -318,21 +304,4 @@ static void test_standard_error_is_given_back(void **state) {
         (void)close(saved);
         (void)close(pipes[0]);
         (void)close(pipes[1]);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_synthetic),
-                cmocka_unit_test(test_synthetic_with_memory_at_two_levels),
-                cmocka_unit_test(test_numbers_in_brackets),
-                cmocka_unit_test(test_synthetic_of_64_nodes),
-                cmocka_unit_test(test_synthetic_that_is_none),
-                cmocka_unit_test(test_xml_of_others),
-                cmocka_unit_test(test_xml_with_special_memory_first),
-                cmocka_unit_test(test_xml_that_is_none),
-                cmocka_unit_test(test_variables_of_hwloc),
-                cmocka_unit_test(test_standard_error_is_given_back),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

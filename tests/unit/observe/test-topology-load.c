@@ -1,22 +1,17 @@
 /* Machines of a few files: what whole dumps show is the golden suite's. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "fake-machine.h"
 #include "tidbnumad/observe/topology-load.h"
 
-static void test_gaps_and_memory_only(void **state) {
+TEST(gaps_and_memory_only) {
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_machine(&tree);
         assert_int_equal(topology_load(&tree.sysroot, &t), 0);
         assert_int_equal(t.n_nodes, 3);
@@ -37,11 +32,10 @@ static void test_gaps_and_memory_only(void **state) {
         assert_null(getenv("HWLOC_COMPONENTS"));
 }
 
-static void test_cpu_that_is_offline(void **state) {
+TEST(cpu_that_is_offline) {
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_machine(&tree);
         fake_write(&tree, CPUS "online", "0-2\n");
         fake_write(&tree, CPUS "cpu3/online", "0\n");
@@ -51,11 +45,10 @@ static void test_cpu_that_is_offline(void **state) {
 }
 
 /* Threads of one core, as SMT machines number them, and a core whose first thread is offline. */
-static void test_first_threads(void **state) {
+TEST(first_threads) {
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_machine(&tree);
         for (unsigned cpu = 0; cpu < 4; cpu++) {
                 static const char *const files[] = { "thread_siblings", "core_cpus" };
@@ -84,11 +77,10 @@ static void test_first_threads(void **state) {
 }
 
 /* Sockets that are empty are possible, not offline. */
-static void test_cpus_that_are_set_apart(void **state) {
+TEST(cpus_that_are_set_apart) {
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_machine(&tree);
         fake_write(&tree, CPUS "possible", "0-63\n");
         fake_write(&tree, CPUS "present", "0-5\n");
@@ -118,14 +110,13 @@ static void test_cpus_that_are_set_apart(void **state) {
         assert_ids(t.nohz_full_cpus, "");
 }
 
-static void test_this_machine(void **state) {
+TEST(this_machine) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_topology_ Topology t = { 0 };
         char text[ID_SET_LIST_MAX];
         cpu_set_t before, after;
         CpuSet cpus, others;
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
         assert_int_equal(topology_load(&sysroot, &t), 0);
@@ -148,16 +139,4 @@ static void test_this_machine(void **state) {
                 assert_true(id_set_is_subset(&others, &t.nodes[i].cpus));
                 assert_int_equal(id_set_is_empty(&others), id_set_is_empty(&t.nodes[i].cpus));
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_gaps_and_memory_only),
-                cmocka_unit_test(test_cpu_that_is_offline),
-                cmocka_unit_test(test_first_threads),
-                cmocka_unit_test(test_cpus_that_are_set_apart),
-                cmocka_unit_test(test_this_machine),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,9 @@
  * The situations are generated, the same ones on every run. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/plan/step.h"
 

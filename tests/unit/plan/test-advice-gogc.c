@@ -1,10 +1,6 @@
 /* Sizing advice: GOGC, what a running process has, what a disk shares, and none at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "advice-host.h"
 
@@ -27,8 +23,7 @@ static size_t gogc_steps_with(uint64_t memory, uint64_t resident, uint64_t pd_re
         return gogc_steps(&host, "x");
 }
 
-static void test_gogc_steps(void **state) {
-        (void)state;
+TEST(gogc_steps) {
         assert_int_equal(gogc_steps_with(0, 0, 0), 0);
         assert_int_equal(gogc_steps_with(4 * GIB, 0, 0), 0);
         assert_int_equal(gogc_steps_with(5 * GIB, 0, 0), 1);
@@ -48,11 +43,10 @@ static void test_gogc_steps(void **state) {
         assert_int_equal(gogc_steps_with(UINT64_MAX, UINT64_MAX, 0), 0);
 }
 
-static void test_gogc_costs(void **state) {
+TEST(gogc_costs) {
         _cleanup_host_ Host host;
         const Advice *first, *last;
 
-        (void)state;
         host_init(&host, 1, 4, 256 * GIB);
         host_add(&host, "idle", "tidb-server", "0");
         host_advise(&host);
@@ -72,11 +66,10 @@ static void test_gogc_costs(void **state) {
         assert_string_equal(last->note, "");
 }
 
-static void test_gogc_goes_by_the_resident_size(void **state) {
+TEST(gogc_goes_by_the_resident_size) {
         _cleanup_host_ Host host;
         const Advice *first;
 
-        (void)state;
         host_init(&host, 1, 4, 256 * GIB);
         host_add(&host, "busy", "tidb-server", "0")->resident_bytes = 3 * GIB;
         host_advise(&host);
@@ -86,10 +79,9 @@ static void test_gogc_goes_by_the_resident_size(void **state) {
 }
 
 /* The PD of two nodes takes half of its memory from each; two TiDB share what is left. */
-static void test_gogc_divides_what_others_hold(void **state) {
+TEST(gogc_divides_what_others_hold) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 2, 4, 40 * GIB);
         host_add(&host, "a", "tidb-server", "0");
         host_add(&host, "b", "tidb-server", "0");
@@ -107,10 +99,9 @@ static void test_gogc_divides_what_others_hold(void **state) {
 }
 
 /* All of a PD that has the same two nodes. */
-static void test_gogc_on_two_nodes(void **state) {
+TEST(gogc_on_two_nodes) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 2, 4, 15 * GIB);
         host_add(&host, "a", "tidb-server", "0-1");
         host_add(&host, "pd", "pd-server", "0-1")->resident_bytes = 9 * GIB; /* 24 - 9 = 15 */
@@ -120,7 +111,7 @@ static void test_gogc_on_two_nodes(void **state) {
         assert_int_equal(gogc_steps(&host, "a"), 3);
 }
 
-static void test_max_procs_of_a_running_process(void **state) {
+TEST(max_procs_of_a_running_process) {
         static const struct {
                 bool running;
                 uint32_t gomaxprocs;
@@ -134,7 +125,6 @@ static void test_max_procs_of_a_running_process(void **state) {
                 { true, 4, HOLDS_ALREADY, "has {gomaxprocs} already" },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_host_ Host host;
                 AdviceInstance *instance;
@@ -154,11 +144,10 @@ static void test_max_procs_of_a_running_process(void **state) {
         }
 }
 
-static void test_disk_rate(void **state) {
+TEST(disk_rate) {
         _cleanup_host_ Host host;
         const Advice *advice;
 
-        (void)state;
         host_init(&host, 4, 4, 16 * GIB);
         host_add(&host, "a", "tikv-server", "0")->device = "nvme0n1";
         host_add(&host, "b", "pd-server", "1")->device = "nvme0n1";
@@ -184,10 +173,9 @@ static void test_disk_rate(void **state) {
 }
 
 /* An instance that is not placed writes to its disk all the same. */
-static void test_disk_rate_with_one_not_placed(void **state) {
+TEST(disk_rate_with_one_not_placed) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 1, 4, 16 * GIB);
         host_add(&host, "a", "tikv-server", "0")->device = "sda";
         host_add(&host, "b", "tikv-server", "")->device = "sda";
@@ -198,10 +186,9 @@ static void test_disk_rate_with_one_not_placed(void **state) {
         assert_int_equal(host_count(&host, "b"), 0);
 }
 
-static void test_no_advice(void **state) {
+TEST(no_advice) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 1, 4, 16 * GIB);
         host_add(&host, "pd", "pd-server", "0");
         host_add(&host, "jvm", "java", "0");
@@ -221,32 +208,14 @@ static void test_no_advice(void **state) {
         assert_string_equal(host.report.subjects[5].unplaced, "it is not placed");
 }
 
-static void test_empty_and_wrong_input(void **state) {
+TEST(empty_and_wrong_input) {
         _cleanup_host_ Host host;
         AdviceReport report = { .n_items = 7 };
         AdviceInput input = { .topology = &host.topology, .plan = &host.plan, .n_instances = 1 };
 
-        (void)state;
         host_init(&host, 1, 4, 16 * GIB);
         host_advise(&host);
         assert_int_equal(host.report.n_items, 0);
         assert_int_equal(advice_build(&input, &report), -EINVAL);
         assert_int_equal(report.n_items, 7); /* untouched */
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_gogc_steps),
-                cmocka_unit_test(test_gogc_costs),
-                cmocka_unit_test(test_gogc_goes_by_the_resident_size),
-                cmocka_unit_test(test_gogc_divides_what_others_hold),
-                cmocka_unit_test(test_gogc_on_two_nodes),
-                cmocka_unit_test(test_max_procs_of_a_running_process),
-                cmocka_unit_test(test_disk_rate),
-                cmocka_unit_test(test_disk_rate_with_one_not_placed),
-                cmocka_unit_test(test_no_advice),
-                cmocka_unit_test(test_empty_and_wrong_input),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

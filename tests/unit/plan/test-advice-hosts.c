@@ -1,18 +1,13 @@
 /* How instances share what they are placed on, and the whole advice for the hosts of the field. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "advice-host.h"
 
 /* Three such hosts ran TPC-C with these very figures: 16 CPUs, 32 GB, a TiDB, a TiKV and a PD. */
-static void test_small_mixed_host(void **state) {
+TEST(small_mixed_host) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 1, 16, 32 * GIB);
         host_add(&host, "tidb", "tidb-server", "0");
         host_add(&host, "tikv", "tikv-server", "0")->device = "sda";
@@ -41,13 +36,12 @@ static void test_small_mixed_host(void **state) {
 }
 
 /* 8 nodes of 16 CPUs and 64 GiB: a TiKV a node each at its own NVMe. */
-static void test_epyc_with_eight_tikv(void **state) {
+TEST(epyc_with_eight_tikv) {
         static const char *const nodes[] = { "0", "1", "2", "3", "4", "5", "6", "7" };
         static const char *const devices[] = { "nvme0n1", "nvme1n1", "nvme2n1", "nvme3n1",
                                                "nvme4n1", "nvme5n1", "nvme6n1", "nvme7n1" };
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 8, 16, 64 * GIB);
         for (size_t i = 0; i < 8; i++)
                 host_add(&host, nodes[i], "tikv-server", nodes[i])->device = devices[i];
@@ -62,11 +56,10 @@ static void test_epyc_with_eight_tikv(void **state) {
 }
 
 /* The same with 4 TiKV on two nodes each. */
-static void test_epyc_with_four_tikv(void **state) {
+TEST(epyc_with_four_tikv) {
         static const char *const nodes[] = { "0-1", "2-3", "4-5", "6-7" };
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 8, 16, 64 * GIB);
         for (size_t i = 0; i < 4; i++)
                 host_add(&host, nodes[i], "tikv-server", nodes[i]);
@@ -79,10 +72,9 @@ static void test_epyc_with_four_tikv(void **state) {
 }
 
 /* 2 × Xeon 6252, 48 CPUs and 192 GiB a socket: a TiDB a socket, PD and HAProxy between. */
-static void test_two_xeons(void **state) {
+TEST(two_xeons) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 2, 48, 192 * GIB);
         host_add(&host, "tidb-0", "tidb-server", "0");
         host_add(&host, "tidb-1", "tidb-server", "1");
@@ -102,10 +94,9 @@ static void test_two_xeons(void **state) {
 }
 
 /* Mixed on both sockets: TiDB and TiKV share each. */
-static void test_two_xeons_mixed(void **state) {
+TEST(two_xeons_mixed) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 2, 48, 192 * GIB);
         host_add(&host, "tidb-0", "tidb-server", "0");
         host_add(&host, "tikv-0", "tikv-server", "0");
@@ -121,10 +112,9 @@ static void test_two_xeons_mixed(void **state) {
 }
 
 /* Each node is divided among those that are on it. */
-static void test_partial_overlap(void **state) {
+TEST(partial_overlap) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 3, 10, 10 * GIB);
         host_add(&host, "wide", "tikv-server", "0-1");
         host_add(&host, "a", "tidb-server", "1");
@@ -144,8 +134,7 @@ static void test_partial_overlap(void **state) {
 }
 
 /* Parts add up: twelve sixths are two CPUs and not one. */
-static void test_parts_add_up(void **state) {
-        (void)state;
+TEST(parts_add_up) {
         for (uint32_t n = 1; n <= 24; n++) {
                 _cleanup_host_ Host host;
 
@@ -158,10 +147,9 @@ static void test_parts_add_up(void **state) {
         }
 }
 
-static void test_more_instances_than_cpus(void **state) {
+TEST(more_instances_than_cpus) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 1, 1, GIB);
         for (size_t i = 0; i < 5; i++)
                 host_add(&host, "x", "tidb-server", "0");
@@ -170,10 +158,9 @@ static void test_more_instances_than_cpus(void **state) {
 }
 
 /* CPUs of its own on a node that it shares: the memory is divided, the CPUs are not. */
-static void test_own_cpus(void **state) {
+TEST(own_cpus) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 2, 16, 32 * GIB);
         host_add(&host, "tidb", "tidb-server", "0");
         host.choices[0].placement.cpus = ids("0-9");
@@ -187,10 +174,9 @@ static void test_own_cpus(void **state) {
         assert_false(host.report.subjects[0].whole_nodes);
 }
 
-static void test_light_instances_take_no_part(void **state) {
+TEST(light_instances_take_no_part) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 1, 16, 32 * GIB);
         host_add(&host, "tidb", "tidb-server", "0");
         host_add(&host, "pd", "pd-server", "0");
@@ -205,10 +191,9 @@ static void test_light_instances_take_no_part(void **state) {
 }
 
 /* A plan without CPUs means those of the nodes. */
-static void test_cpus_by_the_nodes(void **state) {
+TEST(cpus_by_the_nodes) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 2, 4, GIB);
         host_add(&host, "x", "tidb-server", "1");
         host.choices[0].placement.cpus = (CpuSet){ 0 };
@@ -218,32 +203,12 @@ static void test_cpus_by_the_nodes(void **state) {
         host_assert(&host, "x", "performance.max-procs", 4);
 }
 
-static void test_memory_of_several_nodes_does_not_overflow(void **state) {
+TEST(memory_of_several_nodes_does_not_overflow) {
         _cleanup_host_ Host host;
 
-        (void)state;
         host_init(&host, 2, 4, UINT64_MAX);
         host_add(&host, "x", "tikv-server", "0-1");
         host_advise(&host);
         assert_true(host.report.subjects[0].memory_bytes == UINT64_MAX);
         assert_true(host.report.subjects[0].memory_share_bytes == UINT64_MAX);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_small_mixed_host),
-                cmocka_unit_test(test_epyc_with_eight_tikv),
-                cmocka_unit_test(test_epyc_with_four_tikv),
-                cmocka_unit_test(test_two_xeons),
-                cmocka_unit_test(test_two_xeons_mixed),
-                cmocka_unit_test(test_partial_overlap),
-                cmocka_unit_test(test_parts_add_up),
-                cmocka_unit_test(test_more_instances_than_cpus),
-                cmocka_unit_test(test_own_cpus),
-                cmocka_unit_test(test_light_instances_take_no_part),
-                cmocka_unit_test(test_cpus_by_the_nodes),
-                cmocka_unit_test(test_memory_of_several_nodes_does_not_overflow),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

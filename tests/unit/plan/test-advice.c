@@ -1,15 +1,10 @@
 /* Each rule of the sizing advice at its boundaries. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "advice-host.h"
 
-static void test_products(void **state) {
-        (void)state;
+TEST(products) {
         assert_int_equal(advice_product_of("tidb-server"), PRODUCT_TIDB);
         assert_int_equal(advice_product_of("/srv/tikv-20160/bin/tikv-server"), PRODUCT_TIKV);
         assert_int_equal(advice_product_of("pd-server"), PRODUCT_PD);
@@ -23,8 +18,7 @@ static void test_products(void **state) {
         assert_int_equal(advice_product_of(NULL), PRODUCT_OTHER);
 }
 
-static void test_products_of_patterns(void **state) {
-        (void)state;
+TEST(products_of_patterns) {
         assert_int_equal(advice_product_of_pattern("tikv-server"), PRODUCT_TIKV);
         assert_int_equal(advice_product_of_pattern("/srv/*/bin/tikv-server"), PRODUCT_TIKV);
         assert_int_equal(advice_product_of_pattern("/srv/tidb-*"), PRODUCT_TIDB);
@@ -34,11 +28,10 @@ static void test_products_of_patterns(void **state) {
 }
 
 /* The program that runs counts, then the policy. */
-static void test_product_of_an_instance(void **state) {
+TEST(product_of_an_instance) {
         _cleanup_host_ Host host;
         Policy tidb = { .match.exe = (char *)"tidb-server" };
 
-        (void)state;
         host_init(&host, 1, 4, 16 * GIB);
         host_add(&host, "a", NULL, "0")->policy = &tidb;
         host_add(&host, "b", "/bin/tikv-server", "0")->policy = &tidb;
@@ -62,7 +55,7 @@ static uint64_t value_for(const char *exe, const char *setting, uint32_t cpus, u
 
 #define NONE UINT64_MAX
 
-static void test_threads(void **state) {
+TEST(threads) {
         static const struct {
                 uint32_t cpus;
                 uint64_t procs, readpool, grpc, scheduler, jobs, sub;
@@ -78,7 +71,6 @@ static void test_threads(void **state) {
                 { 512, 512, 409, 4, 8, NONE, NONE },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 const uint32_t n = cases[i].cpus;
 
@@ -99,8 +91,7 @@ static void test_threads(void **state) {
         }
 }
 
-static void test_memory_limit(void **state) {
-        (void)state;
+TEST(memory_limit) {
         assert_int_equal(value_for("tidb-server", "tidb_server_memory_limit", 4, 10 * GIB),
                          8 * GIB);
         /* whole MiB, downwards */
@@ -115,8 +106,7 @@ static void test_memory_limit(void **state) {
 }
 
 /* What is less than TiDB takes is told to be too little. */
-static void test_memory_limit_says_too_little(void **state) {
-        (void)state;
+TEST(memory_limit_says_too_little) {
         for (uint64_t memory = 640 * MIB - 1; memory <= 640 * MIB; memory++) {
                 _cleanup_host_ Host host;
                 const char *reason;
@@ -129,8 +119,7 @@ static void test_memory_limit_says_too_little(void **state) {
         }
 }
 
-static void test_block_cache(void **state) {
-        (void)state;
+TEST(block_cache) {
         assert_int_equal(value_for("tikv-server", "storage.block-cache.capacity", 4, 20 * GIB),
                          9 * GIB);
         assert_int_equal(value_for("tikv-server", "storage.block-cache.capacity", 4, 16 * GIB),
@@ -141,8 +130,7 @@ static void test_block_cache(void **state) {
                          UINT64_C(7916483719987) * MIB);
 }
 
-static void test_haproxy(void **state) {
-        (void)state;
+TEST(haproxy) {
         assert_int_equal(value_for("haproxy", "nbthread", 1, GIB), 1);
         assert_int_equal(value_for("haproxy", "nbthread", 64, GIB), 64);
         assert_int_equal(value_for("haproxy", "nbthread", 65, GIB), 64);
@@ -154,11 +142,10 @@ static void test_haproxy(void **state) {
         assert_int_equal(value_for("haproxy", "maxconn", 1, 0), NONE);
 }
 
-static void test_haproxy_reasons(void **state) {
+TEST(haproxy_reasons) {
         _cleanup_host_ Host host;
         const Advice *advice;
 
-        (void)state;
         host_init(&host, 2, 64, 64 * GIB);
         host_add(&host, "one", "haproxy", "0");
         host_add(&host, "two", "haproxy", "0-1");
@@ -169,20 +156,4 @@ static void test_haproxy_reasons(void **state) {
         assert_int_equal(advice->effect, HOLDS_RELOAD);
         assert_non_null(strstr(host_find(&host, "two", "nbthread")->reason, "thread group"));
         assert_int_equal(host_find(&host, "one", "maxconn")->cost_bytes, 20000 * 33 * KIB);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_products),
-                cmocka_unit_test(test_products_of_patterns),
-                cmocka_unit_test(test_product_of_an_instance),
-                cmocka_unit_test(test_threads),
-                cmocka_unit_test(test_memory_limit),
-                cmocka_unit_test(test_memory_limit_says_too_little),
-                cmocka_unit_test(test_block_cache),
-                cmocka_unit_test(test_haproxy),
-                cmocka_unit_test(test_haproxy_reasons),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

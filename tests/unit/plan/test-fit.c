@@ -1,18 +1,13 @@
 /* Does it fit, and where does the next piece go? */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/plan/fit.h"
 
 #define GIB(n) (UINT64_C(n) << 30)
 #define TIB(n) (UINT64_C(n) << 40)
 
-static void test_headroom(void **state) {
-        (void)state;
+TEST(headroom) {
         assert_int_equal(fit_headroom_bytes(5000, 0), 100);
         assert_int_equal(fit_headroom_bytes(5000, 33), 100);
         assert_int_equal(fit_headroom_bytes(5000, 34), 102);
@@ -20,11 +15,10 @@ static void test_headroom(void **state) {
         assert_int_equal(fit_headroom_bytes(TIB(64), GIB(1)), TIB(64) / 50);
 }
 
-static void test_check_at_the_border(void **state) {
+TEST(check_at_the_border) {
         NodeRoom room = { .free_bytes = 1000, .headroom_bytes = 300 };
         uint64_t missing = 7;
 
-        (void)state;
         assert_true(fit_check(&room, 1, 700, &missing));
         assert_int_equal(missing, 0);
         assert_false(fit_check(&room, 1, 701, &missing));
@@ -41,32 +35,29 @@ static void test_check_at_the_border(void **state) {
 
 /* A node that is over its headroom or over what it was promised has no room; it takes none from
  * the others. */
-static void test_a_full_node_does_not_count_below_zero(void **state) {
+TEST(a_full_node_does_not_count_below_zero) {
         NodeRoom rooms[3] = { { .free_bytes = 100, .headroom_bytes = 5000 },
                               { .free_bytes = 1000, .promised_bytes = 9000 },
                               { .free_bytes = 400, .headroom_bytes = 100 } };
         uint64_t missing;
 
-        (void)state;
         assert_true(fit_check(rooms, 3, 300, NULL));
         assert_false(fit_check(rooms, 3, 301, &missing));
         assert_int_equal(missing, 1);
 }
 
-static void test_nothing_always_fits(void **state) {
+TEST(nothing_always_fits) {
         NodeRoom full = { .headroom_bytes = 1 };
 
-        (void)state;
         assert_true(fit_check(&full, 1, 0, NULL));
         assert_true(fit_check(NULL, 0, 0, NULL));
         assert_false(fit_check(NULL, 0, 1, NULL));
 }
 
-static void test_large_machines(void **state) {
+TEST(large_machines) {
         NodeRoom rooms[1024];
         uint64_t missing;
 
-        (void)state;
         for (uint32_t i = 0; i < 1024; i++)
                 rooms[i] = (NodeRoom){ .node = i,
                                        .free_bytes = TIB(60),
@@ -81,12 +72,11 @@ static void test_large_machines(void **state) {
         assert_false(fit_check(rooms, 2, 1, NULL));
 }
 
-static void test_best_node(void **state) {
+TEST(best_node) {
         NodeRoom rooms[3] = { { .node = 4, .free_bytes = 500, .headroom_bytes = 100 },
                               { .node = 5, .free_bytes = 900, .headroom_bytes = 600 },
                               { .node = 6, .free_bytes = 200, .reclaimable_bytes = 250 } };
 
-        (void)state;
         assert_int_equal(fit_best(rooms, 3, 1), 2); /* 400, 300, 450 above the headroom */
         rooms[2].headroom_bytes = 60;
         assert_int_equal(fit_best(rooms, 3, 1), 0);
@@ -98,17 +88,4 @@ static void test_best_node(void **state) {
         rooms[0].free_bytes = 50;
         assert_int_equal(fit_best(rooms, 3, 300), 2);
         assert_int_equal(fit_best(rooms, 0, 1), -1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_headroom),
-                cmocka_unit_test(test_check_at_the_border),
-                cmocka_unit_test(test_a_full_node_does_not_count_below_zero),
-                cmocka_unit_test(test_nothing_always_fits),
-                cmocka_unit_test(test_large_machines),
-                cmocka_unit_test(test_best_node),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,11 @@ static GuardOutlook calm_outlook(void) {
                                .gone_usec = GUARD_WATCH_USEC + 1 };
 }
 
-static void test_a_minute_of_rest(void **state) {
+TEST(a_minute_of_rest) {
         const GuardOutlook calm = calm_outlook();
         GuardOutlook o = calm;
         uint64_t since = 0;
 
-        (void)state;
         assert_false(guard_has_rested(&calm, &since, SEC(100)));
         assert_int_equal(since, SEC(100));
         assert_false(guard_has_rested(&calm, &since, SEC(160) - 1));
@@ -86,10 +85,9 @@ static void set_room(Search *s, uint32_t node, uint64_t bytes) {
         s->rooms[node].free_bytes = s->rooms[node].headroom_bytes + bytes;
 }
 
-static void test_the_nearest_node(void **state) {
+TEST(the_nearest_node) {
         Search s;
 
-        (void)state;
         search_init(&s);
         set_room(&s, 6, GIB(9));
         assert_int_equal(guard_choose(&s.search), 0); /* of equal ones the first */
@@ -107,10 +105,9 @@ static void test_the_nearest_node(void **state) {
         assert_int_equal(guard_choose(&s.search), 7);
 }
 
-static void test_room_that_lasts(void **state) {
+TEST(room_that_lasts) {
         Search s;
 
-        (void)state;
         search_init(&s);
         for (uint32_t i = 0; i < 4; i++)
                 set_room(&s, i, MIB(499));
@@ -149,10 +146,9 @@ static void test_room_that_lasts(void **state) {
         assert_int_equal(guard_choose(&s.search), -1);
 }
 
-static void test_reserved_nodes(void **state) {
+TEST(reserved_nodes) {
         Search s;
 
-        (void)state;
         search_init(&s);
         s.reserved = ids("0,2-3");
         assert_int_equal(guard_choose(&s.search), 4); /* rather far than reserved */
@@ -211,10 +207,9 @@ static double run(const Fall *f) {
 
 /* Whatever the rate: never needlessly early, and never later than the next reading after the room
  * is gone; where there are ten seconds, some ten seconds before. */
-static void test_widened_in_time(void **state) {
+TEST(widened_in_time) {
         unsigned slow = 0, sudden = 0;
 
-        (void)state;
         for (uint32_t i = 0; i < HISTORIES; i++) {
                 uint32_t seed = i * 2654435761u + 1;
                 Fall f = { .headroom = MIB(1 + next_number(&seed, 2000)),
@@ -241,8 +236,7 @@ static void test_widened_in_time(void **state) {
 }
 
 /* Whatever cache does, as long as programs take nothing: a node that has room is left alone. */
-static void test_cache_alone_never_widens(void **state) {
-        (void)state;
+TEST(cache_alone_never_widens) {
         for (uint32_t i = 0; i < HISTORIES; i++) {
                 uint32_t seed = i * 2246822519u + 7;
                 GuardNode node = { .headroom_bytes = MIB(500) };
@@ -265,8 +259,7 @@ static void test_cache_alone_never_widens(void **state) {
 }
 
 /* The choice never falls on a node that may not be had, and there is one whenever one has room. */
-static void test_choices(void **state) {
-        (void)state;
+TEST(choices) {
         for (uint32_t i = 0; i < HISTORIES; i++) {
                 uint32_t seed = i * 3266489917u + 3;
                 bool any = false;
@@ -294,18 +287,4 @@ static void test_choices(void **state) {
                 assert_true(s.rooms[best].free_bytes > s.rooms[best].headroom_bytes);
                 assert_false(s.search.strict && id_set_has(&s.reserved, (uint32_t)best));
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_a_minute_of_rest),
-                cmocka_unit_test(test_the_nearest_node),
-                cmocka_unit_test(test_room_that_lasts),
-                cmocka_unit_test(test_reserved_nodes),
-                cmocka_unit_test(test_widened_in_time),
-                cmocka_unit_test(test_cache_alone_never_widens),
-                cmocka_unit_test(test_choices),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

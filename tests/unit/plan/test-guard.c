@@ -7,35 +7,32 @@ static void add_free(GuardNode *node, uint64_t usec, uint64_t free_bytes) {
 
 /* --- what is left, and how fast it falls --- */
 
-static void test_nothing_is_known_at_first(void **state) {
+TEST(nothing_is_known_at_first) {
         const GuardNode node = { .headroom_bytes = MIB(100) };
         const GuardOutlook o = look_at(&node);
 
-        (void)state;
         assert_false(o.known);
         assert_int_equal(o.gone_usec, UINT64_MAX);
         assert_int_equal(guard_judge(&o), GUARD_QUIET);
         assert_int_equal(guard_judge(&(GuardOutlook){ 0 }), GUARD_QUIET);
 }
 
-static void test_what_is_left(void **state) {
+TEST(what_is_left) {
         const GuardReading r = { .free_bytes = 1000,
                                  .inactive_file_bytes = 500,
                                  .active_file_bytes = 300,
                                  .unclean_bytes = 200 };
         GuardReading dirty = r;
 
-        (void)state;
         assert_int_equal(guard_left_bytes(&r), 1000 + 300 + 150);
         dirty.unclean_bytes = 501; /* takes nothing from what is free */
         assert_int_equal(guard_left_bytes(&dirty), 1000 + 150);
 }
 
-static void test_one_reading_tells_no_fall(void **state) {
+TEST(one_reading_tells_no_fall) {
         GuardNode node = { .headroom_bytes = MIB(100) };
         GuardOutlook o;
 
-        (void)state;
         add_free(&node, SEC(1), MIB(101));
         o = look_at(&node);
         assert_true(o.known);
@@ -50,10 +47,9 @@ static void test_one_reading_tells_no_fall(void **state) {
         assert_int_equal(guard_judge(&o), GUARD_WIDEN);
 }
 
-static void test_below_the_headroom(void **state) {
+TEST(below_the_headroom) {
         GuardNode node = { .headroom_bytes = MIB(100) };
 
-        (void)state;
         add_free(&node, SEC(1), MIB(100) + 1);
         assert_int_equal(judge(&node), GUARD_QUIET);
         add_free(&node, SEC(2), MIB(5)); /* rising or falling is of no matter */
@@ -65,7 +61,7 @@ static void test_below_the_headroom(void **state) {
 }
 
 /* It falls by 10 MiB a second: gone in 10 s, in 60 s. */
-static void test_the_borders_in_time(void **state) {
+TEST(the_borders_in_time) {
         const struct {
                 uint64_t room;
                 GuardVerdict verdict;
@@ -74,7 +70,6 @@ static void test_the_borders_in_time(void **state) {
                       { MIB(600), GUARD_WATCH },
                       { MIB(600) + MIB(1), GUARD_QUIET } };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 GuardNode node = { .headroom_bytes = MIB(50) };
                 GuardOutlook o;
@@ -89,10 +84,9 @@ static void test_the_borders_in_time(void **state) {
 }
 
 /* A burst that has ended, and one that has just begun. */
-static void test_a_burst_is_no_fall(void **state) {
+TEST(a_burst_is_no_fall) {
         GuardNode node = { .headroom_bytes = MIB(50) };
 
-        (void)state;
         for (unsigned s = 1; s <= 5; s++)
                 add_free(&node, SEC(s), MIB(450));
         add_free(&node, SEC(6), MIB(350)); /* 3.5 s at the rate of the second, 9 at a third of it */
@@ -107,11 +101,10 @@ static void test_a_burst_is_no_fall(void **state) {
 }
 
 /* Of many readings in a second the right ones are compared, the whole ring around. */
-static void test_spans_at_the_shorter_interval(void **state) {
+TEST(spans_at_the_shorter_interval) {
         GuardNode node = { .headroom_bytes = 0 };
         uint64_t left = GIB(100);
 
-        (void)state;
         for (unsigned i = 1; i <= 95; i++) {
                 left -= MIB(i < 60 ? 1 : 4); /* a tenth of a second each */
                 add_free(&node, SEC(i) / 10, left);
@@ -127,20 +120,18 @@ static void test_spans_at_the_shorter_interval(void **state) {
         assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(10));
 }
 
-static void test_time_that_does_not_pass(void **state) {
+TEST(time_that_does_not_pass) {
         GuardNode node = { .headroom_bytes = MIB(1) };
 
-        (void)state;
         add_free(&node, SEC(5), MIB(100));
         add_free(&node, SEC(5), MIB(1));
         add_free(&node, SEC(4), MIB(1));
         assert_int_equal(look_at(&node).room_bytes, MIB(99));
 }
 
-static void test_a_gap_ends_the_past(void **state) {
+TEST(a_gap_ends_the_past) {
         GuardNode node = { .headroom_bytes = 0 };
 
-        (void)state;
         add_free(&node, SEC(1), GIB(10));
         add_free(&node, SEC(6), GIB(9)); /* 5 s: still one history */
         assert_int_equal(look_at(&node).fall_bytes_per_sec, GIB(1) / 5);
@@ -153,11 +144,10 @@ static void test_a_gap_ends_the_past(void **state) {
 /* --- page cache --- */
 
 /* A file is read, read again, and written: nothing is lost by that. */
-static void test_cache_is_no_fall(void **state) {
+TEST(cache_is_no_fall) {
         GuardReading r = { .free_bytes = GIB(20) };
         GuardNode node = { .headroom_bytes = GIB(1) };
 
-        (void)state;
         for (unsigned s = 1; s <= 60; s++) {
                 r.usec = SEC(s);
                 if (s <= 20) {
@@ -175,11 +165,10 @@ static void test_cache_is_no_fall(void **state) {
 }
 
 /* What a database host is like all the time: nothing free, all of it cache. */
-static void test_a_node_full_of_cache_is_not_full(void **state) {
+TEST(a_node_full_of_cache_is_not_full) {
         GuardReading r = { .free_bytes = MIB(200), .inactive_file_bytes = GIB(20) };
         GuardNode node = { .headroom_bytes = GIB(1) };
 
-        (void)state;
         r.usec = SEC(1);
         guard_add(&node, &r);
         assert_int_equal(judge(&node), GUARD_QUIET);
@@ -200,11 +189,10 @@ static void test_a_node_full_of_cache_is_not_full(void **state) {
 }
 
 /* Programs take cache: that is a fall although MemFree stands still. */
-static void test_taking_cache_is_a_fall(void **state) {
+TEST(taking_cache_is_a_fall) {
         GuardReading r = { .free_bytes = MIB(200), .inactive_file_bytes = GIB(4) };
         GuardNode node = { .headroom_bytes = GIB(1) };
 
-        (void)state;
         for (unsigned s = 1; s <= 5; s++) {
                 r.usec = SEC(s);
                 r.inactive_file_bytes -= MIB(500);
@@ -215,11 +203,10 @@ static void test_taking_cache_is_a_fall(void **state) {
 }
 
 /* Up to the rate that we move at, and as long as we do. */
-static void test_what_we_move_there_is_no_fall(void **state) {
+TEST(what_we_move_there_is_no_fall) {
         GuardReading r = { .free_bytes = GIB(20), .pull_bytes_per_sec = MIB(256) };
         GuardNode node = { .headroom_bytes = GIB(1) };
 
-        (void)state;
         for (unsigned s = 1; s <= 10; s++) {
                 r.usec = SEC(s);
                 r.free_bytes -= MIB(266);
@@ -256,14 +243,13 @@ static void test_what_we_move_there_is_no_fall(void **state) {
 
 /* --- several nodes --- */
 
-static void test_a_set_of_nodes_is_one(void **state) {
+TEST(a_set_of_nodes_is_one) {
         GuardNode nodes[3] = { { .node = 2, .headroom_bytes = MIB(100) },
                                { .node = 4, .headroom_bytes = MIB(200) },
                                { .node = 5, .headroom_bytes = MIB(400) } };
         const NodeSet both = ids("2,4"), one = ids("2"), other = ids("7"), none = ids("");
         GuardOutlook o;
 
-        (void)state;
         for (unsigned s = 1; s <= 5; s++) {
                 add_free(&nodes[0], SEC(s), MIB(50) - MIB(10) * s / 5);
                 add_free(&nodes[1], SEC(s), GIB(2) - MIB(6) * s);
@@ -283,36 +269,13 @@ static void test_a_set_of_nodes_is_one(void **state) {
 }
 
 /* One falls by what the other gains: nothing is lost. */
-static void test_falls_of_a_set_are_summed(void **state) {
+TEST(falls_of_a_set_are_summed) {
         GuardNode nodes[2] = { { .node = 0 }, { .node = 1 } };
         const NodeSet both = ids("0-1");
 
-        (void)state;
         for (unsigned s = 1; s <= 5; s++) {
                 add_free(&nodes[0], SEC(s), MIB(100) - MIB(10) * s);
                 add_free(&nodes[1], SEC(s), MIB(100) + MIB(10) * s);
         }
         assert_int_equal(guard_predict(nodes, 2, &both).fall_bytes_per_sec, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing_is_known_at_first),
-                cmocka_unit_test(test_what_is_left),
-                cmocka_unit_test(test_one_reading_tells_no_fall),
-                cmocka_unit_test(test_below_the_headroom),
-                cmocka_unit_test(test_the_borders_in_time),
-                cmocka_unit_test(test_a_burst_is_no_fall),
-                cmocka_unit_test(test_spans_at_the_shorter_interval),
-                cmocka_unit_test(test_time_that_does_not_pass),
-                cmocka_unit_test(test_a_gap_ends_the_past),
-                cmocka_unit_test(test_cache_is_no_fall),
-                cmocka_unit_test(test_a_node_full_of_cache_is_not_full),
-                cmocka_unit_test(test_taking_cache_is_a_fall),
-                cmocka_unit_test(test_what_we_move_there_is_no_fall),
-                cmocka_unit_test(test_a_set_of_nodes_is_one),
-                cmocka_unit_test(test_falls_of_a_set_are_summed),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

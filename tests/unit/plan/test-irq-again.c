@@ -1,10 +1,6 @@
 /* When there are looks after an event. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/plan/irq-again.h"
 
@@ -24,20 +20,18 @@ static unsigned run(IrqAgain *a, uint64_t late, uint64_t *ret_last) {
         return n;
 }
 
-static void test_quiet(void **state) {
+TEST(quiet) {
         IrqAgain a = { 0 };
 
-        (void)state;
         assert_true(irq_again_due(&a) == IRQ_AGAIN_NEVER);
         irq_again_looked(&a, BEGIN);
         assert_true(irq_again_due(&a) == IRQ_AGAIN_NEVER);
 }
 
-static void test_series(void **state) {
+TEST(series) {
         static const unsigned msec[] = { 30, 150, 400, 900, 1900 };
         IrqAgain a = { 0 };
 
-        (void)state;
         irq_again_event(&a, BEGIN);
         for (unsigned i = 0; i < 5; i++) {
                 assert_int_equal(irq_again_due(&a), BEGIN + msec[i] * MSEC);
@@ -47,21 +41,19 @@ static void test_series(void **state) {
 }
 
 /* The slow comparison in between stands for none of them. */
-static void test_other_looks(void **state) {
+TEST(other_looks) {
         IrqAgain a = { 0 };
 
-        (void)state;
         irq_again_event(&a, BEGIN);
         irq_again_looked(&a, BEGIN + 29 * MSEC);
         assert_int_equal(irq_again_due(&a), BEGIN + 30 * MSEC);
 }
 
 /* On a host as slow as that, one look stands for those that have passed. */
-static void test_late(void **state) {
+TEST(late) {
         IrqAgain a = { 0 };
         uint64_t last;
 
-        (void)state;
         irq_again_event(&a, BEGIN);
         irq_again_looked(&a, BEGIN + 500 * MSEC);
         assert_int_equal(irq_again_due(&a), BEGIN + 900 * MSEC);
@@ -69,11 +61,10 @@ static void test_late(void **state) {
 }
 
 /* Each event begins it anew, and none puts off the look that is near. */
-static void test_events_go_on(void **state) {
+TEST(events_go_on) {
         IrqAgain a = { 0 };
         uint64_t last;
 
-        (void)state;
         for (unsigned i = 0; i < 30; i++)
                 irq_again_event(&a, BEGIN + i * MSEC);
         assert_int_equal(irq_again_due(&a), BEGIN + 30 * MSEC);
@@ -86,10 +77,9 @@ static void test_events_go_on(void **state) {
 }
 
 /* The event comes in the pause before the last look: it does not wait for that. */
-static void test_sooner(void **state) {
+TEST(sooner) {
         IrqAgain a = { 0 };
 
-        (void)state;
         irq_again_event(&a, BEGIN);
         irq_again_looked(&a, BEGIN + 950 * MSEC);
         irq_again_event(&a, BEGIN + SECOND);
@@ -99,11 +89,10 @@ static void test_sooner(void **state) {
 }
 
 /* Events of a host that never comes to rest: a burst, then one look in a second. */
-static void test_storm(void **state) {
+TEST(storm) {
         uint64_t now = BEGIN, n = 0, last;
         IrqAgain a = { 0 };
 
-        (void)state;
         for (; now < BEGIN + 100 * SECOND; now += 10 * MSEC) {
                 irq_again_event(&a, now);
                 if (irq_again_due(&a) <= now) {
@@ -117,15 +106,4 @@ static void test_storm(void **state) {
         now = last + 1000 * SECOND;
         irq_again_event(&a, now);
         assert_int_equal(irq_again_due(&a), now + 30 * MSEC);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_quiet),        cmocka_unit_test(test_series),
-                cmocka_unit_test(test_other_looks),  cmocka_unit_test(test_late),
-                cmocka_unit_test(test_events_go_on), cmocka_unit_test(test_sooner),
-                cmocka_unit_test(test_storm),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

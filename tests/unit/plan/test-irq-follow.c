@@ -1,10 +1,6 @@
 /* Whether an interrupt fires where its mask says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/irq-follow.h"
@@ -41,29 +37,26 @@ static IrqCourse course(const Look *before, const Look *now) {
 }
 
 /* Until the next one comes, the effective mask is the old one. */
-static void test_silent(void **state) {
+TEST(silent) {
         Look a, b;
 
-        (void)state;
         look(&a, "0-1", "3", 5, 9);
         look(&b, "0-1", "3", 5, 9);
         assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
 }
 
 /* The one that moved it was the last elsewhere. */
-static void test_moves(void **state) {
+TEST(moves) {
         Look a, b;
 
-        (void)state;
         look(&a, "0-1", "3", 5, 9);
         look(&b, "0-1", "0", 5, 10);
         assert_int_equal(course(&a, &b), IRQ_COURSE_FOLLOWS);
 }
 
-static void test_astray(void **state) {
+TEST(astray) {
         Look a, b;
 
-        (void)state;
         look(&a, "0-1", "3", 5, 9);
         look(&b, "0-1", "3", 5, 10);
         assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
@@ -72,10 +65,9 @@ static void test_astray(void **state) {
 }
 
 /* Without an effective mask the counters tell alone. */
-static void test_counters_alone(void **state) {
+TEST(counters_alone) {
         static const char *const none[] = { NULL, "" };
 
-        (void)state;
         for (unsigned i = 0; i < 2; i++) {
                 Look a, b;
 
@@ -90,19 +82,17 @@ static void test_counters_alone(void **state) {
 }
 
 /* What fired before the mask was set is no failure of it. */
-static void test_new_mask(void **state) {
+TEST(new_mask) {
         Look a, b;
 
-        (void)state;
         look(&a, "3", "3", 5, 9);
         look(&b, "0-1", "3", 5, 99);
         assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
 }
 
-static void test_cannot_tell(void **state) {
+TEST(cannot_tell) {
         Look a, b;
 
-        (void)state;
         look(&a, "0-1", "3", 5, 9);
         look(&b, "0-1", "3", 5, 10);
         a.vector.irq = 25; /* it is new */
@@ -123,10 +113,9 @@ static void test_cannot_tell(void **state) {
         assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
 }
 
-static void test_in_a_row(void **state) {
+TEST(in_a_row) {
         IrqFollow f = { 0 };
 
-        (void)state;
         irq_follow_note(&f, IRQ_COURSE_ASTRAY);
         irq_follow_note(&f, IRQ_COURSE_UNKNOWN);
         irq_follow_note(&f, IRQ_COURSE_ASTRAY);
@@ -141,15 +130,4 @@ static void test_in_a_row(void **state) {
         assert_true(irq_follow_fails(&f));
         irq_follow_note(&f, IRQ_COURSE_FOLLOWS);
         assert_false(irq_follow_fails(&f));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_silent),   cmocka_unit_test(test_moves),
-                cmocka_unit_test(test_astray),   cmocka_unit_test(test_counters_alone),
-                cmocka_unit_test(test_new_mask), cmocka_unit_test(test_cannot_tell),
-                cmocka_unit_test(test_in_a_row),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

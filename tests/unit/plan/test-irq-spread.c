@@ -1,11 +1,7 @@
 /* Queues on CPUs: order, turns, pairs, the masks of transmit and receive queues; and that all this
  * holds on many machines made at random. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "irq-host.h"
 
@@ -16,10 +12,9 @@ static void one_card(IrqScene *s, size_t queues) {
         scene_card(s, "eth0", 0, queues);
 }
 
-static void test_cores_before_siblings(void **state) {
+TEST(cores_before_siblings) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         one_card(&s, 11);
         scene_plan(&s);
         assert_queues(&s, 0, "0 1 2 3 8 9 10 11 0 1 2");
@@ -27,20 +22,18 @@ static void test_cores_before_siblings(void **state) {
 }
 
 /* Where the siblings of a core have neighbouring numbers. */
-static void test_siblings_by_core(void **state) {
+TEST(siblings_by_core) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         one_card(&s, 5);
         s.nodes[0].first_threads = ids("0,2,8,10");
         scene_plan(&s);
         assert_queues(&s, 0, "0 2 8 10 1");
 }
 
-static void test_nearest_first(void **state) {
+TEST(nearest_first) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         scene_init(&s, 4, 1, 2); /* node n has CPUs n and 4+n */
         scene_policy(&s, "*", STEER_AWAY);
         scene_card(&s, "eth0", 2, 8);
@@ -51,10 +44,9 @@ static void test_nearest_first(void **state) {
         assert_queues(&s, 0, "0 1 2 3 4 5 6 7");
 }
 
-static void test_turns(void **state) {
+TEST(turns) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         one_card(&s, 3);
         scene_card(&s, "eth1", 0, 5);
         scene_card(&s, "eth2", 1, 2);
@@ -65,11 +57,10 @@ static void test_turns(void **state) {
 }
 
 /* As drivers that have a vector for each direction, in any order, and one queue without one. */
-static void test_pairs(void **state) {
+TEST(pairs) {
         _cleanup_scene_ IrqScene s;
         IrqDevice *d;
 
-        (void)state;
         scene_init(&s, 1, 4, 1);
         scene_policy(&s, "*", STEER_LOCAL);
         d = scene_device(&s, IRQ_DEVICE_NET, "eth0", 0);
@@ -82,11 +73,10 @@ static void test_pairs(void **state) {
         assert_queues(&s, 0, "1 0 0 2 1");
 }
 
-static void test_xps(void **state) {
+TEST(xps) {
         _cleanup_scene_ IrqScene s;
         const CpuSet *xps;
 
-        (void)state;
         one_card(&s, 2);
         scene_plan(&s);
         xps = s.plan.devices[0].xps;
@@ -109,10 +99,9 @@ static void test_xps(void **state) {
 }
 
 /* Of queues on three nodes the nearest, not the last that is nearer than the first. */
-static void test_xps_nearest(void **state) {
+TEST(xps_nearest) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         scene_init(&s, 4, 2, 1);
         scene_policy(&s, "*", STEER_CPUS)->cpus = ids("0,4,6");
         scene_card(&s, "eth0", DEVICE_NODE_UNKNOWN, 3);
@@ -123,10 +112,9 @@ static void test_xps_nearest(void **state) {
         assert_ids(s.plan.devices[0].xps[2], "6-7");
 }
 
-static void test_xps_where_it_is(void **state) {
+TEST(xps_where_it_is) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         one_card(&s, 1);
         scene_plan(&s);
         assert_null(s.plan.devices[0].xps); /* one queue */
@@ -140,10 +128,9 @@ static void test_xps_where_it_is(void **state) {
         assert_null(s.plan.devices[0].rps);
 }
 
-static void test_rps(void **state) {
+TEST(rps) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         one_card(&s, 2);
         s.policies[0].steer = STEER_AWAY;
         scene_owner(&s, "1,4-6", false);
@@ -156,10 +143,9 @@ static void test_rps(void **state) {
         assert_null(s.plan.devices[0].rps);
 }
 
-static void test_rps_only_where_it_helps(void **state) {
+TEST(rps_only_where_it_helps) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         one_card(&s, 8); /* as many as CPUs */
         scene_plan(&s);
         assert_null(s.plan.devices[0].rps);
@@ -179,11 +165,10 @@ static void test_rps_only_where_it_helps(void **state) {
 }
 
 /* A transmit queue's CPU tells nothing of who receives. */
-static void test_rps_by_receive_queue(void **state) {
+TEST(rps_by_receive_queue) {
         _cleanup_scene_ IrqScene s;
         IrqDevice *d;
 
-        (void)state;
         scene_init(&s, 1, 4, 1);
         scene_policy(&s, "*", STEER_LOCAL)->rps = RPS_ON;
         d = scene_device(&s, IRQ_DEVICE_NET, "eth0", 0);
@@ -194,11 +179,10 @@ static void test_rps_by_receive_queue(void **state) {
         assert_null(s.plan.devices[0].rps);
 }
 
-static void test_disks_have_no_queues_to_mask(void **state) {
+TEST(disks_have_no_queues_to_mask) {
         _cleanup_scene_ IrqScene s;
         IrqDevice *d;
 
-        (void)state;
         scene_init(&s, 1, 4, 1);
         assert_int_equal(word_list_add(&scene_policy(&s, NULL, STEER_LOCAL)->nvme, "*"), 0);
         d = scene_device(&s, IRQ_DEVICE_NVME, "nvme0", 0);
@@ -361,10 +345,9 @@ static void check_plan(const IrqScene *s) {
         assert_false(is_owned(s, (uint32_t)cpu, false));
 }
 
-static void test_many_machines(void **state) {
+TEST(many_machines) {
         uint64_t seed = 7;
 
-        (void)state;
         for (unsigned i = 0; i < 3000; i++) {
                 _cleanup_scene_ IrqScene s;
 
@@ -372,24 +355,4 @@ static void test_many_machines(void **state) {
                 scene_plan(&s);
                 check_plan(&s);
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_cores_before_siblings),
-                cmocka_unit_test(test_siblings_by_core),
-                cmocka_unit_test(test_nearest_first),
-                cmocka_unit_test(test_turns),
-                cmocka_unit_test(test_pairs),
-                cmocka_unit_test(test_xps),
-                cmocka_unit_test(test_xps_nearest),
-                cmocka_unit_test(test_xps_where_it_is),
-                cmocka_unit_test(test_rps),
-                cmocka_unit_test(test_rps_only_where_it_helps),
-                cmocka_unit_test(test_rps_by_receive_queue),
-                cmocka_unit_test(test_disks_have_no_queues_to_mask),
-                cmocka_unit_test(test_many_machines),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* What is done next about a setting. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/irq-step.h"
@@ -34,11 +30,10 @@ static void failed(IrqProgress *p, const char *wanted, int error, uint64_t now) 
         irq_step_failed(p, &w, error, now);
 }
 
-static void test_write_then_stands(void **state) {
+TEST(write_then_stands) {
         IrqProgress p = { 0 };
         const SettingValue w = cpus("0-1");
 
-        (void)state;
         assert_int_equal(next(&p, "0-1", "4", 0), IRQ_STEP_WRITE);
         assert_int_equal(irq_step_next(&p, &w, NULL, 0), IRQ_STEP_WRITE);
         done(&p, "0-1", "0-1");
@@ -49,19 +44,17 @@ static void test_write_then_stands(void **state) {
 }
 
 /* No room on the wanted CPUs: what was found instead stands for it, as long as it is wanted. */
-static void test_in_its_place(void **state) {
+TEST(in_its_place) {
         IrqProgress p = { 0 };
 
-        (void)state;
         done(&p, "0-1", "6");
         assert_int_equal(next(&p, "0-1", "6", 0), IRQ_STEP_STANDS);
         assert_int_equal(next(&p, "0-2", "6", 0), IRQ_STEP_WRITE);
 }
 
-static void test_three_repairs_a_minute(void **state) {
+TEST(three_repairs_a_minute) {
         IrqProgress p = { 0 };
 
-        (void)state;
         done(&p, "0", "0");
         for (unsigned i = 0; i < 3; i++) {
                 assert_int_equal(next(&p, "0", "4", SECOND + i * 19 * SECOND), IRQ_STEP_REPAIR);
@@ -75,28 +68,25 @@ static void test_three_repairs_a_minute(void **state) {
         assert_false(p.contested);
 }
 
-static void test_a_minute_is_over(void **state) {
+TEST(a_minute_is_over) {
         IrqProgress p = { 0 };
 
-        (void)state;
         done(&p, "0", "0");
         for (unsigned i = 0; i < 12; i++)
                 assert_int_equal(next(&p, "0", "4", (1 + i * 21) * SECOND), IRQ_STEP_REPAIR);
 }
 
-static void test_the_other_gives_up(void **state) {
+TEST(the_other_gives_up) {
         IrqProgress p = { .contested = true, .yield_usec = UINT64_MAX, .written = true };
 
-        (void)state;
         p.wanted = p.ours = cpus("0");
         assert_int_equal(next(&p, "0", "0", 1), IRQ_STEP_STANDS);
         assert_false(p.contested);
 }
 
-static void test_forgiven(void **state) {
+TEST(forgiven) {
         IrqProgress p = { 0 };
 
-        (void)state;
         done(&p, "0", "0");
         for (unsigned i = 0; i < 10; i++) {
                 assert_int_equal(next(&p, "0", "4", i * SECOND),
@@ -106,10 +96,9 @@ static void test_forgiven(void **state) {
         }
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         static const int errors[] = { -EPERM, -EIO };
 
-        (void)state;
         for (size_t i = 0; i < 2; i++) {
                 IrqProgress p = { 0 };
 
@@ -119,12 +108,11 @@ static void test_refused(void **state) {
         }
 }
 
-static void test_ever_more_seldom(void **state) {
+TEST(ever_more_seldom) {
         static const unsigned waits[] = { 5, 10, 20, 40, 60, 60, 60 };
         IrqProgress p = { 0 };
         uint64_t now = 0;
 
-        (void)state;
         for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
                 failed(&p, "0", -ENOSPC, now);
                 assert_int_equal(next(&p, "0", "4", now + waits[i] * SECOND - 1), IRQ_STEP_WAIT);
@@ -137,19 +125,4 @@ static void test_ever_more_seldom(void **state) {
         assert_int_equal(next(&p, "0", "0", now), IRQ_STEP_STANDS);
         failed(&p, "0", -ENOSPC, now);
         assert_int_equal(next(&p, "0", "4", now + 5 * SECOND), IRQ_STEP_WRITE);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_write_then_stands),
-                cmocka_unit_test(test_in_its_place),
-                cmocka_unit_test(test_three_repairs_a_minute),
-                cmocka_unit_test(test_a_minute_is_over),
-                cmocka_unit_test(test_the_other_gives_up),
-                cmocka_unit_test(test_forgiven),
-                cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_ever_more_seldom),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Single settings out of an irq plan, and what lands meanwhile. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/irq-landed.h"
@@ -64,11 +60,10 @@ static void example_init(Example *e) {
         e->plan = (IrqPlan){ .devices = e->of, .n_devices = 2 };
 }
 
-static void test_wishes(void **state) {
+TEST(wishes) {
         _cleanup_irq_wishes_ IrqWishes w;
         Example e;
 
-        (void)state;
         example_init(&e);
         e.planned[2].decision = IRQ_MANAGED;
         e.plan.default_wanted = true;
@@ -90,11 +85,10 @@ static void test_wishes(void **state) {
         assert_ids(w.wishes[5].stands.cpus, "0-31");
 }
 
-static void test_nothing_wanted(void **state) {
+TEST(nothing_wanted) {
         _cleanup_irq_wishes_ IrqWishes w;
         Example e;
 
-        (void)state;
         example_init(&e);
         for (unsigned i = 0; i < 3; i++)
                 e.planned[i].decision = IRQ_LEFT;
@@ -103,10 +97,9 @@ static void test_nothing_wanted(void **state) {
         assert_int_equal(w.n_wishes, 0);
 }
 
-static void test_whose_vector(void **state) {
+TEST(whose_vector) {
         Example e;
 
-        (void)state;
         example_init(&e);
         assert_true(
                 irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 26 }));
@@ -118,11 +111,10 @@ static void test_whose_vector(void **state) {
         assert_true(irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "eth1", 26 }));
 }
 
-static void test_landed(void **state) {
+TEST(landed) {
         const CpuSet cpus = ids("1-2");
         Example before, now;
 
-        (void)state;
         example_init(&before);
         example_init(&now);
         before.counts[0][1] = 10;
@@ -142,15 +134,4 @@ static void test_landed(void **state) {
         now.cpus[3] = 3;
         now.devices[0].name = (char *)"eth9";
         assert_int_equal(irq_landed(&before.host, &now.host, &now.devices[0], &cpus), 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_wishes),
-                cmocka_unit_test(test_nothing_wanted),
-                cmocka_unit_test(test_whose_vector),
-                cmocka_unit_test(test_landed),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

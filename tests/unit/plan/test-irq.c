@@ -1,18 +1,13 @@
 /* Interrupt plans: which entry counts, which CPUs serve a device and why, what irqbalance is told.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "irq-host.h"
 
-static void test_without_entries(void **state) {
+TEST(without_entries) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         scene_init(&s, 2, 2, 1);
         scene_card(&s, "eth0", 0, 2);
         scene_card(&s, "0000:05:00.0", 0, 0)->in_other_netns = true;
@@ -31,11 +26,10 @@ static const IrqPolicy *find(const IrqScene *s, size_t device) {
         return irq_policy_find(s->policies, s->input.n_policies, &s->devices[device]);
 }
 
-static void test_which_entry(void **state) {
+TEST(which_entry) {
         _cleanup_scene_ IrqScene s;
         IrqPolicy *p;
 
-        (void)state;
         scene_init(&s, 1, 2, 1);
         p = scene_policy(&s, "eth[01]", STEER_LOCAL);
         assert_int_equal(word_list_add(&p->nvme, "nvme0"), 0);
@@ -63,10 +57,9 @@ static void test_which_entry(void **state) {
         assert_serves(&s, 5, IRQ_REASON_NO_ENTRY, "");
 }
 
-static void test_left_alone(void **state) {
+TEST(left_alone) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         scene_init(&s, 2, 2, 1);
         scene_policy(&s, "left", STEER_LEAVE);
         scene_policy(&s, "*", STEER_AUTO);
@@ -92,10 +85,9 @@ static void plan_auto(IrqScene *s) {
         scene_card(s, "eth0", 1, 4);
 }
 
-static void test_auto(void **state) {
+TEST(auto) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         plan_auto(&s);
         s.input.reserved = ids("3");
         scene_plan(&s);
@@ -126,10 +118,9 @@ static void test_auto(void **state) {
 }
 
 /* A CPU that a shared and an exclusive instance run on is the exclusive one's. */
-static void test_shared_with_exclusive(void **state) {
+TEST(shared_with_exclusive) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         plan_auto(&s);
         scene_owner(&s, "0-15", true);
         scene_owner(&s, "0-11", false);
@@ -137,10 +128,9 @@ static void test_shared_with_exclusive(void **state) {
         assert_serves(&s, 0, IRQ_REASON_SHARED, "12-15");
 }
 
-static void test_unknown_node(void **state) {
+TEST(unknown_node) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         plan_auto(&s);
         s.devices[0].node = DEVICE_NODE_UNKNOWN;
         scene_owner(&s, "0-7", false);
@@ -158,10 +148,9 @@ static void test_unknown_node(void **state) {
 }
 
 /* What the policy says counts; CPUs of instances only where it leaves no others. */
-static void test_by_policy(void **state) {
+TEST(by_policy) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         plan_auto(&s);
         scene_owner(&s, "2,10", false);
         s.policies[0].steer = STEER_LOCAL;
@@ -190,10 +179,9 @@ static void test_by_policy(void **state) {
 }
 
 /* CPUs that are kept from the scheduler are kept from interrupts, as long as there are others. */
-static void test_isolated(void **state) {
+TEST(isolated) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         plan_auto(&s);
         s.topology.isolated_cpus = ids("2-3");
         s.topology.nohz_full_cpus = ids("10");
@@ -209,10 +197,9 @@ static void test_isolated(void **state) {
 }
 
 /* A list counts as it stands, but the kernel takes isolated CPUs out of rps_cpus again. */
-static void test_rps_without_isolated(void **state) {
+TEST(rps_without_isolated) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         scene_init(&s, 1, 4, 1);
         scene_policy(&s, "*", STEER_CPUS)->cpus = ids("0-3");
         scene_card(&s, "eth0", 0, 1);
@@ -243,10 +230,9 @@ static IrqReason reason_at(uint32_t speed, int pid, IrqbalanceMode mode, IrqStee
         return reason;
 }
 
-static void test_r11(void **state) {
+TEST(r11) {
         const IrqReason keeps = IRQ_REASON_IRQBALANCE, ours = IRQ_REASON_LOCAL;
 
-        (void)state;
         assert_int_equal(reason_at(10000, 5, IRQBALANCE_COOPERATE, STEER_AUTO), keeps);
         assert_int_equal(reason_at(99999, 5, IRQBALANCE_COOPERATE, STEER_AUTO), keeps);
         assert_int_equal(reason_at(0, 5, IRQBALANCE_COOPERATE, STEER_AUTO), keeps);
@@ -258,11 +244,10 @@ static void test_r11(void **state) {
         assert_int_equal(reason_at(10000, 5, IRQBALANCE_COOPERATE, STEER_LOCAL), ours);
 }
 
-static void test_managed(void **state) {
+TEST(managed) {
         _cleanup_scene_ IrqScene s;
         const IrqPlanVector *v;
 
-        (void)state;
         plan_auto(&s);
         s.devices[0].vectors[1].managed = IRQ_MANAGED_YES;
         s.devices[0].vectors[2].managed = IRQ_MANAGED_LIKELY;
@@ -285,11 +270,10 @@ static void test_managed(void **state) {
         assert_int_equal(s.plan.devices[0].vectors[3].decision, IRQ_LEFT);
 }
 
-static void test_irqbalance_is_told(void **state) {
+TEST(irqbalance_is_told) {
         static const uint32_t banned[] = { 10, 11, 50, 51 };
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         scene_init(&s, 2, 2, 1);
         scene_policy(&s, "slow", STEER_AUTO);
         scene_policy(&s, "fast*", STEER_LOCAL)->irqbalance = IRQBALANCE_BAN;
@@ -315,10 +299,9 @@ static void test_irqbalance_is_told(void **state) {
 }
 
 /* It must keep CPUs to work with. */
-static void test_irqbalance_keeps_some(void **state) {
+TEST(irqbalance_keeps_some) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         plan_auto(&s);
         s.host.irqbalance.pid = 7;
         scene_owner(&s, "0-11", false);
@@ -334,10 +317,9 @@ static void test_irqbalance_keeps_some(void **state) {
 }
 
 /* Isolated CPUs are none that it works with. */
-static void test_irqbalance_keeps_usual_ones(void **state) {
+TEST(irqbalance_keeps_usual_ones) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         plan_auto(&s);
         s.topology.isolated_cpus = ids("14");
         s.topology.nohz_full_cpus = ids("15");
@@ -353,10 +335,9 @@ static void test_irqbalance_keeps_usual_ones(void **state) {
         assert_ids(s.plan.irqbalance.banned_cpus, "0-12");
 }
 
-static void test_irqbalance_is_ignored(void **state) {
+TEST(irqbalance_is_ignored) {
         _cleanup_scene_ IrqScene s;
 
-        (void)state;
         plan_auto(&s);
         s.policies[0].irqbalance = IRQBALANCE_IGNORE;
         scene_owner(&s, "2", false);
@@ -365,26 +346,4 @@ static void test_irqbalance_is_ignored(void **state) {
         assert_ids(s.plan.irqbalance.banned_cpus, "");
         assert_true(s.plan.default_wanted);
         assert_ids(s.plan.default_affinity, "0-1,3-15");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_without_entries),
-                cmocka_unit_test(test_which_entry),
-                cmocka_unit_test(test_left_alone),
-                cmocka_unit_test(test_auto),
-                cmocka_unit_test(test_shared_with_exclusive),
-                cmocka_unit_test(test_unknown_node),
-                cmocka_unit_test(test_by_policy),
-                cmocka_unit_test(test_isolated),
-                cmocka_unit_test(test_rps_without_isolated),
-                cmocka_unit_test(test_r11),
-                cmocka_unit_test(test_managed),
-                cmocka_unit_test(test_irqbalance_is_told),
-                cmocka_unit_test(test_irqbalance_keeps_some),
-                cmocka_unit_test(test_irqbalance_keeps_usual_ones),
-                cmocka_unit_test(test_irqbalance_is_ignored),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Units that a policy knows by name: which they are, whose, and what is written to them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/known-unit.h"
@@ -27,8 +23,7 @@ static const Policy *policy_of(Policy *policies, size_t n, const char *unit, uid
         return known_unit_policy(&set, unit, true, uid, ret_reason ? ret_reason : &reason);
 }
 
-static void test_services_only(void **state) {
-        (void)state;
+TEST(services_only) {
         assert_true(known_unit_is_service("tidb-4000.service"));
         assert_true(known_unit_is_service("tidb@4000.service"));
         assert_false(known_unit_is_service("tidb@.service"));
@@ -38,8 +33,7 @@ static void test_services_only(void **state) {
         assert_false(known_unit_is_service(".service"));
 }
 
-static void test_named(void **state) {
-        (void)state;
+TEST(named) {
         assert_true(named("tidb-*.service", "tidb-4000.service"));
         assert_true(named("tidb-4000.service", "tidb-4000.service"));
         assert_false(named("tidb-*.service", "tikv-20160.service"));
@@ -53,14 +47,13 @@ static void test_named(void **state) {
         assert_false(named(NULL, "ssh.service"));
 }
 
-static void test_named_by_an_instance(void **state) {
+TEST(named_by_an_instance) {
         PolicyInstance instance = { .match = { .unit = S("tidb-4000.service") } };
         Policy policy = { .match = { .exe = S("tidb-server") },
                           .instances = &instance,
                           .n_instances = 1 };
         const PolicySet set = { .policies = &policy, .n_policies = 1 };
 
-        (void)state;
         assert_true(known_unit_is_named(&set, "tidb-4000.service"));
         assert_false(known_unit_is_named(&set, "tidb-4001.service"));
         policy.match.unit = S("*.service"); /* too wide by itself */
@@ -70,7 +63,7 @@ static void test_named_by_an_instance(void **state) {
         assert_false(known_unit_is_named(&set, "tidb-4000.service"));
 }
 
-static void test_patterns(void **state) {
+TEST(patterns) {
         PolicyInstance instances[2] = { { .match = { .unit = S("tidb-4000.service") } },
                                         { .match = { .unit = S("tidb\\x-\\*[ab]*") } } };
         Policy policies[3] = { { .match = { .unit = S("tidb-*.service") },
@@ -81,7 +74,6 @@ static void test_patterns(void **state) {
         const PolicySet set = { .policies = policies, .n_policies = 3 };
         _cleanup_unit_patterns_ UnitPatterns p = { 0 };
 
-        (void)state;
         assert_int_equal(known_unit_patterns(&set, &p), 0);
         assert_int_equal(p.n_names, 2);
         assert_string_equal(p.names[0], "tidb-4000.service");
@@ -93,7 +85,7 @@ static void test_patterns(void **state) {
         assert_null(p.globs[2]);
 }
 
-static void test_user(void **state) {
+TEST(user) {
         Policy policy = { .match = { .unit = S("tidb-*.service"),
                                      .user = S("tidb"),
                                      .uid = 997,
@@ -101,7 +93,6 @@ static void test_user(void **state) {
         const PolicySet set = { .policies = &policy, .n_policies = 1 };
         const char *reason;
 
-        (void)state;
         assert_ptr_equal(policy_of(&policy, 1, "tidb-1.service", 997, &reason), &policy);
         assert_string_equal(reason, "");
         assert_null(policy_of(&policy, 1, "tidb-1.service", 0, &reason));
@@ -116,14 +107,13 @@ static void test_user(void **state) {
         assert_ptr_equal(known_unit_policy(&set, "tidb-1.service", false, 0, &reason), &policy);
 }
 
-static void test_two_that_name_it(void **state) {
+TEST(two_that_name_it) {
         Policy p[2] = {
                 { .match = { .exe = S("a"), .unit = S("tidb-*") }, .place.nodes = ids("1") },
                 { .match = { .exe = S("b"), .unit = S("tidb-*") }, .place.nodes = ids("2") }
         };
         const char *reason;
 
-        (void)state;
         assert_null(policy_of(p, 2, "tidb-1.service", 0, &reason));
         assert_non_null(strstr(reason, "two policies"));
         p[1].place.nodes = ids("1"); /* the same for both programs */
@@ -136,13 +126,12 @@ static void test_two_that_name_it(void **state) {
         assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[0]);
 }
 
-static void test_earlier_one_without_the_name(void **state) {
+TEST(earlier_one_without_the_name) {
         Policy p[2] = { { .match = { .exe = S("haproxy") }, .place.nodes = ids("1") },
                         { .match = { .exe = S("tidb-server"), .unit = S("tidb-*") },
                           .place.nodes = ids("2") } };
         const char *reason;
 
-        (void)state;
         /* Other programs: the name tells which it will be. */
         assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[1]);
         p[0].match.exe = S("/opt/*/tidb-server");
@@ -157,12 +146,11 @@ static void test_earlier_one_without_the_name(void **state) {
         assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[1]);
 }
 
-static void test_room(void **state) {
+TEST(room) {
         Node nodes[2] = { { .id = 0, .memory_bytes = 1600 }, { .id = 3, .memory_bytes = 3200 } };
         const Topology t = { .nodes = nodes, .n_nodes = 2 };
         const NodeSet one = ids("3"), both = ids("0,3"), none = ids("7");
 
-        (void)state;
         assert_int_equal(known_unit_room_bytes(&t, &one, false), 400);
         assert_int_equal(known_unit_room_bytes(&t, &both, false), 600);
         assert_int_equal(known_unit_room_bytes(&t, &both, true), 300);
@@ -184,10 +172,9 @@ static void stands(KnownProperty *p, const char *want, const char *value) {
         known_property_stands(p, &w, &v);
 }
 
-static void test_set_and_back(void **state) {
+TEST(set_and_back) {
         KnownProperty p = { 0 };
 
-        (void)state;
         assert_false(plan(&p, "", ""));
         assert_true(plan(&p, "2", "2"));
         stands(&p, "2", "2");
@@ -200,10 +187,9 @@ static void test_set_and_back(void **state) {
         assert_false(p.ours);
 }
 
-static void test_gives_back_what_the_admin_had_set(void **state) {
+TEST(gives_back_what_the_admin_had_set) {
         KnownProperty p = { .value = ids("0-3") };
 
-        (void)state;
         assert_false(plan(&p, "", "0-3")); /* not ours to clear */
         assert_ids(*known_property_own(&p), "0-3");
         assert_true(plan(&p, "2", "2"));
@@ -212,10 +198,9 @@ static void test_gives_back_what_the_admin_had_set(void **state) {
         assert_true(plan(&p, "", "0-3"));
 }
 
-static void test_found_as_it_is_to_be(void **state) {
+TEST(found_as_it_is_to_be) {
         KnownProperty p = { .value = ids("2") };
 
-        (void)state;
         assert_false(plan(&p, "2", "2"));
         stands(&p, "2", "2");
         assert_false(p.ours); /* somebody else has set it */
@@ -223,11 +208,10 @@ static void test_found_as_it_is_to_be(void **state) {
 }
 
 /* What an earlier life of the daemon has written down. */
-static void test_read_with_a_record(void **state) {
+TEST(read_with_a_record) {
         const IdSet value = ids("2"), before = ids("0-3"), none = { 0 };
         KnownProperty p = { 0 };
 
-        (void)state;
         known_property_read(&p, &value, true, &before);
         assert_ids(*known_property_own(&p), "0-3");
         assert_true(plan(&p, "", "0-3"));
@@ -236,23 +220,4 @@ static void test_read_with_a_record(void **state) {
         known_property_read(&p, &value, false, &before);
         assert_ids(*known_property_own(&p), "2");
         assert_false(plan(&p, "", "2"));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_services_only),
-                cmocka_unit_test(test_named),
-                cmocka_unit_test(test_named_by_an_instance),
-                cmocka_unit_test(test_patterns),
-                cmocka_unit_test(test_user),
-                cmocka_unit_test(test_two_that_name_it),
-                cmocka_unit_test(test_earlier_one_without_the_name),
-                cmocka_unit_test(test_room),
-                cmocka_unit_test(test_set_and_back),
-                cmocka_unit_test(test_gives_back_what_the_admin_had_set),
-                cmocka_unit_test(test_found_as_it_is_to_be),
-                cmocka_unit_test(test_read_with_a_record),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Which policy a process belongs to: by what it runs, as whom and in which unit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/plan/match.h"
 
@@ -29,8 +25,7 @@ static bool unit_matches(const char *pattern, const char *unit) {
         return match_process(&set, &process) != NULL;
 }
 
-static void test_exe_by_base_name(void **state) {
-        (void)state;
+TEST(exe_by_base_name) {
         assert_true(exe_matches("tidb-server", "/srv/tidb/bin/tidb-server"));
         assert_true(exe_matches("tidb-server", "tidb-server"));
         assert_false(exe_matches("tidb-server", "/srv/tidb-server/bin/tidb-server.sh"));
@@ -42,8 +37,7 @@ static void test_exe_by_base_name(void **state) {
         assert_true(exe_matches("a[1]", "/srv/bin/a[1]"));
 }
 
-static void test_exe_by_absolute_path(void **state) {
-        (void)state;
+TEST(exe_by_absolute_path) {
         assert_true(exe_matches("/srv/*/bin/tikv-server", "/srv/tikv-1/bin/tikv-server"));
         assert_false(exe_matches("/srv/*/bin/tikv-server", "/srv/a/b/bin/tikv-server"));
         assert_false(exe_matches("/srv/*", "/srv/bin/tikv-server"));
@@ -52,11 +46,10 @@ static void test_exe_by_absolute_path(void **state) {
         assert_true(exe_matches("/bin/tikv-?erver", "/bin/tikv-server"));
 }
 
-static void test_wants_any_policy(void **state) {
+TEST(wants_any_policy) {
         Policy policies[2] = { { .match = { .exe = S("a") } }, { .match = { .exe = S("b") } } };
         PolicySet set = { .policies = policies, .n_policies = 2 };
 
-        (void)state;
         assert_true(match_wants_exe(&set, "/bin/b"));
         assert_false(match_wants_exe(&set, "/bin/c"));
         policies[0].match = (PolicyMatch){ .unit = S("u.service") };
@@ -65,8 +58,7 @@ static void test_wants_any_policy(void **state) {
         assert_false(match_wants_exe(&set, "/bin/b"));
 }
 
-static void test_unit(void **state) {
-        (void)state;
+TEST(unit) {
         assert_true(unit_matches("tikv-*.service", "tikv-20160.service"));
         assert_false(unit_matches("tikv-*.service", "tikv-20160.scope"));
         assert_false(unit_matches("tikv-*.service", "my-tikv-20160.service"));
@@ -78,12 +70,11 @@ static void test_unit(void **state) {
         assert_true(unit_matches(NULL, NULL));
 }
 
-static void test_user(void **state) {
+TEST(user) {
         Policy policy = { .match = { .exe = S("a"), .user = S("tidb"), .uid = 997 } };
         PolicySet set = { .policies = &policy, .n_policies = 1 };
         Process process = { .exe = S("/bin/a"), .uid = 997 };
 
-        (void)state;
         assert_null(match_process(&set, &process)); /* no such user here: matches nobody */
         policy.match.uid_known = true;
         assert_ptr_equal(match_process(&set, &process), &policy);
@@ -94,7 +85,7 @@ static void test_user(void **state) {
         assert_null(match_process(&set, &process));
 }
 
-static void test_every_key_must_hold(void **state) {
+TEST(every_key_must_hold) {
         Policy policy = { .match = { .exe = S("a"),
                                      .unit = S("u.service"),
                                      .user = S("0"),
@@ -102,7 +93,6 @@ static void test_every_key_must_hold(void **state) {
         PolicySet set = { .policies = &policy, .n_policies = 1 };
         Process good = { .exe = S("/bin/a"), .unit = S("u.service") }, bad = good;
 
-        (void)state;
         assert_non_null(match_process(&set, &good));
         bad.exe = S("/bin/b");
         assert_null(match_process(&set, &bad));
@@ -114,14 +104,13 @@ static void test_every_key_must_hold(void **state) {
         assert_null(match_process(&set, &bad));
 }
 
-static void test_first_policy_counts(void **state) {
+TEST(first_policy_counts) {
         Policy policies[3] = { { .match = { .exe = S("b") } },
                                { .match = { .exe = S("a") } },
                                { .match = { .unit = S("*") } } };
         PolicySet set = { .policies = policies, .n_policies = 3 };
         Process process = { .exe = S("/bin/a"), .unit = S("a.service") };
 
-        (void)state;
         assert_ptr_equal(match_process(&set, &process), &policies[1]);
         process.exe = S("/bin/c");
         assert_ptr_equal(match_process(&set, &process), &policies[2]);
@@ -129,12 +118,11 @@ static void test_first_policy_counts(void **state) {
         assert_null(match_process(&set, &process));
 }
 
-static void test_foreign(void **state) {
+TEST(foreign) {
         Policy policy = { .match = { .exe = S("a") } };
         PolicySet set = { .policies = &policy, .n_policies = 1 };
         Process process = { .exe = S("/bin/a") };
 
-        (void)state;
         for (Foreign f = FOREIGN_PID; f <= FOREIGN_MOUNT; f++) {
                 process.foreign = f;
                 policy.match.containers = CONTAINERS_EXCLUDED;
@@ -145,7 +133,7 @@ static void test_foreign(void **state) {
 }
 
 /* What status says of those that are left alone. */
-static void test_verdicts(void **state) {
+TEST(verdicts) {
         Policy policies[3] = {
                 { .match = { .exe = S("a"), .user = S("tidb"), .uid = 997, .uid_known = true } },
                 { .match = { .exe = S("a"), .unit = S("u.service"), .user = S("x") } },
@@ -155,7 +143,6 @@ static void test_verdicts(void **state) {
         Process process = { .exe = S("/bin/b"), .uid = 997, .foreign = FOREIGN_PID };
         const Policy *policy = NULL;
 
-        (void)state;
         assert_int_equal(match_judge(&set, &process, &policy), MATCH_NONE);
         assert_null(policy);
         process.exe = S("/bin/a");
@@ -175,13 +162,12 @@ static const PolicyInstance *instance_of(const Policy *policy, const char *unit)
         return match_instance(policy, unit, NULL, 0);
 }
 
-static void test_instances(void **state) {
+TEST(instances) {
         PolicyInstance instances[3] = { { .match = { .unit = S("tikv-1.service") } },
                                         { .match = { .unit = S("tikv-*.service") } },
                                         { .match = { .unit = S("tikv-2.service") } } };
         Policy policy = { .instances = instances, .n_instances = 3 };
 
-        (void)state;
         assert_ptr_equal(instance_of(&policy, "tikv-1.service"), &instances[0]);
         assert_ptr_equal(instance_of(&policy, "tikv-2.service"), &instances[1]);
         assert_null(instance_of(&policy, "tidb.service"));
@@ -190,7 +176,7 @@ static void test_instances(void **state) {
         assert_false(match_needs_port(&policy, NULL));
 }
 
-static void test_instances_by_port(void **state) {
+TEST(instances_by_port) {
         PolicyInstance instances[3] = {
                 { .match = { .port = 4000 } },
                 { .match = { .port = 4001, .unit = S("b.service") } },
@@ -199,7 +185,6 @@ static void test_instances_by_port(void **state) {
         Policy policy = { .instances = instances, .n_instances = 3 };
         const uint16_t first[] = { 4000, 10080 }, second[] = { 80, 4001 };
 
-        (void)state;
         assert_ptr_equal(match_instance(&policy, NULL, first, 2), &instances[0]);
         assert_ptr_equal(match_instance(&policy, "b.service", second, 2), &instances[1]);
         assert_null(match_instance(&policy, "x.service", second, 2)); /* every key must hold */
@@ -212,13 +197,12 @@ static void test_instances_by_port(void **state) {
 }
 
 /* The first key that does not hold, in the order of exe, unit, user and containers. */
-static void test_failing_key(void **state) {
+TEST(failing_key) {
         const PolicyMatch match = {
                 .exe = S("a"), .unit = S("u-*"), .user = S("1"), .uid_known = true, .uid = 1
         };
         Process process = { .exe = S("/b"), .unit = S("v"), .uid = 2, .foreign = FOREIGN_PID };
 
-        (void)state;
         assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_EXE);
         process.exe = S("/a");
         assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_UNIT);
@@ -228,23 +212,4 @@ static void test_failing_key(void **state) {
         assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_CONTAINERS);
         process.foreign = FOREIGN_NONE;
         assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_NONE);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_exe_by_base_name),
-                cmocka_unit_test(test_exe_by_absolute_path),
-                cmocka_unit_test(test_wants_any_policy),
-                cmocka_unit_test(test_unit),
-                cmocka_unit_test(test_user),
-                cmocka_unit_test(test_every_key_must_hold),
-                cmocka_unit_test(test_first_policy_counts),
-                cmocka_unit_test(test_foreign),
-                cmocka_unit_test(test_verdicts),
-                cmocka_unit_test(test_instances),
-                cmocka_unit_test(test_instances_by_port),
-                cmocka_unit_test(test_failing_key),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* The pace of a migration, sentence by sentence of its header. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/plan/pace.h"
 
@@ -16,10 +12,9 @@ static void note(Pace *pace, double waiting, unsigned n) {
                 pace_note(pace, waiting);
 }
 
-static void test_the_policys_rate_while_all_is_as_usual(void **state) {
+TEST(the_policys_rate_while_all_is_as_usual) {
         Pace pace;
 
-        (void)state;
         pace_init(&pace, 0.3);
         assert_int_equal(pace_rate(&pace, RATE), RATE);
         note(&pace, 0.34, 100); /* within the margin */
@@ -28,11 +23,10 @@ static void test_the_policys_rate_while_all_is_as_usual(void **state) {
         assert_int_equal(pace_rate(&pace, RATE), RATE);
 }
 
-static void test_halved_while_it_waits_more(void **state) {
+TEST(halved_while_it_waits_more) {
         Pace pace;
         double waiting = 1;
 
-        (void)state;
         pace_init(&pace, 0);
         for (unsigned i = 1; i <= PACE_SHIFT_MAX; i++) {
                 pace_note(&pace, waiting);
@@ -45,10 +39,9 @@ static void test_halved_while_it_waits_more(void **state) {
         assert_int_equal(pace_rate(&pace, 3), 1);
 }
 
-static void test_doubled_when_it_is_calm(void **state) {
+TEST(doubled_when_it_is_calm) {
         Pace pace;
 
-        (void)state;
         pace_init(&pace, 0.1);
         pace_note(&pace, 1);
         pace_note(&pace, 0.5);
@@ -67,10 +60,9 @@ static void test_doubled_when_it_is_calm(void **state) {
 }
 
 /* A calm second between them: what comes then is another story. */
-static void test_calm_ends_a_vain_row(void **state) {
+TEST(calm_ends_a_vain_row) {
         Pace pace;
 
-        (void)state;
         pace_init(&pace, 0);
         note(&pace, 1, 2);
         pace_note(&pace, 0);
@@ -79,10 +71,9 @@ static void test_calm_ends_a_vain_row(void **state) {
 }
 
 /* A server that is busy by itself is not left with its memory remote for ever. */
-static void test_what_does_not_help_is_not_done(void **state) {
+TEST(what_does_not_help_is_not_done) {
         Pace pace;
 
-        (void)state;
         pace_init(&pace, 0);
         pace_note(&pace, 0.8);
         assert_int_equal(pace_rate(&pace, RATE), RATE / 2);
@@ -96,8 +87,7 @@ static void test_what_does_not_help_is_not_done(void **state) {
 }
 
 /* From any waiting whatever, the rate comes back to the policy's in the end. */
-static void test_no_creeping_for_ever(void **state) {
-        (void)state;
+TEST(no_creeping_for_ever) {
         for (unsigned percent = 0; percent <= 200; percent++) {
                 Pace pace;
 
@@ -107,24 +97,9 @@ static void test_no_creeping_for_ever(void **state) {
         }
 }
 
-static void test_time_left(void **state) {
-        (void)state;
+TEST(time_left) {
         assert_true(fabs(pace_left_seconds(1000, 100, 0) - 10) < 1e-9);
         assert_true(fabs(pace_left_seconds(1000, 100, 50) - 20) < 1e-9);
         assert_true(fabs(pace_left_seconds(1000, 100, 200) - 10) < 1e-9);
         assert_true(pace_left_seconds(0, 0, 0) == 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_the_policys_rate_while_all_is_as_usual),
-                cmocka_unit_test(test_halved_while_it_waits_more),
-                cmocka_unit_test(test_doubled_when_it_is_calm),
-                cmocka_unit_test(test_calm_ends_a_vain_row),
-                cmocka_unit_test(test_what_does_not_help_is_not_done),
-                cmocka_unit_test(test_no_creeping_for_ever),
-                cmocka_unit_test(test_time_left),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

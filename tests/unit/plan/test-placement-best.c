@@ -1,11 +1,7 @@
 /* On small machines the plan's score equals that of the best plan there is, found by going through
  * all of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "placement-check.h"
 #include "placement-random.h"
@@ -122,7 +118,7 @@ static void check_shape(const Shape *shape, unsigned cases, unsigned least) {
         assert_true(done >= least);
 }
 
-static void test_generated(void **state) {
+TEST(generated) {
         const Shape few = { .nodes = 6, .instances = 4, .policies = 3, .count = 3, .memory = true };
         const Shape many = {
                 .nodes = 3, .instances = 7, .policies = 4, .count = 2, .memory = true
@@ -131,7 +127,6 @@ static void test_generated(void **state) {
                 .nodes = 8, .instances = 3, .policies = 3, .count = 3, .memory = true
         };
 
-        (void)state;
         check_shape(&few, CASES / 3, CASES_LEAST / 5);
         check_shape(&many, CASES / 3, CASES_LEAST / 5);
         check_shape(&wide, CASES / 3, CASES_LEAST / 5);
@@ -159,8 +154,7 @@ static World *eight_nodes(uint32_t seed) {
         return w;
 }
 
-static void test_eight_alike(void **state) {
-        (void)state;
+TEST(eight_alike) {
         for (uint32_t seed = 1; seed <= 3; seed++) {
                 _cleanup_world_ World *w = eight_nodes(seed);
                 Policy *policy = world_policy(w, "tidb");
@@ -173,11 +167,10 @@ static void test_eight_alike(void **state) {
         }
 }
 
-static void test_eight_of_two_policies(void **state) {
+TEST(eight_of_two_policies) {
         _cleanup_world_ World *w = eight_nodes(4);
         Policy *tidb = world_policy(w, "tidb"), *pd = world_policy(w, "pd");
 
-        (void)state;
         pd->place.share = SHARE_SHARED;
         w->host.reserve.kind = RESERVE_LIST;
         w->host.reserve.nodes = w->instances[0].in_force;
@@ -188,11 +181,10 @@ static void test_eight_of_two_policies(void **state) {
 }
 
 /* Pairs of nodes: eight of them on eight nodes, two on each. */
-static void test_eight_pairs(void **state) {
+TEST(eight_pairs) {
         _cleanup_world_ World *w = world_new(2, 4, 4);
         Policy *tikv = world_policy(w, "tikv");
 
-        (void)state;
         give_count(tikv, 2);
         w->distances[0 * 8 + 2] = w->distances[5 * 8 + 6] = 11;
         (void)world_add_many(w, tikv, 8);
@@ -202,15 +194,4 @@ static void test_eight_pairs(void **state) {
                 assert_int_equal(plan.score.by[WEIGH_EXCLUSIVE], 8);
                 assert_int_equal(plan.score.by[WEIGH_DISTANCE], 8 * 24 - 4);
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_generated),
-                cmocka_unit_test(test_eight_alike),
-                cmocka_unit_test(test_eight_of_two_policies),
-                cmocka_unit_test(test_eight_pairs),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* `count: auto`: the nodes left for a policy, divided by its instances, within a socket. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "placement-support.h"
 
@@ -23,8 +19,7 @@ static void assert_divided(unsigned packages, unsigned nodes_each, unsigned n,
         assert_plan(w, expected);
 }
 
-static void test_alone(void **state) {
-        (void)state;
+TEST(alone) {
         assert_divided(2, 4, 1, "0-3"); /* not more than a socket has */
         assert_divided(2, 4, 2, "0-3 4-7");
         assert_divided(2, 4, 3, "0-1 2-3 4-5");
@@ -35,11 +30,10 @@ static void test_alone(void **state) {
         assert_divided(2, 3, 2, "0-2 3-5");
 }
 
-static void test_any_socket(void **state) {
+TEST(any_socket) {
         _cleanup_world_ World *w = world_new(2, 3, 4);
         Policy *tikv = auto_policy(w, "tikv");
 
-        (void)state;
         tikv->place.same_package = false;
         (void)world_add_many(w, tikv, 1);
         assert_plan(w, "0-5");
@@ -48,13 +42,12 @@ static void test_any_socket(void **state) {
 }
 
 /* Reserved nodes, and those of others' exclusive instances, are not left for it. */
-static void test_what_is_left(void **state) {
+TEST(what_is_left) {
         _cleanup_world_ World *w = world_new(1, 8, 4);
         Policy *tikv = auto_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
         Policy *pd = world_policy(w, "pd");
         PlacementInstance *in;
 
-        (void)state;
         pd->place.share = SHARE_SHARED;
         (void)world_add_many(w, tikv, 2);
         w->host.reserve.kind = RESERVE_LIST;
@@ -78,11 +71,10 @@ static void test_what_is_left(void **state) {
 }
 
 /* Others that want more nodes than they may have take no more than those. */
-static void test_others_in_a_corner(void **state) {
+TEST(others_in_a_corner) {
         _cleanup_world_ World *w = world_new(1, 8, 4);
         Policy *tikv = auto_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
 
-        (void)state;
         tidb->place.nodes = ids("0-1");
         tidb->place.count_given = true;
         (void)world_add_many(w, tikv, 2);
@@ -92,11 +84,10 @@ static void test_others_in_a_corner(void **state) {
         assert_plan(w, "2-4 5-7 0 0 1 1");
 }
 
-static void test_two_policies_divide(void **state) {
+TEST(two_policies_divide) {
         _cleanup_world_ World *w = world_new(2, 4, 4);
         Policy *tikv = auto_policy(w, "tikv"), *tidb = auto_policy(w, "tidb");
 
-        (void)state;
         (void)world_add_many(w, tikv, 2);
         (void)world_add_many(w, tidb, 2);
         assert_plan(w, "2-3 6-7 0-1 4-5");
@@ -105,12 +96,11 @@ static void test_two_policies_divide(void **state) {
 }
 
 /* One that came later gets what is left, and moves nobody. */
-static void test_one_more(void **state) {
+TEST(one_more) {
         _cleanup_world_ World *w = world_new(2, 2, 4);
         Policy *tikv = auto_policy(w, "tikv");
         PlacementInstance *in = world_add_many(w, tikv, 3);
 
-        (void)state;
         in[0].in_force = ids("0-1");
         in[1].in_force = ids("2");
         assert_plan(w, "0-1 2 3");
@@ -118,39 +108,22 @@ static void test_one_more(void **state) {
         assert_plan(w, "0-1 2-3 0");
 }
 
-static void test_cpu_list_is_more(void **state) {
+TEST(cpu_list_is_more) {
         _cleanup_world_ World *w = world_new(1, 4, 4);
         Policy *tikv = auto_policy(w, "tikv");
 
-        (void)state;
         tikv->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("1,9") };
         (void)world_add_many(w, tikv, 4);
         assert_plan(w, "0,2 0,2 0,2 0,2");
 }
 
 /* Instances of one policy in cgroups of their own divide what is open to each. */
-static void test_cgroups(void **state) {
+TEST(cgroups) {
         _cleanup_world_ World *w = world_new(2, 4, 4);
         PlacementInstance *in = world_add_many(w, auto_policy(w, "tikv"), 2);
 
-        (void)state;
         in[0].allowed_nodes = ids("0");
         assert_plan(w, "0 4-7");
         in[1].allowed_nodes = ids("4-5");
         assert_plan(w, "0 4");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_alone),
-                cmocka_unit_test(test_any_socket),
-                cmocka_unit_test(test_what_is_left),
-                cmocka_unit_test(test_others_in_a_corner),
-                cmocka_unit_test(test_two_policies_divide),
-                cmocka_unit_test(test_one_more),
-                cmocka_unit_test(test_cpu_list_is_more),
-                cmocka_unit_test(test_cgroups),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* The proof of the best plan: that its lower bounds never lie above a plan, and that it finds plans
  * which the quick search misses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "placement-random.h"
 #include "tidbnumad/plan/placement-exact.h"
@@ -56,7 +52,7 @@ static void assert_known(const Shape *shape, const Known *known, size_t n) {
         }
 }
 
-static void test_known(void **state) {
+TEST(known) {
         const Shape many = { .nodes = 8,
                              .instances = 8,
                              .policies = 8,
@@ -68,7 +64,6 @@ static void test_known(void **state) {
                 .nodes = 8, .instances = 8, .policies = 4, .count = 2, .memory = true, .whole = true
         };
 
-        (void)state;
         assert_known(&many, of_eight_policies, ELEMENTSOF(of_eight_policies));
         assert_known(&few, of_four_policies, ELEMENTSOF(of_four_policies));
 }
@@ -133,25 +128,15 @@ static void check_bounds(const World *w, uint32_t *seed) {
                 check_path(&exact, seed, i / 4);
 }
 
-static void test_bounds(void **state) {
+TEST(bounds) {
         const Shape shape = {
                 .nodes = 8, .instances = 8, .policies = 5, .count = 3, .memory = true
         };
 
-        (void)state;
         for (uint32_t i = 1; i <= CASES; i++) {
                 uint32_t seed = i;
                 _cleanup_world_ World *w = world_random(&seed, &shape);
 
                 check_bounds(w, &seed);
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_known),
-                cmocka_unit_test(test_bounds),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* What the planner tells beside the nodes: warnings, and the alternatives that lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "placement-random.h"
 
@@ -14,11 +10,10 @@ static void assert_warnings(const World *w, size_t i, uint32_t warnings) {
         assert_int_equal(plan.choices[i].warnings, warnings);
 }
 
-static void test_not_exclusive(void **state) {
+TEST(not_exclusive) {
         _cleanup_world_ World *w = world_new(1, 2, 4);
         Policy *tidb = world_policy(w, "tidb"), *pd = world_policy(w, "pd");
 
-        (void)state;
         pd->place.share = SHARE_SHARED;
         (void)world_add_many(w, tidb, 2);
         (void)world_add_many(w, pd, 3);
@@ -32,12 +27,11 @@ static void test_not_exclusive(void **state) {
         assert_warnings(w, 5, 0);
 }
 
-static void test_device(void **state) {
+TEST(device) {
         _cleanup_world_ World *w = world_new(1, 4, 4);
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
-        (void)state;
         assert_warnings(w, 0, 0);
         tikv->place.near = NEAR_STORAGE;
         assert_warnings(w, 0, WARN_DEVICE_UNKNOWN);
@@ -60,12 +54,11 @@ static void test_device(void **state) {
         assert_warnings(w, 0, WARN_FAR_DEVICE);
 }
 
-static void test_memory(void **state) {
+TEST(memory) {
         _cleanup_world_ World *w = world_new(1, 2, 4);
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add_many(w, tikv, 2);
 
-        (void)state;
         in[0].need_bytes = UINT64_C(64) << 30;
         assert_warnings(w, 0, 0);
         in[0].need_bytes++;
@@ -88,12 +81,11 @@ static void test_memory(void **state) {
 }
 
 /* A strict binding to several nodes takes from all of them. */
-static void test_memory_of_several_nodes(void **state) {
+TEST(memory_of_several_nodes) {
         _cleanup_world_ World *w = world_new(1, 2, 4);
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
-        (void)state;
         tikv->place.nodes = ids("0-1");
         in->need_bytes = UINT64_C(70) << 30;
         w->free_bytes[0] = UINT64_C(10) << 30;
@@ -107,11 +99,10 @@ static void test_memory_of_several_nodes(void **state) {
         assert_warnings(w, 0, 0);
 }
 
-static void test_many_nodes(void **state) {
+TEST(many_nodes) {
         _cleanup_world_ World *w = world_new(1, 4, 4);
         Policy *tidb = world_policy(w, "tidb");
 
-        (void)state;
         (void)world_add(w, tidb, "tidb-1");
         tidb->match.exe = (char *)"tidb-server";
         assert_warnings(w, 0, 0);
@@ -136,13 +127,12 @@ static void assert_alternative(const PlacementAlternative *a, const char *nodes,
         assert_int_equal(a->other, other);
 }
 
-static void test_alternatives(void **state) {
+TEST(alternatives) {
         _cleanup_world_ World *w = world_new(2, 2, 4);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tidb = world_policy(w, "tidb");
         const PlacementAlternative *a;
 
-        (void)state;
         (void)world_add_many(w, tidb, 2);
         w->host.reserve.kind = RESERVE_LIST;
         w->host.reserve.nodes = ids("3");
@@ -166,12 +156,11 @@ static void test_alternatives(void **state) {
 }
 
 /* Sets that are just as good say so: the last number, the same on both sides. */
-static void test_alternative_that_ties(void **state) {
+TEST(alternative_that_ties) {
         _cleanup_world_ World *w = world_new(1, 4, 4);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tikv = world_policy(w, "tikv");
 
-        (void)state;
         give_count(tikv, 2);
         tikv->place.nodes = ids("0-3");
         tikv->cpus = (PolicyCpus){ .choice = CPUS_ALL };
@@ -184,12 +173,11 @@ static void test_alternative_that_ties(void **state) {
         assert_alternative(&plan.choices[0].alternatives[0], "0,2", WEIGH_EXCLUSIVE, 0, 1);
 }
 
-static void test_not_more_than_are_read(void **state) {
+TEST(not_more_than_are_read) {
         _cleanup_world_ World *w = world_new(2, 32, 1);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tikv = world_policy(w, "tikv");
 
-        (void)state;
         give_count(tikv, 2);
         (void)world_add(w, tikv, "tikv-1");
         w->input.explain = true;
@@ -232,12 +220,11 @@ static void check_alternatives(const World *w, const PlacementPlan *plan, size_t
         }
 }
 
-static void test_generated(void **state) {
+TEST(generated) {
         const Shape shape = {
                 .nodes = 8, .instances = 6, .policies = 3, .count = 3, .memory = true
         };
 
-        (void)state;
         for (uint32_t i = 1; i <= 100; i++) {
                 uint32_t seed = i;
                 _cleanup_world_ World *w = world_random(&seed, &shape);
@@ -248,20 +235,4 @@ static void test_generated(void **state) {
                 for (size_t k = 0; k < plan.n_choices; k++)
                         check_alternatives(w, &plan, k);
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_not_exclusive),
-                cmocka_unit_test(test_device),
-                cmocka_unit_test(test_memory),
-                cmocka_unit_test(test_memory_of_several_nodes),
-                cmocka_unit_test(test_many_nodes),
-                cmocka_unit_test(test_alternatives),
-                cmocka_unit_test(test_alternative_that_ties),
-                cmocka_unit_test(test_not_more_than_are_read),
-                cmocka_unit_test(test_generated),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* The machines of the field and what was found best on them, by name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "placement-support.h"
 
@@ -16,12 +12,11 @@ static void on_storage(World *w, PlacementInstance *first, const char *const *no
 }
 
 /* 8-node EPYC, 8 TiKV: one a node, each at its own NVMe, in whatever order the disks are. */
-static void test_epyc8_8_tikv(void **state) {
+TEST(epyc8_8_tikv) {
         static const char *const disks[] = { "7", "6", "5", "4", "3", "2", "1", "0" };
         _cleanup_world_ World *w = world_new(2, 4, 16);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
 
-        (void)state;
         on_storage(w, world_add_many(w, world_policy(w, "tikv"), 8), disks, 8);
         assert_plan(w, "7 6 5 4 3 2 1 0");
         plan = plan_of(w);
@@ -32,13 +27,12 @@ static void test_epyc8_8_tikv(void **state) {
 }
 
 /* 8-node EPYC, 4 TiKV: two nodes of one socket each, however the two are asked for. */
-static void test_epyc8_4_tikv(void **state) {
+TEST(epyc8_4_tikv) {
         static const char *const disks[] = { "0", "2", "5", "7" };
         _cleanup_world_ World *w = world_new(2, 4, 16);
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *first = world_add_many(w, tikv, 4);
 
-        (void)state;
         give_count(tikv, 2);
         assert_plan(w, "0-1 2-3 4-5 6-7");
         give_count(tikv, PLACE_COUNT_AUTO);
@@ -50,11 +44,10 @@ static void test_epyc8_4_tikv(void **state) {
 }
 
 /* Distances decide, not numbers: pairs of neighbours within a socket. */
-static void test_epyc8_4_tikv_odd_distances(void **state) {
+TEST(epyc8_4_tikv_odd_distances) {
         _cleanup_world_ World *w = world_new(2, 4, 16);
         Policy *tikv = world_policy(w, "tikv");
 
-        (void)state;
         for (unsigned i = 0; i < 8; i++) /* 0 and 2, 1 and 3, … are the closest */
                 for (unsigned k = 0; k < 8; k++)
                         if (i != k && i / 4 == k / 4)
@@ -81,12 +74,11 @@ static void build_arm(World *w) {
         (void)world_add(w, haproxy, "haproxy-1");
 }
 
-static void test_arm16(void **state) {
+TEST(arm16) {
         _cleanup_world_ World *w = world_new(2, 8, 8);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         NodeSet seen = { 0 };
 
-        (void)state;
         build_arm(w);
         plan = plan_of(w);
         for (size_t i = 0; i < 14; i++) {
@@ -105,12 +97,11 @@ static void test_arm16(void **state) {
 }
 
 /* 2 × Xeon 6252, one node a socket: one TiDB each. */
-static void test_xeon_6252(void **state) {
+TEST(xeon_6252) {
         _cleanup_world_ World *w = world_new(2, 1, 48);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tidb = world_policy(w, "tidb");
 
-        (void)state;
         tidb->match.exe = (char *)"tidb-server";
         (void)world_add_many(w, tidb, 2);
         assert_plan(w, "0 1");
@@ -120,11 +111,10 @@ static void test_xeon_6252(void **state) {
 }
 
 /* Mixed: tidb, tikv, pd and haproxy on two nodes. One of each kind a node. */
-static void test_xeon_mixed(void **state) {
+TEST(xeon_mixed) {
         _cleanup_world_ World *w = world_new(2, 1, 48);
         Policy *pd = world_policy(w, "pd");
 
-        (void)state;
         pd->place.share = SHARE_SHARED;
         (void)world_add_many(w, world_policy(w, "tidb"), 2);
         (void)world_add_many(w, world_policy(w, "tikv"), 2);
@@ -133,12 +123,11 @@ static void test_xeon_mixed(void **state) {
 }
 
 /* The node of the network card is used only when nothing else is left, and with the warning. */
-static void test_nic_node_last(void **state) {
+TEST(nic_node_last) {
         _cleanup_world_ World *w = world_new(2, 4, 16);
         Policy *tidb = world_policy(w, "tidb");
         uint32_t reserved = 0;
 
-        (void)state;
         w->host.reserve.kind = RESERVE_NIC;
         w->input.nic_nodes = ids("2");
         (void)world_add_many(w, tidb, 7);
@@ -163,10 +152,9 @@ static void test_nic_node_last(void **state) {
 }
 
 /* Strict: not even in need. Two share a node rather than use it. */
-static void test_nic_node_strict(void **state) {
+TEST(nic_node_strict) {
         _cleanup_world_ World *w = world_new(2, 4, 16);
 
-        (void)state;
         w->host.reserve.kind = RESERVE_NIC;
         w->host.reserve.strict = true;
         w->input.nic_nodes = ids("2");
@@ -175,12 +163,11 @@ static void test_nic_node_strict(void **state) {
 }
 
 /* HAProxy near the card: on the node beside, of the card's socket, while the card's is reserved. */
-static void test_near_the_nic(void **state) {
+TEST(near_the_nic) {
         _cleanup_world_ World *w = world_new(2, 4, 16);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *haproxy = world_policy(w, "haproxy");
 
-        (void)state;
         haproxy->place.near = NEAR_NIC;
         haproxy->place.share = SHARE_SHARED;
         w->input.nic_nodes = ids("5");
@@ -193,20 +180,4 @@ static void test_near_the_nic(void **state) {
         haproxy->place.nodes = ids("5"); /* with a count: chosen, though there is one only */
         haproxy->place.count_given = true;
         assert_plan(w, "5");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_epyc8_8_tikv),
-                cmocka_unit_test(test_epyc8_4_tikv),
-                cmocka_unit_test(test_epyc8_4_tikv_odd_distances),
-                cmocka_unit_test(test_arm16),
-                cmocka_unit_test(test_xeon_6252),
-                cmocka_unit_test(test_xeon_mixed),
-                cmocka_unit_test(test_nic_node_last),
-                cmocka_unit_test(test_nic_node_strict),
-                cmocka_unit_test(test_near_the_nic),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

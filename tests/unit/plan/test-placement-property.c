@@ -1,11 +1,7 @@
 /* Generated machines, policies and instances, the same ones on every run: no rule is ever broken,
  * the order of the input does not matter, one instance more moves nobody. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "placement-check.h"
 #include "placement-random.h"
@@ -55,8 +51,7 @@ static void check_rules(World *w, uint32_t *seed) {
                 check_refusals(w, &plan);
 }
 
-static void test_no_rule_is_broken(void **state) {
-        (void)state;
+TEST(no_rule_is_broken) {
         each_case(&small, CASES, check_rules);
         each_case(&middle, CASES / 8, check_rules);
 }
@@ -92,8 +87,7 @@ static void check_order(World *w, uint32_t *seed) {
         assert_memory_equal(&plan.score, &other.score, sizeof(plan.score));
 }
 
-static void test_any_order(void **state) {
-        (void)state;
+TEST(any_order) {
         each_case(&small, CASES, check_order);
         each_case(&middle, CASES / 8, check_order);
 }
@@ -119,15 +113,14 @@ static void check_one_more(World *w, uint32_t *seed) {
         check_plan(w, &other);
 }
 
-static void test_one_more_moves_nobody(void **state) {
-        (void)state;
+TEST(one_more_moves_nobody) {
         each_case(&small, CASES, check_one_more);
         each_case(&middle, CASES / 8, check_one_more);
 }
 
 /* --- large ones --- */
 
-static void test_large(void **state) {
+TEST(large) {
         const Shape wide = { .nodes = 64,
                              .instances = 256,
                              .policies = 8,
@@ -136,19 +129,17 @@ static void test_large(void **state) {
                              .plain = true,
                              .whole = true };
 
-        (void)state;
         each_case(&wide, 1, check_rules);
 }
 
 /* The widest machine there can be, with instances of one node, of some, and of hundreds. */
-static void test_widest(void **state) {
+TEST(widest) {
         _cleanup_free_ Node *nodes = calloc(PLACEMENT_NODES_MAX, sizeof(Node));
         _cleanup_world_ World *w = world_new(1, 1, 1);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tidb = world_policy(w, "tidb"), *tikv = world_policy(w, "tikv");
         Policy *jvm = world_policy(w, "jvm");
 
-        (void)state;
         assert_non_null(nodes);
         for (uint32_t i = 0; i < PLACEMENT_NODES_MAX; i++) {
                 nodes[i] = (Node){ .id = i, .package = i / 128, .memory_bytes = 1 << 30 };
@@ -171,29 +162,15 @@ static void test_widest(void **state) {
         assert_int_equal(plan.score.by[WEIGH_EXCLUSIVE], 0);
 }
 
-static void test_nothing(void **state) {
+TEST(nothing) {
         _cleanup_world_ World *w = world_new(1, 1, 1);
         _cleanup_placement_plan_ PlacementPlan plan = plan_of(w);
         PlacementPlan bare;
 
-        (void)state;
         assert_int_equal(plan.n_choices, 0);
         (void)world_add(w, world_policy(w, "tidb"), "tidb-1");
         w->topology.n_nodes = 0;
         bare = plan_of(w);
         assert_int_equal(bare.choices[0].refusal, REFUSAL_NO_NODE_LEFT);
         placement_plan_done(&bare);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_no_rule_is_broken),
-                cmocka_unit_test(test_any_order),
-                cmocka_unit_test(test_one_more_moves_nobody),
-                cmocka_unit_test(test_large),
-                cmocka_unit_test(test_widest),
-                cmocka_unit_test(test_nothing),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

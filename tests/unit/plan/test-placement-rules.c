@@ -1,29 +1,23 @@
 /* The planner's hard rules: what is refused for what, what is explicit, and which CPUs come
  * with the nodes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "placement-one.h"
 
-static void test_watch_only(void **state) {
+TEST(watch_only) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
         one.policy->built_in = true;
         one.policy->place.nodes = ids("0");
         assert_refused(&one, REFUSAL_WATCH_ONLY);
 }
 
-static void test_how_comes_from_the_policy(void **state) {
+TEST(how_comes_from_the_policy) {
         _cleanup_one_ One one = one_new(true);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
 
-        (void)state;
         one.policy->memory = MEMORY_PREFERRED;
         one.policy->migrate = MIGRATE_KERNEL;
         one.policy->rate_bytes_per_sec = 77;
@@ -37,7 +31,7 @@ static void test_how_comes_from_the_policy(void **state) {
 
 /* --- explicit nodes --- */
 
-static void test_explicit_entry(void **state) {
+TEST(explicit_entry) {
         static const uint16_t ports[] = { 80, 4001 };
         PolicyInstance entries[] = {
                 { .match = { .unit = (char *)"tidb-*.service", .port = 4001 }, .nodes = ids("1") },
@@ -46,7 +40,6 @@ static void test_explicit_entry(void **state) {
         _cleanup_one_ One one = one_new(true);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
 
-        (void)state;
         one.policy->instances = entries;
         one.policy->n_instances = 2;
         assert_refused(&one, REFUSAL_NO_PORT_YET);
@@ -67,10 +60,9 @@ static void test_explicit_entry(void **state) {
         assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
 }
 
-static void test_explicit_nodes_of_the_policy(void **state) {
+TEST(explicit_nodes_of_the_policy) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         one.policy->place.nodes = ids("1-2");
         assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0); /* with a count it chooses among them */
         one.policy->place.count_given = false;
@@ -90,10 +82,9 @@ static void assert_explicit(const char *nodes, PlacementRefusal refusal) {
         assert_refused(&one, refusal);
 }
 
-static void test_explicit_nodes_that_lack_something(void **state) {
+TEST(explicit_nodes_that_lack_something) {
         _cleanup_one_ One one = one_new(false);
 
-        (void)state;
         assert_explicit("4", REFUSAL_NODE_ABSENT);
         assert_explicit("0,4", REFUSAL_NODE_ABSENT);
         assert_explicit("2", REFUSAL_NO_CPU);
@@ -107,10 +98,9 @@ static void test_explicit_nodes_that_lack_something(void **state) {
         assert_placed(&one, BASIS_EXPLICIT, "0,2", "0-3", 0);
 }
 
-static void test_explicit_nodes_in_a_cgroup(void **state) {
+TEST(explicit_nodes_in_a_cgroup) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         one.policy->place.count_given = false;
         one.policy->place.nodes = ids("0-1");
         one.in->allowed_nodes = ids("0,2");
@@ -130,10 +120,9 @@ static void test_explicit_nodes_in_a_cgroup(void **state) {
 
 /* --- chosen nodes --- */
 
-static void test_no_node_left(void **state) {
+TEST(no_node_left) {
         _cleanup_one_ One one = one_new(false);
 
-        (void)state;
         one.policy->place.nodes = ids("2-3"); /* no home among them */
         assert_refused(&one, REFUSAL_NO_NODE_LEFT);
         one.policy->place.nodes = ids("1-3");
@@ -144,10 +133,9 @@ static void test_no_node_left(void **state) {
         assert_refused(&one, REFUSAL_NO_NODE_LEFT);
 }
 
-static void test_too_few_nodes(void **state) {
+TEST(too_few_nodes) {
         _cleanup_one_ One one = one_new(false);
 
-        (void)state;
         give_count(one.policy, 3);
         assert_refused(&one, REFUSAL_TOO_FEW_NODES);
         give_count(one.policy, 2);
@@ -156,10 +144,9 @@ static void test_too_few_nodes(void **state) {
         assert_refused(&one, REFUSAL_TOO_FEW_NODES);
 }
 
-static void test_no_package(void **state) {
+TEST(no_package) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         give_count(one.policy, 2);
         one.policy->place.nodes = ids("1-2");
         assert_refused(&one, REFUSAL_NO_PACKAGE);
@@ -167,10 +154,9 @@ static void test_no_package(void **state) {
         assert_placed(&one, BASIS_CHOSEN, "1-2", "4-11", 0);
 }
 
-static void test_cgroup_nodes(void **state) {
+TEST(cgroup_nodes) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         one.policy->place.nodes = ids("0-1");
         one.in->allowed_nodes = ids("2-3");
         assert_refused(&one, REFUSAL_CGROUP_NODES);
@@ -182,10 +168,9 @@ static void test_cgroup_nodes(void **state) {
         assert_placed(&one, BASIS_CHOSEN, "2-3", "8-15", 0);
 }
 
-static void test_cgroup_cpus(void **state) {
+TEST(cgroup_cpus) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         one.policy->place.nodes = ids("0-1");
         one.in->allowed_cpus = ids("8-15");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
@@ -195,10 +180,9 @@ static void test_cgroup_cpus(void **state) {
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
 }
 
-static void test_one_per_core(void **state) {
+TEST(one_per_core) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         for (unsigned i = 0; i < 4; i++) {
                 id_set_remove_all(&one.world->nodes[i].first_threads, &one.world->nodes[i].cpus);
                 id_set_add(&one.world->nodes[i].first_threads, 4 * i);
@@ -218,10 +202,9 @@ static void test_one_per_core(void **state) {
 }
 
 /* A list of CPUs is meant to the letter, so that it decides the nodes. */
-static void test_cpu_list(void **state) {
+TEST(cpu_list) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("9-10") };
         assert_placed(&one, BASIS_CHOSEN, "2", "9-10", 0);
         one.policy->cpus.list = ids("7-8"); /* of two nodes, and it may have one */
@@ -246,20 +229,18 @@ static void test_cpu_list(void **state) {
 }
 
 /* Also where there are too many nodes for the proof to look after the quick search. */
-static void test_cpu_list_of_many_nodes(void **state) {
+TEST(cpu_list_of_many_nodes) {
         _cleanup_world_ World *w = world_new(4, 8, 4);
         Policy *tidb = world_policy(w, "tidb");
 
-        (void)state;
         tidb->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("13") };
         (void)world_add_many(w, tidb, 3);
         assert_plan(w, "3 3 3");
 }
 
-static void test_cpu_list_in_a_cgroup(void **state) {
+TEST(cpu_list_in_a_cgroup) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("4-5") };
         one.in->allowed_cpus = ids("5-15");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
@@ -273,10 +254,9 @@ static void test_cpu_list_in_a_cgroup(void **state) {
         assert_refused(&one, REFUSAL_RESERVED);
 }
 
-static void test_reserved(void **state) {
+TEST(reserved) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         one.policy->place.nodes = ids("0-1");
         one.world->host.reserve.kind = RESERVE_LIST;
         one.world->host.reserve.nodes = ids("0-1");
@@ -289,27 +269,4 @@ static void test_reserved(void **state) {
         assert_refused(&one, REFUSAL_RESERVED);
         one.world->host.reserve.kind = RESERVE_NONE;
         assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_watch_only),
-                cmocka_unit_test(test_how_comes_from_the_policy),
-                cmocka_unit_test(test_explicit_entry),
-                cmocka_unit_test(test_explicit_nodes_of_the_policy),
-                cmocka_unit_test(test_explicit_nodes_that_lack_something),
-                cmocka_unit_test(test_explicit_nodes_in_a_cgroup),
-                cmocka_unit_test(test_no_node_left),
-                cmocka_unit_test(test_too_few_nodes),
-                cmocka_unit_test(test_no_package),
-                cmocka_unit_test(test_cgroup_nodes),
-                cmocka_unit_test(test_cgroup_cpus),
-                cmocka_unit_test(test_one_per_core),
-                cmocka_unit_test(test_cpu_list),
-                cmocka_unit_test(test_cpu_list_of_many_nodes),
-                cmocka_unit_test(test_cpu_list_in_a_cgroup),
-                cmocka_unit_test(test_reserved),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* What stays where it is bound, and what has to move. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "placement-one.h"
 
-static void test_kept(void **state) {
+TEST(kept) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         one.in->in_force = ids("2"); /* not the best, and good enough */
         assert_placed(&one, BASIS_KEPT, "2", "8-11", 0);
         one.world->host.reserve.kind = RESERVE_LIST;
@@ -71,8 +66,7 @@ static void lose_node(One *one) {
 }
 
 /* What does not fit any more is given up, and of that as little as can be. */
-static void test_moved(void **state) {
-        (void)state;
+TEST(moved) {
         assert_moved(set_same_package, "0-1", "0-7");
         assert_moved(set_count, "1", "4-7");
         assert_moved(avoid_node, "0-1", "0-7");
@@ -85,10 +79,9 @@ static void test_moved(void **state) {
 }
 
 /* With a count that is automatic any size is a possible one. */
-static void test_kept_with_auto_count(void **state) {
+TEST(kept_with_auto_count) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         give_count(one.policy, PLACE_COUNT_AUTO);
         assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
         one.in->in_force = ids("3");
@@ -98,25 +91,13 @@ static void test_kept_with_auto_count(void **state) {
 }
 
 /* Explicit nodes win over what is in force; nothing is given up where there are only more. */
-static void test_explicit_moves(void **state) {
+TEST(explicit_moves) {
         _cleanup_one_ One one = one_new(true);
 
-        (void)state;
         one.policy->place.count_given = false;
         one.policy->place.nodes = ids("2-3");
         one.in->in_force = ids("1-2");
         assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", WARN_MOVED);
         one.in->in_force = ids("2");
         assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_kept),
-                cmocka_unit_test(test_moved),
-                cmocka_unit_test(test_kept_with_auto_count),
-                cmocka_unit_test(test_explicit_moves),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* What the planner weighs: for each criterion a case that it decides, against those behind it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "placement-support.h"
 
@@ -30,12 +26,11 @@ static void assert_decides(const World *w, const char *const *other, PlacementCr
 #define NODES(...) ((const char *const[]){ __VA_ARGS__ })
 
 /* One of its two nodes is open no more: the other one stays, though its device is elsewhere. */
-static void test_stability(void **state) {
+TEST(stability) {
         _cleanup_world_ World *w = world_new(2, 4, 4);
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
-        (void)state;
         give_count(tikv, 2);
         tikv->place.near = NEAR_STORAGE;
         tikv->place.avoid = ids("2");
@@ -46,12 +41,11 @@ static void test_stability(void **state) {
 }
 
 /* Two on one node, rather than one away from its disk. */
-static void test_device(void **state) {
+TEST(device) {
         _cleanup_world_ World *w = world_new(2, 2, 4);
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add_many(w, tikv, 2);
 
-        (void)state;
         tikv->place.near = NEAR_STORAGE;
         in[0].device_nodes = in[1].device_nodes = ids("2");
         assert_plan(w, "2 2");
@@ -59,12 +53,11 @@ static void test_device(void **state) {
 }
 
 /* Of several devices the nearest, by distance and not by number; of several nodes each counts. */
-static void test_device_by_distance(void **state) {
+TEST(device_by_distance) {
         _cleanup_world_ World *w = world_new(1, 4, 4);
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
-        (void)state;
         tikv->place.near = NEAR_STORAGE;
         tikv->place.avoid = ids("0");
         in->device_nodes = ids("0,9"); /* 9 is not there */
@@ -81,10 +74,9 @@ static void test_device_by_distance(void **state) {
 }
 
 /* Exclusive instances of two policies: apart, though a reserved node is taken for it. */
-static void test_exclusive(void **state) {
+TEST(exclusive) {
         _cleanup_world_ World *w = world_new(1, 2, 4);
 
-        (void)state;
         (void)world_add(w, world_policy(w, "tidb"), "tidb-1");
         (void)world_add(w, world_policy(w, "tikv"), "tikv-1");
         w->host.reserve.kind = RESERVE_LIST;
@@ -94,11 +86,10 @@ static void test_exclusive(void **state) {
 }
 
 /* Shared instances of one policy: apart, though a reserved node is taken for it. */
-static void test_policy(void **state) {
+TEST(policy) {
         _cleanup_world_ World *w = world_new(1, 2, 4);
         Policy *pd = world_policy(w, "pd");
 
-        (void)state;
         pd->place.share = SHARE_SHARED;
         (void)world_add_many(w, pd, 2);
         w->host.reserve.kind = RESERVE_LIST;
@@ -108,10 +99,9 @@ static void test_policy(void **state) {
 }
 
 /* Both on one socket, rather than one on the network card's node. */
-static void test_reserved(void **state) {
+TEST(reserved) {
         _cleanup_world_ World *w = world_new(2, 2, 4);
 
-        (void)state;
         (void)world_add_many(w, world_policy(w, "tidb"), 2);
         w->host.reserve.kind = RESERVE_NIC;
         w->input.nic_nodes = ids("0-1");
@@ -120,12 +110,11 @@ static void test_reserved(void **state) {
 }
 
 /* On two sockets, though one has less memory left. */
-static void test_spread(void **state) {
+TEST(spread) {
         _cleanup_world_ World *w = world_new(2, 2, 4);
         Policy *tidb = world_policy(w, "tidb");
         PlacementInstance *in = world_add_many(w, tidb, 2);
 
-        (void)state;
         in[0].need_bytes = in[1].need_bytes = UINT64_C(8) << 30;
         for (unsigned i = 0; i < 4; i++)
                 w->free_bytes[i] = i < 2 ? UINT64_C(64) << 30 : UINT64_C(1) << 30;
@@ -137,11 +126,10 @@ static void test_spread(void **state) {
 }
 
 /* An instance on both nodes of a socket is there once. */
-static void test_spread_counts_sockets(void **state) {
+TEST(spread_counts_sockets) {
         _cleanup_world_ World *w = world_new(2, 2, 4);
         Policy *tikv = world_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
 
-        (void)state;
         give_count(tikv, 2);
         (void)world_add(w, tikv, "tikv-1");
         (void)world_add(w, tidb, "tidb-1");
@@ -153,12 +141,11 @@ static void test_spread_counts_sockets(void **state) {
 }
 
 /* Where its memory fits, though it is a socket's second node by number and has company. */
-static void test_memory(void **state) {
+TEST(memory) {
         _cleanup_world_ World *w = world_new(1, 3, 4);
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
-        (void)state;
         in->need_bytes = (UINT64_C(4) << 30) + 1;
         w->free_bytes[0] = (UINT64_C(4) << 30) - 1;
         w->free_bytes[1] = UINT64_C(4) << 30;
@@ -175,12 +162,11 @@ static void test_memory(void **state) {
 }
 
 /* Two large ones and two small ones: one of each on a node. */
-static void test_memory_packs(void **state) {
+TEST(memory_packs) {
         _cleanup_world_ World *w = world_new(1, 2, 4);
         Policy *pd = world_policy(w, "pd");
         PlacementInstance *in = world_add_many(w, pd, 4);
 
-        (void)state;
         pd->place.share = SHARE_SHARED;
         in[0].need_bytes = in[1].need_bytes = UINT64_C(50) << 30;
         in[2].need_bytes = in[3].need_bytes = UINT64_C(10) << 30;
@@ -189,11 +175,10 @@ static void test_memory_packs(void **state) {
 }
 
 /* The two nodes that are near each other, not the first two. */
-static void test_distance(void **state) {
+TEST(distance) {
         _cleanup_world_ World *w = world_new(1, 4, 4);
         Policy *tikv = world_policy(w, "tikv");
 
-        (void)state;
         give_count(tikv, 2);
         (void)world_add(w, tikv, "tikv-1");
         w->distances[1 * 4 + 3] = 11;
@@ -205,11 +190,10 @@ static void test_distance(void **state) {
 }
 
 /* A shared one goes where the least of the CPUs is taken. */
-static void test_load(void **state) {
+TEST(load) {
         _cleanup_world_ World *w = world_new(1, 3, 4);
         Policy *pd = world_policy(w, "pd"), *tidb = world_policy(w, "tidb");
 
-        (void)state;
         pd->place.share = SHARE_SHARED;
         (void)world_add(w, pd, "pd-1");
         (void)world_add_many(w, tidb, 2);
@@ -221,10 +205,9 @@ static void test_load(void **state) {
         assert_decides(w, NODES("0", "0", "1", "2"), WEIGH_LOAD, 250, 500);
 }
 
-static void test_number(void **state) {
+TEST(number) {
         _cleanup_world_ World *w = world_new(1, 3, 4);
 
-        (void)state;
         w->nodes[1].id = 4; /* ranks, not numbers */
         w->nodes[2].id = 9;
         (void)world_add_many(w, world_policy(w, "tidb"), 2);
@@ -233,11 +216,10 @@ static void test_number(void **state) {
 }
 
 /* Of interchangeable ones the lower name gets the lower nodes, in whatever order they come. */
-static void test_names(void **state) {
+TEST(names) {
         _cleanup_world_ World *w = world_new(1, 4, 4);
         Policy *tidb = world_policy(w, "tidb");
 
-        (void)state;
         (void)world_add(w, tidb, "tidb-10");
         (void)world_add(w, tidb, "tidb-2");
         (void)world_add(w, tidb, "tidb-9");
@@ -248,36 +230,13 @@ static void test_names(void **state) {
 }
 
 /* What cannot be placed has no part in the score, and takes nothing from the others. */
-static void test_refused_count_nothing(void **state) {
+TEST(refused_count_nothing) {
         _cleanup_world_ World *w = world_new(1, 2, 4);
         Policy *other = world_policy(w, "other");
 
-        (void)state;
         give_count(other, 3);
         world_add(w, other, "a-1")->in_force = ids("0-1");
         (void)world_add_many(w, world_policy(w, "tidb"), 2);
         assert_plan(w, "- 0 1");
         assert_decides(w, NODES("", "1", "1"), WEIGH_EXCLUSIVE, 0, 1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_stability),
-                cmocka_unit_test(test_device),
-                cmocka_unit_test(test_device_by_distance),
-                cmocka_unit_test(test_exclusive),
-                cmocka_unit_test(test_policy),
-                cmocka_unit_test(test_reserved),
-                cmocka_unit_test(test_spread),
-                cmocka_unit_test(test_spread_counts_sockets),
-                cmocka_unit_test(test_memory),
-                cmocka_unit_test(test_memory_packs),
-                cmocka_unit_test(test_distance),
-                cmocka_unit_test(test_load),
-                cmocka_unit_test(test_number),
-                cmocka_unit_test(test_names),
-                cmocka_unit_test(test_refused_count_nothing),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

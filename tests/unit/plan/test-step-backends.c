@@ -13,10 +13,9 @@ static void init_by(Situation *s, BackendKind backend, MemoryMode memory) {
         }
 }
 
-static void test_affinity_cpus(void **state) {
+TEST(affinity_cpus) {
         Situation s;
 
-        (void)state;
         init_by(&s, BACKEND_AFFINITY, MEMORY_NONE);
         assert_step(&s, STEP_DONE, "");
         s.binding.n_threads_off_cpus = 2; /* narrower: its own choice, once it got all */
@@ -30,10 +29,9 @@ static void test_affinity_cpus(void **state) {
         assert_step(&s, STEP_REFUSE, "cpuset cgroup");
 }
 
-static void test_contest_is_yielded(void **state) {
+TEST(contest_is_yielded) {
         Situation s;
 
-        (void)state;
         init_by(&s, BACKEND_AFFINITY, MEMORY_NONE);
         s.binding.n_threads_off_cpus = s.binding.n_threads_outside = 1;
         s.in.repairs = STEP_REPAIRS_MAX - 1;
@@ -44,10 +42,9 @@ static void test_contest_is_yielded(void **state) {
         assert_step(&s, STEP_DONE, "");
 }
 
-static void test_affinity_memory(void **state) {
+TEST(affinity_memory) {
         Situation s;
 
-        (void)state;
         init_by(&s, BACKEND_AFFINITY, MEMORY_BIND);
         assert_step(&s, STEP_PARTLY, "carried out as preferred");
         s.in.outside_bytes = 100;
@@ -66,10 +63,9 @@ static void test_affinity_memory(void **state) {
         assert_step(&s, STEP_PARTLY, "may not use memory of its nodes");
 }
 
-static void test_cgroup1(void **state) {
+TEST(cgroup1) {
         Situation s;
 
-        (void)state;
         init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
         assert_step(&s, STEP_DONE, "");
         s.binding.cpuset = false; /* not in its directory */
@@ -94,10 +90,9 @@ static void test_cgroup1(void **state) {
         assert_mems(&s, STEP_WIDEN, "0-3");
 }
 
-static void test_begins_blind(void **state) {
+TEST(begins_blind) {
         Situation s;
 
-        (void)state;
         init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
         assert_false(step_begins_blind(&s.in));
         s.in.cpus_given = false;
@@ -115,10 +110,9 @@ static void test_begins_blind(void **state) {
 }
 
 /* The guard has given it another node, and says so until there is room again. */
-static void test_widened(void **state) {
+TEST(widened) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.in.extra = ids("3");
         s.in.extra_unsaid = true;
@@ -141,10 +135,9 @@ static void test_widened(void **state) {
 }
 
 /* There is no room for it: nothing is pulled, whatever lies outside, and nothing narrowed. */
-static void test_widened_moves_nothing(void **state) {
+TEST(widened_moves_nothing) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.in.extra = ids("3");
         s.binding.mems = ids("1,3");
@@ -159,10 +152,9 @@ static void test_widened_moves_nothing(void **state) {
 }
 
 /* The way back: the pull, and then the narrowing. */
-static void test_after_widened(void **state) {
+TEST(after_widened) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.binding.mems = ids("1,3");
         s.in.outside_bytes = 100;
@@ -178,30 +170,13 @@ static void test_after_widened(void **state) {
 }
 
 /* Only a strict binding is widened. */
-static void test_widened_is_of_bind(void **state) {
+TEST(widened_is_of_bind) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_PREFERRED);
         s.in.extra = ids("3");
         assert_step(&s, STEP_DONE, "");
         init(&s, MEMORY_NONE);
         s.in.extra = ids("3");
         assert_step(&s, STEP_DONE, "");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_affinity_cpus),
-                cmocka_unit_test(test_contest_is_yielded),
-                cmocka_unit_test(test_affinity_memory),
-                cmocka_unit_test(test_cgroup1),
-                cmocka_unit_test(test_begins_blind),
-                cmocka_unit_test(test_widened),
-                cmocka_unit_test(test_widened_moves_nothing),
-                cmocka_unit_test(test_after_widened),
-                cmocka_unit_test(test_widened_is_of_bind),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

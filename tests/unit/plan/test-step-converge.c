@@ -39,24 +39,20 @@ static void run_cooperative(MemoryMode memory) {
         }
 }
 
-static void test_bind_ends_bound(void **state) {
-        (void)state;
+TEST(bind_ends_bound) {
         run_cooperative(MEMORY_BIND);
 }
 
-static void test_preferred_ends_with_all_pulled(void **state) {
-        (void)state;
+TEST(preferred_ends_with_all_pulled) {
         run_cooperative(MEMORY_PREFERRED);
 }
 
-static void test_none_ends_with_cpus(void **state) {
-        (void)state;
+TEST(none_ends_with_cpus) {
         run_cooperative(MEMORY_NONE);
 }
 
 /* A policy that changes takes the instance from any bound state to the next. */
-static void test_bound_elsewhere_afterwards(void **state) {
-        (void)state;
+TEST(bound_elsewhere_afterwards) {
         for (uint32_t i = 0; i < SITUATIONS; i++) {
                 uint32_t seed = i * 2246822519u + 7;
                 Kernel k;
@@ -77,8 +73,7 @@ static void test_bound_elsewhere_afterwards(void **state) {
 }
 
 /* Too little room, then enough: not bound while there is none, bound afterwards. */
-static void test_bound_as_room_appears(void **state) {
-        (void)state;
+TEST(bound_as_room_appears) {
         for (uint32_t i = 0; i < SITUATIONS; i++) {
                 uint32_t seed = i * 3266489917u + 3;
                 NodeSet before;
@@ -98,8 +93,7 @@ static void test_bound_as_room_appears(void **state) {
 }
 
 /* Bound, widened because its nodes are full, and bound again when there is room. */
-static void test_widened_and_back(void **state) {
-        (void)state;
+TEST(widened_and_back) {
         for (uint32_t i = 0; i < SITUATIONS; i++) {
                 uint32_t seed = i * 374761393u + 11;
                 NodeSet wide;
@@ -131,8 +125,7 @@ static void test_widened_and_back(void **state) {
 }
 
 /* From a session of others to a scope of its own, whose memory is counted nowhere. */
-static void test_scope_ends_bound(void **state) {
-        (void)state;
+TEST(scope_ends_bound) {
         for (uint32_t i = 0; i < SITUATIONS; i++) {
                 uint32_t seed = i * 2654435789u + 13;
                 Kernel k;
@@ -149,8 +142,7 @@ static void test_scope_ends_bound(void **state) {
 }
 
 /* No room for all of it: it is not narrowed. */
-static void test_scope_without_room(void **state) {
-        (void)state;
+TEST(scope_without_room) {
         for (uint32_t i = 0; i < SITUATIONS; i++) {
                 uint32_t seed = i * 2654435789u + 17;
                 Kernel k;
@@ -166,19 +158,4 @@ static void test_scope_without_room(void **state) {
                 assert_int_equal(run(&k).kind, STEP_PARTLY);
                 assert_true(id_set_equal(&k.binding.mems, &k.in.all_nodes));
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_bind_ends_bound),
-                cmocka_unit_test(test_preferred_ends_with_all_pulled),
-                cmocka_unit_test(test_none_ends_with_cpus),
-                cmocka_unit_test(test_bound_elsewhere_afterwards),
-                cmocka_unit_test(test_bound_as_room_appears),
-                cmocka_unit_test(test_widened_and_back),
-                cmocka_unit_test(test_scope_ends_bound),
-                cmocka_unit_test(test_scope_without_room),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,9 @@
 /* The step that comes next: what a binding waits for, and what is left of it. */
 #include "step-situation.h"
 
-static void test_bind_is_done(void **state) {
+TEST(bind_is_done) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         assert_step(&s, STEP_DONE, "");
         s.in.memory_known = false; /* narrow already: nothing can be outside any more */
@@ -14,10 +13,9 @@ static void test_bind_is_done(void **state) {
         assert_step(&s, STEP_DONE, "");
 }
 
-static void test_bind_narrows(void **state) {
+TEST(bind_narrows) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.binding.mems = ids("0-3");
         assert_mems(&s, STEP_NARROW, "1"); /* nothing outside: at once */
@@ -47,10 +45,9 @@ static void test_bind_narrows(void **state) {
 }
 
 /* migrate: kernel asks once for everything, where all of it fits. */
-static void test_kernel_moves_once(void **state) {
+TEST(kernel_moves_once) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_PREFERRED);
         s.placement.migrate = MIGRATE_KERNEL;
         s.in.outside_bytes = 100;
@@ -76,10 +73,9 @@ static void test_kernel_moves_once(void **state) {
 }
 
 /* Files and shared memory get one pass, and nothing waits for them. */
-static void test_what_follows(void **state) {
+TEST(what_follows) {
         static const MemoryMode modes[] = { MEMORY_PREFERRED, MEMORY_BIND };
 
-        (void)state;
         for (unsigned i = 0; i < 2; i++) {
                 Situation s;
 
@@ -104,10 +100,9 @@ static void test_what_follows(void **state) {
 }
 
 /* What does not fit as a whole is pulled as far as there is room, and never narrowed. */
-static void test_bind_with_room_for_a_part(void **state) {
+TEST(bind_with_room_for_a_part) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.binding.mems = ids("0-3");
         s.in.outside_bytes = 100;
@@ -126,10 +121,9 @@ static void test_bind_with_room_for_a_part(void **state) {
 }
 
 /* cpuset.mems.effective never holds a node without memory: waiting for it would never end. */
-static void test_node_without_memory(void **state) {
+TEST(node_without_memory) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.in.all_nodes = ids("0-2"); /* 3 has none */
         s.placement.nodes = ids("1,3");
@@ -146,10 +140,9 @@ static void test_node_without_memory(void **state) {
         assert_step(&s, STEP_DONE, "");
 }
 
-static void test_bind_wants_to_know_the_memory(void **state) {
+TEST(bind_wants_to_know_the_memory) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.binding.mems = ids("0-3");
         s.in.memory_known = false;
@@ -158,10 +151,9 @@ static void test_bind_wants_to_know_the_memory(void **state) {
         assert_step(&s, STEP_REFUSE, "cannot be read");
 }
 
-static void test_bind_widens_first(void **state) {
+TEST(bind_widens_first) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.binding.mems = ids("0,2");
         s.in.outside_bytes = 100;
@@ -186,10 +178,9 @@ static void narrow_with_rest(Situation *s) {
         s->in.mem_writes = STEP_WRITES_MAX; /* nothing more is to be written */
 }
 
-static void test_rest_is_pulled(void **state) {
+TEST(rest_is_pulled) {
         Situation s;
 
-        (void)state;
         narrow_with_rest(&s);
         assert_step(&s, STEP_PULL, "");
         s.in.fits = false;
@@ -204,10 +195,9 @@ static void test_rest_is_pulled(void **state) {
         assert_step(&s, STEP_PARTLY, "migrate: none");
 }
 
-static void test_rest_settles(void **state) {
+TEST(rest_settles) {
         Situation s;
 
-        (void)state;
         narrow_with_rest(&s);
         s.in.passes = STEP_PASSES_MAX;
         s.in.pass_moved_bytes = 1;
@@ -224,10 +214,9 @@ static void test_rest_settles(void **state) {
         assert_step(&s, STEP_PULL, "");
 }
 
-static void test_rest_is_swept(void **state) {
+TEST(rest_is_swept) {
         Situation s;
 
-        (void)state;
         narrow_with_rest(&s);
         s.in.passes = 1;
         s.in.settles = STEP_SETTLES_MAX;
@@ -242,22 +231,4 @@ static void test_rest_is_swept(void **state) {
         s.in.fits = true;
         s.in.sweeps = STEP_SWEEPS_MAX;
         assert_step(&s, STEP_PARTLY, "did not move all");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_bind_is_done),
-                cmocka_unit_test(test_bind_narrows),
-                cmocka_unit_test(test_kernel_moves_once),
-                cmocka_unit_test(test_what_follows),
-                cmocka_unit_test(test_bind_with_room_for_a_part),
-                cmocka_unit_test(test_node_without_memory),
-                cmocka_unit_test(test_bind_wants_to_know_the_memory),
-                cmocka_unit_test(test_bind_widens_first),
-                cmocka_unit_test(test_rest_is_pulled),
-                cmocka_unit_test(test_rest_settles),
-                cmocka_unit_test(test_rest_is_swept),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

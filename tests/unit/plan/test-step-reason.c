@@ -17,10 +17,9 @@ static void assert_code(const Situation *s, StepKind kind, Reason code) {
         assert_string_equal(reason_to_string(step.code), reason_to_string(code));
 }
 
-static void test_no_place(void **state) {
+TEST(no_place) {
         Situation s;
 
-        (void)state;
         init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.placement.nodes = ids("");
         assert_code(&s, STEP_WATCH, REASON_NONE);
@@ -28,10 +27,9 @@ static void test_no_place(void **state) {
         assert_code(&s, STEP_WATCH, REASON_NO_PLACE);
 }
 
-static void test_refusals(void **state) {
+TEST(refusals) {
         Situation s;
 
-        (void)state;
         init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.binding.alone = false;
         s.in.no_scope = "no";
@@ -53,10 +51,9 @@ static void test_refusals(void **state) {
 }
 
 /* In a scope what it had before is not counted: what passes find is all that is known. */
-static void test_scope(void **state) {
+TEST(scope) {
         Situation s;
 
-        (void)state;
         init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.in.in_scope = true;
         s.in.memory_known = s.in.fits = false;
@@ -72,10 +69,9 @@ static void test_scope(void **state) {
         assert_code(&s, STEP_NARROW, REASON_NONE);
 }
 
-static void test_inner_group(void **state) {
+TEST(inner_group) {
         Situation s;
 
-        (void)state;
         init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.binding.mems = ids("1");
         assert_code(&s, STEP_DONE, REASON_NONE);
@@ -86,11 +82,10 @@ static void test_inner_group(void **state) {
 }
 
 /* What was written has no effect. */
-static void test_too_tight(void **state) {
+TEST(too_tight) {
         static const BackendKind kinds[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_AFFINITY };
         Situation s;
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
                 init_open(&s, kinds[i], MEMORY_BIND);
                 s.binding.cpus = ids("4");
@@ -114,10 +109,9 @@ static void test_too_tight(void **state) {
         assert_code(&s, STEP_PARTLY, REASON_SLICE_TOO_TIGHT);
 }
 
-static void test_memory(void **state) {
+TEST(memory) {
         Situation s;
 
-        (void)state;
         init_open(&s, BACKEND_SYSTEMD, MEMORY_PREFERRED);
         s.in.outside_bytes = 5000;
         s.in.passes = STEP_PASSES_MAX;
@@ -148,10 +142,9 @@ static void test_memory(void **state) {
         assert_code(&s, STEP_WIDENED, REASON_NODE_FULL);
 }
 
-static void test_own_cpus(void **state) {
+TEST(own_cpus) {
         Situation s;
 
-        (void)state;
         init_open(&s, BACKEND_SYSTEMD, MEMORY_NONE);
         s.binding.n_threads_off_cpus = 1;
         assert_code(&s, STEP_PARTLY, REASON_OWN_CPUS);
@@ -160,10 +153,9 @@ static void test_own_cpus(void **state) {
 }
 
 /* As CPUs are, memory nodes are left to somebody who insists; nobody insists on what stands. */
-static void test_contest(void **state) {
+TEST(contest) {
         Situation s;
 
-        (void)state;
         init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
         s.in.mem_repairs = STEP_REPAIRS_MAX - 1;
         assert_code(&s, STEP_NARROW, REASON_NONE);
@@ -199,8 +191,7 @@ static void assert_mems_stand(BackendKind backend, MemoryMode memory, bool we_na
         assert_false(step_mems_stand(&s.in));
 }
 
-static void test_mems_stand(void **state) {
-        (void)state;
+TEST(mems_stand) {
         assert_mems_stand(BACKEND_SYSTEMD, MEMORY_BIND, false, "1", true);
         assert_mems_stand(BACKEND_SYSTEMD, MEMORY_BIND, false, "0-1", false);
         assert_mems_stand(BACKEND_CGROUP1, MEMORY_BIND, false, "1", true);
@@ -210,16 +201,4 @@ static void test_mems_stand(void **state) {
         assert_mems_stand(BACKEND_SYSTEMD, MEMORY_PREFERRED, true, "0-2", false);
         assert_mems_stand(BACKEND_CGROUP1, MEMORY_NONE, false, "0-3", true);
         assert_mems_stand(BACKEND_AFFINITY, MEMORY_PREFERRED, true, "0-3", false);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_no_place),   cmocka_unit_test(test_refusals),
-                cmocka_unit_test(test_scope),      cmocka_unit_test(test_inner_group),
-                cmocka_unit_test(test_too_tight),  cmocka_unit_test(test_memory),
-                cmocka_unit_test(test_own_cpus),   cmocka_unit_test(test_contest),
-                cmocka_unit_test(test_mems_stand),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,10 +36,9 @@ static void make_stubborn(Kernel *k, uint32_t *seed) {
 }
 
 /* Whatever it meets, it comes to an end and does nothing dangerous on the way. */
-static void test_stubborn_kernels(void **state) {
+TEST(stubborn_kernels) {
         unsigned ends[STEP_PARTLY + 1] = { 0 };
 
-        (void)state;
         for (uint32_t i = 0; i < 3 * SITUATIONS; i++) {
                 uint32_t seed = i * 668265263u + 5;
                 MemoryMode memory = (MemoryMode)(i % 3);
@@ -51,12 +50,4 @@ static void test_stubborn_kernels(void **state) {
         }
         /* The generator makes what this is about. */
         assert_true(ends[STEP_DONE] > 100 && ends[STEP_REFUSE] > 100 && ends[STEP_PARTLY] > 100);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_stubborn_kernels),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,9 @@
 /* The step that comes next: what goes before all, scopes, CPUs, preferred and bound memory. */
 #include "step-situation.h"
 
-static void test_watch_goes_before_all(void **state) {
+TEST(watch_goes_before_all) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.placement.nodes = ids("");
         s.placement.reason = "no nodes";
@@ -13,10 +12,9 @@ static void test_watch_goes_before_all(void **state) {
         assert_step(&s, STEP_WATCH, "no nodes");
 }
 
-static void test_refuses(void **state) {
+TEST(refuses) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.in.can_enforce = false;
         s.in.cannot = "no backend";
@@ -31,10 +29,9 @@ static void test_refuses(void **state) {
 }
 
 /* Before anything else, and only where it has no unit to itself. */
-static void test_scope_comes_first(void **state) {
+TEST(scope_comes_first) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         assert_false(step_needs_scope(&s.in));
         s.in.no_scope = "because"; /* it needs none */
@@ -74,10 +71,9 @@ static void init_scope(Situation *s, MemoryMode memory) {
         s->binding.mems = ids("0-3");
 }
 
-static void test_bind_in_scope(void **state) {
+TEST(bind_in_scope) {
         Situation s;
 
-        (void)state;
         init_scope(&s, MEMORY_BIND);
         assert_step(&s, STEP_PULL, "");
         s.in.passes = 1;
@@ -115,10 +111,9 @@ static void test_bind_in_scope(void **state) {
 }
 
 /* Groups that the service has made itself, and that leave it less. */
-static void test_inner_groups(void **state) {
+TEST(inner_groups) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.binding.inner_cpus = ids("4-5");
         s.binding.inner_mems = ids("1");
@@ -145,10 +140,9 @@ static void test_inner_groups(void **state) {
         assert_step(&s, STEP_SET_CPUS, "");
 }
 
-static void test_preferred_in_scope(void **state) {
+TEST(preferred_in_scope) {
         Situation s;
 
-        (void)state;
         init_scope(&s, MEMORY_PREFERRED);
         assert_step(&s, STEP_PULL, "");
         s.in.pulled = true;
@@ -165,10 +159,9 @@ static void test_preferred_in_scope(void **state) {
         assert_step(&s, STEP_DONE, "");
 }
 
-static void test_cpus_come_first(void **state) {
+TEST(cpus_come_first) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.binding.mems = ids("0-3");
         s.in.outside_bytes = 100;
@@ -188,10 +181,9 @@ static void test_cpus_come_first(void **state) {
         assert_step(&s, STEP_NARROW, "");
 }
 
-static void test_memory_none(void **state) {
+TEST(memory_none) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_NONE);
         s.in.outside_bytes = 100;
         s.in.memory_known = false;
@@ -205,10 +197,9 @@ static void test_memory_none(void **state) {
         assert_step(&s, STEP_PARTLY, "could not be opened");
 }
 
-static void test_threads_with_cpus_of_their_own(void **state) {
+TEST(threads_with_cpus_of_their_own) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.binding.n_threads_off_cpus = 1;
         assert_step(&s, STEP_PARTLY, "CPUs of their own");
@@ -220,19 +211,17 @@ static void test_threads_with_cpus_of_their_own(void **state) {
         assert_step(&s, STEP_PARTLY, "CPUs of their own");
 }
 
-static void test_unknown_memory_mode(void **state) {
+TEST(unknown_memory_mode) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_BIND);
         s.placement.memory = (MemoryMode)77;
         assert_step(&s, STEP_REFUSE, "unknown");
 }
 
-static void test_preferred(void **state) {
+TEST(preferred) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_PREFERRED);
         assert_step(&s, STEP_DONE, "");
         s.in.outside_bytes = 100;
@@ -240,10 +229,9 @@ static void test_preferred(void **state) {
 }
 
 /* On a host without the memory controller: passes tell, as of one in a scope. */
-static void test_preferred_that_nobody_counts(void **state) {
+TEST(preferred_that_nobody_counts) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_PREFERRED);
         s.in.memory_known = s.in.fits = false;
         assert_step(&s, STEP_PULL, "");
@@ -262,10 +250,9 @@ static void test_preferred_that_nobody_counts(void **state) {
 }
 
 /* A slice that leaves the unit fewer nodes than there are: it has what it may have. */
-static void test_open_below_a_slice(void **state) {
+TEST(open_below_a_slice) {
         static const MemoryMode modes[] = { MEMORY_PREFERRED, MEMORY_NONE };
 
-        (void)state;
         for (size_t i = 0; i < 2; i++) {
                 Situation s;
 
@@ -287,10 +274,9 @@ static void test_open_below_a_slice(void **state) {
         }
 }
 
-static void test_preferred_opens_what_a_bind_narrowed(void **state) {
+TEST(preferred_opens_what_a_bind_narrowed) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_PREFERRED);
         s.binding.mems = ids("0");
         /* The admin's, not ours to touch; and pages cannot be moved to where it may not be. */
@@ -311,35 +297,12 @@ static void test_preferred_opens_what_a_bind_narrowed(void **state) {
         assert_step(&s, STEP_DONE, "");
 }
 
-static void test_preferred_never_sweeps(void **state) {
+TEST(preferred_never_sweeps) {
         Situation s;
 
-        (void)state;
         init(&s, MEMORY_PREFERRED);
         s.in.outside_bytes = 100;
         s.in.passes = 1;
         s.in.settles = STEP_SETTLES_MAX;
         assert_step(&s, STEP_PARTLY, "did not move all");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_watch_goes_before_all),
-                cmocka_unit_test(test_refuses),
-                cmocka_unit_test(test_scope_comes_first),
-                cmocka_unit_test(test_bind_in_scope),
-                cmocka_unit_test(test_preferred_in_scope),
-                cmocka_unit_test(test_preferred_that_nobody_counts),
-                cmocka_unit_test(test_open_below_a_slice),
-                cmocka_unit_test(test_inner_groups),
-                cmocka_unit_test(test_cpus_come_first),
-                cmocka_unit_test(test_memory_none),
-                cmocka_unit_test(test_threads_with_cpus_of_their_own),
-                cmocka_unit_test(test_unknown_memory_mode),
-                cmocka_unit_test(test_preferred),
-                cmocka_unit_test(test_preferred_opens_what_a_bind_narrowed),
-                cmocka_unit_test(test_preferred_never_sweeps),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

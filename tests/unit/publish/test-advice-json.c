@@ -1,11 +1,7 @@
 /* The JSON, read back by the library that its readers use. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/json-check.h"
 #include "tidbnumad/publish/advice-text.h"
@@ -25,11 +21,10 @@ static const json_t *instance(const json_t *json, size_t index) {
         return json_array_get(json_object_get(json, "instances"), index);
 }
 
-static void test_instance(void **state) {
+TEST(instance) {
         AdviceExample e;
         json_t *json;
 
-        (void)state;
         advice_example_init(&e);
         json = render(&e.report);
         assert_int_equal(json_object_size(json), 1);
@@ -60,11 +55,10 @@ static void test_instance(void **state) {
         json_decref(json);
 }
 
-static void test_others(void **state) {
+TEST(others) {
         AdviceExample e;
         json_t *json;
 
-        (void)state;
         advice_example_init(&e);
         e.items[7].effect = HOLDS_ALREADY;
         json = render(&e.report);
@@ -97,11 +91,10 @@ static void test_others(void **state) {
         json_decref(json);
 }
 
-static void test_products_and_rules(void **state) {
+TEST(products_and_rules) {
         static const char *const rules[] = { "A1", "A2", "A3", "A4", "A5",
                                              "A6", "A7", "A8", "A9", "A10" };
 
-        (void)state;
         assert_int_equal(N_ADVICE_RULES, 10);
         for (unsigned i = 0; i < N_ADVICE_RULES; i++)
                 assert_string_equal(advice_rule_to_id(i), rules[i]);
@@ -109,20 +102,18 @@ static void test_products_and_rules(void **state) {
         assert_string_equal(advice_product_to_string(PRODUCT_JAVA), "java");
 }
 
-static void test_empty(void **state) {
+TEST(empty) {
         AdviceReport report = { 0 };
         json_t *json = render(&report);
 
-        (void)state;
         assert_json(json, "{\"instances\": []}");
         json_decref(json);
 }
 
-static void test_hostile_names(void **state) {
+TEST(hostile_names) {
         AdviceExample e;
         json_t *json;
 
-        (void)state;
         advice_example_init(&e);
         e.subjects[EXAMPLE_TIKV].name = "a\"\n\xff";
         e.subjects[EXAMPLE_TIKV].memory_bytes = UINT64_MAX;
@@ -133,14 +124,4 @@ static void test_hostile_names(void **state) {
                                     "memory_bytes"),
                     "9223372036854775807");
         json_decref(json);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_instance),           cmocka_unit_test(test_others),
-                cmocka_unit_test(test_products_and_rules), cmocka_unit_test(test_empty),
-                cmocka_unit_test(test_hostile_names),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

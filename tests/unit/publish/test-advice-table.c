@@ -1,11 +1,7 @@
 /* The table: columns, wrapping, and those without advice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/advice.h"
@@ -20,10 +16,9 @@ static void assert_table(const AdviceReport *report, unsigned width, const char 
         assert_string_equal(text.data, expected);
 }
 
-static void test_whole_table(void **state) {
+TEST(whole_table) {
         AdviceExample e;
 
-        (void)state;
         advice_example_init(&e);
         assert_table(
                 &e.report, 0,
@@ -46,10 +41,9 @@ static void test_whole_table(void **state) {
                 "tidb-4001: no advice: no nodes are left\n");
 }
 
-static void test_wrapped_table(void **state) {
+TEST(wrapped_table) {
         AdviceExample e;
 
-        (void)state;
         advice_example_init(&e);
         e.report.n_items = 1;
         e.report.n_subjects = 2;
@@ -66,10 +60,9 @@ static void test_wrapped_table(void **state) {
 
 /* No line is longer than the terminal where that leaves room for the reason, and 24 columns else.
  */
-static void test_widths(void **state) {
+TEST(widths) {
         AdviceExample e;
 
-        (void)state;
         advice_example_init(&e);
         for (unsigned width = 1; width < 200; width++) {
                 const unsigned most = width > 63 + 24 ? width : 63 + 24;
@@ -85,10 +78,9 @@ static void test_widths(void **state) {
         }
 }
 
-static void test_no_items(void **state) {
+TEST(no_items) {
         AdviceExample e;
 
-        (void)state;
         advice_example_init(&e);
         e.report.n_items = 0;
         assert_table(&e.report, 40,
@@ -103,11 +95,10 @@ static void test_no_items(void **state) {
                      "No advice: no TiDB, TiKV or HAProxy instance has nodes here.\n");
 }
 
-static void test_hostile_names(void **state) {
+TEST(hostile_names) {
         _cleanup_text_ Text text = { 0 };
         AdviceExample e;
 
-        (void)state;
         advice_example_init(&e);
         e.subjects[EXAMPLE_TIDB].name = "a\nb\x1b[2J";
         e.subjects[EXAMPLE_NOWHERE].name = "c\rd";
@@ -119,10 +110,9 @@ static void test_hostile_names(void **state) {
 }
 
 /* Columns hold together where names have more bytes than columns. */
-static void test_columns_count_characters(void **state) {
+TEST(columns_count_characters) {
         AdviceExample e;
 
-        (void)state;
         advice_example_init(&e);
         e.subjects[EXAMPLE_TIDB].name = "тидб";
         e.subjects[EXAMPLE_TIDB].running = false;
@@ -133,17 +123,4 @@ static void test_columns_count_characters(void **state) {
         assert_table(&e.report, 0,
                      "INSTANCE  SETTING                VALUE  RULE  REASON\n"
                      "тидб      performance.max-procs  8      A1    x\n");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_whole_table),
-                cmocka_unit_test(test_wrapped_table),
-                cmocka_unit_test(test_widths),
-                cmocka_unit_test(test_no_items),
-                cmocka_unit_test(test_hostile_names),
-                cmocka_unit_test(test_columns_count_characters),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

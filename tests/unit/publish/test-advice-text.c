@@ -1,11 +1,7 @@
 /* Values, placeholders, wrapping, and names that hold anything. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 #include <yaml.h>
 
 #include "tidbnumad/publish/advice-text.h"
@@ -21,8 +17,7 @@ static void assert_value(AdviceUnit unit, uint64_t value, const char *expected) 
         assert_string_equal(text.data, expected);
 }
 
-static void test_values(void **state) {
-        (void)state;
+TEST(values) {
         assert_value(ADVICE_INTEGER, 0, "0");
         assert_value(ADVICE_INTEGER, UINT64_MAX, "18446744073709551615");
         assert_value(ADVICE_PERCENT, 200, "200");
@@ -47,10 +42,9 @@ static void assert_reason(const AdviceExample *e, size_t subject, const char *te
         assert_string_equal(text.data ? text.data : "", expected);
 }
 
-static void test_placeholders(void **state) {
+TEST(placeholders) {
         AdviceExample e;
 
-        (void)state;
         advice_example_init(&e);
         assert_reason(&e, EXAMPLE_TIDB, "{cpus}!", "16 CPUs of node 1!");
         assert_reason(&e, EXAMPLE_TIDB, "{cpu_part}",
@@ -69,11 +63,10 @@ static void test_placeholders(void **state) {
         assert_reason(&e, EXAMPLE_TIDB, "a {b} {cpu} {c", "a {b} {cpu} {c}");
 }
 
-static void test_words_by_number(void **state) {
+TEST(words_by_number) {
         size_t three[] = { EXAMPLE_TIKV, EXAMPLE_PD, EXAMPLE_HAPROXY };
         AdviceExample e;
 
-        (void)state;
         advice_example_init(&e);
         e.subjects[EXAMPLE_TIDB].device_sharers = three;
         e.subjects[EXAMPLE_TIDB].n_device_sharers = 2;
@@ -97,11 +90,10 @@ static void assert_whole(const AdviceExample *e, const Advice *advice, const cha
 }
 
 /* What makes it hold is said of what runs. */
-static void test_note_and_effect(void **state) {
+TEST(note_and_effect) {
         AdviceExample e;
         Advice advice;
 
-        (void)state;
         advice_example_init(&e);
         advice = e.items[0];
         assert_whole(
@@ -128,8 +120,7 @@ static void assert_wrapped(const char *string, size_t width, const char *expecte
         assert_string_equal(text.data ? text.data : "", expected);
 }
 
-static void test_wrapping(void **state) {
-        (void)state;
+TEST(wrapping) {
         assert_wrapped("", 10, "");
         assert_wrapped("aa bb", 5, "aa bb");
         assert_wrapped("aa bb", 4, "aa\n>>bb");
@@ -150,8 +141,7 @@ static void assert_visible(const char *string, const char *expected) {
         assert_string_equal(text.data ? text.data : "", expected);
 }
 
-static void test_visible(void **state) {
-        (void)state;
+TEST(visible) {
         assert_visible("tidb-4000", "tidb-4000");
         assert_visible("", "");
         assert_visible("a\nb\tc\x1b[31m\x7f", "a\\x0ab\\x09c\\x1b[31m\\x7f");
@@ -172,8 +162,7 @@ static void assert_quoted(const char *string, const char *expected) {
         assert_string_equal(text.data, expected);
 }
 
-static void test_quoted(void **state) {
-        (void)state;
+TEST(quoted) {
         assert_quoted("10.0.1.1", "\"10.0.1.1\"");
         assert_quoted("", "\"\"");
         assert_quoted("a\"b\\c\nd", "\"a\\\"b\\\\c\\u000ad\"");
@@ -199,8 +188,7 @@ static void assert_yaml_is(const char *yaml, const char *expected) {
         yaml_parser_delete(&parser);
 }
 
-static void test_quoted_is_read_back(void **state) {
-        (void)state;
+TEST(quoted_is_read_back) {
         for (uint32_t c = 1; c < 0x800; c++) {
                 const char string[] = { 'a', (char)(c < 0x80 ? c : 0xc0 | c >> 6),
                                         (char)(c < 0x80 ? 'b' : 0x80 | (c & 0x3f)), '\0' };
@@ -210,15 +198,4 @@ static void test_quoted_is_read_back(void **state) {
                 assert_yaml_is(text.data, string);
         }
         assert_yaml_is("\"\\u2028\\ufffe\\U0010ffff\"", "\xe2\x80\xa8\xef\xbf\xbe\xf4\x8f\xbf\xbf");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_values),          cmocka_unit_test(test_placeholders),
-                cmocka_unit_test(test_words_by_number), cmocka_unit_test(test_note_and_effect),
-                cmocka_unit_test(test_wrapping),        cmocka_unit_test(test_visible),
-                cmocka_unit_test(test_quoted),          cmocka_unit_test(test_quoted_is_read_back),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* The TiUP fragment, read back by libyaml. That it merges into a topology is test-advice-merge's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 #include <yaml.h>
 
 #include "tidbnumad/publish/advice-text.h"
@@ -88,11 +84,10 @@ static void assert_comment(const Fragment *fragment, const char *comment) {
                 fail_msg("no \"%s\" in\n%s", comment, fragment->text.data);
 }
 
-static void test_tidb(void **state) {
+TEST(tidb) {
         _cleanup_fragment_ Fragment f = { 0 };
         yaml_node_t *tidb;
 
-        (void)state;
         advice_example_init(&f.example);
         render(&f, "10.0.1.1");
         assert_int_equal(count(yaml_document_get_root_node(&f.document)), 3);
@@ -114,11 +109,10 @@ static void test_tidb(void **state) {
                        "`systemctl edit` of its unit, [Service]: Environment=GOGC=200\n");
 }
 
-static void test_tikv(void **state) {
+TEST(tikv) {
         _cleanup_fragment_ Fragment f = { 0 };
         yaml_node_t *tikv, *config;
 
-        (void)state;
         advice_example_init(&f.example);
         f.example.subjects[EXAMPLE_TIKV].nodes = ids("0-2,5");
         f.example.subjects[EXAMPLE_TIKV].cpus = ids("1-3,9");
@@ -139,11 +133,10 @@ static void test_tikv(void **state) {
 }
 
 /* TiUP's numactl binds strictly, so a policy that does not is left to tidbnumad. */
-static void test_pd_not_bound_strictly(void **state) {
+TEST(pd_not_bound_strictly) {
         _cleanup_fragment_ Fragment f = { 0 };
         yaml_node_t *pd;
 
-        (void)state;
         advice_example_init(&f.example);
         render(&f, "h");
         pd = entry(&f, "pd_servers", 0);
@@ -155,11 +148,10 @@ static void test_pd_not_bound_strictly(void **state) {
         assert_comment(&f, "memory: preferred");
 }
 
-static void test_pd_bound(void **state) {
+TEST(pd_bound) {
         _cleanup_fragment_ Fragment f = { 0 };
         yaml_node_t *pd;
 
-        (void)state;
         advice_example_init(&f.example);
         f.example.subjects[EXAMPLE_PD].memory = MEMORY_BIND;
         f.example.subjects[EXAMPLE_PD].whole_nodes = false;
@@ -170,10 +162,9 @@ static void test_pd_bound(void **state) {
         assert_comment(&f, "gives it the CPUs 16-31; TiUP has no key");
 }
 
-static void test_what_has_no_section(void **state) {
+TEST(what_has_no_section) {
         _cleanup_fragment_ Fragment f = { 0 };
 
-        (void)state;
         advice_example_init(&f.example);
         render(&f, "h");
         assert_comment(&f, "\n# haproxy is none of TiUP's. For the section global of its "
@@ -183,10 +174,9 @@ static void test_what_has_no_section(void **state) {
         assert_null(strstr(f.text.data, "app"));
 }
 
-static void test_haproxy_without_nodes(void **state) {
+TEST(haproxy_without_nodes) {
         _cleanup_fragment_ Fragment f = { 0 };
 
-        (void)state;
         advice_example_init(&f.example);
         f.example.subjects[EXAMPLE_HAPROXY].unplaced = "none";
         render(&f, "h");
@@ -194,10 +184,9 @@ static void test_haproxy_without_nodes(void **state) {
         assert_null(strstr(f.text.data, "none of TiUP's"));
 }
 
-static void test_empty(void **state) {
+TEST(empty) {
         _cleanup_fragment_ Fragment f = { 0 };
 
-        (void)state;
         advice_example_init(&f.example);
         f.example.report.n_subjects = 0;
         f.example.report.n_items = 0;
@@ -207,10 +196,9 @@ static void test_empty(void **state) {
 }
 
 /* An entry without advice has no empty `config`, which TiUP would read as null. */
-static void test_no_config(void **state) {
+TEST(no_config) {
         _cleanup_fragment_ Fragment f = { 0 };
 
-        (void)state;
         advice_example_init(&f.example);
         f.example.report.n_items = 0;
         render(&f, "h");
@@ -224,7 +212,7 @@ typedef struct PortCase {
         const char *port, *status; /* NULL: left out */
 } PortCase;
 
-static void test_ports(void **state) {
+TEST(ports) {
         static const PortCase cases[] = {
                 { "tidb-4001", { 0 }, 0, "4001", NULL },
                 { "tidb-4001.service", { 0 }, 0, "4001", NULL },
@@ -248,7 +236,6 @@ static void test_ports(void **state) {
                 { "tidb-", { 0 }, 0, NULL, NULL },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_fragment_ Fragment f = { 0 };
                 AdviceSubject *subject = &f.example.subjects[EXAMPLE_TIDB];
@@ -273,7 +260,7 @@ static void test_ports(void **state) {
         }
 }
 
-static void test_hostile_names(void **state) {
+TEST(hostile_names) {
         static const char *const names[] = {
                 "a\nevil: 1",
                 "a\r\n- b",
@@ -293,7 +280,6 @@ static void test_hostile_names(void **state) {
                 "*a &b",
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 _cleanup_fragment_ Fragment f = { 0 };
 
@@ -310,21 +296,4 @@ static void test_hostile_names(void **state) {
                 else
                         assert_scalar(&f, entry(&f, "tidb_servers", 0), "host", names[i], true);
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_tidb),
-                cmocka_unit_test(test_tikv),
-                cmocka_unit_test(test_pd_not_bound_strictly),
-                cmocka_unit_test(test_pd_bound),
-                cmocka_unit_test(test_what_has_no_section),
-                cmocka_unit_test(test_haproxy_without_nodes),
-                cmocka_unit_test(test_empty),
-                cmocka_unit_test(test_no_config),
-                cmocka_unit_test(test_ports),
-                cmocka_unit_test(test_hostile_names),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

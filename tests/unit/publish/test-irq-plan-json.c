@@ -1,12 +1,8 @@
 /* A plan of interrupts as JSON: each key with its value, and null for what is not known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "irq-example.h"
 #include "tidbnumad/publish/irq-plan-json.h"
@@ -30,11 +26,10 @@ static json_t *make(IrqExample *e) {
         return json;
 }
 
-static void test_devices(void **state) {
+TEST(devices) {
         IrqExample e;
         json_t *json = make(&e), *devices = json_object_get(json, "devices"), *card;
 
-        (void)state;
         assert_int_equal(json_array_size(devices), 4); /* what no entry names, too */
         card = json_array_get(devices, 0);
         json_object_del(card, "vectors");
@@ -59,11 +54,10 @@ static void test_devices(void **state) {
         json_decref(json);
 }
 
-static void test_vectors(void **state) {
+TEST(vectors) {
         IrqExample e;
         json_t *json = make(&e), *devices = json_object_get(json, "devices"), *vectors;
 
-        (void)state;
         vectors = json_object_get(json_array_get(devices, 0), "vectors");
         assert_int_equal(json_array_size(vectors), 3);
         assert_json(json_array_get(vectors, 1),
@@ -78,11 +72,10 @@ static void test_vectors(void **state) {
         json_decref(json);
 }
 
-static void test_host(void **state) {
+TEST(host) {
         IrqExample e;
         json_t *json = make(&e);
 
-        (void)state;
         assert_json(json_object_get(json, "default_affinity"), "\"8-15\"");
         assert_json(json_object_get(json, "irqbalance"),
                     "{\"runs\": false, \"told\": true, \"banned_cpus\": \"0-7\", \"banned_irqs\": "
@@ -94,14 +87,4 @@ static void test_host(void **state) {
         assert_json(json_object_get(json, "default_affinity"), "null");
         assert_json(json_object_get(json_object_get(json, "irqbalance"), "runs"), "true");
         json_decref(json);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_devices),
-                cmocka_unit_test(test_vectors),
-                cmocka_unit_test(test_host),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

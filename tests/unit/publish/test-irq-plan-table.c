@@ -1,20 +1,15 @@
 /* A plan of interrupts as text, as an operator reads it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "irq-example.h"
 #include "tidbnumad/publish/irq-plan-table.h"
 
-static void test_plan(void **state) {
+TEST(plan) {
         _cleanup_text_ Text text = { 0 };
         IrqExample e;
 
-        (void)state;
         irq_example_init(&e);
         irq_plan_table_render(&e.host, &e.plan, 0, &text);
         assert_string_equal(
@@ -41,10 +36,9 @@ static void assert_last_lines(const IrqExample *e, const char *expected) {
         assert_string_equal(lines + strlen("(R11)\n"), expected);
 }
 
-static void test_what_irqbalance_is_told(void **state) {
+TEST(what_irqbalance_is_told) {
         IrqExample e;
 
-        (void)state;
         irq_example_init(&e);
         e.plan.default_wanted = false;
         e.host.irqbalance.pid = 7;
@@ -61,11 +55,10 @@ static void test_what_irqbalance_is_told(void **state) {
         assert_last_lines(&e, "");
 }
 
-static void test_no_device(void **state) {
+TEST(no_device) {
         _cleanup_text_ Text text = { 0 };
         IrqExample e;
 
-        (void)state;
         irq_example_init(&e);
         e.plan.devices += 3; /* what no entry names */
         e.plan.n_devices = 1;
@@ -74,11 +67,10 @@ static void test_no_device(void **state) {
         assert_string_equal(text.data, "No device is there that an entry of irq names.\n");
 }
 
-static void test_explain(void **state) {
+TEST(explain) {
         _cleanup_text_ Text text = { 0 };
         IrqExample e;
 
-        (void)state;
         irq_example_init(&e);
         irq_plan_table_explain(&e.plan, &text);
         assert_string_equal(text.data, "\n"
@@ -98,15 +90,4 @@ static void test_explain(void **state) {
                                        "  IRQ  HANDLER  FOR      NOW  TO\n"
                                        "  40   -        admin 0  ?    left\n"
                                        "  41   -        rxtx 1   ?    managed\n");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_plan),
-                cmocka_unit_test(test_what_irqbalance_is_told),
-                cmocka_unit_test(test_no_device),
-                cmocka_unit_test(test_explain),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

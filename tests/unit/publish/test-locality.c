@@ -1,12 +1,8 @@
 /* Locality for people and for programs. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/publish/locality.h"
 #include "tidbnumad/publish/object.h"
@@ -42,10 +38,9 @@ static void assert_rendered(const LocalityReport *report, const char *part, bool
         assert_null(strstr(text.data, "\x1b")); /* names do not talk to the terminal */
 }
 
-static void test_table(void **state) {
+TEST(table) {
         LocalityReport r = example();
 
-        (void)state;
         assert_rendered(&r, "tikv?[31m, processes 7, 4711\n", true);
         assert_rendered(&r,
                         "sampled: 4096 anonymous pages, each node's share of these +-1.5 points "
@@ -60,10 +55,9 @@ static void test_table(void **state) {
         assert_rendered(&r, ", process 7\n", true);
 }
 
-static void test_methods(void **state) {
+TEST(methods) {
         LocalityReport r = example();
 
-        (void)state;
         r.halfwidth = r.shmem_halfwidth = 0;
         r.file_halfwidth = 0.0004;
         assert_rendered(&r, "sampled: all of its 4096 anonymous pages; of files +-0.0\n", true);
@@ -77,20 +71,18 @@ static void test_methods(void **state) {
         assert_rendered(&r, "sampled", false);
 }
 
-static void test_nothing_resident(void **state) {
+TEST(nothing_resident) {
         static const LocalityNode empty[3];
         LocalityReport r = example();
 
-        (void)state;
         r.by_node = empty;
         assert_rendered(&r, "0     ........................  0.0 %", true);
 }
 
-static void test_json(void **state) {
+TEST(json) {
         LocalityReport r = example();
         json_t *json = locality_json(&r), *node;
 
-        (void)state;
         assert_string_equal(json_string_value(json_object_get(json, "method")), "sampled");
         assert_int_equal(json_integer_value(json_object_get(json, "anon_pages_seen")), 4096);
         assert_true(fabs(json_real_value(json_object_get(json, "share_halfwidth")) - 0.0153) <
@@ -112,15 +104,4 @@ static void test_json(void **state) {
         assert_string_equal(json_string_value(json_object_get(json, "method")), "numa_maps");
         assert_true(json_is_null(json_object_get(json, "anon_pages_seen")));
         json_decref(json);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_table),
-                cmocka_unit_test(test_methods),
-                cmocka_unit_test(test_nothing_resident),
-                cmocka_unit_test(test_json),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* tidbnumad-metrics(7) says of each metric what the catalogue says.
  *
  * `test-metrics-reference --render` prints what belongs between the two marks of the page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/page-section.h"
 #include "tidbnumad/publish/metrics.h"
@@ -17,8 +13,7 @@
 
 static const char *path;
 
-static void test_page_matches_catalogue(void **state) {
-        (void)state;
+TEST(page_matches_catalogue) {
         page_section_check(path, "METRICS", metrics_render_reference);
 }
 
@@ -51,13 +46,12 @@ static void check_labels(const char *reference, const char *line) {
                 fail_msg("%s has %u labels, and the reference tells %u", name, n_seen, n_told);
 }
 
-static void test_labels_are_those_rendered(void **state) {
+TEST(labels_are_those_rendered) {
         static Example example;
         _cleanup_text_ Text reference = { 0 }, text = { 0 };
         char *line, *rest = NULL;
         unsigned n = 0;
 
-        (void)state;
         example_init(&example);
         metrics_render_reference(&reference);
         assert_int_equal(metrics_render(&example.snapshot, &text), 0);
@@ -70,15 +64,10 @@ static void test_labels_are_those_rendered(void **state) {
 }
 
 int main(int argc, char **argv) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_page_matches_catalogue),
-                cmocka_unit_test(test_labels_are_those_rendered),
-        };
-
         if (argc != 2)
                 return 2;
         if (strcmp(argv[1], "--render") == 0)
                 return page_section_print(metrics_render_reference);
         path = argv[1];
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return test_run_all();
 }

@@ -1,21 +1,16 @@
 /* The Prometheus text of values that are unknown, hostile or extreme. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/publish/metrics.h"
 
 #include "example.h"
 
-static void test_nothing_there(void **state) {
+TEST(nothing_there) {
         _cleanup_text_ Text text = { 0 };
         const Snapshot empty = { 0 };
 
-        (void)state;
         assert_int_equal(metrics_render(&empty, &text), 0);
         assert_non_null(strstr(text.data, "\ntidbnumad_policies 0\n"));
         assert_non_null(strstr(text.data, "tidbnumad_build_info{version=\"\","));
@@ -33,11 +28,10 @@ static const char *rendered(const Snapshot *snapshot, Text *text) {
 
 /* Not asked for: nothing. Asked for and not to be had: that, and nothing else. Asked for, and one
  * of two places is counted: that one. */
-static void test_accesses(void **state) {
+TEST(accesses) {
         _cleanup_text_ Text text = { 0 };
         Example e;
 
-        (void)state;
         example_init(&e);
         e.snapshot.access.counted[LOCALITY_LOCAL] = false;
         assert_null(strstr(rendered(&e.snapshot, &text), "locality=\"local\""));
@@ -53,11 +47,10 @@ static void test_accesses(void **state) {
         assert_null(strstr(rendered(&e.snapshot, &text), "access_sampling"));
 }
 
-static void test_unknown_ratio_is_left_out(void **state) {
+TEST(unknown_ratio_is_left_out) {
         _cleanup_text_ Text text = { 0 };
         Example e;
 
-        (void)state;
         example_init(&e);
         e.instances[0].remote_ratio = (double)NAN;
         assert_int_equal(metrics_render(&e.snapshot, &text), 0);
@@ -66,11 +59,10 @@ static void test_unknown_ratio_is_left_out(void **state) {
         assert_null(strstr(text.data, "nan"));
 }
 
-static void test_hostile_names(void **state) {
+TEST(hostile_names) {
         _cleanup_text_ Text text = { 0 };
         Example e;
 
-        (void)state;
         example_init(&e);
         e.snapshot.instances = &e.instances[0];
         e.snapshot.n_instances = 1;
@@ -85,11 +77,10 @@ static void test_hostile_names(void **state) {
                                "unit=\"\",backend=\"systemd\",nodes=\"0\",cpus=\"0-3\"} 1\n"));
 }
 
-static void test_the_longest_set_fits(void **state) {
+TEST(the_longest_set_fits) {
         _cleanup_text_ Text text = { 0 };
         Example e;
 
-        (void)state;
         example_init(&e);
         e.instances[0].cpus = (CpuSet){ 0 };
         for (uint32_t id = 1; id < ID_SET_MAX; id += 2)
@@ -100,11 +91,10 @@ static void test_the_longest_set_fits(void **state) {
 }
 
 /* Noughts, so that the first binding is an increase. */
-static void test_nothing_bound_yet(void **state) {
+TEST(nothing_bound_yet) {
         _cleanup_text_ Text text = { 0 };
         Example e;
 
-        (void)state;
         example_init(&e);
         e.policies[0].bind_latency = (Histogram){ 0 };
         assert_int_equal(metrics_render(&e.snapshot, &text), 0);
@@ -115,11 +105,10 @@ static void test_nothing_bound_yet(void **state) {
 }
 
 /* Bytes up to 2^64-1 and a ratio that no decimal ends. */
-static void test_numbers(void **state) {
+TEST(numbers) {
         _cleanup_text_ Text text = { 0 };
         Example e;
 
-        (void)state;
         example_init(&e);
         e.instances[0].remote_ratio = 1.0 / 3;
         e.snapshot.sample_interval_seconds = 0.9999999999; /* carries into the whole */
@@ -128,18 +117,4 @@ static void test_numbers(void **state) {
         assert_non_null(strstr(text.data, "} 9007199254740993\n"));
         assert_non_null(strstr(text.data, "\"} 0.333333333\n"));
         assert_non_null(strstr(text.data, "\ntidbnumad_sample_interval_seconds 1\n"));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing_there),
-                cmocka_unit_test(test_accesses),
-                cmocka_unit_test(test_unknown_ratio_is_left_out),
-                cmocka_unit_test(test_hostile_names),
-                cmocka_unit_test(test_the_longest_set_fits),
-                cmocka_unit_test(test_nothing_bound_yet),
-                cmocka_unit_test(test_numbers),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

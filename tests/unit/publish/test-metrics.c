@@ -1,12 +1,8 @@
 /* The Prometheus text, byte for byte. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/publish/metrics.h"
 
@@ -257,24 +253,22 @@ static const char expected[] =
         "process_start_time_seconds 1779999999.99\n";
 /* clang-format on */
 
-static void test_whole_text(void **state) {
+TEST(whole_text) {
         _cleanup_text_ Text text = { 0 };
         Example e;
 
-        (void)state;
         example_init(&e);
         assert_int_equal(metrics_render(&e.snapshot, &text), 0);
         assert_string_equal(text.data, expected);
         assert_int_equal(text.length, strlen(expected));
 }
 
-static void test_renders_again_into_the_same_memory(void **state) {
+TEST(renders_again_into_the_same_memory) {
         _cleanup_text_ Text text = { 0 };
         size_t allocated;
         Example e;
         char *data;
 
-        (void)state;
         example_init(&e);
         assert_int_equal(metrics_render(&e.snapshot, &text), 0);
         allocated = text.allocated;
@@ -286,13 +280,12 @@ static void test_renders_again_into_the_same_memory(void **state) {
         assert_string_equal(text.data, expected);
 }
 
-static void test_no_comma_in_any_locale(void **state) {
+TEST(no_comma_in_any_locale) {
         static const char *const names[] = { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE" };
         _cleanup_text_ Text text = { 0 };
         const char *set = NULL;
         Example e;
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names) && !set; i++)
                 set = setlocale(LC_ALL, names[i]);
         if (!set) {
@@ -303,14 +296,4 @@ static void test_no_comma_in_any_locale(void **state) {
         assert_int_equal(metrics_render(&e.snapshot, &text), 0);
         (void)setlocale(LC_ALL, "C");
         assert_string_equal(text.data, expected);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_whole_text),
-                cmocka_unit_test(test_renders_again_into_the_same_memory),
-                cmocka_unit_test(test_no_comma_in_any_locale),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

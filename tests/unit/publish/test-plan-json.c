@@ -1,11 +1,7 @@
 /* A plan as JSON: every key that tidbnumactl(8) tells, with its value. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/json-check.h"
 #include "plan-example.h"
@@ -15,11 +11,10 @@ static json_t *at(json_t *json, const char *key, size_t index) {
         return json_array_get(json_object_get(json, key), index);
 }
 
-static void test_instances(void **state) {
+TEST(instances) {
         json_t *json;
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         json = plan_json_report(&e.report);
         assert_int_equal(json_array_size(json_object_get(json, "instances")), PLAN_INSTANCES);
@@ -41,11 +36,10 @@ static void test_instances(void **state) {
         json_decref(json);
 }
 
-static void test_running(void **state) {
+TEST(running) {
         json_t *json, *instance;
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         instance = plan_json_instance(&e.instances[1]);
         assert_json(json_object_get(instance, "pid"), "4711");
@@ -73,11 +67,10 @@ static void test_running(void **state) {
         json_decref(instance);
 }
 
-static void test_machine(void **state) {
+TEST(machine) {
         json_t *json;
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         json = plan_json_report(&e.report);
         assert_json(json_object_get(json, "source"), "\"this host\"");
@@ -111,12 +104,11 @@ static void test_machine(void **state) {
         json_decref(json);
 }
 
-static void test_changes(void **state) {
+TEST(changes) {
         PlanChange changes[2];
         json_t *json;
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         changes[0] = (PlanChange){ .name = "a",
                                    .before = &e.instances[3],
@@ -131,15 +123,4 @@ static void test_changes(void **state) {
                     "{\"name\": \"b\", \"policy_before\": \"tikv\", \"policy_after\": null,"
                     " \"from\": \"4\", \"to\": \"\", \"move_bytes\": null}]");
         json_decref(json);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_instances),
-                cmocka_unit_test(test_running),
-                cmocka_unit_test(test_machine),
-                cmocka_unit_test(test_changes),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

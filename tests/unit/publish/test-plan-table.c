@@ -1,20 +1,15 @@
 /* A whole plan as text, as an operator reads it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "plan-example.h"
 #include "tidbnumad/publish/plan-table.h"
 
-static void test_plan(void **state) {
+TEST(plan) {
         _cleanup_text_ Text text = { 0 };
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         plan_table_render(&e.report, 0, &text);
         assert_string_equal(
@@ -46,11 +41,10 @@ static void test_plan(void **state) {
                 "note: imagined\n");
 }
 
-static void test_nothing_to_place(void **state) {
+TEST(nothing_to_place) {
         _cleanup_text_ Text text = { 0 };
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         e.report.n_instances = e.report.n_notes = 0;
         e.report.free_bytes = NULL;
@@ -63,11 +57,10 @@ static void test_nothing_to_place(void **state) {
                            "4     1       -          1.0 TiB   -     no home\n");
 }
 
-static void test_explain(void **state) {
+TEST(explain) {
         _cleanup_text_ Text text = { 0 };
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         plan_table_explain(&e.report, &text);
         assert_string_equal(
@@ -88,11 +81,10 @@ static void test_explain(void **state) {
 }
 
 /* Those that are not shown are counted. */
-static void test_alternatives(void **state) {
+TEST(alternatives) {
         _cleanup_text_ Text text = { 0 };
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         e.instances[0].n_open = 3;
         plan_table_alternatives(&e.instances[0], &text);
@@ -104,12 +96,11 @@ static void test_alternatives(void **state) {
         assert_non_null(strstr(text.data, "\n  … and 1 more\n"));
 }
 
-static void test_changes(void **state) {
+TEST(changes) {
         _cleanup_text_ Text text = { 0 };
         PlanChange changes[4];
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         changes[0] = (PlanChange){ .name = "tikv-20160",
                                    .before = &e.instances[1],
@@ -132,14 +123,4 @@ static void test_changes(void **state) {
         text_reset(&text);
         plan_table_changes(NULL, 0, 0, &text);
         assert_string_equal(text.data, "Nothing changes.\n");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_plan),    cmocka_unit_test(test_nothing_to_place),
-                cmocka_unit_test(test_explain), cmocka_unit_test(test_alternatives),
-                cmocka_unit_test(test_changes),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

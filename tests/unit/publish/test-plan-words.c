@@ -1,11 +1,7 @@
 /* Sentences about places: each basis, each criterion, sets and sizes for people. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "plan-example.h"
 #include "tidbnumad/publish/plan-words.h"
@@ -17,10 +13,9 @@ static void check_why(const PlanReportInstance *instance, const char *expected) 
         assert_string_equal(text.data, expected);
 }
 
-static void test_basis(void **state) {
+TEST(basis) {
         PlanExample e;
 
-        (void)state;
         plan_example_init(&e);
         check_why(&e.instances[0], "nearest to its device (R4), leaves reserved nodes free (R2)");
         check_why(&e.instances[1], "it is bound there, and that still fits");
@@ -30,11 +25,10 @@ static void test_basis(void **state) {
         check_why(&e.instances[3], "its policy names the nodes");
 }
 
-static void test_chosen(void **state) {
+TEST(chosen) {
         PlanExample e;
         PlanReportInstance *i = &e.instances[0];
 
-        (void)state;
         plan_example_init(&e);
         /* In the order of the weights, not of the alternatives. */
         e.alternatives[0].criterion = WEIGH_LOAD;
@@ -57,11 +51,10 @@ static void test_chosen(void **state) {
         check_why(i, "nothing else is open to it");
 }
 
-static void test_alternative(void **state) {
+TEST(alternative) {
         PlanExample e;
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         plan_example_init(&e);
         plan_words_alternative(&e.alternatives[0], &text);
         assert_string_equal(text.data, "node 0: device 32 against 10 (R4)");
@@ -71,8 +64,7 @@ static void test_alternative(void **state) {
         assert_string_equal(text.data, "nodes 0-1: spread 1 against 0");
 }
 
-static void test_criteria_have_words(void **state) {
-        (void)state;
+TEST(criteria_have_words) {
         for (unsigned c = 0; c < N_CRITERIA; c++)
                 assert_true(strlen(plan_words_criterion(c)) > 10);
 }
@@ -85,11 +77,10 @@ static void check_set(const char *list, const char *expected) {
         assert_string_equal(text.data, expected);
 }
 
-static void test_sets(void **state) {
+TEST(sets) {
         _cleanup_text_ Text text = { 0 };
         IdSet many = { 0 };
 
-        (void)state;
         check_set("", "-");
         check_set("0-3,8", "0-3,8");
         check_set("0,2,4,6,8,10,12,14,16,1", "0-2,4,6,8,10,12,14,16");
@@ -112,8 +103,7 @@ static void check_bytes(uint64_t bytes, const char *expected) {
         assert_string_equal(text.data, expected);
 }
 
-static void test_bytes(void **state) {
-        (void)state;
+TEST(bytes) {
         check_bytes(0, "0 B");
         check_bytes(1023, "1023 B");
         check_bytes(1024, "1.0 KiB");
@@ -122,14 +112,4 @@ static void test_bytes(void **state) {
         check_bytes(UINT64_C(64) << 30, "64.0 GiB");
         check_bytes(UINT64_C(3) << 40, "3.0 TiB");
         check_bytes(UINT64_MAX, "16.0 EiB");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_basis),       cmocka_unit_test(test_chosen),
-                cmocka_unit_test(test_alternative), cmocka_unit_test(test_criteria_have_words),
-                cmocka_unit_test(test_sets),        cmocka_unit_test(test_bytes),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* The JSON, read back by the library that its readers use. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "../../support/json-check.h"
@@ -20,11 +16,10 @@ static json_t *render(const Snapshot *snapshot) {
         return json_read_back(text);
 }
 
-static void test_topology_policy_and_events(void **state) {
+TEST(topology_policy_and_events) {
         json_t *json;
         Example e;
 
-        (void)state;
         example_init(&e);
         json = render(&e.snapshot);
         assert_json(json_object_get(json, "topology"),
@@ -70,12 +65,11 @@ static void test_topology_policy_and_events(void **state) {
         json_decref(json);
 }
 
-static void test_instances(void **state) {
+TEST(instances) {
         static const uint16_t ports[] = { 20160, 20180 };
         json_t *json;
         Example e;
 
-        (void)state;
         example_init(&e);
         e.instances[0].ports = ports;
         e.instances[0].n_ports = 2;
@@ -132,21 +126,20 @@ static void test_instances(void **state) {
         json_decref(json);
 }
 
-static void test_strangers(void **state) {
+TEST(strangers) {
         const StrangerSnapshot strangers[] = {
                 { 77, "/opt/thief/tidb-server", NULL, "tidb", "it runs as user 65534" },
         };
         const Snapshot snapshot = { .strangers = strangers, .n_strangers = 1 };
         json_t *json = render(&snapshot);
 
-        (void)state;
         assert_json(json_object_get(json, "strangers"),
                     "[{\"pid\": 77, \"exe\": \"/opt/thief/tidb-server\", \"unit\": null,"
                     " \"policy\": \"tidb\", \"reason\": \"it runs as user 65534\"}]");
         json_decref(json);
 }
 
-static void test_releases(void **state) {
+TEST(releases) {
         const ReleaseSnapshot releases[] = {
                 { "tikv-1", "tikv-1.service", "no policy names it any more", NULL },
                 { "x:7", NULL, "enforcement.release names it", "affinity: Operation not permitted",
@@ -155,7 +148,6 @@ static void test_releases(void **state) {
         Snapshot snapshot = { .releases = releases, .n_releases = 2 };
         json_t *json = render(&snapshot);
 
-        (void)state;
         assert_json(json_object_get(json, "releases"),
                     "[{\"name\": \"tikv-1\", \"unit\": \"tikv-1.service\","
                     " \"reason\": \"no policy names it any more\", \"failure\": null, "
@@ -172,7 +164,7 @@ static void test_releases(void **state) {
         json_decref(json);
 }
 
-static void test_units(void **state) {
+TEST(units) {
         const CpuSet cpus = ids("4-7");
         const NodeSet none = { 0 };
         const UnitSnapshot units[] = {
@@ -182,7 +174,6 @@ static void test_units(void **state) {
         const Snapshot snapshot = { .units = units, .n_units = 2 };
         json_t *json = render(&snapshot);
 
-        (void)state;
         assert_json(
                 json_object_get(json, "units"),
                 "[{\"name\": \"tidb-4000.service\", \"state\": \"prepared\", \"reason\": \"\","
@@ -192,11 +183,10 @@ static void test_units(void **state) {
         json_decref(json);
 }
 
-static void test_nothing_there(void **state) {
+TEST(nothing_there) {
         const Snapshot empty = { .realtime_seconds = (double)NAN };
         json_t *json;
 
-        (void)state;
         json = render(&empty);
         assert_json(json_object_get(json, "instances"), "[]");
         assert_json(json_object_get(json, "topology"), "null");
@@ -207,11 +197,10 @@ static void test_nothing_there(void **state) {
         json_decref(json);
 }
 
-static void test_bytes_that_are_not_utf8(void **state) {
+TEST(bytes_that_are_not_utf8) {
         json_t *json, *first;
         Example e;
 
-        (void)state;
         example_init(&e);
         e.instances[0].exe = "/x/\xff\xc3\xa9\"\\\n";
         json = render(&e.snapshot);
@@ -221,13 +210,12 @@ static void test_bytes_that_are_not_utf8(void **state) {
         json_decref(json);
 }
 
-static void test_layout_is_stable(void **state) {
+TEST(layout_is_stable) {
         static const char start[] =
                 "{\n  \"version\": \"0.1.0\",\n  \"hwloc_version\": \"2.9.0\",\n";
         _cleanup_free_ char *one = NULL, *two = NULL;
         Example e;
 
-        (void)state;
         example_init(&e);
         assert_int_equal(status_render(&e.snapshot, &one), 0);
         assert_int_equal(status_render(&e.snapshot, &two), 0);
@@ -237,19 +225,4 @@ static void test_layout_is_stable(void **state) {
         assert_true(strstr(one, "\"policy\"") < strstr(one, "\"topology\""));
         assert_true(strstr(one, "\"topology\"") < strstr(one, "\"instances\""));
         assert_true(strstr(one, "\"instances\"") < strstr(one, "\"events\""));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_topology_policy_and_events),
-                cmocka_unit_test(test_instances),
-                cmocka_unit_test(test_strangers),
-                cmocka_unit_test(test_releases),
-                cmocka_unit_test(test_units),
-                cmocka_unit_test(test_nothing_there),
-                cmocka_unit_test(test_bytes_that_are_not_utf8),
-                cmocka_unit_test(test_layout_is_stable),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

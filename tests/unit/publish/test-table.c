@@ -1,11 +1,7 @@
 /* Columns, broken lines, and names that must not talk to the terminal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/publish/table.h"
 
@@ -25,10 +21,9 @@ static void add_row(Table *table, const char *a, const char *b, const char *c) {
         table_add(table, c);
 }
 
-static void test_columns(void **state) {
+TEST(columns) {
         _cleanup_table_ Table table;
 
-        (void)state;
         table_init(&table, headings, 3);
         check(&table, 0, "");
         add_row(&table, "tidb-4000", "1", "one two");
@@ -44,10 +39,9 @@ static void test_columns(void **state) {
 }
 
 /* The width is never exceeded while a blank lets it be, and nothing is lost. */
-static void test_width(void **state) {
+TEST(width) {
         _cleanup_table_ Table table;
 
-        (void)state;
         table_init(&table, headings, 3);
         add_row(&table, "a", "1", "one two three four five six seven");
         check(&table, 34,
@@ -69,10 +63,9 @@ static void test_width(void **state) {
               "             seven\n");
 }
 
-static void test_long_words(void **state) {
+TEST(long_words) {
         _cleanup_table_ Table table;
 
-        (void)state;
         table_init(&table, headings, 3);
         add_row(&table, "a", "1",
                 "a-word-that-is-longer-than-the-room and-another-one-of-the-kind x");
@@ -83,10 +76,9 @@ static void test_long_words(void **state) {
               "             x\n");
 }
 
-static void test_hostile(void **state) {
+TEST(hostile) {
         _cleanup_table_ Table table;
 
-        (void)state;
         table_init(&table, headings, 3);
         add_row(&table, "\x1b[31m", "a\nb",
                 "\xc2\x9b"
@@ -96,15 +88,4 @@ static void test_hostile(void **state) {
               "NAME   NODES  WHY\n"
               "?[31m  a?b    ?1m?\xef\xbf\xbd\n"
               "m\xc3\xbcnch  1      \xc2\xa0\n");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_columns),
-                cmocka_unit_test(test_width),
-                cmocka_unit_test(test_long_words),
-                cmocka_unit_test(test_hostile),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

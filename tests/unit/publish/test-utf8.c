@@ -1,11 +1,7 @@
 /* Bytes of any origin come out as well-formed UTF-8. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/publish/utf8.h"
 
@@ -19,8 +15,7 @@ static void check(const char *in, const char *expected) {
         assert_string_equal(text.data ? text.data : "", expected);
 }
 
-static void test_good_stays(void **state) {
-        (void)state;
+TEST(good_stays) {
         check("", "");
         check("/usr/bin/tikv-server", "/usr/bin/tikv-server");
         check("\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\xa7\x01\n",
@@ -29,8 +24,7 @@ static void test_good_stays(void **state) {
               "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf");
 }
 
-static void test_bad_is_replaced_byte_by_byte(void **state) {
-        (void)state;
+TEST(bad_is_replaced_byte_by_byte) {
         check("a\xff", "a" BAD);
         check("\x80z", BAD "z");
         check("\xc0\xaf", BAD BAD);                 /* overlong "/" */
@@ -41,20 +35,9 @@ static void test_bad_is_replaced_byte_by_byte(void **state) {
         check("\xe2\x82(\xc3\xa9", BAD BAD "(\xc3\xa9");
 }
 
-static void test_never_reads_beyond_the_length(void **state) {
+TEST(never_reads_beyond_the_length) {
         _cleanup_text_ Text text = { 0 };
 
-        (void)state;
         utf8_sanitize(&text, "\xe2\x82\xac", 2);
         assert_string_equal(text.data, BAD BAD);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_good_stays),
-                cmocka_unit_test(test_bad_is_replaced_byte_by_byte),
-                cmocka_unit_test(test_never_reads_beyond_the_length),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/proc.h"

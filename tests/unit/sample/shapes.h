@@ -124,5 +124,3 @@ static inline void assert_share(const Draws *draws, double truth) {
                 fail_msg("%.4f of what was drawn is away, +-%.4f; expected %.4f", e.ratio,
                          estimate_halfwidth(&e), truth);
 }
-
-#define SHAPE(test) cmocka_unit_test_setup_teardown(test, begin, unmap)

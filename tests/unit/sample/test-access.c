@@ -5,15 +5,11 @@
 #include <linux/perf_event.h>
 #include <math.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sample/access.h"
 #include "workers.h"
@@ -121,11 +117,10 @@ static void assert_faults(const Host *h, size_t times) {
         assert_int_equal(h->sample.counts[LOCALITY_LOCAL], 0);
 }
 
-static void test_threads_come_and_go(void **state) {
+TEST(threads_come_and_go) {
         Worker a, b;
         Host h;
 
-        (void)state;
         set_up(&h);
         start(&a);
         look(&h);
@@ -165,12 +160,11 @@ static size_t count_descriptors(void) {
 }
 
 /* The end of the instance: the rest is counted, and nothing stays open. */
-static void test_finish(void **state) {
+TEST(finish) {
         size_t before;
         Worker a;
         Host h;
 
-        (void)state;
         set_up(&h);
         before = count_descriptors();
         start(&a);
@@ -188,10 +182,9 @@ static void test_finish(void **state) {
 }
 
 /* One event only, that of the second place: it is counted as what it is. */
-static void test_remote_alone(void **state) {
+TEST(remote_alone) {
         Host h;
 
-        (void)state;
         set_up(&h);
         assert_int_equal(access_attach(&h.counters, &h.process, 1, &remote_alone, ALL, ALL), 0);
         access_read(&h.counters, &remote_alone, &h.sample);
@@ -202,11 +195,10 @@ static void test_remote_alone(void **state) {
         tear_down(&h);
 }
 
-static void test_step_by_step(void **state) {
+TEST(step_by_step) {
         Worker workers[4];
         Host h;
 
-        (void)state;
         set_up(&h);
         start_all(workers, 4);
         assert_int_equal(attach(&h, 2, ALL), -EAGAIN);
@@ -223,11 +215,10 @@ static void test_step_by_step(void **state) {
 }
 
 /* More threads than there may be descriptors: the rest is told as missing. */
-static void test_no_room(void **state) {
+TEST(no_room) {
         Worker workers[3];
         Host h;
 
-        (void)state;
         set_up(&h);
         start_all(workers, 3);
         assert_int_equal(attach(&h, 1, 1), -EAGAIN);
@@ -247,12 +238,11 @@ static void test_no_room(void **state) {
 }
 
 /* What is refused is asked for once a listing, however many threads there are. */
-static void test_refused(void **state) {
+TEST(refused) {
         static const int refusals[] = { -EACCES, -EMFILE, -EOPNOTSUPP, -ENOMEM };
         Worker workers[3];
         Host h;
 
-        (void)state;
         set_up(&h);
         start_all(workers, 3);
         for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
@@ -272,13 +262,12 @@ static void test_refused(void **state) {
 }
 
 /* Of the time between two looks, not of all since the start: then it had all of its counters. */
-static void test_shared_counters(void **state) {
+TEST(shared_counters) {
         const PerfReading first = { 1000, 1000, { 5000, 1000 } };
         const PerfReading then = { 1400, 1100, { 5030, 1010 } };
         const PerfReading never = { 1800, 1100, { 5030, 1010 } };
         Host h;
 
-        (void)state;
         set_up(&h);
         assert_int_equal(attach(&h, ALL, ALL), 0);
         play.reading = &first;
@@ -299,12 +288,11 @@ static void test_shared_counters(void **state) {
 }
 
 /* A number that became a stranger's between listing and opening is not counted, nor kept open. */
-static void test_number_given_away(void **state) {
+TEST(number_given_away) {
         size_t before;
         Worker a;
         Host h;
 
-        (void)state;
         set_up(&h);
         before = count_descriptors();
         start(&a);
@@ -318,14 +306,13 @@ static void test_number_given_away(void **state) {
         tear_down(&h);
 }
 
-static void test_sums(void **state) {
+TEST(sums) {
         AccessSample s = { .counts = { 300, 100 },
                            .enabled_nsec = 10,
                            .running_nsec = 5,
                            .n_counted = 3,
                            .n_missing = 1 };
 
-        (void)state;
         assert_true(fabs(access_ratio(&s, &both) - 0.25) < 1e-9);
         assert_true(fabs(access_coverage(&s) - 0.375) < 1e-9);
         s.enabled_nsec = s.running_nsec = 0;
@@ -336,20 +323,4 @@ static void test_sums(void **state) {
         assert_true(access_ratio(&s, &both) > 0.999);
         s.n_counted = s.n_missing = 0;
         assert_true(isnan(access_coverage(&s)));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_threads_come_and_go),
-                cmocka_unit_test(test_finish),
-                cmocka_unit_test(test_remote_alone),
-                cmocka_unit_test(test_step_by_step),
-                cmocka_unit_test(test_no_room),
-                cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_shared_counters),
-                cmocka_unit_test(test_number_given_away),
-                cmocka_unit_test(test_sums),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

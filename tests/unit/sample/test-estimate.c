@@ -1,12 +1,8 @@
 /* The estimator by simulation, seeded: intervals hold the truth as often as they promise. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sample/estimate.h"
 
@@ -19,10 +15,9 @@ static double uniform(void) {
         return (double)(state64 >> 11) / 9007199254740992.0;
 }
 
-static void test_known_values(void **state) {
+TEST(known_values) {
         Estimate e = estimate_share(1024, 4096, 0, false);
 
-        (void)state;
         assert_true(fabs(e.ratio - 0.25) < 1e-12);
         assert_true(fabs(e.random - 0.0135) < 0.0003); /* Wilson's ends: 0.2370 and 0.2635 */
         assert_true(e.unknown == 0);
@@ -35,27 +30,24 @@ static void test_known_values(void **state) {
         assert_true(fabs(e.random - 0.000937) < 0.00001);
 }
 
-static void test_nothing_seen(void **state) {
+TEST(nothing_seen) {
         Estimate e = estimate_share(0, 0, 7, false);
 
-        (void)state;
         assert_true(isnan(e.ratio));
         assert_true(isnan(estimate_halfwidth(&e)));
 }
 
-static void test_whole(void **state) {
+TEST(whole) {
         Estimate e = estimate_share(3, 10, 0, true);
 
-        (void)state;
         assert_true(fabs(e.ratio - 0.3) < 1e-12);
         assert_true(estimate_halfwidth(&e) == 0);
 }
 
 /* A fifth tells no node: all of it may be outside, or none. */
-static void test_hidden(void **state) {
+TEST(hidden) {
         Estimate e = estimate_share(20, 80, 20, true);
 
-        (void)state;
         assert_true(fabs(e.ratio - 0.25) < 1e-12);
         assert_true(e.random == 0);
         assert_true(e.ratio - estimate_halfwidth(&e) <= 20.0 / 100); /* none */
@@ -66,11 +58,10 @@ static void test_hidden(void **state) {
 }
 
 /* Draws that all count alike are as many as they are; a few that count for much are few. */
-static void test_weighted(void **state) {
+TEST(weighted) {
         const Estimate equal = estimate_share(1024, 4096, 0, false);
         Estimate e = estimate_weighted(1024 * 7.5, 4096 * 7.5, 4096 * 7.5 * 7.5, false);
 
-        (void)state;
         assert_true(fabs(e.ratio - 0.25) < 1e-12);
         assert_true(fabs(e.random - equal.random) < 1e-12 && e.unknown == 0);
         e = estimate_weighted(100, 1000 + 100, 1000 + 100 * 100, false); /* 1,000 ones, and 100 */
@@ -143,11 +134,10 @@ static unsigned count_held(const Space *s, unsigned n, double factor) {
         return held;
 }
 
-static void test_intervals_hold_the_truth(void **state) {
+TEST(intervals_hold_the_truth) {
         static const unsigned sizes[] = { 64, 256 };
         static Space space;
 
-        (void)state;
         for (unsigned shape = 0; shape < 5; shape++)
                 for (unsigned k = 0; k < 2; k++) {
                         make(&space, shape);
@@ -159,14 +149,13 @@ static void test_intervals_hold_the_truth(void **state) {
         assert_true(count_held(&space, 256, 0.5) <= REPETITIONS * 80 / 100);
 }
 
-static void test_processes_together(void **state) {
+TEST(processes_together) {
         const Estimate parts[] = { { .ratio = 1, .random = 0.03, .unknown = 0.1 },
                                    { .ratio = NAN },
                                    { .ratio = 0, .random = 0.04, .unknown = 0.2 } };
         const double weights[] = { 100, 1000, 100 }, none[] = { 0, 5, 0 };
         Estimate e = estimate_combine(parts, weights, 3);
 
-        (void)state;
         assert_true(fabs(e.ratio - 0.5) < 1e-12);
         assert_true(fabs(e.random - 0.025) < 1e-12);
         assert_true(fabs(e.unknown - 0.15) < 1e-12);
@@ -174,18 +163,4 @@ static void test_processes_together(void **state) {
         assert_true(isnan(e.ratio));
         e = estimate_combine(parts, weights, 0);
         assert_true(isnan(e.ratio));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_known_values),
-                cmocka_unit_test(test_nothing_seen),
-                cmocka_unit_test(test_whole),
-                cmocka_unit_test(test_hidden),
-                cmocka_unit_test(test_intervals_hold_the_truth),
-                cmocka_unit_test(test_weighted),
-                cmocka_unit_test(test_processes_together),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

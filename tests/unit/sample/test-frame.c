@@ -1,12 +1,8 @@
 /* Frames: numbers of pages to addresses, and what is left of a sparse one. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sample/frame.h"
 #include "tidbnumad/sys/pagemap.h"
@@ -20,12 +16,11 @@ static void add(Frame *frame, uint64_t start, uint64_t n_pages, MappingKind kind
         assert_int_equal(frame_add(frame, &range), 0);
 }
 
-static void test_every_page_once(void **state) {
+TEST(every_page_once) {
         const uint64_t page = page_size_bytes();
         _cleanup_frame_ Frame frame = { 0 };
         const FrameRange *range;
 
-        (void)state;
         add(&frame, 10 * page, 1, MAPPING_PRIVATE);
         add(&frame, 20 * page, 3, MAPPING_FILE);
         add(&frame, 30 * page, 2, MAPPING_SHARED_ANON);
@@ -39,12 +34,11 @@ static void test_every_page_once(void **state) {
 }
 
 /* A mapping in pieces, as mprotect(2) leaves it, is one range; another kind behind it is not. */
-static void test_pieces_of_one(void **state) {
+TEST(pieces_of_one) {
         const uint64_t page = page_size_bytes();
         _cleanup_frame_ Frame frame = { 0 };
         const FrameRange *range;
 
-        (void)state;
         add(&frame, 10 * page, 2, MAPPING_PRIVATE);
         add(&frame, 12 * page, 3, MAPPING_PRIVATE);
         add(&frame, 15 * page, 1, MAPPING_FILE);
@@ -66,7 +60,7 @@ static void open_self(ProcHandle *handle, int *ret_fd) {
 }
 
 /* A Go program: 100 GiB that may be written, and 2 MiB of them used, a page here and one there. */
-static void test_sparse(void **state) {
+TEST(sparse) {
         const uint64_t size = UINT64_C(100) << 30, page = page_size_bytes();
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF;
@@ -76,7 +70,6 @@ static void test_sparse(void **state) {
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         int r;
 
-        (void)state;
         assert_true(area != MAP_FAILED);
         (void)madvise(area, size, MADV_NOHUGEPAGE);
         for (uint64_t i = 0; i < 512; i++)
@@ -100,7 +93,7 @@ static void test_sparse(void **state) {
         (void)munmap(area, size);
 }
 
-static void test_own_mappings(void **state) {
+TEST(own_mappings) {
         const uint64_t page = page_size_bytes();
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF;
@@ -109,7 +102,6 @@ static void test_own_mappings(void **state) {
                 mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         bool seen = false;
 
-        (void)state;
         open_self(&handle, &fd);
         assert_int_equal(frame_load(&handle, &private, &shared), 0);
         for (size_t i = 0; i < private.n_ranges; i++)
@@ -125,15 +117,4 @@ static void test_own_mappings(void **state) {
         assert_true(seen);
         assert_true(private.n_pages > 8);
         (void)munmap(area, 8 * page);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_every_page_once),
-                cmocka_unit_test(test_pieces_of_one),
-                cmocka_unit_test(test_sparse),
-                cmocka_unit_test(test_own_mappings),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

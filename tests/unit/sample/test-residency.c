@@ -1,12 +1,8 @@
 /* How much lies where, from a fake cgroup of a machine with the nodes 0, 2 and 5. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sample/residency.h"
@@ -34,10 +30,9 @@ static int read_text(const char *text, NodeMemory *by_node) {
         return residency_read(&topology, fd, by_node);
 }
 
-static void test_read(void **state) {
+TEST(read) {
         NodeMemory by_node[3];
 
-        (void)state;
         memset(by_node, 0xa5, sizeof(by_node));
         assert_int_equal(read_text("anon N5=4096 N0=8192\n"
                                    "file N0=100 N5=50 N2=7\n"
@@ -51,10 +46,9 @@ static void test_read(void **state) {
 }
 
 /* A node that the topology does not know takes nobody else's place. */
-static void test_unknown_node(void **state) {
+TEST(unknown_node) {
         NodeMemory by_node[3];
 
-        (void)state;
         assert_int_equal(read_text("anon N0=1 N1=2 N2=4\n", by_node), 0);
         assert_memory(&by_node[0], 1, 0, 0);
         assert_memory(&by_node[1], 4, 0, 0);
@@ -64,22 +58,20 @@ static void test_unknown_node(void **state) {
         assert_memory(&by_node[2], 8, 0, 0);
 }
 
-static void test_not_readable(void **state) {
+TEST(not_readable) {
         NodeMemory by_node[3] = { { .anon_bytes = 7 } };
 
-        (void)state;
         assert_int_equal(read_text(NULL, by_node), -EOPNOTSUPP);
         assert_int_equal(read_text("", by_node), -EBADMSG);
         assert_int_equal(read_text("anon N0=x\n", by_node), -EBADMSG);
         assert_int_equal(by_node[0].anon_bytes, 7);
 }
 
-static void test_gone(void **state) {
+TEST(gone) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
         NodeMemory by_node[3];
 
-        (void)state;
         fake_init(&tree);
         fake_mkdir(&tree, "sys/fs/cgroup/a");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
@@ -87,13 +79,12 @@ static void test_gone(void **state) {
         assert_int_equal(residency_read(&topology, fd, by_node), -ESRCH);
 }
 
-static void test_outside(void **state) {
+TEST(outside) {
         static const NodeMemory by_node[3] = { { .anon_bytes = 100, .file_bytes = 1000 },
                                                { .anon_bytes = 200, .shmem_bytes = 2000 },
                                                { .anon_bytes = 700 } };
         NodeSet all = ids("0,2,5"), two = ids("2"), none = ids(""), others = ids("1,3-4");
 
-        (void)state;
         assert_int_equal(residency_outside(&topology, by_node, &two), 800);
         assert_int_equal(residency_outside(&topology, by_node, &all), 0);
         assert_int_equal(residency_outside(&topology, by_node, &none), 1000);
@@ -101,25 +92,23 @@ static void test_outside(void **state) {
         assert_int_equal(residency_outside(&topology, by_node, &others), 1000);
 }
 
-static void test_mapped_outside(void **state) {
+TEST(mapped_outside) {
         static const NodeMemory by_node[3] = { { .anon_bytes = 100, .mapped_bytes = 1 },
                                                { .shmem_bytes = 2000, .mapped_bytes = 20 },
                                                { .file_bytes = 700, .mapped_bytes = 300 } };
         NodeSet all = ids("0,2,5"), two = ids("2");
 
-        (void)state;
         assert_int_equal(residency_mapped_outside(&topology, by_node, &two), 301);
         assert_int_equal(residency_mapped_outside(&topology, by_node, &all), 0);
 }
 
-static void test_ratio(void **state) {
+TEST(ratio) {
         static const NodeMemory by_node[3] = { { .anon_bytes = 100, .file_bytes = 1000 },
                                                { .anon_bytes = 200 },
                                                { .anon_bytes = 700 } },
                                 files[3] = { { .file_bytes = 1000 } };
         NodeSet all = ids("0,2,5"), two = ids("2"), none = ids("");
 
-        (void)state;
         assert_true(fabs(residency_ratio(&topology, by_node, &two) - 0.8) < 1e-9);
         assert_true(residency_ratio(&topology, by_node, &all) == 0);
         assert_true(residency_ratio(&topology, by_node, &none) == 1);
@@ -127,7 +116,7 @@ static void test_ratio(void **state) {
 }
 
 /* A quarter and what the kernel tells late may be missing. */
-static void test_covers(void **state) {
+TEST(covers) {
         const uint64_t late = (UINT64_C(64) << 20) + UINT64_C(2) * 64 * page_size_bytes();
         const NodeMemory by_node[3] = { { .anon_bytes = UINT64_C(1) << 30,
                                           .file_bytes = UINT64_C(9) << 30 },
@@ -137,7 +126,6 @@ static void test_covers(void **state) {
         Node two_cpus[3] = { { .id = 0 }, { .id = 2 }, { .id = 5 } };
         const Topology t = { .nodes = two_cpus, .n_nodes = 3 };
 
-        (void)state;
         two_cpus[1].cpus = ids("1,700");
         assert_true(residency_covers(&t, by_node, 0));
         assert_true(residency_covers(&t, by_node, UINT64_C(3) << 30));
@@ -145,15 +133,4 @@ static void test_covers(void **state) {
         assert_false(residency_covers(&t, by_node, ((UINT64_C(3) << 30) + late) / 3 * 4 + 8));
         assert_true(residency_covers(&t, nothing, late));
         assert_false(residency_covers(&t, nothing, 2 * late));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_read),           cmocka_unit_test(test_unknown_node),
-                cmocka_unit_test(test_not_readable),   cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_outside),        cmocka_unit_test(test_ratio),
-                cmocka_unit_test(test_mapped_outside), cmocka_unit_test(test_covers),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

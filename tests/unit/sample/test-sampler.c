@@ -37,7 +37,7 @@ static void hold_dense(void) {
         memset(map(size, MAP_PRIVATE), 1, size);
 }
 
-static void test_dense(void **state) {
+TEST(dense) {
         const NodeSet all = all_nodes(), none = { 0 };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
@@ -45,7 +45,6 @@ static void test_dense(void **state) {
         uint64_t on_nodes = 0;
         Estimate e;
 
-        (void)state;
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
         assert_true(draws.n_anon >= SAMPLER_PAGES);
         assert_true(draws.n_anon < SAMPLER_PAGES + 512); /* and then it ends */
@@ -71,7 +70,7 @@ static void hold_thin(void) {
                 area[at] = 1;
 }
 
-static void test_thin(void **state) {
+TEST(thin) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         _cleanup_close_ int fd = -EBADF;
@@ -79,7 +78,6 @@ static void test_thin(void **state) {
         uint64_t truth = anon_pages(pid), at = 0;
         int r;
 
-        (void)state;
         assert_int_equal(pagemap_open(&handle, &fd), 0);
         r = pagemap_skip(fd, &at, page_size_bytes());
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
@@ -98,7 +96,7 @@ static void hold_shared(void) {
         memset(map(size, MAP_SHARED), 1, size);
 }
 
-static void test_shared_apart(void **state) {
+TEST(shared_apart) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         NodeMemory *by_node = calloc(topology.n_nodes, sizeof(*by_node));
@@ -107,7 +105,6 @@ static void test_shared_apart(void **state) {
         ProcMemory memory;
         pid_t pid = start(hold_shared, &handle);
 
-        (void)state;
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
         assert_int_equal(proc_memory_read(&handle, &memory), 0);
         assert_true(memory.shmem_bytes >= UINT64_C(64) << 20);
@@ -147,11 +144,10 @@ static void churn(void) {
 }
 
 /* It changes its mappings all the time. Nothing fails, and what stays is seen. */
-static void test_churn(void **state) {
+TEST(churn) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         pid_t pid = fork();
 
-        (void)state;
         assert_true(pid >= 0);
         if (pid == 0) {
                 hold_dense();
@@ -169,18 +165,17 @@ static void test_churn(void **state) {
         end(pid);
 }
 
-static void test_gone(void **state) {
+TEST(gone) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Draws draws = { .n_anon = 7 };
         pid_t pid = start(hold_shared, &handle);
 
-        (void)state;
         end(pid);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), -ESRCH);
         assert_int_equal(draws.n_anon, 7);
 }
 
-static void test_bytes_by_share(void **state) {
+TEST(bytes_by_share) {
         static Node two[2] = { { .id = 0 }, { .id = 5 } };
         const Topology t = { .nodes = two, .n_nodes = 2 };
         NodeDraws by_node[2] = { { .n_anon = 3, .file_pages = 1 },
@@ -193,7 +188,6 @@ static void test_bytes_by_share(void **state) {
         NodeSet at_5 = { 0 };
         Estimate e;
 
-        (void)state;
         sampler_add_bytes(&t, &draws, &memory, bytes);
         assert_int_equal(bytes[0].anon_bytes, 3301);
         assert_int_equal(bytes[1].anon_bytes, 1100);
@@ -205,12 +199,4 @@ static void test_bytes_by_share(void **state) {
         assert_true(fabs(e.unknown - 0.2 * 0.75) < 1e-12);
 }
 
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_dense), cmocka_unit_test(test_shared_apart),
-                cmocka_unit_test(test_thin),  cmocka_unit_test(test_churn),
-                cmocka_unit_test(test_gone),  cmocka_unit_test(test_bytes_by_share),
-        };
-
-        return cmocka_run_group_tests(tests, find_nodes, NULL);
-}
+TEST_GROUP(find_nodes, NULL)

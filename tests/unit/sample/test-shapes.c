@@ -10,13 +10,12 @@ static void touch_both(void) {
                 memset(fake.away.start, 1, fake.away.size);
 }
 
-static void test_transparent_huge_pages(void **state) {
+TEST(transparent_huge_pages, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         uint64_t huge_kib, truth;
         pid_t pid;
 
-        (void)state;
         fake.held = reserve(MIB(48), MADV_NOHUGEPAGE);
         fake.away = reserve(MIB(48), MADV_HUGEPAGE);
         pid = start(touch_both, &handle);
@@ -47,7 +46,7 @@ static bool has_reserved(uint64_t size) {
 }
 
 /* Pages of hugetlbfs, which no counter of resident memory has. */
-static void test_reserved_huge_pages(void **state) {
+TEST(reserved_huge_pages, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         NodeMemory by_node[2] = { 0 };
@@ -55,7 +54,6 @@ static void test_reserved_huge_pages(void **state) {
         uint64_t truth;
         pid_t pid;
 
-        (void)state;
         if (!has_reserved(MIB(32))) {
                 print_message("no reserved huge pages here: vm.nr_hugepages\n");
                 skip();
@@ -76,13 +74,12 @@ static void test_reserved_huge_pages(void **state) {
 static void touch_nothing(void) {}
 
 /* One page of 1 GiB, which is there as a whole: the kernel of this host need not have any. */
-static void test_one_gib_page(void **state) {
+TEST(one_gib_page, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         pid_t pid;
         uint64_t others;
 
-        (void)state;
         fake.away = reserve(GIB(1), MADV_NOHUGEPAGE);
         fake.whole_page = true;
         pid = start(touch_nothing, &handle);
@@ -109,14 +106,13 @@ static void split_pages(void) {
                 (void)mprotect(fake.held.start + i * 4096, 4096, PROT_READ);
 }
 
-static void test_many_mappings(void **state) {
+TEST(many_mappings, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         uint64_t limit = 0, truth;
         _cleanup_fclose_ FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
         pid_t pid;
 
-        (void)state;
         if (!file || fscanf(file, "%" SCNu64, &limit) != 1 || limit < MANY + 1000) {
                 print_message("vm.max_map_count is %" PRIu64 "\n", limit);
                 skip();
@@ -134,7 +130,7 @@ static void test_many_mappings(void **state) {
 /* --- pages that NUMA balancing has marked --- */
 
 /* They are there, and tell no node: an eighth of all, with what each draw met made up to all. */
-static void test_marked(void **state) {
+TEST(marked, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         NodeSet home = { 0 };
@@ -142,7 +138,6 @@ static void test_marked(void **state) {
         Estimate e;
         pid_t pid;
 
-        (void)state;
         fake.held = reserve(MIB(128), MADV_NOHUGEPAGE);
         fake.marked = (Area){ fake.held.start, MIB(16) };
         pid = start(touch_both, &handle);
@@ -154,16 +149,4 @@ static void test_marked(void **state) {
         id_set_add(&home, HOME);
         e = sampler_outside(&topology, &draws, &home);
         assert_true(e.ratio == 0 && fabs(e.unknown - hidden) < 1e-9);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                SHAPE(test_transparent_huge_pages),
-                SHAPE(test_reserved_huge_pages),
-                SHAPE(test_one_gib_page),
-                SHAPE(test_many_mappings),
-                SHAPE(test_marked),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

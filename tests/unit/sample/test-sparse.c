@@ -17,13 +17,12 @@ static pid_t start_sparse(ProcHandle *handle) {
         return start(touch_pieces, handle);
 }
 
-static void test_sparse(void **state) {
+TEST(sparse, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         pid_t pid = start_sparse(&handle);
         const uint64_t truth = anon_pages(pid);
 
-        (void)state;
         assert_true(truth >= PIECES * 256);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
         end(pid);
@@ -60,23 +59,20 @@ static void check_without_scan(int error) {
         assert_true(estimate_halfwidth(&e) > 0.015);
 }
 
-static void test_sparse_without_scan(void **state) {
-        (void)state;
+TEST(sparse_without_scan, .setup_func = begin, .teardown_func = unmap) {
         check_without_scan(ENOTTY);
 }
 
-static void test_sparse_with_another_scan(void **state) {
-        (void)state;
+TEST(sparse_with_another_scan, .setup_func = begin, .teardown_func = unmap) {
         check_without_scan(EINVAL);
 }
 
 /* It is looked for with larger steps where there is nothing: 256 MiB would be 131,072 of them. */
-static void test_vast(void **state) {
+TEST(vast, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         pid_t pid;
 
-        (void)state;
         fake.held = reserve(GIB(1) << 15, MADV_NOHUGEPAGE);
         pid = start(touch_pieces, &handle);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
@@ -90,28 +86,15 @@ static void test_vast(void **state) {
 }
 
 /* To look for it takes for ever: given up, and drawn from all. */
-static void test_looked_for_too_long(void **state) {
+TEST(looked_for_too_long, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };
         pid_t pid = start_sparse(&handle);
 
-        (void)state;
         fake.scan_crawls = true;
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
         end(pid);
         assert_true(fake.n_scans > 1 && fake.n_scans < GIB(100) / KIB(4) / 10);
         assert_false(draws.whole);
         assert_true(draws.n_asked > SAMPLER_DRAWS_MAX);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                SHAPE(test_sparse),
-                SHAPE(test_sparse_without_scan),
-                SHAPE(test_sparse_with_another_scan),
-                SHAPE(test_vast),
-                SHAPE(test_looked_for_too_long),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

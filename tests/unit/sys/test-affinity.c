@@ -1,14 +1,10 @@
 /* CPUs of real threads, and what becomes of a stranger that has a thread's number. */
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/base/cleanup.h"
@@ -84,10 +80,9 @@ static void assert_mask(const Child *c, const CpuSet *expected) {
         assert_true(id_set_equal(&now, expected));
 }
 
-static void test_sets(void **state) {
+TEST(sets) {
         _cleanup_child_ Child c;
 
-        (void)state;
         child_init(&c);
         assert_int_equal(set(&c, &c.all, true), 0);
         assert_int_equal(set(&c, &c.one, false), 1); /* wider is outside */
@@ -100,11 +95,10 @@ static void test_sets(void **state) {
         assert_int_equal(c.n_strangers, 0);
 }
 
-static void test_cpus_that_are_not_there(void **state) {
+TEST(cpus_that_are_not_there) {
         CpuSet absent = { 0 };
         _cleanup_child_ Child c;
 
-        (void)state;
         child_init(&c);
         id_set_add(&absent, ID_SET_MAX - 1);
         assert_int_equal(set(&c, &absent, true), -EINVAL);
@@ -115,10 +109,9 @@ static void test_cpus_that_are_not_there(void **state) {
         assert_int_equal(set(&c, &absent, true), 0);
 }
 
-static void test_gone(void **state) {
+TEST(gone) {
         _cleanup_child_ Child c;
 
-        (void)state;
         child_init(&c);
         looks_left = 1; /* before the call: the stranger is not touched at all */
         assert_int_equal(set(&c, &c.one, true), -ESRCH);
@@ -130,10 +123,9 @@ static void test_gone(void **state) {
 }
 
 /* The number went to another while the call was on its way: it gets what its parent has. */
-static void test_stranger_gets_its_own_back(void **state) {
+TEST(stranger_gets_its_own_back) {
         _cleanup_child_ Child c;
 
-        (void)state;
         child_init(&c);
         assert_int_equal(set(&c, &c.other, true), 1);
         looks_left = 2;
@@ -143,11 +135,10 @@ static void test_stranger_gets_its_own_back(void **state) {
 }
 
 /* A child of a process that is bound itself has the CPUs rightly. */
-static void test_child_of_a_bound_one_keeps_them(void **state) {
+TEST(child_of_a_bound_one_keeps_them) {
         _cleanup_child_ Child c;
         cpu_set_t was, one;
 
-        (void)state;
         child_init(&c);
         assert_int_equal(sched_getaffinity(0, sizeof(was), &was), 0);
         CPU_ZERO(&one);
@@ -160,11 +151,10 @@ static void test_child_of_a_bound_one_keeps_them(void **state) {
         assert_int_equal(c.n_strangers, 0);
 }
 
-static void test_loan(void **state) {
+TEST(loan) {
         CpuSet before, now, one = { 0 }, none = { 0 };
         AffinityLoan loan;
 
-        (void)state;
         assert_int_equal(affinity_read_thread(0, &before), 0);
         id_set_add(&one, (size_t)id_set_next(&before, 0));
         affinity_borrow(&one, &loan);
@@ -181,17 +171,4 @@ static void test_loan(void **state) {
         assert_false(loan.taken);
         assert_int_equal(affinity_read_thread(0, &now), 0);
         assert_true(id_set_equal(&now, &before));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_sets),
-                cmocka_unit_test(test_cpus_that_are_not_there),
-                cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_loan),
-                cmocka_unit_test(test_stranger_gets_its_own_back),
-                cmocka_unit_test(test_child_of_a_bound_one_keeps_them),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

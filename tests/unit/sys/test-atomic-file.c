@@ -1,13 +1,9 @@
 /* A published file is the old one or the new one, whatever happens, and nothing else is left. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/resource.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/atomic-file.h"
@@ -30,10 +26,9 @@ static void assert_entries(const FakeTree *tree, unsigned expected) {
         assert_int_equal(n - 4, expected);
 }
 
-static void test_new_and_again(void **state) {
+TEST(new_and_again) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(atomic_file_write(tree.fd, "a", "one", 3, 0644), 0);
         assert_file(&tree, "a", "one");
@@ -44,11 +39,10 @@ static void test_new_and_again(void **state) {
         assert_entries(&tree, 1);
 }
 
-static void test_mode_despite_umask(void **state) {
+TEST(mode_despite_umask) {
         _cleanup_fake_ FakeTree tree;
         struct stat st;
 
-        (void)state;
         fake_init(&tree);
         for (unsigned i = 0; i < 2; i++) {
                 mode_t mode = i == 0 ? 0644 : 0600, before = umask(i == 0 ? 0077 : 0);
@@ -61,12 +55,11 @@ static void test_mode_despite_umask(void **state) {
 }
 
 /* Who has the old one open reads on in the old one. */
-static void test_readers_keep_theirs(void **state) {
+TEST(readers_keep_theirs) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
         char text[8] = "";
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "a", "old");
         fd = openat(tree.fd, "a", O_RDONLY | O_CLOEXEC);
@@ -75,13 +68,12 @@ static void test_readers_keep_theirs(void **state) {
         assert_string_equal(text, "old");
 }
 
-static void test_disk_that_is_full(void **state) {
+TEST(disk_that_is_full) {
         static const char data[5000] = { [0 ... 4999] = 'x' };
         struct rlimit before, small;
         _cleanup_fake_ FakeTree tree;
         int r;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "a", "old");
         assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -95,11 +87,10 @@ static void test_disk_that_is_full(void **state) {
         assert_entries(&tree, 1);
 }
 
-static void test_names_that_cannot_be(void **state) {
+TEST(names_that_cannot_be) {
         _cleanup_fake_ FakeTree tree;
         char name[256];
 
-        (void)state;
         fake_init(&tree);
         memset(name, 'n', 255);
         name[255] = '\0';
@@ -115,10 +106,9 @@ static void test_names_that_cannot_be(void **state) {
 }
 
 /* What a killed daemon left is replaced, and never written through. */
-static void test_leftovers(void **state) {
+TEST(leftovers) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, ".a.new", "half of a file, longer than the new one");
         assert_int_equal(atomic_file_write(tree.fd, "a", "new", 3, 0644), 0);
@@ -135,17 +125,4 @@ static void test_leftovers(void **state) {
         assert_int_equal(atomic_file_write(tree.fd, "a", "newest", 6, 0644), 0);
         assert_file(&tree, "a", "newest");
         assert_file(&tree, "victim", "untouched");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_new_and_again),
-                cmocka_unit_test(test_mode_despite_umask),
-                cmocka_unit_test(test_readers_keep_theirs),
-                cmocka_unit_test(test_disk_that_is_full),
-                cmocka_unit_test(test_names_that_cannot_be),
-                cmocka_unit_test(test_leftovers),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* The identity of a boot, and its clock. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/boot.h"
@@ -14,10 +10,9 @@
 
 #define ID "0a1b2c3d-0001-4000-8000-00000000000f"
 
-static void test_parse(void **state) {
+TEST(parse) {
         char id[BOOT_ID_SIZE] = "untouched";
 
-        (void)state;
         assert_int_equal(boot_id_parse("", id), -EBADMSG);
         assert_int_equal(boot_id_parse(ID "0", id), -EBADMSG);
         assert_int_equal(boot_id_parse("0a1b2c3d-0001-4000-8000-00000000000g", id), -EBADMSG);
@@ -26,11 +21,10 @@ static void test_parse(void **state) {
         assert_string_equal(id, ID);
 }
 
-static void test_read(void **state) {
+TEST(read) {
         char id[BOOT_ID_SIZE];
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(boot_id_read(&tree.sysroot, id), -ENOENT);
         fake_write(&tree, "proc/sys/kernel/random/boot_id", ID "\n");
@@ -39,25 +33,14 @@ static void test_read(void **state) {
 }
 
 /* In the unit of /proc/PID/stat: this process began before now, and not long ago. */
-static void test_ticks(void **state) {
+TEST(ticks) {
         _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         uint64_t now;
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, getpid(), &self), 0);
         now = boot_ticks_now();
         assert_true(self.start_ticks <= now);
         assert_true(now - self.start_ticks < 3600 * 100);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_parse),
-                cmocka_unit_test(test_read),
-                cmocka_unit_test(test_ticks),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

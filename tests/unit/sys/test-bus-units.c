@@ -1,11 +1,7 @@
 /* What systemd's errors become: of its own kinds libsystemd knows none. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sys/bus-units.h"
 
@@ -15,8 +11,7 @@ static void assert_error(const char *name, int expected) {
         assert_int_equal(bus_units_error(&error), -expected);
 }
 
-static void test_errors(void **state) {
-        (void)state;
+TEST(errors) {
         assert_error("org.freedesktop.systemd1.UnitMasked", ERFKILL);
         assert_error("org.freedesktop.systemd1.NoSuchUnit", ENOENT);
         assert_error("org.freedesktop.systemd1.LoadFailed", ENOEXEC);
@@ -32,10 +27,4 @@ static void test_errors(void **state) {
         assert_error("System.Error.EPERM", EPERM);
         assert_error("org.freedesktop.systemd1.OfAnotherVersion", EIO);
         assert_int_equal(bus_units_error(NULL), 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_errors) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

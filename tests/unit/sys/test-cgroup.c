@@ -1,11 +1,7 @@
 /* Control groups: the witness memory.numa_stat, and walks over a fake hierarchy. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -32,10 +28,9 @@ static const char numa_stat[] = "anon N0=1769472 N1=83886080\n"
                                 "slab_reclaimable N0=21 N1=22\n"
                                 "workingset_refault_anon N0=23 N1=24\n";
 
-static void test_numa_stat(void **state) {
+TEST(numa_stat) {
         NumaStatRow rows[4];
 
-        (void)state;
         assert_int_equal(numa_stat_parse(numa_stat, rows, 4), 2);
         assert_int_equal(rows[0].node, 0);
         assert_int_equal(rows[0].anon_bytes, 1769472);
@@ -51,7 +46,7 @@ static void test_numa_stat(void **state) {
 
 /* v1 counts pages, writes the total at the name, and adds up the groups below in rows of their own.
  */
-static void test_numa_stat_v1(void **state) {
+TEST(numa_stat_v1) {
         static const char text[] = "total=90 N0=60 N1=30\nfile=61 N0=61 N1=0\nanon=7 N0=7 N1=0\n"
                                    "unevictable=0 N0=0 N1=0\nhierarchical_total=9 N0=9 N1=0\n"
                                    "hierarchical_file=12 N0=10 N1=2\n"
@@ -59,7 +54,6 @@ static void test_numa_stat_v1(void **state) {
                                    "N1=0\n";
         NumaStatRow rows[2];
 
-        (void)state;
         assert_int_equal(numa_stat_v1_parse(text, 4096, rows, 2), 2);
         assert_int_equal(rows[0].node, 0);
         assert_int_equal(rows[0].anon_bytes, 3 * 4096);
@@ -72,10 +66,9 @@ static void test_numa_stat_v1(void **state) {
         assert_int_equal(numa_stat_parse(text, rows, 2), -EBADMSG);
 }
 
-static void test_numa_stat_of_sparse_nodes(void **state) {
+TEST(numa_stat_of_sparse_nodes) {
         NumaStatRow rows[2];
 
-        (void)state;
         assert_int_equal(numa_stat_parse("shmem N72=5\nanon N8=18446744073709551615", rows, 2), 2);
         assert_int_equal(rows[0].node, 72);
         assert_int_equal(rows[0].shmem_bytes, 5);
@@ -84,10 +77,9 @@ static void test_numa_stat_of_sparse_nodes(void **state) {
         assert_true(rows[1].anon_bytes == UINT64_MAX);
 }
 
-static void test_numa_stat_refuses(void **state) {
+TEST(numa_stat_refuses) {
         NumaStatRow rows[2];
 
-        (void)state;
         assert_int_equal(numa_stat_parse("", rows, 2), -EBADMSG);
         assert_int_equal(numa_stat_parse("unknown N0=1\n", rows, 2), -EBADMSG);
         assert_int_equal(numa_stat_parse("an N0=1\n N1=2\n", rows, 2), -EBADMSG);
@@ -113,10 +105,9 @@ static CgroupVersion version_of(const char *const *files) {
         return cgroup_version(&tree.sysroot);
 }
 
-static void test_version(void **state) {
+TEST(version) {
         Sysroot none = SYSROOT_NONE;
 
-        (void)state;
         assert_int_equal(version_of((const char *const[]){ "sys/fs/cgroup/cgroup.controllers",
                                                            "sys/fs/cgroup/cgroup.procs", NULL }),
                          CGROUP_V2);
@@ -131,11 +122,10 @@ static void test_version(void **state) {
         assert_int_equal(cgroup_version(&none), CGROUP_NONE);
 }
 
-static void test_open(void **state) {
+TEST(open) {
         _cleanup_fake_ FakeTree tree;
         int fd = -7;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/cgroup.procs", "");
         fake_write(&tree, "sys/fs/cgroup/system.slice/a.service/cgroup.procs", "");
@@ -164,13 +154,12 @@ static int open_group(const FakeTree *tree, const char *path) {
         return fd;
 }
 
-static void test_effective(void **state) {
+TEST(effective) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
         CpuSet cpus = { { 7 } };
         NumaStatRow row;
 
-        (void)state;
         fake_init(&tree);
         fake_mkdir(&tree, "sys/fs/cgroup/a");
         fd = open_group(&tree, "/a");
@@ -214,12 +203,11 @@ static bool has_pid(const Pids *p, pid_t pid) {
         return false;
 }
 
-static void test_pids(void **state) {
+TEST(pids) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
         Pids all = { 0 }, some = { .stop_at = 12 };
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "10\n11\n0\nx\n-3\n99999999999\n");
         fake_write(&tree, "sys/fs/cgroup/a/b/cgroup.procs", "12\n");
@@ -239,13 +227,12 @@ static void test_pids(void **state) {
 }
 
 /* A tree that somebody nested without an end does not eat our descriptors. */
-static void test_pids_of_a_deep_tree(void **state) {
+TEST(pids_of_a_deep_tree) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
         char path[300] = "sys/fs/cgroup/a", name[320];
         Pids pids = { 0 };
 
-        (void)state;
         fake_init(&tree);
         for (int i = 1; i <= 30; i++) {
                 char text[16];
@@ -270,11 +257,10 @@ static void assert_widened(int fd, const char *mems, int result, const char *sta
 }
 
 /* The file shows what it was given, as the kernel's does where the group above allows it. */
-static void test_mems_widen(void **state) {
+TEST(mems_widen) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems", "3\n");
         fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
@@ -287,12 +273,11 @@ static void test_mems_widen(void **state) {
         assert_widened(fd, "1,4", 0, "1,3,4");
 }
 
-static void test_mems_widen_in_vain(void **state) {
+TEST(mems_widen_in_vain) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
         const NodeSet more = ids("3-4");
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
@@ -300,22 +285,4 @@ static void test_mems_widen_in_vain(void **state) {
         fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems", "3\n");
         fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems.effective", "3\n");
         assert_widened(fd, "3-4", -ENODEV, "3-4"); /* written, and not allowed from above */
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_numa_stat),
-                cmocka_unit_test(test_numa_stat_v1),
-                cmocka_unit_test(test_numa_stat_of_sparse_nodes),
-                cmocka_unit_test(test_numa_stat_refuses),
-                cmocka_unit_test(test_version),
-                cmocka_unit_test(test_open),
-                cmocka_unit_test(test_effective),
-                cmocka_unit_test(test_mems_widen),
-                cmocka_unit_test(test_mems_widen_in_vain),
-                cmocka_unit_test(test_pids),
-                cmocka_unit_test(test_pids_of_a_deep_tree),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

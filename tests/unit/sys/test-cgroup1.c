@@ -1,10 +1,6 @@
 /* Hierarchies of cgroup v1: their mounts, a process's paths, names for folders. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/cgroup1.h"
@@ -25,8 +21,7 @@ static void assert_mount(const char *text, const char *controller, const char *e
                 assert_string_equal(point, expected);
 }
 
-static void test_mount(void **state) {
-        (void)state;
+TEST(mount) {
         assert_mount(TMPFS CPU V2 CPUSET, "cpuset", "/sys/fs/cgroup/cpuset");
         assert_mount(TMPFS CPU CPUSET, "cpuacct", "/sys/fs/cgroup/cpu,cpuacct");
         assert_mount(TMPFS CPU CPUSET, "cpu", "/sys/fs/cgroup/cpu,cpuacct");
@@ -50,11 +45,10 @@ static void assert_path(const char *text, const char *controller, const char *ex
                 assert_string_equal(path, expected);
 }
 
-static void test_path(void **state) {
+TEST(path) {
         static const char text[] =
                 "9:name=systemd:/cpuset:/x\n4:memory:/a:b\n3:cpu,cpuset:/c\n0::/d\n";
 
-        (void)state;
         assert_path(text, "memory", "/a:b");
         assert_path(text, "cpuset", "/c");
         assert_path(text, "cpu", "/c");
@@ -65,11 +59,10 @@ static void test_path(void **state) {
 }
 
 /* Through a sysroot: what is mounted there is looked for below it. */
-static void test_open(void **state) {
+TEST(open) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(cgroup1_open(&tree.sysroot, "cpuset", &fd), -ENOENT);
         fake_write(&tree, "proc/self/mountinfo", CPUSET);
@@ -89,23 +82,21 @@ static const char *named(const char *name) {
         return buffer;
 }
 
-static void test_names_that_stay(void **state) {
+TEST(names_that_stay) {
         static const char *const names[] = { "tidb-4000", "tidb-server:123", "a\\x2db@1", "a.b",
                                              "cpusets.x", "tasks2",          "memory" };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 assert_string_equal(named(names[i]), names[i]);
 }
 
-static void test_names_that_change(void **state) {
+TEST(names_that_change) {
         static const char *const names[] = { "",     ".",     "..",           "a/b",
                                              "a_b/", "a\nb",  ".a",           "~",
                                              "a~b",  "tasks", "cgroup.procs", "cpuset.cpus",
                                              "a/b/", "_a/" };
         char all[ELEMENTSOF(names)][CGROUP1_NAME_MAX];
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 strcpy(all[i], named(names[i]));
                 assert_string_not_equal(all[i], names[i]);
@@ -114,10 +105,9 @@ static void test_names_that_change(void **state) {
         }
 }
 
-static void test_long_names(void **state) {
+TEST(long_names) {
         char a[400], b[400], first[CGROUP1_NAME_MAX];
 
-        (void)state;
         memset(a, 'a', sizeof(a));
         memset(b, 'a', sizeof(b));
         a[300] = b[301] = '\0';
@@ -127,17 +117,4 @@ static void test_long_names(void **state) {
         assert_string_equal(named(a), a);
         b[111] = '\0';
         assert_string_not_equal(named(b), b);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_mount),
-                cmocka_unit_test(test_path),
-                cmocka_unit_test(test_open),
-                cmocka_unit_test(test_names_that_stay),
-                cmocka_unit_test(test_names_that_change),
-                cmocka_unit_test(test_long_names),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

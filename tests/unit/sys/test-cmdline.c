@@ -1,13 +1,9 @@
 /* Command lines of a dump, and of a process that lives. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/cmdline.h"
@@ -34,7 +30,7 @@ static void assert_joined(const char *bytes, size_t size, const char *expected) 
         assert_string_equal(text, expected);
 }
 
-static void test_read(void **state) {
+TEST(read) {
         static const struct {
                 const char *bytes;
                 size_t size;
@@ -51,7 +47,6 @@ static void test_read(void **state) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
 
-        (void)state;
         open_fake(&tree, &handle);
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_free_ char *bytes = NULL;
@@ -66,11 +61,10 @@ static void test_read(void **state) {
         }
 }
 
-static void test_next(void **state) {
+TEST(next) {
         static const char bytes[] = "a\0\0bc"; /* with the last NUL */
         const char *p = cmdline_next(bytes, sizeof(bytes), NULL);
 
-        (void)state;
         assert_string_equal(p, "a");
         p = cmdline_next(bytes, sizeof(bytes), p);
         assert_string_equal(p, "");
@@ -98,12 +92,11 @@ static void assert_cut(const FakeTree *tree, const ProcHandle *handle, size_t si
         assert_int_equal(bytes[got], '\0');
 }
 
-static void test_too_long(void **state) {
+TEST(too_long) {
         const size_t max = CMDLINE_MAX_BYTES;
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
 
-        (void)state;
         open_fake(&tree, &handle);
         assert_cut(&tree, &handle, max, 0, 0, max);
         assert_cut(&tree, &handle, max + 1, 100, 1, 100);
@@ -112,7 +105,7 @@ static void test_too_long(void **state) {
         assert_cut(&tree, &handle, max * 3, 0, 1, 0); /* not one argument fits */
 }
 
-static void test_live(void **state) {
+TEST(live) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_free_ char *bytes = NULL, *own = NULL;
@@ -121,7 +114,6 @@ static void test_live(void **state) {
         size_t size;
         pid_t pid;
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         pid = fork();
         assert_true(pid >= 0);
@@ -138,15 +130,4 @@ static void test_live(void **state) {
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         assert_int_equal(cmdline_read(&handle, &untouched, &size), -ESRCH);
         assert_ptr_equal(untouched, (char *)7);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_read),
-                cmocka_unit_test(test_next),
-                cmocka_unit_test(test_too_long),
-                cmocka_unit_test(test_live),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* /proc/cpuinfo of x86 and of Arm, and of nobody. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/cpuinfo.h"
@@ -17,10 +13,9 @@
         "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU architecture: 8\n"        \
         "CPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n\n"
 
-static void test_x86(void **state) {
+TEST(x86) {
         CpuInfo info;
 
-        (void)state;
         assert_int_equal(cpuinfo_parse(INTEL INTEL, &info), 0);
         assert_string_equal(info.vendor, "GenuineIntel");
         assert_int_equal(info.family, 6);
@@ -38,10 +33,9 @@ static void test_x86(void **state) {
         assert_string_equal(info.vendor, "Shanghai");
 }
 
-static void test_arm(void **state) {
+TEST(arm) {
         CpuInfo info;
 
-        (void)state;
         assert_int_equal(cpuinfo_parse(ARM ARM, &info), 0);
         assert_string_equal(info.vendor, "");
         assert_int_equal(info.implementer, 0x41);
@@ -49,10 +43,9 @@ static void test_arm(void **state) {
         assert_int_equal(info.family, 0);
 }
 
-static void test_several_kinds(void **state) {
+TEST(several_kinds) {
         CpuInfo info = { .model = 1234 };
 
-        (void)state;
         assert_int_equal(cpuinfo_parse(ARM "CPU implementer\t: 0x41\nCPU part\t: 0xd40\n", &info),
                          -EXDEV);
         assert_int_equal(cpuinfo_parse(INTEL "model : 84\n", &info), -EXDEV);
@@ -61,7 +54,7 @@ static void test_several_kinds(void **state) {
         assert_int_equal(info.model, 1234);
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         static const char *const texts[] = {
                 "",
                 "\n\n\n",
@@ -81,30 +74,18 @@ static void test_refused(void **state) {
         };
         CpuInfo info = { .model = 1234 };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
                 assert_int_equal(cpuinfo_parse(texts[i], &info), -EBADMSG);
         assert_int_equal(info.model, 1234);
 }
 
-static void test_read(void **state) {
+TEST(read) {
         _cleanup_fake_ FakeTree tree;
         CpuInfo info;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(cpuinfo_read(&tree.sysroot, &info), -ENOENT);
         fake_write(&tree, "proc/cpuinfo", INTEL);
         assert_int_equal(cpuinfo_read(&tree.sysroot, &info), 0);
         assert_int_equal(info.model, 85);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_x86),           cmocka_unit_test(test_arm),
-                cmocka_unit_test(test_several_kinds), cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_read),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* The default route's interface, from the kernel's text files. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/default-route.h"
@@ -26,8 +22,7 @@ static void assert_route6(const char *text, const char *expected) {
         assert_string_equal(name, expected ? expected : "untouched");
 }
 
-static void test_lowest_metric(void **state) {
-        (void)state;
+TEST(lowest_metric) {
         assert_route(HEAD "eth0\t000A0A0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
                           "eth1\t00000000\t010A0A0A\t0003\t0\t0\t200\t00000000\t0\t0\t0\n"
                           "bond0.100\t00000000\t010A0A0A\t0003\t0\t0\t100\t00000000\t0\t0\t0\n"
@@ -39,8 +34,7 @@ static void test_lowest_metric(void **state) {
                      "eth2");
 }
 
-static void test_routes_that_do_not_count(void **state) {
-        (void)state;
+TEST(routes_that_do_not_count) {
         assert_route("", NULL);
         assert_route(HEAD, NULL);
         assert_route("eth0\t00000000\t0\t0002\t0\t0\t0\t00000000\t0\t0\t0\n", NULL); /* down */
@@ -57,8 +51,7 @@ static void test_routes_that_do_not_count(void **state) {
 #define ZERO "00000000000000000000000000000000"
 #define GATE "fe800000000000000000000000000001"
 
-static void test_ipv6(void **state) {
-        (void)state;
+TEST(ipv6) {
         assert_route6("fe800000000000000000000000000000 40 " ZERO " 00 " ZERO
                       " 00000100 00000001 00000000 00000001     eth0\n" ZERO " 00 " ZERO " 00 " GATE
                       " 00000400 00000001 00000000 00450003     eth1\n" ZERO " 00 " ZERO " 00 " GATE
@@ -74,11 +67,10 @@ static void test_ipv6(void **state) {
         assert_route6(ZERO " 01 " ZERO " 00 " GATE " 00000001 0 0 00000003 eth0\n", NULL);
 }
 
-static void test_ipv4_before_ipv6(void **state) {
+TEST(ipv4_before_ipv6) {
         _cleanup_fake_ FakeTree tree;
         char name[IF_NAMESIZE];
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(default_route_read(&tree.sysroot, name), -ENOENT);
         fake_write(&tree, "proc/net/ipv6_route",
@@ -92,15 +84,4 @@ static void test_ipv4_before_ipv6(void **state) {
                    HEAD "eth4\t00000000\t0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n");
         assert_int_equal(default_route_read(&tree.sysroot, name), 0);
         assert_string_equal(name, "eth4");
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lowest_metric),
-                cmocka_unit_test(test_routes_that_do_not_count),
-                cmocka_unit_test(test_ipv6),
-                cmocka_unit_test(test_ipv4_before_ipv6),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* /proc/interrupts: as several kernels print it, of a machine of 256 CPUs, and with CPUs that come
  * and go. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "../../support/interrupts-table.h"
@@ -48,10 +44,9 @@ static const char x86[] =
         " ERR:          0\n"
         " MIS:          0\n";
 
-static void test_x86(void **state) {
+TEST(x86) {
         _cleanup_interrupts_ Interrupts in = { 0 };
 
-        (void)state;
         assert_int_equal(interrupts_parse(x86, &in), 0);
         assert_int_equal(in.n_cpus, 3);
         assert_int_equal(in.cpus[0], 0);
@@ -75,7 +70,7 @@ static void test_x86(void **state) {
 }
 
 /* Arm tells Level or Edge in a column; Hyper-V's chips have blanks in their names. */
-static void test_others(void **state) {
+TEST(others) {
         static const char text[] =
                 "           CPU0       CPU1       \n"
                 " 10:       1000       2000     GICv3  30 Level     arch_timer\n"
@@ -87,7 +82,6 @@ static void test_others(void **state) {
                 "Err:          0\n";
         _cleanup_interrupts_ Interrupts in = { 0 };
 
-        (void)state;
         assert_int_equal(interrupts_parse(text, &in), 0);
         assert_int_equal(in.n_lines, 5);
         assert_names(&in, 10, "arch_timer");
@@ -98,10 +92,9 @@ static void test_others(void **state) {
         assert_count(&in, 10, 1, 2000);
 }
 
-static void test_find(void **state) {
+TEST(find) {
         _cleanup_interrupts_ Interrupts in = { 0 };
 
-        (void)state;
         assert_int_equal(interrupts_parse(x86, &in), 0);
         for (uint32_t irq = 0; irq < 200; irq++) {
                 const InterruptLine *line = interrupts_find(&in, irq);
@@ -114,20 +107,19 @@ static void test_find(void **state) {
         }
 }
 
-static void test_refuses(void **state) {
+TEST(refuses) {
         static const char *const bad[] = { "",           "\n",         "CPU\n",
                                            "CPUx\n",     "CPU0 NMI\n", "CPU0 CPU1:\n",
                                            "0: 1 2 x\n", "CPU0x\n",    "CPU4294967296\n" };
         Interrupts in = { .n_cpus = 7 };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(bad); i++)
                 assert_int_equal(interrupts_parse(bad[i], &in), -EBADMSG);
         assert_int_equal(in.n_cpus, 7); /* untouched */
 }
 
 /* A CPU that came or went between the head and a line would shift each counter behind it. */
-static void test_changed_meanwhile(void **state) {
+TEST(changed_meanwhile) {
         static const char *const bad[] = {
                 "CPU0 CPU1\n 1: 5   GICv3 1 Level     x\n",
                 "CPU0 CPU1\n 1: 5 6 7   GICv3 1 Level     x\n",
@@ -138,16 +130,14 @@ static void test_changed_meanwhile(void **state) {
         };
         Interrupts in = { .n_cpus = 7 };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(bad); i++)
                 assert_int_equal(interrupts_parse(bad[i], &in), -EAGAIN);
         assert_int_equal(in.n_cpus, 7);
 }
 
-static void test_short_ends(void **state) {
+TEST(short_ends) {
         _cleanup_interrupts_ Interrupts a = { 0 }, b = { 0 };
 
-        (void)state;
         assert_int_equal(interrupts_parse("CPU0", &a), 0); /* no line at all */
         assert_int_equal(a.n_lines, 0);
         assert_null(interrupts_find(&a, 0));
@@ -174,10 +164,9 @@ static void assert_table(const CpuSet *online, uint32_t n_lines, const Interrupt
 }
 
 /* More than 2 MB. Then without some of its CPUs, the first and the last among them. */
-static void test_large(void **state) {
+TEST(large) {
         static const char *const online[] = { "0-255", "1-63,65-127,129-254", "200" };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(online); i++) {
                 _cleanup_interrupts_ Interrupts in = { 0 };
                 _cleanup_text_ Text text = { 0 };
@@ -192,11 +181,10 @@ static void test_large(void **state) {
         }
 }
 
-static void test_read(void **state) {
+TEST(read) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_interrupts_ Interrupts in = { 0 };
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(interrupts_read(&tree.sysroot, &in), -ENOENT);
         fake_write(&tree, "proc/interrupts", "CPU0 CPU1\n 1: 5\n");
@@ -204,19 +192,4 @@ static void test_read(void **state) {
         fake_write(&tree, "proc/interrupts", x86);
         assert_int_equal(interrupts_read(&tree.sysroot, &in), 0);
         assert_names(&in, 28, "PCIe PME, pciehp"); /* its text lives on */
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_x86),
-                cmocka_unit_test(test_others),
-                cmocka_unit_test(test_find),
-                cmocka_unit_test(test_refuses),
-                cmocka_unit_test(test_changed_meanwhile),
-                cmocka_unit_test(test_short_ends),
-                cmocka_unit_test(test_large),
-                cmocka_unit_test(test_read),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* Masks in /proc/irq: what is asked for, what is in force, and which file takes no other. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/irq.h"
 
-static void test_affinity(void **state) {
+TEST(affinity) {
         _cleanup_fake_ FakeTree tree;
         IrqAffinity a = { 0 };
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(irq_affinity_read(&tree.sysroot, 24, &a), -ENOENT);
         fake_write(&tree, "proc/irq/24/smp_affinity_list", "0-3,9\n");
@@ -34,11 +29,10 @@ static void test_affinity(void **state) {
         assert_int_equal(irq_affinity_read(&tree.sysroot, 2, &a), -ENOENT);
 }
 
-static void test_refuses(void **state) {
+TEST(refuses) {
         _cleanup_fake_ FakeTree tree;
         IrqAffinity a = { .read_only = true };
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "proc/irq/24/smp_affinity_list", "none\n");
         assert_int_equal(irq_affinity_read(&tree.sysroot, 24, &a), -EINVAL);
@@ -46,11 +40,10 @@ static void test_refuses(void **state) {
 }
 
 /* As of a managed one since Linux 6.12. */
-static void test_read_only(void **state) {
+TEST(read_only) {
         _cleanup_fake_ FakeTree tree;
         IrqAffinity a = { 0 };
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "proc/irq/24/smp_affinity_list", "5\n");
         assert_int_equal(fchmodat(tree.fd, "proc/irq/24/smp_affinity_list", 0444, 0), 0);
@@ -58,11 +51,10 @@ static void test_read_only(void **state) {
         assert_true(a.read_only);
 }
 
-static void test_default(void **state) {
+TEST(default) {
         _cleanup_fake_ FakeTree tree;
         CpuSet cpus = { 0 };
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(irq_default_affinity_read(&tree.sysroot, &cpus), -ENOENT);
         fake_write(&tree, "proc/irq/default_smp_affinity", "00000003,0000000f\n");
@@ -70,24 +62,13 @@ static void test_default(void **state) {
         assert_ids(cpus, "0-3,32-33");
 }
 
-static void test_of_pci(void **state) {
+TEST(of_pci) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "sys/bus/pci/devices/0000:3b:00.0/msi_irqs/24", "msix\n");
         assert_true(irq_is_of_pci(&tree.sysroot, "0000:3b:00.0", 24));
         assert_false(irq_is_of_pci(&tree.sysroot, "0000:3b:00.0", 2));
         assert_false(irq_is_of_pci(&tree.sysroot, "0000:3b:00.1", 24));
         assert_false(irq_is_of_pci(&tree.sysroot, "eth0", 24));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_affinity),  cmocka_unit_test(test_refuses),
-                cmocka_unit_test(test_read_only), cmocka_unit_test(test_default),
-                cmocka_unit_test(test_of_pci),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* What irqbalance is told, who it must be, and what it answers. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/irqbalance.h"
@@ -20,22 +16,20 @@ static int parse(const char *text, IrqbalanceSetup *ret) {
         return irqbalance_setup_parse(text, strlen(text), ret);
 }
 
-static void test_fresh(void **state) {
+TEST(fresh) {
         _cleanup_irqbalance_setup_ IrqbalanceSetup s = { 0 };
 
-        (void)state;
         assert_int_equal(parse("SLEEP 10 BANNED 00000000", &s), 0);
         assert_int_equal(s.sleep_seconds, 10);
         assert_ids(s.banned_cpus, "");
         assert_int_equal(s.n_banned_irqs, 0);
 }
 
-static void test_banned(void **state) {
+TEST(banned) {
         _cleanup_irqbalance_setup_ IrqbalanceSetup s = { 0 };
         const char text[] = "SLEEP 7 IRQ 24 LOAD 18446744073709551615 DIFF 5 CLASS 6 "
                             "IRQ 130 LOAD 0 DIFF 0 CLASS -1 BANNED 00000001,00000006\n\0";
 
-        (void)state;
         /* With the NUL behind it, as some send it. */
         assert_int_equal(irqbalance_setup_parse(text, sizeof(text), &s), 0);
         assert_int_equal(s.sleep_seconds, 7);
@@ -45,7 +39,7 @@ static void test_banned(void **state) {
         assert_int_equal(s.banned_irqs[1], 130);
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         static const char *const texts[] = {
                 "",
                 "SLEEP",
@@ -67,7 +61,6 @@ static void test_refused(void **state) {
                 "SLEEP 10 QRI 24 LOAD 1 DIFF 2 CLASS 3 BANNED 0",
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
                 IrqbalanceSetup s = { .sleep_seconds = 4711 };
 
@@ -76,22 +69,20 @@ static void test_refused(void **state) {
         }
 }
 
-static void test_nul_inside(void **state) {
+TEST(nul_inside) {
         IrqbalanceSetup s;
 
-        (void)state;
         assert_int_equal(irqbalance_setup_parse("SLEEP 10 BANNED 00\0ff", 21, &s), -EBADMSG);
 }
 
 /* --- commands --- */
 
-static void test_commands(void **state) {
+TEST(commands) {
         const uint32_t irqs[] = { 24, 25, 130 };
         char text[IRQBALANCE_LONG_COMMAND_MAX];
         CpuSet cpus = ids("1,5-7");
         size_t old;
 
-        (void)state;
         assert_int_equal(irqbalance_render_cpus(&cpus, text), 0);
         assert_string_equal(text, "settings cpus 1,5-7");
         cpus = ids("");
@@ -106,11 +97,10 @@ static void test_commands(void **state) {
 }
 
 /* With its NUL it must stay below the 500 bytes of an old one, for it is one word. */
-static void test_too_many_cpus(void **state) {
+TEST(too_many_cpus) {
         char text[IRQBALANCE_COMMAND_MAX];
         CpuSet cpus = { 0 };
 
-        (void)state;
         for (uint32_t cpu = 0; cpu < 512; cpu += 2)
                 id_set_add(&cpus, cpu);
         assert_int_equal(irqbalance_render_cpus(&cpus, text), -E2BIG);
@@ -149,22 +139,20 @@ static void assert_taken(uint32_t first, size_t n_irqs) {
 }
 
 /* A number that old ones would cut in two would ban another interrupt, and leave this one alone. */
-static void test_many_irqs(void **state) {
+TEST(many_irqs) {
         static const uint32_t firsts[] = { 1, 7, 24, 95, 100, 990, 1000, 9990, 123456789 };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(firsts); i++)
                 for (size_t n = 1; n < 4000; n += n < 300 ? 1 : 600)
                         assert_taken(firsts[i], n);
 }
 
 /* 120 of three digits stay below, with 17 letters before. */
-static void test_old_limit(void **state) {
+TEST(old_limit) {
         char text[IRQBALANCE_LONG_COMMAND_MAX];
         uint32_t irqs[200];
         size_t old;
 
-        (void)state;
         for (uint32_t i = 0; i < 200; i++)
                 irqs[i] = 100 + i;
         assert_int_equal(irqbalance_render_irqs(irqs, 120, text, &old), 120);
@@ -235,13 +223,12 @@ static void assert_received(const Peer *p, const char *expected, int *ret_fd) {
                 (void)close(fd);
 }
 
-static void test_send(void **state) {
+TEST(send) {
         char name[64], answer[8] = "";
         _cleanup_peer_ Peer p;
         int fd = -EBADF, peer_fd;
         pid_t pid = 0;
 
-        (void)state;
         own_name(name);
         peer_init(&p, name);
         assert_int_equal(irqbalance_find(p.folder, &pid), 0);
@@ -259,12 +246,11 @@ static void test_send(void **state) {
 }
 
 /* It is in the middle of its work, and others have asked before. */
-static void test_busy(void **state) {
+TEST(busy) {
         _cleanup_peer_ Peer p;
         char name[64];
         int r = 0;
 
-        (void)state;
         own_name(name);
         peer_init(&p, name);
         for (int i = 0; i < 10 && r == 0; i++)
@@ -272,22 +258,20 @@ static void test_busy(void **state) {
         assert_int_equal(r, -EAGAIN);
 }
 
-static void test_another_process(void **state) {
+TEST(another_process) {
         char name[64];
         _cleanup_peer_ Peer p;
 
-        (void)state;
         (void)snprintf(name, sizeof(name), "irqbalance%d.sock", getppid());
         peer_init(&p, name);
         assert_int_equal(irqbalance_send(p.folder, getppid(), "setup", NULL), -EPERM);
 }
 
-static void test_folder_of_others(void **state) {
+TEST(folder_of_others) {
         char name[64], text[IRQBALANCE_LONG_COMMAND_MAX + 1];
         _cleanup_peer_ Peer p;
         pid_t pid = 4711;
 
-        (void)state;
         own_name(name);
         peer_init(&p, name);
         memset(text, 'a', sizeof(text) - 1);
@@ -307,12 +291,11 @@ static void socket_of(const FakeTree *tree, pid_t pid) {
 }
 
 /* Numbers may have gone round since it was killed: the highest is not the youngest. */
-static void test_left_over(void **state) {
+TEST(left_over) {
         _cleanup_fake_ FakeTree tree;
         pid_t pid = 4711, dead = fork();
         char folder[64];
 
-        (void)state;
         if (dead == 0)
                 _exit(0);
         assert_int_equal(waitpid(dead, NULL, 0), dead);
@@ -326,7 +309,7 @@ static void test_left_over(void **state) {
         assert_int_equal(pid, 1);
 }
 
-static void test_names(void **state) {
+TEST(names) {
         static const char *const others[] = { "irqbalance.sock",   "irqbalance1.sock.old",
                                               "irqbalance-1.sock", "irqbalancex.sock",
                                               "irqbalance0.sock",  "irqbalance99999999999.sock",
@@ -335,7 +318,6 @@ static void test_names(void **state) {
         char folder[64], path[128];
         pid_t pid = 4711;
 
-        (void)state;
         fake_init(&tree);
         fake_mkdir(&tree, "run");
         (void)snprintf(folder, sizeof(folder), "%s/run", tree.path);
@@ -350,25 +332,4 @@ static void test_names(void **state) {
         assert_int_equal(pid, getpid());
         fake_remove(&tree, "run");
         assert_int_equal(irqbalance_find(folder, &pid), -ENOENT);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fresh),
-                cmocka_unit_test(test_banned),
-                cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_nul_inside),
-                cmocka_unit_test(test_commands),
-                cmocka_unit_test(test_too_many_cpus),
-                cmocka_unit_test(test_many_irqs),
-                cmocka_unit_test(test_old_limit),
-                cmocka_unit_test(test_send),
-                cmocka_unit_test(test_busy),
-                cmocka_unit_test(test_another_process),
-                cmocka_unit_test(test_folder_of_others),
-                cmocka_unit_test(test_left_over),
-                cmocka_unit_test(test_names),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

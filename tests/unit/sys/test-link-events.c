@@ -1,9 +1,5 @@
 /* Which messages of rtnetlink make us look at interrupts. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include <linux/netlink.h>
@@ -11,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/link-events.h"
@@ -60,10 +56,9 @@ static void software(Message *m, unsigned short flag) {
         (void)add(m, IFLA_INFO_KIND, "veth", 5);
 }
 
-static void test_cards(void **state) {
+TEST(cards) {
         Message m;
 
-        (void)state;
         card(&m);
         assert_true(counts(&m));
         head(&m)->nlmsg_type = RTM_DELLINK;
@@ -74,10 +69,9 @@ static void test_cards(void **state) {
         assert_true(counts(&m));
 }
 
-static void test_software(void **state) {
+TEST(software) {
         Message m;
 
-        (void)state;
         software(&m, 0);
         assert_false(counts(&m));
         software(&m, NLA_F_NESTED);
@@ -89,11 +83,10 @@ static void test_software(void **state) {
 }
 
 /* Cut off anywhere, or of wrong lengths: it counts, and nothing behind its end is read. */
-static void test_broken(void **state) {
+TEST(broken) {
         Message m;
         size_t size;
 
-        (void)state;
         software(&m, 0);
         size = head(&m)->nlmsg_len;
         for (size_t n = 0; n < size; n++) {
@@ -116,11 +109,10 @@ static void test_broken(void **state) {
 }
 
 /* One that counts among those that do not. */
-static void test_drain(void **state) {
+TEST(drain) {
         int fds[2];
         Message m;
 
-        (void)state;
         assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
         assert_false(link_events_drain(fds[0]));
         software(&m, 0);
@@ -137,22 +129,11 @@ static void test_drain(void **state) {
         closep(&fds[1]);
 }
 
-static void test_open(void **state) {
+TEST(open) {
         int fd = -EBADF;
 
-        (void)state;
         if (link_events_open(&fd) < 0)
                 skip();
         (void)link_events_drain(fd);
         closep(&fd);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_cards),  cmocka_unit_test(test_software),
-                cmocka_unit_test(test_broken), cmocka_unit_test(test_drain),
-                cmocka_unit_test(test_open),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/listen-ports.h"
@@ -76,11 +72,10 @@ static int listening(int family, int protocol, uint16_t *port) {
         return fd;
 }
 
-static void test_four_and_six(void **state) {
+TEST(four_and_six) {
         _cleanup_close_ int four = -EBADF, six = -EBADF;
         uint16_t port4 = 0, port6 = 0;
 
-        (void)state;
         four = listening(AF_INET, IPPROTO_TCP, &port4);
         assert_true(four >= 0 && listens(getpid(), port4));
         six = listening(AF_INET6, IPPROTO_TCP, &port6);
@@ -95,11 +90,10 @@ static void test_four_and_six(void **state) {
 }
 
 /* Go programs listen like this since Go 1.24. */
-static void test_multipath(void **state) {
+TEST(multipath) {
         _cleanup_close_ int fd = -EBADF;
         uint16_t port = 0;
 
-        (void)state;
         fd = listening(AF_INET, IPPROTO_MPTCP, &port);
         if (fd < 0) {
                 print_message("no MPTCP here\n");
@@ -108,12 +102,11 @@ static void test_multipath(void **state) {
         assert_true(listens(getpid(), port));
 }
 
-static void test_reuseport_counts_once(void **state) {
+TEST(reuseport_counts_once) {
         _cleanup_listen_ports_ ListenPorts before = { 0 }, after = { 0 };
         _cleanup_close_ int one = -EBADF, two = -EBADF;
         uint16_t port = 0;
 
-        (void)state;
         read_ports(getpid(), &before);
         one = listening(AF_INET, IPPROTO_TCP, &port);
         two = listening(AF_INET, IPPROTO_TCP, &port);
@@ -122,11 +115,10 @@ static void test_reuseport_counts_once(void **state) {
         assert_int_equal(after.n_ports, before.n_ports + 1);
 }
 
-static void test_other_states(void **state) {
+TEST(other_states) {
         _cleanup_close_ int fd = -EBADF, udp = -EBADF;
         uint16_t port = 0, udp_port = 0;
 
-        (void)state;
         fd = bound(AF_INET, IPPROTO_TCP, &port);
         udp = bound(AF_INET, IPPROTO_UDP, &udp_port);
         assert_true(fd >= 0 && udp >= 0);
@@ -139,12 +131,11 @@ static void test_other_states(void **state) {
 }
 
 /* The accepted end has the same local port, but its listener is gone. */
-static void test_connections(void **state) {
+TEST(connections) {
         struct sockaddr_in to = { .sin_family = AF_INET };
         _cleanup_close_ int fd = -EBADF, client = -EBADF, accepted = -EBADF;
         uint16_t port = 0, client_port = 0;
 
-        (void)state;
         fd = listening(AF_INET, IPPROTO_TCP, &port);
         client = bound(AF_INET, IPPROTO_TCP, &client_port);
         assert_true(fd >= 0 && client >= 0);
@@ -193,12 +184,11 @@ static void end_child(pid_t pid) {
         assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void test_of_others(void **state) {
+TEST(of_others) {
         _cleanup_close_ int fd = -EBADF;
         uint16_t own = 0, theirs = 0;
         pid_t pid;
 
-        (void)state;
         fd = listening(AF_INET, IPPROTO_TCP, &own);
         pid = start_listener(0, &theirs);
         assert_true(fd >= 0 && pid > 0);
@@ -208,11 +198,10 @@ static void test_of_others(void **state) {
         end_child(pid);
 }
 
-static void test_another_namespace(void **state) {
+TEST(another_namespace) {
         uint16_t theirs = 0;
         pid_t pid = start_listener(CLONE_NEWNET, &theirs);
 
-        (void)state;
         if (pid == 0)
                 pid = start_listener(CLONE_NEWUSER | CLONE_NEWNET, &theirs);
         if (pid == 0) {
@@ -223,7 +212,7 @@ static void test_another_namespace(void **state) {
         end_child(pid);
 }
 
-static void test_gone(void **state) {
+TEST(gone) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ListenPorts ports = { .n_ports = 7 };
@@ -231,7 +220,6 @@ static void test_gone(void **state) {
         uint16_t port;
         pid_t pid = start_listener(0, &port);
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
         assert_int_equal(kill(pid, SIGKILL), 0);
@@ -255,11 +243,10 @@ static void look_as_nobody(pid_t pid) {
         _exit(listen_ports_read(&sysroot, &handle, &ports) == -EACCES ? 0 : 3);
 }
 
-static void test_not_ours_to_read(void **state) {
+TEST(not_ours_to_read) {
         int status;
         pid_t pid;
 
-        (void)state;
         if (geteuid() != 0) {
                 print_message("only root can become somebody else\n");
                 skip();
@@ -270,16 +257,4 @@ static void test_not_ours_to_read(void **state) {
                 look_as_nobody(getppid());
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_four_and_six),          cmocka_unit_test(test_multipath),
-                cmocka_unit_test(test_reuseport_counts_once), cmocka_unit_test(test_other_states),
-                cmocka_unit_test(test_connections),           cmocka_unit_test(test_of_others),
-                cmocka_unit_test(test_another_namespace),     cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_not_ours_to_read),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,12 +6,8 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/tcp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/listen-ports.h"
@@ -37,10 +33,9 @@ static void assert_row(const char *row, uint16_t port, uint32_t inode) {
         assert_int_equal(found.inode, inode);
 }
 
-static void test_rows(void **state) {
+TEST(rows) {
         ListenSocket found = { .inode = 7, .port = 7 };
 
-        (void)state;
         assert_row(ROW("00000000:4EC0", "0A", "77"), 20160, 77);
         assert_row(ROW("0100007F:0001", "0A", "4294967295"), 1, UINT32_MAX);
         assert_row(ROW6(ANY6 ":FFFF", "0A", "78"), 65535, 78);
@@ -108,11 +103,10 @@ static int parse(const Datagram *d, Told *told) {
         return r;
 }
 
-static void test_diag(void **state) {
+TEST(diag) {
         Datagram d = { .size = 0 };
         Told told;
 
-        (void)state;
         assert_int_equal(parse(&d, &told), 0);
         add_socket(&d, TCP_LISTEN, 20160, 77);
         add_socket(&d, TCP_ESTABLISHED, 1000, 1000);
@@ -134,11 +128,10 @@ static int parse_error(int error, size_t size) {
         return parse(&d, &told);
 }
 
-static void test_diag_refuses(void **state) {
+TEST(diag_refuses) {
         Datagram d = { .size = 0 };
         Told told;
 
-        (void)state;
         assert_int_equal(parse_error(-ENOENT, sizeof(int)), -ENOENT);
         assert_int_equal(parse_error(0, sizeof(int)), -EPROTO);
         assert_int_equal(parse_error(5, sizeof(int)), -EPROTO);
@@ -167,12 +160,11 @@ static void open_fake(FakeTree *tree, ProcHandle *handle) {
         assert_int_equal(proc_open(&tree->sysroot, 50, handle), 0);
 }
 
-static void test_dump(void **state) {
+TEST(dump) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
 
-        (void)state;
         open_fake(&tree, &handle);
         fake_write(&tree, "proc/50/net/tcp",
                    FIRST_LINE ROW("00000000:4ED4", "0A", "79") ROW("0100007F:4EC0", "0A", "77")
@@ -191,12 +183,11 @@ static void test_dump(void **state) {
         assert_int_equal(ports.ports[1], 20160);
 }
 
-static void test_dump_refuses(void **state) {
+TEST(dump_refuses) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ListenPorts ports = { .n_ports = 7 };
 
-        (void)state;
         open_fake(&tree, &handle);
         assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), -ENODATA);
         fake_mkdir(&tree, "proc/50/net/tcp");
@@ -228,26 +219,12 @@ static size_t ports_behind(const FakeTree *tree, const ProcHandle *handle, size_
         return ports.n_ports;
 }
 
-static void test_connections_are_not_read(void **state) {
+TEST(connections_are_not_read) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
 
-        (void)state;
         open_fake(&tree, &handle);
         assert_int_equal(ports_behind(&tree, &handle, 0), 2);
         assert_int_equal(ports_behind(&tree, &handle, 1023), 2);
         assert_int_equal(ports_behind(&tree, &handle, 1024), 1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_rows),
-                cmocka_unit_test(test_diag),
-                cmocka_unit_test(test_diag_refuses),
-                cmocka_unit_test(test_dump),
-                cmocka_unit_test(test_dump_refuses),
-                cmocka_unit_test(test_connections_are_not_read),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* /proc/PID/maps: single lines, files of any length through the window, and this process's own. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/maps.h"
@@ -22,7 +18,7 @@ typedef struct KnownLine {
 
 #define AT "55e2c0000000-55e2c0021000 "
 
-static void test_lines(void **state) {
+TEST(lines) {
         static const KnownLine known[] = {
                 { AT "rw-p 00000000 00:00 0                          [heap]", MAPPING_PRIVATE,
                   false },
@@ -54,7 +50,6 @@ static void test_lines(void **state) {
                 { AT "r--p 00000000 00:00 0      [vvar_vclock]", MAPPING_OTHER, false },
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(known); i++) {
                 Mapping m = { 0 };
 
@@ -66,7 +61,7 @@ static void test_lines(void **state) {
         }
 }
 
-static void test_lines_that_are_none(void **state) {
+TEST(lines_that_are_none) {
         static const char *const lines[] = {
                 "",
                 "\n",
@@ -85,7 +80,6 @@ static void test_lines_that_are_none(void **state) {
                 "[heap] 1000-2000 rw-p 0 fe:00 1",
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(lines); i++) {
                 Mapping m = { .start = 7 };
 
@@ -114,7 +108,7 @@ typedef struct KnownShmem {
         bool is_shmem;
 } KnownShmem;
 
-static void test_shared_memory(void **state) {
+TEST(shared_memory) {
         static const KnownShmem known[] = {
                 { AT "rw-s 00000000 00:01 1 /dev/zero (deleted)", true },
                 { AT "rw-s 00000000 00:01 1 [anon_shmem:pool]", true },
@@ -127,21 +121,19 @@ static void test_shared_memory(void **state) {
         };
         Mapping mapping;
 
-        (void)state;
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
                 assert_int_equal(maps_parse_line(known[i].line, &mapping), 0);
                 assert_int_equal(mapping.is_shmem, known[i].is_shmem);
         }
 }
 
-static void test_window(void **state) {
+TEST(window) {
         enum { LINES = 3000 };
         _cleanup_free_ char *text = malloc(LINES * 128 + 40 * 10000);
         MapsReader *reader;
         size_t length = 0;
         Mapping m;
 
-        (void)state;
         assert_non_null(text);
         for (unsigned i = 0; i < LINES; i++) {
                 int name = i % 100 == 99 ? 4000 + (int)(i % 7) * 1000 : (int)(i % 61);
@@ -169,7 +161,7 @@ static void test_window(void **state) {
 
 /* What is cut off a long name is not a line, whatever it looks like; and a rewind forgets that
  * something is to be cut off. */
-static void test_long_name(void **state) {
+TEST(long_name) {
         static const char rest[] = "1000-2000 rw-p 0 00:00 0 /no\n";
         static const char next[] = "7000-8000 rw-p 0 00:00 0 /next\n";
         enum { WINDOW = sizeof(((MapsReader *)NULL)->window) - 1 };
@@ -177,7 +169,6 @@ static void test_long_name(void **state) {
         MapsReader *reader;
         Mapping m;
 
-        (void)state;
         (void)sprintf(text, "3000-4000 rw-p 0 00:00 0 /");
         memset(text + strlen(text), 'x', WINDOW);
         (void)sprintf(text + WINDOW, "%s%s", rest, next);
@@ -199,13 +190,12 @@ static void test_long_name(void **state) {
 }
 
 /* In the middle of a window too. */
-static void test_rewind(void **state) {
+TEST(rewind) {
         static const char text[] = "1000-2000 rw-p 0 00:00 0 /a\n3000-4000 rw-p 0 00:00 0 /b\n"
                                    "5000-6000 rw-p 0 00:00 0 /c\n";
         MapsReader *reader = open_text(text, strlen(text));
         Mapping m;
 
-        (void)state;
         assert_int_equal(maps_next(reader, &m), 1);
         assert_int_equal(maps_rewind(reader), 0);
         assert_int_equal(maps_next(reader, &m), 1);
@@ -238,7 +228,7 @@ static int kind_at(MapsReader *reader, const void *address) {
         return found;
 }
 
-static void test_own_maps(void **state) {
+TEST(own_maps) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = memfd_create("pool", MFD_CLOEXEC);
@@ -249,7 +239,6 @@ static void test_own_maps(void **state) {
         void *named = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         MapsReader *reader;
 
-        (void)state;
         assert_true(named != MAP_FAILED);
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
@@ -265,15 +254,4 @@ static void test_own_maps(void **state) {
         (void)munmap(shared, size);
         (void)munmap(none, size);
         (void)munmap(named, size);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lines),         cmocka_unit_test(test_lines_that_are_none),
-                cmocka_unit_test(test_window),        cmocka_unit_test(test_long_name),
-                cmocka_unit_test(test_shared_memory), cmocka_unit_test(test_rewind),
-                cmocka_unit_test(test_own_maps),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

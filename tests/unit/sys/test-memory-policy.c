@@ -1,13 +1,9 @@
 /* Policies of processes, as the kernel writes them. */
 #include <errno.h>
 #include <numaif.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/memory-policy.h"
@@ -19,8 +15,7 @@ static void assert_parsed(const char *text, int expected, const char *policy) {
         assert_string_equal(buffer, policy);
 }
 
-static void test_parse(void **state) {
-        (void)state;
+TEST(parse) {
         assert_parsed("00400000 default file=/bin/a mapped=1 N0=1\n", 0, "default");
         assert_parsed("7f0000400000 interleave:0-7 anon=1\n7f bind:2", 0, "interleave:0-7");
         assert_parsed("55d bind:2\n", 0, "bind:2");
@@ -34,13 +29,12 @@ static void test_parse(void **state) {
         assert_parsed("55d interleave:0,2,4,6,8,10,12,14,16,18", -ENOSPC, "untouched");
 }
 
-static void test_own(void **state) {
+TEST(own) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
         unsigned long nodes = 1;
         char policy[64];
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, getpid(), &self), 0);
         if (memory_policy_read(&self, policy, sizeof(policy)) == -ENOENT)
@@ -54,26 +48,15 @@ static void test_own(void **state) {
         assert_string_equal(policy, "default");
 }
 
-static void test_gone(void **state) {
+TEST(gone) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_fake_ FakeTree tree;
         char policy[64];
 
-        (void)state;
         fake_init(&tree);
         fake_process(&tree, 50, 1, "/srv/a", "/", "0");
         assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
         assert_int_equal(memory_policy_read(&handle, policy, sizeof(policy)), -ENOENT);
         fake_remove(&tree, "proc/50");
         assert_int_equal(memory_policy_read(&handle, policy, sizeof(policy)), -ESRCH);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_parse),
-                cmocka_unit_test(test_own),
-                cmocka_unit_test(test_gone),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

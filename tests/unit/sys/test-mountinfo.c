@@ -1,19 +1,14 @@
 /* Mounts: lines as kernels write them, and which mount a path lies on. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sys/mountinfo.h"
 
-static void test_line(void **state) {
+TEST(line) {
         _cleanup_mount_table_ MountTable t = { 0 };
 
-        (void)state;
         assert_int_equal(mountinfo_parse("36 35 98:17 /mnt1 /mnt\\0402\\134x rw,noatime master:1 "
                                          "shared:7 - ext3 /dev/my\\011root rw,errors=continue\n"
                                          "37 36 0:45 / /empty rw - fuse.sshfs  rw\n",
@@ -33,7 +28,7 @@ static void test_line(void **state) {
         assert_null(mount_table_find_id(&t, 35));
 }
 
-static void test_what_is_no_mountinfo(void **state) {
+TEST(what_is_no_mountinfo) {
         static const char *const broken[] = {
                 "x\n",
                 "36 35 98:0 /mnt1 /mnt2 rw ext3 /dev/root rw\n", /* no hyphen */
@@ -47,7 +42,6 @@ static void test_what_is_no_mountinfo(void **state) {
                 "36 35 98:0 / / rw - ext3 /dev/root rw\n\n37 36 0:1 / /a rw - tmpfs a rw\n",
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(broken); i++) {
                 MountTable t = { .allocated = 7 };
 
@@ -56,10 +50,9 @@ static void test_what_is_no_mountinfo(void **state) {
         }
 }
 
-static void test_unescape(void **state) {
+TEST(unescape) {
         char text[] = "\\040\\134\\000\\400\\08\\1\\0a\\377";
 
-        (void)state;
         mountinfo_unescape(text);
         assert_string_equal(text, " \\\\000\\400\\08\\1\\0a\377");
 }
@@ -78,13 +71,12 @@ static void assert_found(const char *text, const char *path, uint64_t id) {
         }
 }
 
-static void test_deepest(void **state) {
+TEST(deepest) {
         static const char text[] = "1 1 0:2 / / rw - rootfs rootfs rw\n"
                                    "30 1 8:2 / / rw - ext4 /dev/sda2 rw\n"
                                    "41 40 8:4 / /data/kv rw - ext4 /dev/sda4 rw\n"
                                    "40 30 8:3 / /data rw - ext4 /dev/sda3 rw\n";
 
-        (void)state;
         assert_found(text, "/", 30);
         assert_found(text, "/dat", 30);
         assert_found(text, "/database", 30);
@@ -97,29 +89,26 @@ static void test_deepest(void **state) {
 }
 
 /* An automount, and what it brought. */
-static void test_the_last_on_one_point(void **state) {
+TEST(the_last_on_one_point) {
         static const char text[] = "30 1 8:2 / / rw - ext4 /dev/sda2 rw\n"
                                    "40 30 0:30 / /data rw - autofs systemd-1 rw\n"
                                    "41 40 8:3 / /data rw - ext4 /dev/sda3 rw\n"
                                    "42 41 8:4 / /data rw - xfs /dev/sda4 rw\n";
 
-        (void)state;
         assert_found(text, "/data/x", 42);
 }
 
 /* /data/kv was mounted first, then another file system on /data. */
-static void test_a_mount_that_is_hidden(void **state) {
+TEST(a_mount_that_is_hidden) {
         static const char text[] = "30 1 8:2 / / rw - ext4 /dev/sda2 rw\n"
                                    "40 30 8:3 / /data/kv rw - ext4 /dev/sda3 rw\n"
                                    "41 30 8:4 / /data rw - ext4 /dev/sda4 rw\n";
 
-        (void)state;
         assert_found(text, "/data/kv", 41);
 }
 
 /* A file that somebody shortened, or wrote. */
-static void test_parts_and_circles(void **state) {
-        (void)state;
+TEST(parts_and_circles) {
         assert_found("30 1 8:2 / / rw - ext4 a rw\n50 49 8:3 / /data/kv rw - ext4 b rw\n",
                      "/data/kv/x", 50);
         assert_found("40 30 8:3 / /data rw - ext4 a rw\n", "/srv", 0);
@@ -130,18 +119,4 @@ static void test_parts_and_circles(void **state) {
         assert_found("1 1 8:3 / / rw - ext4 a rw\n2 1 8:3 / /a rw - ext4 a rw\n"
                      "1 2 8:3 / /a rw - ext4 a rw\n",
                      "/a/b", 1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_line),
-                cmocka_unit_test(test_what_is_no_mountinfo),
-                cmocka_unit_test(test_unescape),
-                cmocka_unit_test(test_deepest),
-                cmocka_unit_test(test_the_last_on_one_point),
-                cmocka_unit_test(test_a_mount_that_is_hidden),
-                cmocka_unit_test(test_parts_and_circles),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

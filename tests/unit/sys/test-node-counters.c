@@ -1,20 +1,15 @@
 /* /proc/stat by CPU, and numastat. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/node-counters.h"
 
-static void test_cpus(void **state) {
+TEST(cpus) {
         CpuTimes t[4];
 
-        (void)state;
         assert_int_equal(cpu_times_parse("cpu  9 9 9 9 9 9 9 9 9 9\n"
                                          "cpu0 1 2 3 4 5 6 7 8 90 91\n"
                                          "cpu130 11 12 13 14 15 16 17 18\n"
@@ -35,10 +30,9 @@ static void test_cpus(void **state) {
         assert_int_equal(cpu_times_parse("cpu0 1 2 3 4 5 6 7 8\ncpu1 1 2 3 4 5 6 7 8\n", t, 1), 1);
 }
 
-static void test_cpus_refused(void **state) {
+TEST(cpus_refused) {
         CpuTimes t[2];
 
-        (void)state;
         assert_int_equal(cpu_times_parse("", t, 2), -EBADMSG);
         assert_int_equal(cpu_times_parse("intr 1\n", t, 2), -EBADMSG);
         assert_int_equal(cpu_times_parse("cpu  1 2 3\n", t, 2), -EBADMSG);
@@ -51,11 +45,10 @@ static void test_cpus_refused(void **state) {
         "numa_hit 10\nnuma_miss 20\nnuma_foreign 30\ninterleave_hit 40\nlocal_node 50\n"           \
         "other_node 60\n"
 
-static void test_numastat(void **state) {
+TEST(numastat) {
         _cleanup_fake_ FakeTree tree;
         NumaStat s = { 0 };
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "sys/devices/system/node/node3/numastat", NUMASTAT);
         assert_int_equal(numastat_read(&tree.sysroot, 2, &s), -ENODEV);
@@ -69,12 +62,11 @@ static void test_numastat(void **state) {
 }
 
 /* Each line is needed, and under its very name. */
-static void test_numastat_refused(void **state) {
+TEST(numastat_refused) {
         static const char all[] = NUMASTAT;
         const char *at = all;
         NumaStat s = { .hit = 7 };
 
-        (void)state;
         while (*at) {
                 const char *end = strchr(at, '\n') + 1;
                 char text[256];
@@ -90,15 +82,4 @@ static void test_numastat_refused(void **state) {
         s.hit = 7;
         assert_int_equal(numastat_parse("numa_hit\n", &s), -EBADMSG);
         assert_int_equal(s.hit, 7);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_cpus),
-                cmocka_unit_test(test_cpus_refused),
-                cmocka_unit_test(test_numastat),
-                cmocka_unit_test(test_numastat_refused),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* A node's memory: meminfo and zoneinfo, as this host shows them and as larger ones do. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/node.h"
@@ -31,10 +27,9 @@ static const char meminfo[] = "Node 3 MemTotal:       263931200 kB\n"
                               "Node 3 WritebackTmp:         21 kB\n"
                               "Node 3 HugePages_Free:       22\n";
 
-static void test_meminfo(void **state) {
+TEST(meminfo) {
         NodeMeminfo m;
 
-        (void)state;
         assert_int_equal(node_meminfo_parse(meminfo, &m), 0);
         assert_int_equal(m.total_bytes, UINT64_C(263931200) * 1024);
         assert_int_equal(m.free_bytes, UINT64_C(1234567) * 1024);
@@ -47,10 +42,9 @@ static void test_meminfo(void **state) {
         assert_int_equal(m.shmem_bytes, 25 * 1024);
 }
 
-static void test_meminfo_that_lacks_something(void **state) {
+TEST(meminfo_that_lacks_something) {
         NodeMeminfo m = { .total_bytes = 7 };
 
-        (void)state;
         assert_int_equal(node_meminfo_parse("", &m), -EBADMSG);
         assert_int_equal(node_meminfo_parse("Node 0 MemTotal: 5 kB\n", &m), -EBADMSG);
         assert_int_equal(node_meminfo_parse("Node 0 MemFree: 5 kB\n", &m), -EBADMSG);
@@ -63,11 +57,10 @@ static void test_meminfo_that_lacks_something(void **state) {
         assert_int_equal(m.inactive_file_bytes, 0);
 }
 
-static void test_meminfo_read(void **state) {
+TEST(meminfo_read) {
         _cleanup_fake_ FakeTree tree;
         NodeMeminfo m;
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "sys/devices/system/node/node3/meminfo", meminfo);
         assert_int_equal(node_meminfo_read(&tree.sysroot, 3, &m), 0);
@@ -109,10 +102,9 @@ static const char zoneinfo[] = "Node 0, zone      DMA\n"
                                "Node 12, zone  Normal\n"
                                "  pages free     1\n";
 
-static void test_zoneinfo(void **state) {
+TEST(zoneinfo) {
         uint64_t pages = 7;
 
-        (void)state;
         assert_int_equal(zoneinfo_high_parse(zoneinfo, 0, &pages), 0);
         assert_int_equal(pages, 48 + 9684);
         assert_int_equal(zoneinfo_high_parse(zoneinfo, 1, &pages), 0);
@@ -127,11 +119,10 @@ static void test_zoneinfo(void **state) {
         assert_int_equal(pages, 7);
 }
 
-static void test_zoneinfo_with_long_lines(void **state) {
+TEST(zoneinfo_with_long_lines) {
         char text[512] = "Node 0, zone Normal\n        protection: (";
         uint64_t pages;
 
-        (void)state;
         for (int i = 0; i < 60; i++)
                 strcat(text, "0, 17");
         strcat(text, ")\n        high     48"); /* and no final newline */
@@ -140,14 +131,13 @@ static void test_zoneinfo_with_long_lines(void **state) {
 }
 
 /* Against awk(1) of a sort: this host's own file, read in another way. */
-static void test_zoneinfo_of_this_host(void **state) {
+TEST(zoneinfo_of_this_host) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_fclose_ FILE *file = fopen("/proc/zoneinfo", "re");
         uint64_t pages = 0, expected = 0;
         unsigned node = 0, id, value;
         char line[1024], word[32];
 
-        (void)state;
         assert_non_null(file);
         while (fgets(line, sizeof(line), file)) {
                 if (sscanf(line, "Node %u", &id) == 1)
@@ -160,17 +150,4 @@ static void test_zoneinfo_of_this_host(void **state) {
         assert_int_equal(zoneinfo_high_read(&sysroot, 0, &pages), 0);
         assert_int_equal(pages, expected);
         assert_true(pages > 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_meminfo),
-                cmocka_unit_test(test_meminfo_that_lacks_something),
-                cmocka_unit_test(test_meminfo_read),
-                cmocka_unit_test(test_zoneinfo),
-                cmocka_unit_test(test_zoneinfo_with_long_lines),
-                cmocka_unit_test(test_zoneinfo_of_this_host),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

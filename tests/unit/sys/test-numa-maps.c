@@ -1,13 +1,9 @@
 /* /proc/PID/numa_maps: single lines, and this process's own. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sys/numa-maps.h"
 
@@ -34,10 +30,9 @@ static Seen parse(const char *line, unsigned n_calls) {
         return seen;
 }
 
-static void test_lines(void **state) {
+TEST(lines) {
         Seen s;
 
-        (void)state;
         s = parse("7f3e8c000000 default anon=33 dirty=33 N0=10 N17=23 kernelpagesize_kB=4\n", 2);
         assert_int_equal(s.bytes[0][NUMA_MAPS_ANON], 10 * 4096);
         assert_int_equal(s.bytes[17][NUMA_MAPS_ANON], 23 * 4096);
@@ -68,7 +63,7 @@ static void test_lines(void **state) {
         (void)parse("7ffc2d8a1000 default file=/a", 0);
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         static const char *const lines[] = {
                 "",
                 "\n",
@@ -81,13 +76,12 @@ static void test_refused(void **state) {
         };
         Seen seen = { 0 };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
                 assert_int_equal(numa_maps_parse_line(lines[i], see, &seen), -EBADMSG);
         assert_int_equal(seen.n_calls, 0);
 }
 
-static void test_own(void **state) {
+TEST(own) {
         const size_t size = (size_t)32 << 20;
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
@@ -96,7 +90,6 @@ static void test_own(void **state) {
         Seen seen = { 0 };
         int r;
 
-        (void)state;
         assert_true(area != MAP_FAILED);
         memset(area, 1, size);
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
@@ -114,14 +107,4 @@ static void test_own(void **state) {
         }
         assert_int_equal(shmem, size);
         assert_true(anon > 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lines),
-                cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_own),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* What a process has open, out of a dump and of this process itself. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/listen-ports.h"
@@ -33,13 +29,12 @@ static int note(int fd, const char *target, void *userdata) {
         return seen->answer;
 }
 
-static void test_dump(void **state) {
+TEST(dump) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char long_name[PATH_MAX];
         Seen seen = { 0 };
 
-        (void)state;
         fake_init(&tree);
         fake_process(&tree, 50, 1, "/x", "/", "0");
         assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
@@ -66,12 +61,11 @@ static void test_dump(void **state) {
         assert_int_equal(seen.n, 1);
 }
 
-static void test_live(void **state) {
+TEST(live) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Seen seen = { 0 };
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
         assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
@@ -79,14 +73,13 @@ static void test_live(void **state) {
 }
 
 /* A zombie has a folder still, and nothing in it. */
-static void test_gone(void **state) {
+TEST(gone) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Seen seen = { 0 };
         siginfo_t info;
         pid_t pid = fork();
 
-        (void)state;
         assert_true(pid >= 0);
         if (pid == 0)
                 for (;;)
@@ -103,7 +96,7 @@ static void test_gone(void **state) {
 
 /* More than the bound: so many are told, and that there are more; the ports that are found until
  * then are told as well. */
-static void test_bound(void **state) {
+TEST(bound) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int folder = -EBADF;
@@ -111,7 +104,6 @@ static void test_bound(void **state) {
         Seen seen = { 0 };
         char name[16];
 
-        (void)state;
         fake_init(&tree);
         fake_process(&tree, 50, 1, "/x", "/", "0");
         fake_mkdir(&tree, "proc/50/fd");
@@ -131,15 +123,4 @@ static void test_bound(void **state) {
                    "   0: 00000000:4EC0 00000000:0000 0A 0:0 0:0 0 997 0 77 1\n");
         assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), 1);
         assert_int_equal(ports.n_ports, 1);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_dump),
-                cmocka_unit_test(test_live),
-                cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_bound),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

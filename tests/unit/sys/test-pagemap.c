@@ -1,16 +1,12 @@
 /* /proc/PID/pagemap: what is present, whose it is, and the way over what is empty. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/exec-child.h"
 #include "../../support/fake-tree.h"
@@ -44,7 +40,7 @@ static size_t pick(int fd, const void *area, size_t n_pages, PageKind kind, void
         return pagemap_pick(entries, n_pages, (uintptr_t)area, kind, addresses);
 }
 
-static void test_pages_of_its_own(void **state) {
+TEST(pages_of_its_own) {
         enum { PAGES = PAGEMAP_PAGES_MAX };
         const size_t page = page_size_bytes();
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
@@ -53,7 +49,6 @@ static void test_pages_of_its_own(void **state) {
         void *addresses[PAGES];
         uint64_t entries[PAGES + 1];
 
-        (void)state;
         (void)madvise(area, PAGES * page, MADV_NOHUGEPAGE);
         assert_int_equal(pick(fd, area, PAGES, PAGE_OWN, addresses), 0);
         for (size_t i = 0; i < PAGES; i += 3)
@@ -88,7 +83,7 @@ static pid_t fork_that_touches(char *area) {
         return pid;
 }
 
-static void test_shared_pages(void **state) {
+TEST(shared_pages) {
         const size_t page = page_size_bytes();
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = open_pagemap(getpid(), &handle);
@@ -96,7 +91,6 @@ static void test_shared_pages(void **state) {
         void *addresses[2];
         pid_t pid;
 
-        (void)state;
         memset(area, 1, 2 * page);
         assert_int_equal(pick(fd, area, 2, PAGE_OWN, addresses), 0);
         assert_int_equal(pick(fd, area, 2, PAGE_FILE, addresses), 2);
@@ -110,7 +104,7 @@ static void test_shared_pages(void **state) {
 }
 
 /* A private mapping of a file: what was only read is the file's, what was written is ours. */
-static void test_copied_on_write(void **state) {
+TEST(copied_on_write) {
         const size_t page = page_size_bytes();
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int pagemap = open_pagemap(getpid(), &handle);
@@ -118,7 +112,6 @@ static void test_copied_on_write(void **state) {
         char *area = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
         void *addresses[2];
 
-        (void)state;
         assert_true(area != MAP_FAILED);
         assert_int_equal(((volatile char *)area)[0], 0x7f);
         (void)((volatile char *)area)[page];
@@ -132,7 +125,7 @@ static void test_copied_on_write(void **state) {
         (void)munmap(area, 2 * page);
 }
 
-static void test_over_what_is_empty(void **state) {
+TEST(over_what_is_empty) {
         const uint64_t size = UINT64_C(1) << 36;
         const size_t page = page_size_bytes();
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
@@ -142,7 +135,6 @@ static void test_over_what_is_empty(void **state) {
         uint64_t at = start;
         int r = pagemap_skip(fd, &at, end);
 
-        (void)state;
         if (r == -EOPNOTSUPP) {
                 assert_int_equal(at, start);
                 (void)munmap(area, size);
@@ -167,13 +159,12 @@ static void test_over_what_is_empty(void **state) {
 }
 
 /* The process is the same, its memory is another's: nothing of that is shown. */
-static void test_after_exec(void **state) {
+TEST(after_exec) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF, again = -EBADF;
         uint64_t entry = 7;
         ExecChild child;
 
-        (void)state;
         exec_child_start(&child);
         fd = open_pagemap(child.pid, &handle);
         assert_int_equal(pagemap_read(fd, 0, 1, &entry), 0);
@@ -189,14 +180,4 @@ static void test_after_exec(void **state) {
         closep(&again);
         again = -EBADF;
         assert_int_equal(pagemap_open(&handle, &again), -ESRCH);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_pages_of_its_own), cmocka_unit_test(test_shared_pages),
-                cmocka_unit_test(test_copied_on_write),  cmocka_unit_test(test_over_what_is_empty),
-                cmocka_unit_test(test_after_exec),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

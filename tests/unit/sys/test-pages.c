@@ -1,14 +1,10 @@
 /* Pages: this process's own pages on whatever machine it runs. */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/pages.h"
@@ -22,13 +18,12 @@ static void *map(size_t size, int protection, int flags) {
 
 enum { NO_SUCH_NODE = 1000 };
 
-static void test_query_and_move(void **state) {
+TEST(query_and_move) {
         const size_t page = page_size_bytes();
         char *area = map(3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE);
         void *addresses[3] = { area, area + page, area + 2 * page }, *many[600];
         int nodes[600], node;
 
-        (void)state;
         area[0] = area[2 * page] = 1;
         assert_int_equal(pages_query(getpid(), 3, addresses, nodes), 0);
         node = nodes[0];
@@ -61,12 +56,11 @@ static pid_t ended_child(void) {
         return pid;
 }
 
-static void test_gone(void **state) {
+TEST(gone) {
         pid_t pid = ended_child();
         void *address = &pid;
         int node;
 
-        (void)state;
         assert_int_equal(pages_query(pid, 1, &address, &node), -ESRCH);
         assert_int_equal(pages_move(pid, 1, &address, 0, PAGES_ALL, &node),
                          geteuid() == 0 ? -ESRCH : -EPERM);
@@ -86,10 +80,9 @@ static uint64_t effective_capabilities(void) {
 }
 
 /* The capability that was laid down for the call is back, also when it failed. */
-static void test_sweep_keeps_capabilities(void **state) {
+TEST(sweep_keeps_capabilities) {
         uint64_t before = effective_capabilities();
 
-        (void)state;
         assert_int_equal(pages_sweep(getpid(), 0, 0), 0);
         assert_true(effective_capabilities() == before);
         assert_true(pages_sweep(getpid(), 0, NO_SUCH_NODE) < 0);
@@ -98,12 +91,11 @@ static void test_sweep_keeps_capabilities(void **state) {
         assert_true(effective_capabilities() == before);
 }
 
-static void test_what_faults_have_moved(void **state) {
+TEST(what_faults_have_moved) {
         static char page[4096];
         void *address = page;
         uint64_t moved = 7;
 
-        (void)state;
         assert_int_equal(pages_sched_moved_parse("a (1, #threads: 1)\n-----\n"
                                                  "mm->numa_scan_seq      :      3\n"
                                                  "numa_pages_migrated    :      512\n"
@@ -117,15 +109,4 @@ static void test_what_faults_have_moved(void **state) {
         assert_true(pages_sched_moved_parse("") == PAGES_UNKNOWN);
         assert_int_equal(pages_touch(getpid(), 1, &address, &moved), 0);
         assert_true(moved == 0 || moved == PAGES_UNKNOWN); /* nothing has marked it */
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_query_and_move),
-                cmocka_unit_test(test_sweep_keeps_capabilities),
-                cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_what_faults_have_moved),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Groups of software events of this very thread: the kernel counts them on any machine. */
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sys/perf-event.h"
 
@@ -44,11 +40,10 @@ static void fault(void) {
         assert_int_equal(munmap(memory, size), 0);
 }
 
-static void test_counts(void **state) {
+TEST(counts) {
         PerfReading before, after;
         PerfGroup group;
 
-        (void)state;
         open_or_skip((const PerfCode[]){ minor, emulated }, 2, &group);
         assert_int_equal(perf_group_read(&group, &before), 0);
         fault();
@@ -63,11 +58,10 @@ static void test_counts(void **state) {
         assert_int_equal(perf_group_read(&group, &after), -EBADF);
 }
 
-static void test_one_alone(void **state) {
+TEST(one_alone) {
         PerfReading reading;
         PerfGroup group;
 
-        (void)state;
         open_or_skip(&faults, 1, &group);
         fault();
         assert_int_equal(perf_group_read(&group, &reading), 0);
@@ -76,11 +70,10 @@ static void test_one_alone(void **state) {
         perf_group_close(&group);
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         const PerfCode unknown = { PERF_TYPE_SOFTWARE, 9999 }, no_pmu = { 123456, 0 };
         PerfGroup group = { .n_fds = 77 };
 
-        (void)state;
         open_or_skip(&faults, 1, &group);
         perf_group_close(&group);
         group.n_fds = 77;
@@ -95,12 +88,11 @@ static void test_refused(void **state) {
 }
 
 /* The second of a group finds no descriptor: the first one is given back. */
-static void test_no_descriptor(void **state) {
+TEST(no_descriptor) {
         struct rlimit limit, narrow;
         PerfGroup group;
         int next, r;
 
-        (void)state;
         open_or_skip(&faults, 1, &group);
         perf_group_close(&group);
         next = dup(0);
@@ -118,8 +110,7 @@ static void test_no_descriptor(void **state) {
         assert_int_equal(close(next), 0);
 }
 
-static void test_scale(void **state) {
-        (void)state;
+TEST(scale) {
         assert_int_equal(perf_scale(1000, 10, 10), 1000);
         assert_int_equal(perf_scale(1000, 10, 5), 2000);
         assert_int_equal(perf_scale(1000, 3, 2), 1500);
@@ -133,14 +124,4 @@ static void test_scale(void **state) {
                 perf_scale(UINT64_C(1) << 40, UINT64_C(3600000000000), UINT64_C(1800000000000)),
                 UINT64_C(1) << 41);
         assert_int_equal(perf_scale(UINT64_MAX, 10, 1), UINT64_MAX);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_counts),  cmocka_unit_test(test_one_alone),
-                cmocka_unit_test(test_refused), cmocka_unit_test(test_no_descriptor),
-                cmocka_unit_test(test_scale),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sys/policy-dir.h"
 
@@ -77,11 +73,10 @@ static void assert_refused(const char *expected) {
         assert_string_equal(errors.messages[0], expected);
 }
 
-static void test_precedence_and_order(void **state) {
+TEST(precedence_and_order, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
 
-        (void)state;
         write_file("usr/90-z.yaml", "usr z");
         write_file("usr/50-m.yaml", "usr m");
         write_file("etc/50-m.yaml", "etc m");
@@ -97,8 +92,7 @@ static void test_precedence_and_order(void **state) {
         assert_int_equal(list.files[0].size, 0);
 }
 
-static void test_mask(void **state) {
-        (void)state;
+TEST(mask, .setup_func = setup, .teardown_func = teardown) {
         write_file("usr/a.yaml", "");
         write_file("usr/b.yaml", "");
         assert_int_equal(symlink("/dev/null", "etc/a.yaml"), 0);
@@ -109,24 +103,21 @@ static void test_mask(void **state) {
         assert_files((const char *const[]){ "run/a.yaml", "usr/b.yaml", NULL });
 }
 
-static void test_hidden_file_is_not_judged(void **state) {
-        (void)state;
+TEST(hidden_file_is_not_judged, .setup_func = setup, .teardown_func = teardown) {
         write_file("usr/a.yaml", "");
         assert_int_equal(chmod("usr/a.yaml", 0666), 0);
         write_file("etc/a.yaml", "");
         assert_files((const char *const[]){ "etc/a.yaml", NULL });
 }
 
-static void test_links_inside(void **state) {
-        (void)state;
+TEST(links_inside, .setup_func = setup, .teardown_func = teardown) {
         write_file("usr/a.yaml", "");
         assert_int_equal(symlink("a.yaml", "usr/b.yaml"), 0);
         assert_int_equal(symlink("usr/a.yaml", "etc/c.yaml"), 0); /* the name as configured */
         assert_files((const char *const[]){ "usr/a.yaml", "usr/b.yaml", "etc/c.yaml", NULL });
 }
 
-static void test_links_outside(void **state) {
-        (void)state;
+TEST(links_outside, .setup_func = setup, .teardown_func = teardown) {
         write_file("outside.yaml", "");
         assert_int_equal(symlink("../outside.yaml", "etc/a.yaml"), 0);
         assert_refused(
@@ -145,8 +136,7 @@ static void test_links_outside(void **state) {
                        "file in a policy folder or to /dev/null; put a copy in its place");
 }
 
-static void test_link_to_writable_file(void **state) {
-        (void)state;
+TEST(link_to_writable_file, .setup_func = setup, .teardown_func = teardown) {
         write_file("etc/target", "");
         assert_int_equal(chmod("etc/target", 0646), 0);
         assert_int_equal(symlink("target", "etc/a.yaml"), 0);
@@ -154,8 +144,7 @@ static void test_link_to_writable_file(void **state) {
                        "0644; mend it with `chmod go-w etc/a.yaml`");
 }
 
-static void test_writable(void **state) {
-        (void)state;
+TEST(writable, .setup_func = setup, .teardown_func = teardown) {
         write_file("etc/a.yaml", "");
         assert_int_equal(chmod("etc/a.yaml", 0664), 0);
         assert_refused("etc/a.yaml: others than its owner can write it (mode 0664), expected mode "
@@ -166,8 +155,7 @@ static void test_writable(void **state) {
                        "mend it with `chmod go-w etc`");
 }
 
-static void test_foreign_owner(void **state) {
-        (void)state;
+TEST(foreign_owner, .setup_func = setup, .teardown_func = teardown) {
         if (geteuid() != 0)
                 skip();
         write_file("etc/a.yaml", "");
@@ -179,8 +167,7 @@ static void test_foreign_owner(void **state) {
         assert_refused("etc: belongs to user 12345, expected root; mend it with `chown root etc`");
 }
 
-static void test_size(void **state) {
-        (void)state;
+TEST(size, .setup_func = setup, .teardown_func = teardown) {
         write_file("etc/a.yaml", "");
         assert_int_equal(truncate("etc/a.yaml", SOURCE_FILE_MAX_BYTES), 0);
         assert_files((const char *const[]){ "etc/a.yaml", NULL });
@@ -191,8 +178,7 @@ static void test_size(void **state) {
 }
 
 /* A FIFO would hold up a reader that waits for a writer. */
-static void test_not_regular(void **state) {
-        (void)state;
+TEST(not_regular, .setup_func = setup, .teardown_func = teardown) {
         assert_int_equal(mkfifo("etc/a.yaml", 0600), 0);
         assert_refused("etc/a.yaml: not a regular file, expected one; remove it or rename it so "
                        "that it does not end with .yaml");
@@ -202,18 +188,16 @@ static void test_not_regular(void **state) {
                        "that it does not end with .yaml");
 }
 
-static void test_socket(void **state) {
+TEST(socket, .setup_func = setup, .teardown_func = teardown) {
         struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "etc/a.yaml" };
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        (void)state;
         assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
         assert_refused("etc/a.yaml: cannot be read: No such device or address, expected a regular "
                        "file");
 }
 
-static void test_folder_is_none(void **state) {
-        (void)state;
+TEST(folder_is_none, .setup_func = setup, .teardown_func = teardown) {
         write_file("run", "");
         assert_refused("run: not a folder, expected a folder of policy files and not a link; put a "
                        "folder in its place");
@@ -223,34 +207,12 @@ static void test_folder_is_none(void **state) {
                        "folder in its place");
 }
 
-static void test_all_refusals_are_told(void **state) {
+TEST(all_refusals_are_told, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
 
-        (void)state;
         assert_int_equal(mkfifo("etc/a.yaml", 0600), 0);
         assert_int_equal(mkfifo("etc/b.yaml", 0600), 0);
         assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors), -EINVAL);
         assert_int_equal(errors.n_messages, 2);
-}
-
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        const struct CMUnitTest tests[] = {
-                TEST(test_precedence_and_order),
-                TEST(test_mask),
-                TEST(test_hidden_file_is_not_judged),
-                TEST(test_links_inside),
-                TEST(test_links_outside),
-                TEST(test_link_to_writable_file),
-                TEST(test_writable),
-                TEST(test_foreign_owner),
-                TEST(test_size),
-                TEST(test_not_regular),
-                TEST(test_socket),
-                TEST(test_folder_is_none),
-                TEST(test_all_refusals_are_told),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,22 +2,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/pressure.h"
 
 #define FULL "\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 
-static void test_text(void **state) {
+TEST(text) {
         Pressure p = { 0 };
 
-        (void)state;
         assert_int_equal(
                 pressure_parse("some avg10=12.50 avg60=1.00 avg300=0.00 total=123456789012" FULL,
                                &p),
@@ -28,7 +23,7 @@ static void test_text(void **state) {
         assert_true(p.recent == 0);
 }
 
-static void test_texts_that_are_none(void **state) {
+TEST(texts_that_are_none) {
         static const char *const texts[] = {
                 "",
                 "some",
@@ -41,7 +36,6 @@ static void test_texts_that_are_none(void **state) {
                 "full avg10=1.00 avg60=1.00 avg300=0.00 total=1",
         };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
                 Pressure p = { .total_usec = 7 };
 
@@ -52,12 +46,11 @@ static void test_texts_that_are_none(void **state) {
 }
 
 /* Memory and CPU together, "some" of each. */
-static void test_group(void **state) {
+TEST(group) {
         _cleanup_close_ int fd = -EBADF;
         FakeTree tree;
         Pressure p = { .total_usec = 7 };
 
-        (void)state;
         fake_init(&tree);
         fake_write(&tree, "group/memory.pressure",
                    "some avg10=1.00 avg60=0.00 avg300=0.00 total=1000" FULL);
@@ -72,14 +65,4 @@ static void test_group(void **state) {
         assert_int_equal(p.total_usec, 1030);
         assert_true(fabs(p.recent - 0.11) < 1e-9);
         fake_done(&tree);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_text),
-                cmocka_unit_test(test_texts_that_are_none),
-                cmocka_unit_test(test_group),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Files that only root may have written. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/private-file.h"
@@ -25,12 +21,11 @@ static int read_it(const FakeTree *tree, const char *name, const char *expected)
         return r;
 }
 
-static void test_write_and_read(void **state) {
+TEST(write_and_read) {
         mode_t before = umask(0);
         _cleanup_fake_ FakeTree tree;
         struct stat st;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(private_file_write(tree.fd, "a", "text", 4), 0);
         (void)umask(before);
@@ -42,10 +37,9 @@ static void test_write_and_read(void **state) {
         assert_int_equal(read_it(&tree, "b", ""), -ENOENT);
 }
 
-static void test_size(void **state) {
+TEST(size) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(private_file_write(tree.fd, "a", "12345678", 8), 0);
         assert_int_equal(read_it(&tree, "a", "12345678"), 0);
@@ -53,10 +47,9 @@ static void test_size(void **state) {
         assert_int_equal(read_it(&tree, "a", ""), -EFBIG);
 }
 
-static void test_who_may_write(void **state) {
+TEST(who_may_write) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(private_file_write(tree.fd, "a", "text", 4), 0);
         assert_int_equal(fchmodat(tree.fd, "a", 0644, 0), 0);
@@ -72,10 +65,9 @@ static void test_who_may_write(void **state) {
         assert_int_equal(read_it(&tree, "a", ""), -EPERM);
 }
 
-static void test_no_plain_file(void **state) {
+TEST(no_plain_file) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(private_file_write(tree.fd, "a", "text", 4), 0);
         fake_link(&tree, "link", "a");
@@ -87,13 +79,12 @@ static void test_no_plain_file(void **state) {
         assert_int_equal(read_it(&tree, "folder", ""), -EPERM);
 }
 
-static void test_folder(void **state) {
+TEST(folder) {
         mode_t before = umask(0);
         _cleanup_close_ int fd = -EBADF, again = -EBADF, other = -EBADF;
         _cleanup_fake_ FakeTree tree;
         struct stat st;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(private_dir_open(tree.fd, "d", &fd), 0);
         (void)umask(before);
@@ -108,14 +99,4 @@ static void test_folder(void **state) {
         assert_int_equal(private_dir_open(tree.fd, "file", &other), -ENOTDIR);
         assert_int_equal(private_dir_open(tree.fd, "none/d", &other), -ENOENT);
         assert_int_equal(other, -EBADF);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_size),
-                cmocka_unit_test(test_who_may_write),  cmocka_unit_test(test_no_plain_file),
-                cmocka_unit_test(test_folder),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
  * what of it arrives at the other. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/connector-messages.h"
 #include "tidbnumad/base/cleanup.h"
@@ -79,7 +75,7 @@ static bool passes_kind(void **state, unsigned what, pid_t pid, pid_t tgid) {
         return passes(state, &e);
 }
 
-static void test_fork(void **state) {
+TEST(fork) {
         struct proc_event process = fork_event(10, 20, 20), thread = fork_event(10, 20, 10);
         struct proc_event high = fork_event(10, 0x10014, 20), low = fork_event(10, 0x14, 0x10014);
 
@@ -89,21 +85,21 @@ static void test_fork(void **state) {
         assert_false(passes(state, &low));
 }
 
-static void test_comm(void **state) {
+TEST(comm) {
         assert_true(passes_kind(state, PROC_EVENT_COMM, 30, 30));
         assert_false(passes_kind(state, PROC_EVENT_COMM, 31, 30));
 }
 
-static void test_exec(void **state) {
+TEST(exec) {
         assert_true(passes_kind(state, PROC_EVENT_EXEC, 30, 30));
 }
 
-static void test_uid(void **state) {
+TEST(uid) {
         assert_true(passes_kind(state, PROC_EVENT_UID, 30, 30));
         assert_false(passes_kind(state, PROC_EVENT_UID, 31, 30));
 }
 
-static void test_ack(void **state) {
+TEST(ack) {
         struct proc_event e = { .what = PROC_EVENT_NONE };
 
         assert_true(passes(state, &e));
@@ -111,7 +107,7 @@ static void test_ack(void **state) {
         assert_true(passes(state, &e));
 }
 
-static void test_other_kinds(void **state) {
+TEST(other_kinds) {
         static const unsigned kinds[] = {
                 PROC_EVENT_EXIT, /* a pidfd tells that better */
                 PROC_EVENT_GID,
@@ -127,7 +123,7 @@ static void test_other_kinds(void **state) {
                 assert_false(passes_kind(state, kinds[i], 30, 30));
 }
 
-static void test_messages_of_others(void **state) {
+TEST(messages_of_others) {
         struct proc_event e = exec_event(30);
         Datagram d = { 0 };
 
@@ -141,7 +137,7 @@ static void test_messages_of_others(void **state) {
 }
 
 /* Whatever a rule looks at must be there. */
-static void test_truncated(void **state) {
+TEST(truncated) {
         struct proc_event events[] = { exec_event(30), fork_event(10, 20, 20), comm_event(30, 30) };
         const size_t needed[] = {
                 EVENT_OFFSET + offsetof(struct proc_event, what) + 4,
@@ -175,7 +171,7 @@ static bool fork_of_arrives(void **state, pid_t parent) {
         return arrives(state, &d);
 }
 
-static void test_forks_of_some(void **state) {
+TEST(forks_of_some) {
         const Pair *pair = *state;
         const pid_t parents[] = { 10, 0x12345678, 11 };
         struct proc_event thread = fork_event(10, 21, 20), exec = exec_event(5);
@@ -193,7 +189,7 @@ static void test_forks_of_some(void **state) {
         assert_true(fork_of_passes(state, 12));
 }
 
-static void test_forks_of_many(void **state) {
+TEST(forks_of_many) {
         const Pair *pair = *state;
         pid_t parents[PROC_CONNECTOR_PARENTS_MAX + 1];
 
@@ -207,28 +203,11 @@ static void test_forks_of_many(void **state) {
         assert_true(fork_of_arrives(state, 7)); /* too many to name: all */
 }
 
-static void test_what_takes_no_filter(void **state) {
+TEST(what_takes_no_filter) {
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-        (void)state;
         assert_int_equal(proc_connector_filter(-EBADF, NULL, 0), -EBADF);
         assert_int_equal(proc_connector_filter(fd, NULL, 0), -ENOTSOCK);
 }
 
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fork),
-                cmocka_unit_test(test_comm),
-                cmocka_unit_test(test_exec),
-                cmocka_unit_test(test_uid),
-                cmocka_unit_test(test_ack),
-                cmocka_unit_test(test_other_kinds),
-                cmocka_unit_test(test_messages_of_others),
-                cmocka_unit_test(test_truncated),
-                cmocka_unit_test(test_forks_of_some),
-                cmocka_unit_test(test_forks_of_many),
-                cmocka_unit_test(test_what_takes_no_filter),
-        };
-
-        return cmocka_run_group_tests(tests, open_pair, close_pair);
-}
+TEST_GROUP(open_pair, close_pair)

@@ -3,17 +3,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/connector-messages.h"
 #include "tidbnumad/base/cleanup.h"
@@ -49,10 +45,9 @@ static void expect_next(const ProcEvent *event, void *userdata) {
 }
 
 /* One, a batch that is not full, full ones, and one more than full ones. */
-static void test_any_number_in_order(void **state) {
+TEST(any_number_in_order) {
         static const int counts[] = { 0, 1, 31, 32, 33, 64, 100 };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(counts); i++) {
                 Row row = { .next = 1, .feed_fd = -1 };
                 int fds[2];
@@ -69,12 +64,11 @@ static void test_any_number_in_order(void **state) {
 }
 
 /* As many come as are read; what is left of them is read by the next call. */
-static void test_storm_without_end(void **state) {
+TEST(storm_without_end) {
         Row row = { .next = 1 };
         struct pollfd p;
         int fds[2], n;
 
-        (void)state;
         (void)alarm(PATIENCE_SECONDS);
         open_pair(fds);
         row.feed_fd = fds[1];
@@ -93,11 +87,10 @@ static void test_storm_without_end(void **state) {
 }
 
 /* Bytes behind the message are passed over; a message that does not fit its slot is, too. */
-static void test_large_messages(void **state) {
+TEST(large_messages) {
         Row row = { .next = 1, .feed_fd = -1 };
         int fds[2];
 
-        (void)state;
         open_pair(fds);
         send_exec(fds[1], 1, 100);
         send_exec(fds[1], 7, 1000);
@@ -108,8 +101,7 @@ static void test_large_messages(void **state) {
         (void)close(fds[1]);
 }
 
-static void test_errors(void **state) {
-        (void)state;
+TEST(errors) {
         assert_int_equal(proc_connector_read(-EBADF, expect_next, NULL), -EBADF);
 }
 
@@ -154,7 +146,7 @@ static void note_wanted(const ProcEvent *event, void *userdata) {
                 w->seen |= 1U << event->kind;
 }
 
-static void test_kernel(void **state) {
+TEST(kernel) {
         const unsigned uid = geteuid() == 0 ? 1U << PROC_KIND_UID : 0;
         const unsigned all =
                 uid | 1U << PROC_KIND_FORK | 1U << PROC_KIND_COMM | 1U << PROC_KIND_EXEC;
@@ -164,7 +156,6 @@ static void test_kernel(void **state) {
         socklen_t length = sizeof(int);
         int bytes = 0;
 
-        (void)state;
         assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length), 0);
         assert_int_equal(bytes, 2 * asked); /* the kernel counts its own bookkeeping too */
         wanted.pid = start_child();
@@ -221,12 +212,11 @@ static struct proc_event receive_event(int fd) {
 }
 
 /* A child marks the end: its fork comes after those of all threads. */
-static void test_threads_are_not_heard_of(void **state) {
+TEST(threads_are_not_heard_of) {
         _cleanup_close_ int fd = open_or_skip((size_t)8 << 20);
         int of_ours = 0;
         pid_t last = 0;
 
-        (void)state;
         (void)alarm(PATIENCE_SECONDS);
         start_and_join_threads();
         fork_and_wait(1, &last);
@@ -246,12 +236,11 @@ static void test_threads_are_not_heard_of(void **state) {
 
 /* The events that came before the queue was full are told, and what happens after the call is heard
  * of again: the kernel throws away all until its queue was empty, and says so but once. */
-static void test_queue_that_ran_over(void **state) {
+TEST(queue_that_ran_over) {
         _cleanup_close_ int fd = open_or_skip((size_t)64 << 10);
         Wanted wanted = { 0 };
         pid_t last = 0;
 
-        (void)state;
         fork_and_wait(1, &wanted.pid);
         fork_and_wait(500, &last);
         assert_int_equal(proc_connector_read(fd, note_wanted, &wanted), -ENOBUFS);
@@ -260,18 +249,4 @@ static void test_queue_that_ran_over(void **state) {
         fork_and_wait(1, &wanted.pid);
         assert_true(proc_connector_read(fd, note_wanted, &wanted) >= 0);
         assert_true(wanted.seen & 1U << PROC_KIND_FORK);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_any_number_in_order),
-                cmocka_unit_test(test_storm_without_end),
-                cmocka_unit_test(test_large_messages),
-                cmocka_unit_test(test_errors),
-                cmocka_unit_test(test_kernel),
-                cmocka_unit_test(test_threads_are_not_heard_of),
-                cmocka_unit_test(test_queue_that_ran_over),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

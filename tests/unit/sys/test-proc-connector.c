@@ -1,13 +1,9 @@
 /* Messages of the process connector, made by hand as the kernel makes them, whole and broken. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/connector-messages.h"
 #include "tidbnumad/base/cleanup.h"
@@ -41,11 +37,10 @@ static Seen parse_one(const struct proc_event *event) {
         return parse(&d);
 }
 
-static void test_fork(void **state) {
+TEST(fork) {
         struct proc_event e = fork_event(10, 20, 20);
         Seen seen = parse_one(&e);
 
-        (void)state;
         assert_int_equal(seen.n, 1);
         assert_int_equal(seen.events[0].kind, PROC_KIND_FORK);
         assert_int_equal(seen.events[0].pid, 20);
@@ -56,21 +51,19 @@ static void test_fork(void **state) {
         assert_int_equal(parse_one(&e).n, 0);
 }
 
-static void test_exec(void **state) {
+TEST(exec) {
         struct proc_event e = exec_event(30);
         Seen seen = parse_one(&e);
 
-        (void)state;
         assert_int_equal(seen.n, 1);
         assert_int_equal(seen.events[0].kind, PROC_KIND_EXEC);
         assert_int_equal(seen.events[0].pid, 30);
 }
 
-static void test_uid(void **state) {
+TEST(uid) {
         struct proc_event e = { .what = PROC_EVENT_UID };
         Seen seen;
 
-        (void)state;
         e.event_data.id.process_pid = 40;
         e.event_data.id.process_tgid = 40;
         seen = parse_one(&e);
@@ -81,11 +74,10 @@ static void test_uid(void **state) {
         assert_int_equal(parse_one(&e).n, 0);
 }
 
-static void test_comm(void **state) {
+TEST(comm) {
         struct proc_event e = comm_event(50, 50);
         Seen seen = parse_one(&e);
 
-        (void)state;
         assert_int_equal(seen.n, 1);
         assert_int_equal(seen.events[0].kind, PROC_KIND_COMM);
         assert_int_equal(seen.events[0].pid, 50);
@@ -93,11 +85,10 @@ static void test_comm(void **state) {
         assert_int_equal(parse_one(&e).n, 0);
 }
 
-static void test_ack(void **state) {
+TEST(ack) {
         struct proc_event e = { .what = PROC_EVENT_NONE };
         Seen seen;
 
-        (void)state;
         seen = parse_one(&e);
         assert_int_equal(seen.n, 1);
         assert_int_equal(seen.events[0].kind, PROC_KIND_ACK);
@@ -108,11 +99,10 @@ static void test_ack(void **state) {
         assert_int_equal(parse_one(&e).events[0].error, -EPROTO);
 }
 
-static void test_other_events_are_passed_over(void **state) {
+TEST(other_events_are_passed_over) {
         static const unsigned kinds[] = { PROC_EVENT_EXIT,   PROC_EVENT_GID,      PROC_EVENT_SID,
                                           PROC_EVENT_PTRACE, PROC_EVENT_COREDUMP, 0x12345678 };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
                 struct proc_event e = { 0 };
 
@@ -122,12 +112,11 @@ static void test_other_events_are_passed_over(void **state) {
         }
 }
 
-static void test_several_in_one(void **state) {
+TEST(several_in_one) {
         struct proc_event a = exec_event(1), b = { .what = PROC_EVENT_SID }, c = exec_event(3);
         Datagram d = { 0 };
         Seen seen;
 
-        (void)state;
         add_message(&d, &a, 1);
         add_message(&d, &b, 2);
         add_message(&d, &c, 3);
@@ -146,22 +135,20 @@ static Datagram whole(void) {
         return d;
 }
 
-static void test_truncated(void **state) {
+TEST(truncated) {
         Datagram d = whole();
         size_t size = d.size;
 
-        (void)state;
         for (d.size = 0; d.size < size; d.size++)
                 assert_int_equal(parse(&d).n, 0);
         assert_int_equal(parse(&d).n, 1);
 }
 
-static void test_lengths_that_lie(void **state) {
+TEST(lengths_that_lie) {
         const size_t netlink_length = offsetof(struct nlmsghdr, nlmsg_len);
         const size_t length = NLMSG_HDRLEN + offsetof(struct cn_msg, len);
         Datagram d = whole();
 
-        (void)state;
         set_u32(&d, netlink_length, (uint32_t)d.size + 1);
         assert_int_equal(parse(&d).n, 0);
         set_u32(&d, netlink_length, UINT32_MAX);
@@ -186,12 +173,11 @@ static void test_lengths_that_lie(void **state) {
 }
 
 /* What is missing of an event is not taken for a zero. */
-static void test_events_too_short_for_their_kind(void **state) {
+TEST(events_too_short_for_their_kind) {
         const size_t length = NLMSG_HDRLEN + offsetof(struct cn_msg, len);
         const struct proc_event events[] = { exec_event(9), fork_event(10, 20, 20),
                                              comm_event(9, 9) };
 
-        (void)state;
         for (size_t i = 0; i < ELEMENTSOF(events); i++) {
                 Datagram d = { 0 };
 
@@ -201,11 +187,10 @@ static void test_events_too_short_for_their_kind(void **state) {
         }
 }
 
-static void test_foreign_messages(void **state) {
+TEST(foreign_messages) {
         static const uint16_t types[] = { NLMSG_ERROR, NLMSG_NOOP, NLMSG_OVERRUN, 0x77 };
         Datagram d = whole();
 
-        (void)state;
         set_u32(&d, NLMSG_HDRLEN + offsetof(struct cn_msg, id.idx), CN_IDX_PROC + 1);
         assert_int_equal(parse(&d).n, 0);
         d = whole();
@@ -216,22 +201,4 @@ static void test_foreign_messages(void **state) {
                 set_u16(&d, offsetof(struct nlmsghdr, nlmsg_type), types[i]);
                 assert_int_equal(parse(&d).n, 0);
         }
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fork),
-                cmocka_unit_test(test_exec),
-                cmocka_unit_test(test_uid),
-                cmocka_unit_test(test_comm),
-                cmocka_unit_test(test_ack),
-                cmocka_unit_test(test_other_events_are_passed_over),
-                cmocka_unit_test(test_several_in_one),
-                cmocka_unit_test(test_truncated),
-                cmocka_unit_test(test_lengths_that_lie),
-                cmocka_unit_test(test_events_too_short_for_their_kind),
-                cmocka_unit_test(test_foreign_messages),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

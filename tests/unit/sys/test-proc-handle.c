@@ -1,14 +1,10 @@
 /* Handles of processes that live, end, wait as zombies, and whose number is given to another. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/proc.h"
@@ -37,7 +33,7 @@ static void open_live(Sysroot *sysroot, pid_t pid, ProcHandle *handle) {
         assert_true(handle->dir_fd >= 0 && handle->pidfd >= 0);
 }
 
-static void test_life_of_a_child(void **state) {
+TEST(life_of_a_child) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ProcHandle again = { .pid = 7 };
@@ -46,7 +42,6 @@ static void test_life_of_a_child(void **state) {
         ProcStat stat;
         char *cgroup;
 
-        (void)state;
         open_live(&sysroot, pid, &handle);
         assert_true(proc_is_alive(&handle));
         assert_int_equal(proc_stat_read(&handle, 0, &stat), 0);
@@ -68,13 +63,12 @@ static void test_life_of_a_child(void **state) {
 }
 
 /* What stat says of the CPU is what the scheduler does. */
-static void test_last_cpu(void **state) {
+TEST(last_cpu) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         cpu_set_t before, one;
         ProcStat stat;
 
-        (void)state;
         open_live(&sysroot, getpid(), &handle);
         assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
         for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
@@ -100,13 +94,12 @@ static bool give_pid_again(pid_t pid) {
         return file && fprintf(file, "%d", pid - 1) > 0 && fflush(file) == 0;
 }
 
-static void test_number_given_to_another(void **state) {
+TEST(number_given_to_another) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle first = PROC_HANDLE_NONE, second = PROC_HANDLE_NONE;
         pid_t pid = start_child(), other = 0;
         ProcStat stat;
 
-        (void)state;
         open_live(&sysroot, pid, &first);
         (void)usleep(30000); /* a start time has a resolution of 10 ms */
         kill_and_wait_for_zombie(pid);
@@ -143,12 +136,11 @@ static int sum(pid_t id, void *userdata) {
         return id == 99 ? -ECANCELED : 0;
 }
 
-static void test_walks(void **state) {
+TEST(walks) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         int total = 0;
 
-        (void)state;
         fake_init(&tree);
         fake_mkdir(&tree, "proc/1");
         fake_mkdir(&tree, "proc/20");
@@ -171,13 +163,12 @@ static void test_walks(void **state) {
         assert_int_equal(proc_foreach_thread(&handle, sum, &total), -ESRCH);
 }
 
-static void test_fake_process(void **state) {
+TEST(fake_process) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ProcHandle other = { .pid = 7 };
         ProcStatus status;
 
-        (void)state;
         fake_init(&tree);
         fake_process(&tree, 50, 1, "/x", "/", "0-1");
         fake_thread(&tree, 50, 51, "3", 0);
@@ -202,11 +193,10 @@ static void assert_exe(const FakeTree *tree, const char *target, const char *exp
         assert_string_equal(exe, expected);
 }
 
-static void test_exe(void **state) {
+TEST(exe) {
         _cleanup_fake_ FakeTree tree;
         char exe[64] = "untouched";
 
-        (void)state;
         fake_init(&tree);
         assert_exe(&tree, "/srv/tikv-server", "/srv/tikv-server");
         assert_exe(&tree, "/srv/tikv-server (deleted)", "/srv/tikv-server");
@@ -217,17 +207,4 @@ static void test_exe(void **state) {
         fake_mkdir(&tree, "proc/6");
         assert_int_equal(proc_exe_read(&tree.sysroot, 6, exe, sizeof(exe)), -ENOENT);
         assert_int_equal(proc_exe_read(&tree.sysroot, 7, exe, sizeof(exe)), -ENOENT);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_life_of_a_child),
-                cmocka_unit_test(test_last_cpu),
-                cmocka_unit_test(test_number_given_to_another),
-                cmocka_unit_test(test_walks),
-                cmocka_unit_test(test_fake_process),
-                cmocka_unit_test(test_exe),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

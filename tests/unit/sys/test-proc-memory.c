@@ -1,20 +1,15 @@
 /* Resident memory by kind out of /proc/PID/status. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sys/proc-memory.h"
 
-static void test_fields(void **state) {
+TEST(fields) {
         ProcMemory m = { .anon_bytes = 7 };
 
-        (void)state;
         assert_int_equal(proc_memory_parse("Name:\tRssAnon:\\n\nVmRSS:\t 9 kB\nRssAnon:\t      12 "
                                            "kB\nRssFile:\t  3 kB\nRssShmem:\t 4 kB\nVmData:\t1 "
                                            "kB\nHugetlbPages:\t  2048 kB\n",
@@ -31,7 +26,7 @@ static void test_fields(void **state) {
         assert_int_equal(m.huge_bytes, 0);
 }
 
-static void test_refused(void **state) {
+TEST(refused) {
         static const char *const texts[] = {
                 "",
                 "Name:\tkthreadd\n",
@@ -43,20 +38,18 @@ static void test_refused(void **state) {
         };
         ProcMemory m = { .anon_bytes = 7 };
 
-        (void)state;
         for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
                 assert_int_equal(proc_memory_parse(texts[i], &m), -EBADMSG);
         assert_int_equal(m.anon_bytes, 7);
 }
 
-static void test_own(void **state) {
+TEST(own) {
         const size_t size = (size_t)64 << 20;
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ProcMemory before, after;
         char *area;
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
         assert_int_equal(proc_memory_read(&handle, &before), 0);
@@ -66,14 +59,4 @@ static void test_own(void **state) {
         assert_int_equal(proc_memory_read(&handle, &after), 0);
         assert_in_range(after.anon_bytes - before.anon_bytes, size - (4 << 20), size + (4 << 20));
         (void)munmap(area, size);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fields),
-                cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_own),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

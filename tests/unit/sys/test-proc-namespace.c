@@ -1,15 +1,11 @@
 /* Namespaces, roots and address spaces of real children. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/proc-namespace.h"
@@ -70,11 +66,10 @@ static void assert_shares(const Sysroot *sysroot, const Child *c, int pid, int u
         assert_int_equal(proc_in_host_namespace(sysroot, &c->handle, PROC_NAMESPACE_MOUNT), mount);
 }
 
-static void test_namespaces(void **state) {
+TEST(namespaces) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         Child plain = { 0 }, mount = { .flags = CLONE_NEWNS }, user = { .flags = CLONE_NEWUSER };
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_true(start(&plain, &sysroot));
         assert_shares(&sysroot, &plain, 1, 1, 1);
@@ -94,11 +89,10 @@ static void test_namespaces(void **state) {
         end(&user);
 }
 
-static void test_root(void **state) {
+TEST(root) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         Child c = { .root = "/proc" };
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         if (!start(&c, &sysroot)) {
                 end(&c);
@@ -109,14 +103,13 @@ static void test_root(void **state) {
         end(&c);
 }
 
-static void test_memory(void **state) {
+TEST(memory) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_free_ char *stack = malloc(STACK_BYTES);
         Child apart = { 0 }, together = { 0 };
         int shared;
         char byte;
 
-        (void)state;
         assert_non_null(stack);
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_true(start(&apart, &sysroot));
@@ -139,12 +132,11 @@ static void test_memory(void **state) {
         end(&together);
 }
 
-static void test_gone(void **state) {
+TEST(gone) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Child c = { 0 };
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_true(start(&c, &sysroot));
         handle = c.handle;
@@ -155,25 +147,14 @@ static void test_gone(void **state) {
         assert_true(proc_shares_memory(&handle, getpid()) < 0);
 }
 
-static void test_dump(void **state) {
+TEST(dump) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
 
-        (void)state;
         fake_init(&tree);
         fake_process(&tree, 50, 1, "/x", "/", "0-1");
         assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
         assert_int_equal(proc_in_host_namespace(&tree.sysroot, &handle, PROC_NAMESPACE_PID), 1);
         assert_int_equal(proc_has_host_root(&handle), 1);
         assert_int_equal(proc_shares_memory(&handle, 1), 0);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_namespaces), cmocka_unit_test(test_root),
-                cmocka_unit_test(test_memory),     cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_dump),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

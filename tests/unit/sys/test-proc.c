@@ -1,14 +1,10 @@
 /* The files of /proc/PID as text: who chose their names may have chosen them to deceive. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sys/proc.h"
 
@@ -30,10 +26,9 @@ static void assert_stat(const char *text) {
         assert_int_equal(stat.last_cpu, 6);
 }
 
-static void test_stat(void **state) {
+TEST(stat) {
         ProcStat stat;
 
-        (void)state;
         assert_stat("1200 (tikv-server)" STAT_TAIL);
         assert_int_equal(
                 proc_stat_parse("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0 "
@@ -46,8 +41,7 @@ static void test_stat(void **state) {
         assert_int_equal(stat.last_cpu, 511);
 }
 
-static void test_stat_of_hostile_names(void **state) {
-        (void)state;
+TEST(stat_of_hostile_names) {
         assert_stat("1200 ()" STAT_TAIL);
         assert_stat("1200 ())" STAT_TAIL);
         assert_stat("1200 () R 1 ()" STAT_TAIL);
@@ -56,7 +50,7 @@ static void test_stat_of_hostile_names(void **state) {
         assert_stat("1200 (\x80\xff \t%s%n)" STAT_TAIL);
 }
 
-static void test_stat_refuses(void **state) {
+TEST(stat_refuses) {
         static const char full[] = "1200 (x)" STAT_TAIL;
         static const char *const bad[] = { "",         "1200",       "1200 (x",
                                            "1200 (x)", "1200 (x) S", "1200 (x) S a b c" };
@@ -65,7 +59,6 @@ static void test_stat_refuses(void **state) {
         ProcStat stat, untouched;
         char text[sizeof(full)];
 
-        (void)state;
         memset(&stat, 0xa5, sizeof(stat));
         memset(&untouched, 0xa5, sizeof(untouched));
         for (size_t i = 0; i < ELEMENTSOF(bad); i++)
@@ -88,10 +81,9 @@ static void assert_ids(const IdSet *set, const char *expected) {
         assert_string_equal(list, expected);
 }
 
-static void test_status(void **state) {
+TEST(status) {
         ProcStatus status;
 
-        (void)state;
         assert_int_equal(
                 proc_status_parse("Name:\tUid:\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t9\n"
                                   "Uid:\t1000\t997\t1002\t1003\nGid:\t0\t0\t0\t0\nThreads:\t1\n"
@@ -105,10 +97,9 @@ static void test_status(void **state) {
         assert_ids(&status.mems_allowed, "0-1");
 }
 
-static void test_status_in_any_order(void **state) {
+TEST(status_in_any_order) {
         ProcStatus status;
 
-        (void)state;
         assert_int_equal(proc_status_parse("Mems_allowed_list:\t0,8191\nNot_Uid:\t5\t5\t5\t5\n\n"
                                            "Cpus_allowed_list:\t\nUid:\t0\t4294967294\t0\t0",
                                            &status),
@@ -118,7 +109,7 @@ static void test_status_in_any_order(void **state) {
         assert_ids(&status.mems_allowed, "0,8191");
 }
 
-static void test_status_refuses(void **state) {
+TEST(status_refuses) {
         static const struct {
                 const char *text;
                 int error;
@@ -135,7 +126,6 @@ static void test_status_refuses(void **state) {
         };
         ProcStatus status, untouched;
 
-        (void)state;
         memset(&status, 0xa5, sizeof(status));
         memset(&untouched, 0xa5, sizeof(untouched));
         for (size_t i = 0; i < ELEMENTSOF(cases); i++)
@@ -144,13 +134,12 @@ static void test_status_refuses(void **state) {
 }
 
 /* Every second CPU of the widest kernel, in a list of some 20,000 characters. */
-static void test_status_with_a_huge_list(void **state) {
+TEST(status_with_a_huge_list) {
         _cleanup_free_ char *text = NULL;
         ProcStatus status;
         size_t size;
         FILE *stream = open_memstream(&text, &size);
 
-        (void)state;
         assert_non_null(stream);
         (void)fprintf(stream, "Uid:\t1\t2\t3\t4\nCpus_allowed_list:\t0");
         for (unsigned cpu = 2; cpu < ID_SET_MAX; cpu += 2)
@@ -171,10 +160,9 @@ static void assert_cgroup(const char *text, const char *expected) {
         assert_string_equal(path, expected);
 }
 
-static void test_cgroup(void **state) {
+TEST(cgroup) {
         char *path = (char *)7;
 
-        (void)state;
         assert_cgroup("0::/system.slice/tikv-20160.service\n",
                       "/system.slice/tikv-20160.service"); /* v2 */
         assert_cgroup("0::/", "/");
@@ -194,19 +182,4 @@ static void test_cgroup(void **state) {
         assert_int_equal(proc_cgroup_parse("3:cpuset:/0::/x\n", &path), -ENXIO);
         assert_int_equal(proc_cgroup_parse("", &path), -ENXIO);
         assert_ptr_equal(path, (char *)7);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_stat),
-                cmocka_unit_test(test_stat_of_hostile_names),
-                cmocka_unit_test(test_stat_refuses),
-                cmocka_unit_test(test_status),
-                cmocka_unit_test(test_status_in_any_order),
-                cmocka_unit_test(test_status_refuses),
-                cmocka_unit_test(test_status_with_a_huge_list),
-                cmocka_unit_test(test_cgroup),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* What this process costs, against what it knows of itself. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/self.h"
@@ -28,14 +24,13 @@ static Cost read_cost(void) {
         return c;
 }
 
-static void test_self(void **state) {
+TEST(self) {
         enum { SIZE = 32 << 20 };
         Cost before = read_cost(), after;
         char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         _cleanup_close_ int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         clock_t end = clock() + CLOCKS_PER_SEC / 20;
 
-        (void)state;
         assert_true(memory != MAP_FAILED && fd >= 0);
         memset(memory, 1, SIZE);
         while (clock() < end)
@@ -52,11 +47,10 @@ static void test_self(void **state) {
 }
 
 /* To the last digit, or it looks like a restart; but not where the clock was wrong before. */
-static void test_start_stands(void **state) {
+TEST(start_stands) {
         const Cost first = read_cost();
         Cost c = first;
 
-        (void)state;
         for (unsigned i = 0; i < 1000; i++) {
                 assert_int_equal(self_read(&c.cpu, &c.resident, &c.fds, &c.start), 0);
                 assert_memory_equal(&c.start, &first.start, sizeof(c.start));
@@ -122,24 +116,11 @@ static void lock_with_limit(void) {
         _exit(0);
 }
 
-static void test_lock_memory(void **state) {
-        (void)state;
+TEST(lock_memory) {
         in_child(lock_all);
 }
 
 /* Nothing is locked where it would end in the middle. */
-static void test_lock_memory_with_a_limit(void **state) {
-        (void)state;
+TEST(lock_memory_with_a_limit) {
         in_child(lock_with_limit);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_self),
-                cmocka_unit_test(test_start_stands),
-                cmocka_unit_test(test_lock_memory),
-                cmocka_unit_test(test_lock_memory_with_a_limit),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

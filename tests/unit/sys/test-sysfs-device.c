@@ -1,22 +1,17 @@
 /* Devices in a small /sys: what they are called, and what those above them tell. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/sysfs-device.h"
 
 #define ETH0 "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/net/eth0"
 
-static void test_resolve(void **state) {
+TEST(resolve) {
         _cleanup_fake_ FakeTree tree;
         char path[PATH_MAX] = "untouched";
 
-        (void)state;
         fake_init(&tree);
         fake_mkdir(&tree, "sys/" ETH0);
         fake_mkdir(&tree, "elsewhere");
@@ -40,10 +35,9 @@ static void test_resolve(void **state) {
         assert_string_equal(path, "devices");
 }
 
-static void test_node_of_the_nearest_that_tells(void **state) {
+TEST(node_of_the_nearest_that_tells) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_mkdir(&tree, "sys/" ETH0);
         assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
@@ -58,10 +52,9 @@ static void test_node_of_the_nearest_that_tells(void **state) {
 }
 
 /* "Near all CPUs" is no news; "near some of one node" is. */
-static void test_node_by_near_cpus(void **state) {
+TEST(node_by_near_cpus) {
         _cleanup_fake_ FakeTree tree;
 
-        (void)state;
         fake_init(&tree);
         fake_mkdir(&tree, "sys/" ETH0);
         fake_write(&tree, "sys/devices/system/cpu/online", "0-15\n");
@@ -87,12 +80,11 @@ static void test_node_by_near_cpus(void **state) {
         assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 0);
 }
 
-static void test_driver(void **state) {
+TEST(driver) {
         _cleanup_free_ char *own = NULL, *above = NULL;
         _cleanup_fake_ FakeTree tree;
         char *none = NULL;
 
-        (void)state;
         fake_init(&tree);
         fake_mkdir(&tree, "sys/" ETH0);
         assert_int_equal(sysfs_driver(&tree.sysroot, ETH0, &none), -ENOENT);
@@ -108,10 +100,9 @@ static void test_driver(void **state) {
         assert_null(none);
 }
 
-static void test_pci(void **state) {
+TEST(pci) {
         char pci[SYSFS_PCI_MAX] = "untouched";
 
-        (void)state;
         assert_int_equal(sysfs_pci("devices/virtual/net/bond0", pci), -ENOENT);
         assert_int_equal(sysfs_pci("devices/pci0000:00", pci), -ENOENT);
         assert_int_equal(sysfs_pci("devices/0000:00:03.0.1/x", pci), -ENOENT);
@@ -133,11 +124,10 @@ static int count(const char *name, void *userdata) {
         return ++*n == 3 ? -ECANCELED : 0;
 }
 
-static void test_foreach(void **state) {
+TEST(foreach) {
         _cleanup_fake_ FakeTree tree;
         size_t n = 0;
 
-        (void)state;
         fake_init(&tree);
         assert_int_equal(sysfs_foreach(&tree.sysroot, "class/net", count, &n), -ENOENT);
         fake_mkdir(&tree, "sys/class/net/a");
@@ -147,17 +137,4 @@ static void test_foreach(void **state) {
         assert_int_equal(sysfs_foreach(&tree.sysroot, "class/net", count, &n), -ECANCELED);
         assert_true(sysfs_has(&tree.sysroot, "class/net", "a"));
         assert_false(sysfs_has(&tree.sysroot, "class/net", "c"));
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_resolve),
-                cmocka_unit_test(test_node_of_the_nearest_that_tells),
-                cmocka_unit_test(test_node_by_near_cpus),
-                cmocka_unit_test(test_driver),
-                cmocka_unit_test(test_pci),
-                cmocka_unit_test(test_foreach),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Roots that are there or not, and reading of whole files to their last byte. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/sysroot.h"
@@ -21,11 +17,10 @@ static int open_root(const FakeTree *tree) {
         return r;
 }
 
-static void test_roots(void **state) {
+TEST(roots) {
         _cleanup_fake_ FakeTree tree;
         Sysroot sysroot = SYSROOT_NONE;
 
-        (void)state;
         fake_init(&tree);
         assert_false(tree.sysroot.live);
         assert_string_equal(tree.sysroot.path, tree.path);
@@ -46,10 +41,9 @@ static void test_roots(void **state) {
         assert_int_equal(sysroot_open("/nonexistent", &sysroot), -ENOENT);
 }
 
-static void test_this_machine(void **state) {
+TEST(this_machine) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
 
-        (void)state;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_true(sysroot.live);
         assert_string_equal(sysroot.path, "/");
@@ -71,11 +65,10 @@ static void assert_read(const FakeTree *tree, const char *text, size_t size, int
         }
 }
 
-static void test_bounds(void **state) {
+TEST(bounds) {
         _cleanup_fake_ FakeTree tree;
         char buffer[8];
 
-        (void)state;
         fake_init(&tree);
         assert_read(&tree, "", 1, 0);
         assert_read(&tree, "abc", 4, 3);
@@ -89,13 +82,12 @@ static void test_bounds(void **state) {
         assert_int_equal(read_file_at(tree.fd, "pipe", buffer, sizeof(buffer)), 0); /* no wait */
 }
 
-static void test_any_length(void **state) {
+TEST(any_length) {
         static const size_t sizes[] = { 0, 1, 4094, 4095, 4096, 4097, 8191, 8192, 100000 };
         static char text[100001];
         _cleanup_fake_ FakeTree tree;
         char *data = NULL;
 
-        (void)state;
         fake_init(&tree);
         for (size_t i = 0; i < ELEMENTSOF(sizes); i++) {
                 size_t size = 7;
@@ -119,12 +111,11 @@ static void test_any_length(void **state) {
 }
 
 /* A file without an end, as a hostile dump may hold. */
-static void test_no_end(void **state) {
+TEST(no_end) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
         char *data = NULL;
 
-        (void)state;
         fake_init(&tree);
         fd = openat(tree.fd, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         assert_int_equal(ftruncate(fd, ((off_t)64 << 20) + 1), 0);
@@ -132,14 +123,4 @@ static void test_no_end(void **state) {
         fake_link(&tree, "f", "/dev/zero");
         assert_int_equal(read_file_alloc_at(tree.fd, "f", &data, NULL), -EFBIG);
         assert_null(data);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_roots),  cmocka_unit_test(test_this_machine),
-                cmocka_unit_test(test_bounds), cmocka_unit_test(test_any_length),
-                cmocka_unit_test(test_no_end),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* User names and numbers. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "../../support/test.h"
 
 #include "tidbnumad/sys/users.h"
 
-static void test_users(void **state) {
+TEST(users) {
         uid_t uid = 7;
 
-        (void)state;
         assert_int_equal(user_to_uid("root", &uid), 0);
         assert_int_equal(uid, 0);
         assert_int_equal(user_to_uid("1234567", &uid), 0); /* need not have a name */
@@ -28,10 +23,4 @@ static void test_users(void **state) {
         assert_true(user_to_uid("-1", &uid) < 0);
         assert_true(user_to_uid("0 ", &uid) < 0);
         assert_int_equal(uid, 7);
-}
-
-int main(void) {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(test_users) };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,40 @@
+/* cmocka with tests that register themselves:
+ *
+ *     #include "../../support/test.h"
+ *
+ *     TEST(a_node_without_memory_is_nobodys_home) {
+ *             assert_int_equal(…);
+ *     }
+ *
+ * Meson links a main() that runs the tests of a file in their order. What a test needs beside its
+ * body follows its name, as a field of struct CMUnitTest: TEST(name, .setup_func = setup). The body
+ * sees cmocka's `void **state`. A file with options of its own defines main() and calls
+ * test_run_all(). */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define TEST(test, ...)                                                                            \
+        static void test_##test(void **state);                                                     \
+        __attribute__((constructor)) static void register_##test(void) {                           \
+                test_register(&(struct CMUnitTest){                                                \
+                        .name = "test_" #test, .test_func = test_##test, __VA_ARGS__ });           \
+        }                                                                                          \
+        static void test_##test(void **state __attribute__((unused)))
+
+/* Before the first and after the last test of the file. Either may be NULL. */
+#define TEST_GROUP(setup, teardown)                                                                \
+        __attribute__((constructor)) static void register_group(void) {                            \
+                test_register_group((setup), (teardown));                                          \
+        }
+
+void test_register(const struct CMUnitTest *test);
+void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);
+
+/* Returns the number of tests that failed. */
+int test_run_all(void);
