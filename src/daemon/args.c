@@ -14,12 +14,13 @@ static void help(void) {
              "tidbnumad\n"
              "\n"
              "  -n, --dry-run          find, plan and report; change nothing\n"
-             "      --once             look once, do what is to be done, publish, exit\n"
+             "      --once             do once what is to be done, publish, exit\n"
              "      --sysroot DIR      read DIR/proc and DIR/sys, the dump of another machine\n"
              "                         (implies --dry-run)\n"
              "      --policy-dir DIR   read policies here instead of the default folders;\n"
              "                         may be given several times, later ones win\n"
-             "      --runtime-dir DIR  publish here (default: /run/tidbnumad)\n"
+             "      --runtime-dir DIR  publish here (default: /run/tidbnumad; with --dry-run:\n"
+             "                         nothing is published)\n"
              "      --debug            log what is looked at and why\n"
              "  -h, --help             show this help\n"
              "      --version          show the version\n"
@@ -104,7 +105,7 @@ int args_parse(Args *args, int argc, char *argv[]) {
         };
         int option, r;
 
-        *args = (Args){ .runtime_dir = "/run/tidbnumad" };
+        *args = (Args){ 0 };
         while ((option = getopt_long(argc, argv, "hn", options, NULL)) >= 0) {
                 r = take_option(args, option);
                 if (r <= 0)
@@ -117,5 +118,7 @@ int args_parse(Args *args, int argc, char *argv[]) {
                               argv[optind]);
                 return -EINVAL;
         }
+        if (!args->runtime_dir && !args->dry_run)
+                args->runtime_dir = "/run/tidbnumad";
         return args->n_policy_dirs > 0 ? 1 : set_default_dirs(args);
 }

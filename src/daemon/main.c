@@ -7,6 +7,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "config.h"
+#include "tidbnumad/daemon/dry-run.h"
 #include "tidbnumad/daemon/look.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/publish.h"
@@ -36,6 +37,16 @@ static void lock_memory(const Manager *m) {
         if (r < 0)
                 journal_log(&m->journal, LOG_NOTICE, NULL,
                             "Its own memory could not be locked (%s): where the host runs out of "
+static int print_plan(const Manager *m) {
+        _cleanup_text_ Text text = { 0 };
+
+        dry_run_render(m, &text);
+        if (text.error < 0)
+                return text.error;
+        (void)fputs(text.data, stdout);
+        return fflush(stdout) == 0 ? 0 : -errno;
+}
+
                             "memory, a full node may be seen late. It needs LimitMEMLOCK=infinity",
                             strerror(-r));
 }
@@ -57,7 +68,7 @@ static int run_once(Manager *m) {
                 if (r < 0)
                         return r;
         }
-        r = publish_now(m);
+        r = m->args->runtime_dir ? publish_now(m) : print_plan(m);
         if (r < 0)
                 return r;
         if (!m->policy_load_success)

@@ -1,7 +1,5 @@
 /* The daemon: what it owns, and the sources of its loop. */
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
 #include "tidbnumad/daemon/describe.h"
@@ -13,6 +11,7 @@
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/publish.h"
 #include "tidbnumad/daemon/record.h"
+#include "tidbnumad/daemon/runtime-dir.h"
 #include "tidbnumad/daemon/sample.h"
 #include "tidbnumad/daemon/watch.h"
 #include "tidbnumad/observe/devices-load.h"
@@ -26,16 +25,6 @@
 
 /* The loop may wake so much later than asked, to wake together with others. */
 #define WORK_ACCURACY_USEC UINT64_C(1000)
-
-static int open_runtime_dir(Manager *m) {
-        const char *path = m->args->runtime_dir;
-
-        /* Normally made by tmpfiles.d; a run by hand wants it all the same. */
-        if (mkdir(path, 0755) < 0 && errno != EEXIST)
-                return -errno;
-        m->runtime_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return m->runtime_fd < 0 ? -errno : 0;
-}
 
 static int read_watermarks(Manager *m) {
         m->high_watermark_bytes = calloc(m->topology.n_nodes, sizeof(uint64_t));
@@ -102,16 +91,17 @@ int manager_new(const Args *args, Manager **ret) {
         m->args = args;
         m->sysroot = SYSROOT_NONE;
         undo_init(&m->undo, &m->sysroot);
-        m->runtime_fd = m->connector_fd = m->drift_fd = -EBADF;
+        m->runtime_fd = m->lock_fd = m->connector_fd = m->drift_fd = -EBADF;
         journal_init(&m->journal, args->debug);
         policy_set_init(&m->policies);
         r = read_machine(m);
         if (r < 0)
                 return r;
-        r = open_runtime_dir(m);
-        if (r < 0)
-                return fail(m, r, "Cannot open the runtime folder", args->runtime_dir,
-                            "Run as root, or choose another with --runtime-dir");
+        if (args->runtime_dir) {
+                r = runtime_dir_open(&m->journal, args->runtime_dir, &m->runtime_fd, &m->lock_fd);
+                if (r < 0)
+                        return r;
+        }
         r = sd_event_default(&m->event);
         if (r < 0)
                 return r;
@@ -151,6 +141,7 @@ Manager *manager_free(Manager *m) {
         closep(&m->connector_fd);
         closep(&m->runtime_fd);
         policy_set_done(&m->policies);
+        closep(&m->lock_fd);
         free(m->policy_counters);
         diagnostics_done(&m->policy_errors);
         diagnostics_done(&m->policy_warnings);
@@ -343,5 +334,6 @@ int manager_start(Manager *m) {
         if (r < 0)
                 return r;
         m->ready = true;
-        return publish_now(m);
+        (void)publish_now(m); /* has logged why not; a full /run must not keep it from binding */
+        return 0;
 }

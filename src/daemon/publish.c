@@ -223,6 +223,8 @@ int publish_now(Manager *m) {
         _cleanup_free_ NodeSnapshot *nodes = NULL;
         int r = -ENOMEM;
 
+        if (m->runtime_fd < 0)
+                return 0;
         instances = calloc(m->n_instances + 1, sizeof(*instances));
         policies = calloc(m->policies.n_policies + 1, sizeof(*policies));
         units = calloc(m->units.n_units + 1, sizeof(*units));
@@ -234,8 +236,12 @@ int publish_now(Manager *m) {
                 r = publish_all(m, instances, policies, units, releases, nodes);
         if (r < 0 && !m->publish_failed)
                 journal_log(&m->journal, LOG_ERR, NULL,
-                            "Writing metrics.prom and status.json to %s failed: %s",
+                            "Writing metrics.prom and status.json to %s failed: %s. It is tried "
+                            "again with each sample",
                             m->args->runtime_dir, strerror(-r));
+        if (r >= 0 && m->publish_failed)
+                journal_log(&m->journal, LOG_NOTICE, NULL, "Publishing in %s works again",
+                            m->args->runtime_dir);
         m->publish_failed = r < 0;
         return r;
 }

@@ -10,8 +10,8 @@ typedef struct Args {
         bool dry_run;
         bool once;
         bool debug;
-        const char *sysroot; /* NULL: this machine */
-        const char *runtime_dir;
+        const char *sysroot;                           /* NULL: this machine */
+        const char *runtime_dir;                       /* NULL: a dry run that publishes nothing */
         const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* later ones win */
         size_t n_policy_dirs;
 } Args;

@@ -58,7 +58,8 @@ struct Manager {
         Hotplug hotplug;
         DeviceList devices;             /* read at the start and with each reload */
         uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned */
-        int runtime_fd;
+        int runtime_fd;                 /* -EBADF: nothing is published */
+        int lock_fd;                    /* of runtime-dir.h */
 
         PolicySet policies;
         PolicyCounters *policy_counters; /* n_policies; owned */

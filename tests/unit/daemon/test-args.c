@@ -46,6 +46,18 @@ TEST(switches) {
         assert_true(!args.dry_run && !args.once && args.debug);
 }
 
+/* It must not overwrite what a running daemon publishes, unless it is asked for. */
+TEST(a_dry_run_publishes_nothing) {
+        Args args;
+
+        assert_int_equal(PARSE(&args, "--once", "--dry-run"), 1);
+        assert_null(args.runtime_dir);
+        assert_int_equal(PARSE(&args, "--sysroot", "/tmp/host7"), 1);
+        assert_null(args.runtime_dir);
+        assert_int_equal(PARSE(&args, "--runtime-dir=/run/tidbnumad", "-n"), 1);
+        assert_string_equal(args.runtime_dir, "/run/tidbnumad");
+}
+
 TEST(sysroot_changes_nothing) {
         Args args;
 
