@@ -12,7 +12,6 @@
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/publish.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/self.h"
 
 /* --once: instances that are still on their way after so long are reported as they are. */
 #define ONCE_TIMEOUT_USEC (UINT64_C(600) * 1000 * 1000)
@@ -30,13 +29,14 @@ static void raise_descriptor_limit(void) {
         }
 }
 
-/* The guard is to act when the host has no memory left. A run by hand may not be allowed to. */
-static void lock_memory(const Manager *m) {
-        int r = manager_enforces(m) ? self_lock_memory() : 0;
+static bool all_bound(const Manager *m) {
+        for (size_t i = 0; i < m->n_instances; i++)
+                if (m->instances[i]->step.kind == STEP_REFUSE ||
+                    m->instances[i]->step.kind == STEP_PARTLY)
+                        return false;
+        return true;
+}
 
-        if (r < 0)
-                journal_log(&m->journal, LOG_NOTICE, NULL,
-                            "Its own memory could not be locked (%s): where the host runs out of "
 static int print_plan(const Manager *m) {
         _cleanup_text_ Text text = { 0 };
 
@@ -45,18 +45,6 @@ static int print_plan(const Manager *m) {
                 return text.error;
         (void)fputs(text.data, stdout);
         return fflush(stdout) == 0 ? 0 : -errno;
-}
-
-                            "memory, a full node may be seen late. It needs LimitMEMLOCK=infinity",
-                            strerror(-r));
-}
-
-static bool all_bound(const Manager *m) {
-        for (size_t i = 0; i < m->n_instances; i++)
-                if (m->instances[i]->step.kind == STEP_REFUSE ||
-                    m->instances[i]->step.kind == STEP_PARTLY)
-                        return false;
-        return true;
 }
 
 static int run_once(Manager *m) {
@@ -81,7 +69,7 @@ static int run_once(Manager *m) {
 static int run_forever(Manager *m) {
         int r;
 
-        lock_memory(m);
+        manager_lock_memory(m);
         (void)sd_event_set_watchdog(m->event, true);
         (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
                          policy_set_count_written(&m->policies), m->topology.n_nodes);

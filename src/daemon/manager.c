@@ -19,6 +19,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/sys/pages.h"
+#include "tidbnumad/sys/self.h"
 
 /* Changes within so long are published together. */
 #define PUBLISH_DELAY_USEC (UINT64_C(100) * 1000)
@@ -140,8 +141,8 @@ Manager *manager_free(Manager *m) {
         sd_event_unref(m->event);
         closep(&m->connector_fd);
         closep(&m->runtime_fd);
-        policy_set_done(&m->policies);
         closep(&m->lock_fd);
+        policy_set_done(&m->policies);
         free(m->policy_counters);
         diagnostics_done(&m->policy_errors);
         diagnostics_done(&m->policy_warnings);
@@ -159,6 +160,20 @@ Manager *manager_free(Manager *m) {
 bool manager_enforces(const Manager *m) {
         return m->sysroot.live && !m->args->dry_run && m->policies.mode == ENFORCEMENT_ENFORCE &&
                !m->releases.stopping;
+}
+
+void manager_lock_memory(Manager *m) {
+        int r;
+
+        if (m->memory_lock_tried || !manager_enforces(m))
+                return;
+        m->memory_lock_tried = true;
+        r = self_lock_memory();
+        if (r < 0)
+                journal_log(&m->journal, LOG_NOTICE, NULL,
+                            "Its own memory could not be locked (%s): where the host runs out of "
+                            "memory, a full node may be seen late. It needs LimitMEMLOCK=infinity",
+                            strerror(-r));
 }
 
 static int arm(sd_event_source *timer, uint64_t usec) {
@@ -230,6 +245,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         r = load_policies(m);
         if (r >= 0 && m->policy_load_success)
                 r = watch_rematch(m);
+        manager_lock_memory(m);
         place_refresh(m);
         units_reload(m);
         release_unwanted(m);

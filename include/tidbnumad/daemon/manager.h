@@ -104,6 +104,7 @@ struct Manager {
 
         EventCounters connector_events, scan_events;
         bool ready;
+        bool memory_lock_tried;
         bool publish_failed;  /* said once */
         bool identify_failed; /* likewise */
         double start_seconds; /* when this process began, as it was told last */
@@ -119,6 +120,10 @@ int manager_start(Manager *manager);
 
 /* Does it change anything on this host? */
 bool manager_enforces(const Manager *manager);
+
+/* Locks this process's memory, once it enforces: the guard is to act when the host has none left.
+ * It stays locked when a reload ends that. That a run by hand may not be allowed to is logged. */
+void manager_lock_memory(Manager *manager);
 
 /* Something happened: look at what is due at the latest at that time; publish soon. */
 void manager_schedule(Manager *manager);

@@ -90,6 +90,12 @@ settled() {
 }
 wait_until 60 'tidbnumactl status ends with 0' settled
 ok 'both are bound, and tidbnumactl status ends with 0'
+check 'it began to enforce by a reload, and has locked its memory' \
+        grep -Eq '^VmLck:[[:space:]]+[1-9]' "/proc/$(main_pid tidbnumad)/status"
+check 'a dry run beside it prints a table' grep -q '^tidb-4000 ' <<<"$(tidbnumad --once --dry-run)"
+is "$(metric tidbnumad_enforcing)" 1 'and leaves what it publishes alone'
+tidbnumad || is $? 1 'a second daemon is refused'
+check 'and the first one goes on' systemctl -q is-active tidbnumad
 check 'it shows them' grep -qE '^tidb-4000 +bound +2 ' <<<"$(tidbnumactl status)"
 cursor=$(journal_cursor)
 
