@@ -3,9 +3,10 @@
 
 #include "tidbnumad/plan/placement-search.h"
 
-/* Prices of single nodes that a repair may ask for: some ten milliseconds. And the sets of an item
+/* Prices of single nodes that a repair may ask for: some milliseconds, for the daemon's loop waits
+ * for the plan. And the sets of an item
  * that are all looked at when it moves: fewer where there are many items. */
-enum { EFFORT_MAX = 200000, SETS_OF_ALL = 16384 };
+enum { EFFORT_MAX = 100000, SETS_OF_ALL = 16384 };
 
 void placement_search_spend(PlanSearch *search, size_t n) {
         search->effort -= n < search->effort ? n : search->effort;

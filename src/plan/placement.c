@@ -1,6 +1,5 @@
 /* Where each instance belongs: the rules, the search, and what it all comes to. */
 #include "tidbnumad/plan/match.h"
-#include "tidbnumad/plan/placement-exact.h"
 #include "tidbnumad/plan/placement-explain.h"
 
 bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_t *ports,
@@ -65,7 +64,7 @@ static int solve(PlanProblem *problem, PlacementPlan *plan) {
         _cleanup_placement_search_ PlanSearch search = { 0 };
         PlanCost total;
 
-        if (placement_search_run(&search, problem) < 0 || placement_exact_run(&search) < 0)
+        if (placement_search_run(&search, problem) < 0)
                 return -ENOMEM;
         placement_search_tidy(&search);
         if (placement_counts_total(problem, &total) < 0)

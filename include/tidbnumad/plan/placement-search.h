@@ -1,5 +1,5 @@
 /* Finds a good plan quickly: each item in turn to where it is cheapest, then moves, swaps and short
- * chains of moves while they help. Of a small problem placement-exact makes the best of it. */
+ * chains of moves while they help. It does not prove that no plan is better. */
 #pragma once
 
 #include "tidbnumad/plan/placement-counts.h"
