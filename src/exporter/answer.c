@@ -6,14 +6,10 @@
 #include <string.h>
 
 #include "tidbnumad/exporter/answer.h"
-#include "tidbnumad/exporter/gzip.h"
-#include "tidbnumad/exporter/negotiate.h"
-#include "tidbnumad/exporter/openmetrics.h"
 #include "tidbnumad/exporter/self.h"
 #include "tidbnumad/exporter/snapshot-file.h"
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
-#define OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define PLAIN_TYPE "text/plain; charset=utf-8"
 #define JSON_TYPE "application/json"
 
@@ -33,8 +29,8 @@ static void set_plain(Answer *answer, unsigned status) {
 }
 
 /* 503: the exporter works, what it serves from does not (yet). */
-static void explain_file(Answer *answer, const Store *store, StoreForm form, int error) {
-        const char *runtime_dir = store_runtime_dir(store), *name = store_file_name(form);
+static void explain_file(Answer *answer, const Store *store, StoreFile file, int error) {
+        const char *runtime_dir = store_runtime_dir(store), *name = store_file_name(file);
 
         set_plain(answer, 503);
         if (error == -ENOENT)
@@ -54,61 +50,34 @@ static void explain_file(Answer *answer, const Store *store, StoreForm form, int
 }
 
 /* 0 also where the answer is that there is none. */
-static int take_body(Store *store, StoreForm form, const AnswerRequest *request, Answer *answer) {
-        const bool gzip = negotiate_gzip(request->accept_encoding);
-        int r = store_take(store, form, gzip, &answer->body);
+static int take_body(Store *store, StoreFile file, const char *content_type, Answer *answer) {
+        int r = store_take(store, file, &answer->body);
 
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                explain_file(answer, store, form, r);
+                explain_file(answer, store, file, r);
                 return 0;
         }
         answer->store = store;
         answer->status = 200;
-        answer->gzip = gzip;
-        answer->varies = true;
+        answer->content_type = content_type;
         return 0;
 }
 
-static int finish_body(Answer *answer) {
-        if (!answer->gzip)
-                return answer->text.error;
-        return gzip_finish(answer->body->crc, answer->body->n_plain, &answer->text);
-}
-
 static int answer_metrics(Store *store, const AnswerRequest *request, Answer *answer) {
-        const bool openmetrics = negotiate_format(request->accept) == METRICS_FORMAT_OPENMETRICS;
-        _cleanup_text_ Text own = { 0 };
-        int r;
+        int r = take_body(store, STORE_METRICS, METRICS_TYPE, answer);
 
-        r = take_body(store, openmetrics ? STORE_OPENMETRICS : STORE_METRICS, request, answer);
         if (r < 0 || !answer->body)
                 return r;
-        answer->content_type = openmetrics ? OPENMETRICS_TYPE : METRICS_TYPE;
         answer->is_scrape = true;
-        self_append_metrics(&own, &(SelfNumbers){
-                                          snapshot_id_age(&answer->body->id, request->now_seconds),
-                                          request->n_scrapes + 1,
-                                          request->n_cut_off,
-                                  });
-        if (own.error < 0)
-                return own.error;
-        if (openmetrics) {
-                openmetrics_append(&answer->text, own.data, own.length);
-                text_append(&answer->text, OPENMETRICS_EOF);
-        } else
-                text_append(&answer->text, own.data);
-        return finish_body(answer);
-}
-
-static int answer_status(Store *store, const AnswerRequest *request, Answer *answer) {
-        int r = take_body(store, STORE_STATUS, request, answer);
-
-        if (r < 0 || !answer->body)
-                return r;
-        answer->content_type = JSON_TYPE;
-        return finish_body(answer);
+        self_append_metrics(&answer->text,
+                            &(SelfNumbers){
+                                    snapshot_id_age(&answer->body->file.id, request->now_seconds),
+                                    request->n_scrapes + 1,
+                                    request->n_cut_off,
+                            });
+        return 0;
 }
 
 /* The value of the sampling interval in metrics text. The program never calls setlocale(), so
@@ -189,7 +158,7 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
         if (strcmp(request->path, "/metrics") == 0)
                 r = answer_metrics(store, request, &answer);
         else if (strcmp(request->path, "/status") == 0)
-                r = answer_status(store, request, &answer);
+                r = take_body(store, STORE_STATUS, JSON_TYPE, &answer);
         else if (strcmp(request->path, "/healthz") == 0)
                 r = answer_healthz(store, request->now_seconds, &answer);
         else if (strcmp(request->path, "/") == 0)

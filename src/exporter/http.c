@@ -48,8 +48,8 @@ static struct MHD_Response *make_response(Answer *answer) {
                 return NULL;
         *held = *answer;
         *answer = (Answer){ 0 };
-        if (held->body && held->body->size > 0)
-                parts[n++] = (struct MHD_IoVec){ held->body->data, held->body->size };
+        if (held->body && held->body->file.size > 0)
+                parts[n++] = (struct MHD_IoVec){ held->body->file.data, held->body->file.size };
         if (held->text.length > 0)
                 parts[n++] = (struct MHD_IoVec){ held->text.data, held->text.length };
         response = MHD_create_response_from_iovec(parts, n, free_answer, held);
@@ -67,8 +67,6 @@ static bool add_headers(struct MHD_Response *response, const char *content_type,
         return add_header(response, "Content-Type", content_type) &&
                add_header(response, "Cache-Control", "no-store") &&
                add_header(response, "X-Content-Type-Options", "nosniff") &&
-               (!answer->gzip || add_header(response, "Content-Encoding", "gzip")) &&
-               (!answer->varies || add_header(response, "Vary", "Accept, Accept-Encoding")) &&
                (answer->status != 405 || add_header(response, "Allow", "GET, HEAD"));
 }
 
@@ -99,9 +97,6 @@ static Client *client_of(struct MHD_Connection *connection) {
 static enum MHD_Result answer_get(Http *http, struct MHD_Connection *connection, const char *path) {
         const AnswerRequest request = {
                 .path = path,
-                .accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"),
-                .accept_encoding =
-                        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding"),
                 .now_seconds = now_seconds(),
                 .n_scrapes = http->n_scrapes,
                 .n_cut_off = clients_n_cut(http->clients),

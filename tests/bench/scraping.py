@@ -9,11 +9,6 @@ import time
 from contenders import Unavailable
 
 SCRAPES = 50
-FORMS = {
-    "text": {},
-    "OpenMetrics": {"Accept": "application/openmetrics-text"},
-    "OpenMetrics, gzip": {"Accept": "application/openmetrics-text", "Accept-Encoding": "gzip"},
-}
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -26,11 +21,11 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-def fetch(connect, headers):
+def fetch(connect):
     """(milliseconds, bytes), connecting included, as a scraper has it after a pause."""
     begin = time.monotonic()
     connection = connect()
-    connection.request("GET", "/metrics", headers=headers)
+    connection.request("GET", "/metrics")
     answer = connection.getresponse()
     size = len(answer.read())
     took = (time.monotonic() - begin) * 1e3
@@ -43,23 +38,23 @@ def fetch(connect, headers):
 def wait_for(connect):
     for _ in range(500):
         try:
-            return fetch(connect, {})
+            return fetch(connect)
         except OSError:
             time.sleep(0.02)
     raise Unavailable("nobody answers")
 
 
-def median(connect, headers, before=lambda: None):
+def median(connect, before=lambda: None):
     took, size = [], 0
     for _ in range(SCRAPES):
         before()
-        one, size = fetch(connect, headers)
+        one, size = fetch(connect)
         took.append(one)
     return statistics.median(took), size
 
 
 def ours(build, folder):
-    """{form: (milliseconds, bytes)}"""
+    """(milliseconds, bytes)"""
     run = os.path.join(folder, "scraped")
     os.mkdir(run)
     metrics = subprocess.run([os.path.join(build, "tests/bench/bench-render"), "print"], stdout=subprocess.PIPE,
@@ -76,7 +71,7 @@ def ours(build, folder):
                                  "--listen", "unix:" + sock])
     try:
         wait_for(lambda: UnixConnection(sock))
-        return {form: median(lambda: UnixConnection(sock), headers, publish) for form, headers in FORMS.items()}
+        return median(lambda: UnixConnection(sock), publish)
     finally:
         exporter.terminate()
         exporter.wait()
@@ -100,7 +95,7 @@ def node_exporter(unpacked):
 
     try:
         wait_for(connect)
-        return median(connect, {}), None
+        return median(connect), None
     except Unavailable as why:
         return None, str(why)
     finally:

@@ -8,22 +8,18 @@
 
 typedef struct AnswerRequest {
         const char *path;
-        const char *accept;          /* header; NULL: none */
-        const char *accept_encoding; /* header; NULL: none */
-        double now_seconds;          /* since the epoch */
-        uint64_t n_scrapes;          /* answers with metrics before this one */
-        uint64_t n_cut_off;          /* clients, so far */
+        double now_seconds; /* since the epoch */
+        uint64_t n_scrapes; /* answers with metrics before this one */
+        uint64_t n_cut_off; /* clients, so far */
 } AnswerRequest;
 
 typedef struct Answer {
         unsigned status; /* HTTP status code */
         const char *content_type;
-        bool gzip;       /* what follows is compressed */
-        bool varies;     /* by the headers of the request */
         bool is_scrape;  /* metrics were answered */
         Store *store;    /* of `body` */
         StoreBody *body; /* shared with other answers; NULL: there is but the text */
-        Text text;       /* all of it, or what follows the body; may be binary; owned */
+        Text text;       /* all of it, or what follows the body; owned */
 } Answer;
 
 void answer_done(Answer *answer);

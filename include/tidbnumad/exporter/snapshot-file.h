@@ -9,7 +9,7 @@
 #include "tidbnumad/base/cleanup.h"
 
 /* Above this a published file is not plausible: 64 instances on 16 nodes are half a megabyte. It is
- * also what keeps the exporter small, which holds two forms of a file at a time. */
+ * also what keeps the exporter small, which keeps the files in memory. */
 #define SNAPSHOT_FILE_MAX ((size_t)4 << 20)
 
 /* Which snapshot it is: the daemon writes each into a new file. */

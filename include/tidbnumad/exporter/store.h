@@ -1,5 +1,5 @@
-/* The published files in the forms that clients ask for. Each form is made once for each snapshot,
- * and all answers that are being sent share it. */
+/* The published files in memory. Each snapshot is read once, and all answers that are being sent
+ * share it. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,23 +8,17 @@
 
 #include "tidbnumad/exporter/snapshot-file.h"
 
-typedef enum StoreForm {
-        STORE_METRICS,     /* metrics.prom as it is */
-        STORE_OPENMETRICS, /* the same as OpenMetrics, without its end mark */
-        STORE_STATUS,      /* status.json */
-        _STORE_FORM_MAX,
-} StoreForm;
+typedef enum StoreFile {
+        STORE_METRICS, /* metrics.prom; ends with a newline here */
+        STORE_STATUS,  /* status.json */
+        _STORE_FILE_MAX,
+} StoreFile;
 
 /* Held back by clients that are slow to fetch an older snapshot: what the store puts up with. */
 #define STORE_OLD_BYTES_MAX ((size_t)3 << 20)
 
 typedef struct StoreBody {
-        SnapshotId id; /* of the file it was made from */
-        uint8_t *data; /* metrics end with a newline */
-        size_t size;
-        bool gzip;        /* `data` is a gzip_start() … */
-        uint32_t crc;     /* … with this sum … */
-        uint32_t n_plain; /* … of so many bytes */
+        SnapshotFile file;
         unsigned n_users; /* answers, and the store itself; the store's */
         bool old;         /* a newer snapshot has taken its place; the store's */
 } StoreBody;
@@ -39,16 +33,16 @@ void store_free(Store *store);
 DEFINE_CLEANUP(Store *, store_free)
 
 const char *store_runtime_dir(const Store *store);
-const char *store_file_name(StoreForm form);
+const char *store_file_name(StoreFile file);
 
-/* A form of the file as it is now, for store_put_back(). May be called by several threads. -ENOMEM,
+/* The file as it is now, for store_put_back(). May be called by several threads. -ENOMEM,
  * and what snapshot_file_open() returns. */
-int store_take(Store *store, StoreForm form, bool gzip, StoreBody **ret);
+int store_take(Store *store, StoreFile file, StoreBody **ret);
 void store_put_back(Store *store, StoreBody *body);
 
 /* Whether answers that are still being sent hold more than STORE_OLD_BYTES_MAX of older snapshots.
  */
 bool store_is_crowded(Store *store);
 
-/* How many bodies were made so far. */
-uint64_t store_n_made(Store *store);
+/* How many times a file was read so far. */
+uint64_t store_n_read(Store *store);

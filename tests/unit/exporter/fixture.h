@@ -14,7 +14,6 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/text.h"
@@ -137,25 +136,6 @@ static inline void assert_starts_with(const char *text, const char *start) {
 static inline void assert_contains(const char *text, const char *part) {
         if (!text || !strstr(text, part))
                 fail_msg("'%s' does not contain '%s'", text ? text : "(nothing)", part);
-}
-
-/* One whole gzip member and nothing behind it, by zlib, which looks at both sums. */
-static inline void unzip(const char *bytes, size_t size, Text *ret) {
-        z_stream stream = { .next_in = (Bytef *)bytes, .avail_in = (uInt)size };
-        char buffer[4096];
-        int r;
-
-        assert_int_equal(inflateInit2(&stream, MAX_WBITS + 16), Z_OK);
-        do {
-                stream.next_out = (Bytef *)buffer;
-                stream.avail_out = sizeof(buffer) - 1;
-                r = inflate(&stream, Z_NO_FLUSH);
-                assert_true(r == Z_OK || r == Z_STREAM_END);
-                buffer[sizeof(buffer) - 1 - stream.avail_out] = '\0';
-                text_append(ret, buffer);
-        } while (r != Z_STREAM_END);
-        assert_int_equal(stream.avail_in, 0);
-        (void)inflateEnd(&stream);
 }
 
 static inline const char *body_of(const char *answer) {

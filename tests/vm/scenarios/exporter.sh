@@ -47,13 +47,6 @@ done
 is "$(of_status NoNewPrivs)" 1 'and it can gain none'
 check 'it is not root' test "$(of_status Uid)" -ne 0
 
-is "$(ask /metrics -H 'Accept: application/openmetrics-text' | tail -n 1)" '# EOF' 'OpenMetrics ends with its mark'
-
-same_when_compressed() {
-        [[ $(ask /status --compressed | jq -r '.instances[].name') == tidb-4000 ]]
-}
-check 'gzip is the same text' same_when_compressed
-
 # 200 at once: all have asked before the first fetches.
 at_once() {
         python3 - <<'EOT'
