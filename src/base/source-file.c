@@ -6,6 +6,8 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/source-file.h"
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 void source_file_done(SourceFile *file) {
         free(file->path);
         free(file->name);
@@ -22,11 +24,15 @@ void source_file_list_done(SourceFileList *list) {
 
 int source_file_list_add(SourceFileList *list, const char *path, const char *text, size_t size) {
         const char *slash = strrchr(path, '/');
+        size_t mark = size >= strlen(BYTE_ORDER_MARK) &&
+                                      memcmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0
+                              ? strlen(BYTE_ORDER_MARK)
+                              : 0;
         SourceFile file = {
                 .path = strdup(path),
                 .name = strdup(slash ? slash + 1 : path),
-                .text = malloc(size + 1),
-                .size = size,
+                .text = malloc(size - mark + 1),
+                .size = size - mark,
         };
 
         if (!file.path || !file.name || !file.text ||
@@ -34,9 +40,9 @@ int source_file_list_add(SourceFileList *list, const char *path, const char *tex
                 source_file_done(&file);
                 return -ENOMEM;
         }
-        if (size > 0)
-                memcpy(file.text, text, size);
-        file.text[size] = '\0';
+        if (file.size > 0)
+                memcpy(file.text, text + mark, file.size);
+        file.text[file.size] = '\0';
         list->files[list->n_files++] = file;
         return 0;
 }

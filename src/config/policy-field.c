@@ -101,7 +101,9 @@ static int load_scalar(PolicyLoader *l, const PolicyKey *key, const YamlNode *no
         bool cpus;
         int r = -EINVAL;
 
-        if (node->quoted && (key->type == POLICY_KEY_VERSION || key->type == POLICY_KEY_BOOL))
+        /* A number in quotes is that number: lists of them need quotes, and templates write them.
+         */
+        if (node->quoted && key->type == POLICY_KEY_BOOL)
                 reason = "a text in quotes";
         else if (node->kind == YAML_KIND_SCALAR)
                 r = policy_value_parse(key, node->text, field, &reason);

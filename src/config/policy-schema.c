@@ -103,8 +103,8 @@ typedef struct Scalar {
 static const Scalar SCALARS[] = {
         [POLICY_KEY_NAME] = { .types = "[\"string\", \"integer\"]",
                               .pattern = "^[A-Za-z0-9._-]{1,64}$" },
-        [POLICY_KEY_EXE] = { .pattern = "^([^/*?\\[\\\\]+|/.*[^/])$" },
-        [POLICY_KEY_UNIT] = { .pattern = "^([^ /]+\\.(service|scope)|[^ /]*[*?\\]])$" },
+        [POLICY_KEY_EXE] = { .pattern = "^([^ /*?\\[\\\\]+|/.*[^ /])$" },
+        [POLICY_KEY_UNIT] = { .pattern = "^([^ /(|){}+]+\\.(service|scope)|[^ /(|){}+]*[*?\\]])$" },
         [POLICY_KEY_USER] = { .types = "[\"string\", \"integer\"]",
                               .pattern = "^[^- :/*?\\[][^ :/*?\\[]*$" },
         [POLICY_KEY_ARGS] = { .pattern = "." },
@@ -144,7 +144,7 @@ static void render_type(Text *text, const PolicyKey *key) {
                 return;
         switch (key->type) {
         case POLICY_KEY_VERSION:
-                text_append(text, "\"const\": 1");
+                text_append(text, "\"enum\": [1, \"1\"]");
                 break;
         case POLICY_KEY_CHOICE:
         case POLICY_KEY_SWITCH:

@@ -30,7 +30,8 @@ static const PolicyKey keys[] = {
             "The version of the policy language. Every file that is not empty needs it.",
             .need = POLICY_KEY_REQUIRED),
 
-        KEY("host", SECTION, NONE, "What concerns the whole host."),
+        KEY("host", SECTION, NONE, "What concerns the whole host.",
+            .example = "{numa_balancing: off}"),
         KEY("host.numa_balancing", CHOICE, HOST,
             "The kernel's automatic NUMA balancing, kernel.numa_balancing. off and on set it, and "
             "what was there before comes back when the daemon lets go of the host. leave: it is "
@@ -38,7 +39,8 @@ static const PolicyKey keys[] = {
             IN_SET(host.numa_balancing), .default_text = "leave",
             .choices = WORDS([NUMA_BALANCING_LEAVE] = "leave", [NUMA_BALANCING_OFF] = "off",
                              [NUMA_BALANCING_ON] = "on")),
-        KEY("host.reserve", SECTION, NONE, "Nodes that are kept free of instances."),
+        KEY("host.reserve", SECTION, NONE, "Nodes that are kept free of instances.",
+            .example = "{nodes: nic}"),
         KEY("host.reserve.nodes", RESERVE, PLACE,
             "Which nodes are kept free. nic: the node of the network card that carries the default "
             "route, or of those in devices.",
@@ -60,7 +62,7 @@ static const PolicyKey keys[] = {
         KEY("policies[].match", SECTION, JUDGE,
             "Which processes the policy is for. Every key that is given must hold. At least exe or "
             "unit is required.",
-            .need = POLICY_KEY_REQUIRED),
+            .need = POLICY_KEY_REQUIRED, .example = "{exe: tidb-server, user: tidb}"),
         KEY("policies[].match.exe", EXE, JUDGE,
             "The program that the process runs, as /proc/PID/exe tells it.", IN_POLICY(match.exe),
             .need = POLICY_KEY_ONE_OF),
@@ -75,7 +77,8 @@ static const PolicyKey keys[] = {
             "well.",
             IN_POLICY(match.containers), .default_text = "false",
             .choices = WORDS([CONTAINERS_EXCLUDED] = "false", [CONTAINERS_INCLUDED] = "true")),
-        KEY("policies[].place", SECTION, NONE, "Where the processes belong."),
+        KEY("policies[].place", SECTION, NONE, "Where the processes belong.",
+            .example = "{count: 1}"),
         KEY("policies[].place.count", COUNT, PLACE,
             "How many nodes each instance gets. auto: as many as suit it.", IN_POLICY(place.count),
             .given_offset = offsetof(Policy, place.count_given), .default_text = "1"),
@@ -131,7 +134,7 @@ static const PolicyKey keys[] = {
         KEY("policies[].instances[].match", SECTION, PLACE,
             "Which of the processes of the policy the entry is for. At least unit or port is "
             "required.",
-            .need = POLICY_KEY_REQUIRED),
+            .need = POLICY_KEY_REQUIRED, .example = "{unit: tidb-4000.service}"),
         KEY("policies[].instances[].match.unit", UNIT, PLACE, "The systemd unit of the instance.",
             IN_INSTANCE(match.unit), .need = POLICY_KEY_ONE_OF),
         KEY("policies[].instances[].match.port", PORT, PLACE,
@@ -146,7 +149,7 @@ static const PolicyKey keys[] = {
         KEY("irq[].match", SECTION, NONE,
             "Which devices the entry is for: those that any of its keys names. At least one key is "
             "required.",
-            .need = POLICY_KEY_REQUIRED),
+            .need = POLICY_KEY_REQUIRED, .example = "{net: \"*\"}"),
         KEY("irq[].match.net", NET_GLOBS, HOST, "Network interfaces.", IN_IRQ(net),
             .need = POLICY_KEY_ONE_OF),
         KEY("irq[].match.nvme", NVME_GLOBS, HOST, "NVMe controllers.", IN_IRQ(nvme),
@@ -172,7 +175,8 @@ static const PolicyKey keys[] = {
             IN_IRQ(rps), .default_text = "auto",
             .choices = WORDS([RPS_AUTO] = "auto", [RPS_ON] = "on", [RPS_OFF] = "off")),
 
-        KEY("sampling", SECTION, NONE, "How the daemon looks at what runs."),
+        KEY("sampling", SECTION, NONE, "How the daemon looks at what runs.",
+            .example = "{interval: 10s}"),
         KEY("sampling.interval", DURATION, TIMER,
             "How often it looks where the memory of the processes lies.",
             IN_SET(sampling_interval_usec), .default_text = "10s", .min = SECOND,
@@ -195,7 +199,8 @@ static const PolicyKey keys[] = {
             IN_SET(sampling_budget_ppm), .default_text = "1%", .min = PERCENT / 100,
             .max = 100 * PERCENT),
 
-        KEY("enforcement", SECTION, NONE, "What the daemon may change."),
+        KEY("enforcement", SECTION, NONE, "What the daemon may change.",
+            .example = "{mode: observe}"),
         KEY("enforcement.mode", CHOICE, BIND,
             "enforce: the policies are carried out. observe: the daemon plans and reports, and "
             "changes nothing.",

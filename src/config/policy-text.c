@@ -51,9 +51,21 @@ static const char *glob_fault(const char *glob) {
         return NULL;
 }
 
+/* A blank before a dash or a slash starts an argument. In a base name any blank does: a program
+ * whose name has one can still be given as a path. */
+static bool has_arguments(const char *exe) {
+        if (*exe != '/')
+                return strchr(exe, ' ');
+        return strstr(exe, " -") || strstr(exe, " /");
+}
+
 static const char *exe_fault(const char *exe) {
         if (*exe == '\0')
                 return "it is empty";
+        if (*exe == ' ' || exe[strlen(exe) - 1] == ' ')
+                return "a blank at an end; remove it";
+        if (has_arguments(exe))
+                return "arguments belong to `args`; write ? for a blank in a path";
         if (has_control(exe))
                 return "it holds a control character";
         if (strlen(exe) >= PATH_MAX)
@@ -70,7 +82,20 @@ static const char *exe_fault(const char *exe) {
         return glob_fault(exe);
 }
 
+/* What systemd allows in the name of a unit, and globs. */
+static bool is_unit_text(const char *unit) {
+        for (const char *p = unit; *p; p++) {
+                if (*p == '[')
+                        p = bracket_end(p);
+                else if (!isalnum((unsigned char)*p) && !strchr(":-_.\\@*?", *p))
+                        return false;
+        }
+        return true;
+}
+
 static const char *unit_fault(const char *unit) {
+        const char *fault;
+
         if (*unit == '\0')
                 return "it is empty";
         if (has_control(unit) || strpbrk(unit, " /"))
@@ -80,7 +105,13 @@ static const char *unit_fault(const char *unit) {
         if (!has_suffix(unit, ".service") && !has_suffix(unit, ".scope") &&
             !strchr("*?]", unit[strlen(unit) - 1]))
                 return "it does not end with .service or .scope";
-        return glob_fault(unit);
+        fault = glob_fault(unit);
+        if (!fault && strpbrk(unit, "(|){}+"))
+                return "no unit name has ( ) | { } or +, and globs are * ? and [...]; write an "
+                       "entry for each alternative";
+        if (!fault && !is_unit_text(unit))
+                return "a character that no unit name has";
+        return fault;
 }
 
 static const char *user_fault(const char *user) {

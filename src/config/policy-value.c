@@ -1,4 +1,5 @@
 /* Single values of the policy language. Whether a node is there is not asked here. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,24 +106,32 @@ static int parse_bool(const PolicyKey *key, const char *text, void *target,
         return 0;
 }
 
+/* All that is wrong with a rate at once: the unit and the /s. NULL: neither. */
+static const char *rate_reason(const char *size, int parsed, bool per_second) {
+        if (parsed == -ERANGE)
+                return "it is too large";
+        if (parsed < 0 && *size != '\0' && size[strspn(size, "0123456789.")] == '\0')
+                return per_second ? "without a unit" : "without a unit and /s";
+        if (parsed < 0 && isalpha((unsigned char)size[strspn(size, "0123456789.")]))
+                return per_second ? "units are KiB, MiB, GiB, kB, MB, GB"
+                                  : "without /s; units are KiB, MiB, GiB, kB, MB, GB";
+        return per_second ? NULL : "without /s";
+}
+
 static int parse_rate(const char *text, uint64_t *target, const char **ret_reason) {
+        size_t length = strlen(text);
+        bool per_second = length > 2 && strcmp(text + length - 2, "/s") == 0;
         char size[RATE_LENGTH_MAX] = "";
         uint64_t bytes;
         int r;
 
-        if (strlen(text) < 3 || strcmp(text + strlen(text) - 2, "/s") != 0) {
-                *ret_reason = "without /s";
+        length -= per_second ? 2 : 0;
+        if (length >= sizeof(size))
                 return -EINVAL;
-        }
-        if (strlen(text) - 2 >= sizeof(size))
-                return -EINVAL;
-        memcpy(size, text, strlen(text) - 2);
+        memcpy(size, text, length);
         r = parse_size(size, &bytes);
-        if (r == -ERANGE)
-                *ret_reason = "it is too large";
-        else if (r < 0 && size[strspn(size, "0123456789.")] == '\0')
-                *ret_reason = "without a unit";
-        if (r < 0 || bytes == 0)
+        *ret_reason = rate_reason(size, r, per_second);
+        if (r < 0 || bytes == 0 || !per_second)
                 return -EINVAL;
         *target = bytes;
         return 0;

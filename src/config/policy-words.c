@@ -42,7 +42,8 @@ const char *policy_key_allowed(const PolicyKey *key, char buffer[static POLICY_K
         size_t length = 0;
 
         if (key->type != POLICY_KEY_CHOICE) {
-                (void)snprintf(buffer, POLICY_KEY_ALLOWED_MAX, "%s", allowed[key->type]);
+                (void)snprintf(buffer, POLICY_KEY_ALLOWED_MAX, "%s%s%s", allowed[key->type],
+                               key->example ? " such as " : "", key->example ? key->example : "");
                 return buffer;
         }
         buffer[0] = '\0';

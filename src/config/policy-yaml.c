@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/config/policy-yaml-fault.h"
 #include "tidbnumad/config/policy-yaml.h"
 
 typedef struct Builder {
@@ -52,59 +53,11 @@ const char *yaml_show(const char *text, char buffer[static YAML_SHOWN_MAX]) {
         return buffer;
 }
 
-/* Line and column of a byte; columns count characters, as libyaml's marks do. */
-static SourceSpan locate(const SourceFile *file, size_t offset) {
-        uint32_t line = 1, column = 1;
-
-        for (size_t i = 0; i < offset && i < file->size; i++)
-                if (file->text[i] == '\n') {
-                        line++;
-                        column = 1;
-                } else if (((unsigned char)file->text[i] & 0xc0) != 0x80)
-                        column++;
-        return (SourceSpan){ line, column, 1 };
-}
-
-/* The byte at a 0-based mark, or NUL behind the end. */
-static char char_at(const SourceFile *file, const yaml_mark_t *mark) {
-        const char *p = file->text, *end = file->text + file->size;
-
-        for (size_t line = 0; line < mark->line && p < end; p++)
-                line += *p == '\n';
-        for (size_t column = 0; p < end && *p != '\n'; p++) {
-                if (((unsigned char)*p & 0xc0) == 0x80)
-                        continue;
-                if (column++ == mark->column)
-                        return *p;
-        }
-        return '\0';
-}
-
-/* What people really meant when libyaml is at a loss. */
-static const char *syntax_hint(const SourceFile *file, const yaml_parser_t *parser) {
-        if (parser->context && strstr(parser->context, "scanning an alias"))
-                return "; put a glob that begins with * in quotes";
-        if (parser->context && strstr(parser->context, "scanning an anchor"))
-                return "; put a value that begins with & in quotes";
-        if (char_at(file, &parser->problem_mark) == '\t')
-                return "; indent with spaces, not with tabs";
-        return "";
-}
-
 static int refuse_syntax(Builder *b) {
-        const yaml_parser_t *parser = &b->parser;
-        SourceSpan at = { (uint32_t)parser->problem_mark.line + 1,
-                          (uint32_t)parser->problem_mark.column + 1, 1 };
-
-        if (parser->error == YAML_MEMORY_ERROR)
+        if (b->parser.error == YAML_MEMORY_ERROR)
                 return -ENOMEM;
-        if (parser->error == YAML_READER_ERROR) {
-                REFUSE(b, locate(b->file, parser->problem_offset),
-                       "not valid YAML: %s, expected UTF-8 text", parser->problem);
-                return -EINVAL;
-        }
-        REFUSE(b, at, "not valid YAML: %s%s%s%s", parser->problem, parser->context ? " " : "",
-               parser->context ? parser->context : "", syntax_hint(b->file, parser));
+        policy_yaml_refuse_syntax(b->file, &b->parser, b->errors);
+        b->refused = true;
         return -EINVAL;
 }
 
@@ -122,9 +75,27 @@ static bool is_null(const yaml_event_t *event) {
         return false;
 }
 
+/* In quotes it is meant. In a text of several lines it leads to an error of the syntax. */
+static void refuse_lookalike(Builder *b, const yaml_event_t *event) {
+        const char *told = NULL;
+        SourceSpan at = span_of(event);
+        size_t index;
+
+        if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+            event->end_mark.line == event->start_mark.line)
+                told = policy_yaml_lookalike((const char *)event->data.scalar.value,
+                                             event->data.scalar.length, &index);
+        if (!told)
+                return;
+        at.column += (uint32_t)index;
+        at.length = 1;
+        REFUSE(b, at, "%s", told);
+}
+
 static int build_scalar(Builder *b, const yaml_event_t *event, YamlNode *node) {
         const char *value = (const char *)event->data.scalar.value;
 
+        refuse_lookalike(b, event);
         if (strlen(value) != event->data.scalar.length) {
                 REFUSE_EVENT(b, event, "a NUL character inside a value, expected text");
                 value = "";

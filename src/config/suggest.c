@@ -1,9 +1,13 @@
 /* "did you mean …?" */
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "tidbnumad/config/suggest.h"
 
 #define SUGGEST_DISTANCE_MAX 2u
+#define SUGGEST_LONG_WORD 8u   /* from here on one letter more may differ, */
+#define SUGGEST_LONG_PREFIX 4u /* where so many at the start are right: policy, policies */
 
 static size_t min(size_t a, size_t b) {
         return a < b ? a : b;
@@ -36,14 +40,22 @@ size_t suggest_distance(const char *a, const char *b) {
         return row[length_b];
 }
 
+static size_t distance_max(const char *word, const char *known) {
+        bool is_long = strlen(known) >= SUGGEST_LONG_WORD &&
+                       strncmp(word, known, SUGGEST_LONG_PREFIX) == 0;
+
+        return SUGGEST_DISTANCE_MAX + is_long;
+}
+
 int suggest_nearest(const char *word, const char *const *words, size_t n_words) {
-        size_t best = SUGGEST_DISTANCE_MAX + 1;
+        size_t best = SIZE_MAX;
         int nearest = -1;
 
         for (size_t i = 0; i < n_words; i++) {
                 size_t distance = suggest_distance(word, words[i]);
 
-                if (distance < best && distance * 2 <= strlen(words[i])) {
+                if (distance < best && distance <= distance_max(word, words[i]) &&
+                    distance * 2 <= strlen(words[i])) {
                         best = distance;
                         nearest = (int)i;
                 }

@@ -32,7 +32,8 @@ void source_file_done(SourceFile *file);
 void source_file_list_done(SourceFileList *list);
 #define _cleanup_source_file_list_ _cleanup_(source_file_list_done)
 
-/* Appends a copy. Returns 0, or -ENOMEM with the list as it was. */
+/* Appends a copy, without the UTF-8 byte-order mark that some editors put first. Returns 0, or
+ * -ENOMEM with the list as it was. */
 int source_file_list_add(SourceFileList *list, const char *path, const char *text, size_t size);
 
 /* The file of that path, or NULL. */

@@ -60,6 +60,7 @@ typedef struct PolicyKey {
         PolicyKeyNeed need;
         PolicyReload reload;
         const char *default_text;   /* as one would write it; NULL: none */
+        const char *example;        /* of a SECTION, as one would write it; NULL: none */
         const char *const *choices; /* of a CHOICE, ends with NULL */
         const char *const *later;   /* values that are checked, and not carried out by this version,
                                      * ends with NULL; "*": any that is given. NULL: none is */

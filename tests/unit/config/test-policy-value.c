@@ -54,15 +54,28 @@ TEST(exe) {
                 { "/opt/../x", "the kernel tells paths without //, /./ and /../" },
                 { "/opt/[x", "a [ is not closed" },
                 { "/opt/x\\", "it ends with a backslash" },
+                { " tidb-server", "a blank at an end; remove it" },
+                { "tidb-server ", "a blank at an end; remove it" },
+                { "/opt/tidb-server ", "a blank at an end; remove it" },
+                { "tidb-server run", "arguments belong to `args`; write ? for a blank in a path" },
+                { "tidb-server --store=tikv",
+                  "arguments belong to `args`; write ? for a blank in a path" },
+                { "/usr/bin/java -jar x",
+                  "arguments belong to `args`; write ? for a blank in a path" },
+                { "/usr/bin/python3 /opt/x.py",
+                  "arguments belong to `args`; write ? for a blank in a path" },
         };
         const PolicyKey key = { .type = POLICY_KEY_EXE };
 
         assert_string_taken(POLICY_KEY_EXE, "tidb-server");
         assert_string_taken(POLICY_KEY_EXE, "/opt/*/bin/t[!]a-k]kv-server");
+        assert_string_taken(POLICY_KEY_EXE, "/opt/My Programs/bin/tidb-server");
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
 TEST(unit) {
+        static const char alternatives[] = "no unit name has ( ) | { } or +, and globs are * ? and "
+                                           "[...]; write an entry for each alternative";
         static const Case cases[] = {
                 { "", "it is empty" },
                 { "tidb-4000", "it does not end with .service or .scope" },
@@ -71,6 +84,13 @@ TEST(unit) {
                 { "a b.service", "a unit name holds no spaces, slashes or control characters" },
                 { "a/b.service", "a unit name holds no spaces, slashes or control characters" },
                 { "a[b.service", "a [ is not closed" },
+                { "tidb-(4000|4001).service", alternatives },
+                { "tidb-{4000,4001}.service", alternatives },
+                { "tidb-4+.service", alternatives },
+                { "tidb-[(].service", alternatives },
+                { "tidb-4000,4001.service", "a character that no unit name has" },
+                { "t\xc3\xad-*.service", "a character that no unit name has" },
+                { "!tidb-*.service", "a character that no unit name has" },
         };
         const PolicyKey key = { .type = POLICY_KEY_UNIT };
 
@@ -78,6 +98,7 @@ TEST(unit) {
         assert_string_taken(POLICY_KEY_UNIT, "tidb@4000.service");
         assert_string_taken(POLICY_KEY_UNIT, "x.scope");
         assert_string_taken(POLICY_KEY_UNIT, "tidb-*");
+        assert_string_taken(POLICY_KEY_UNIT, "tidb-[!a^]??:_\\\\x2d.service");
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
@@ -154,6 +175,11 @@ TEST(rate) {
         static const Case cases[] = {
                 { "256MiB", "without /s" },
                 { "256/s", "without a unit" },
+                { "256", "without a unit and /s" },
+                { "256mb", "without /s; units are KiB, MiB, GiB, kB, MB, GB" },
+                { "256mb/s", "units are KiB, MiB, GiB, kB, MB, GB" },
+                { "1.5M", "without /s; units are KiB, MiB, GiB, kB, MB, GB" },
+                { "", "without /s" },
                 { "0MiB/s", NULL },
                 { "0.0001B/s", NULL },
                 { "256 MiB/s", NULL },

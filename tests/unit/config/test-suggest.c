@@ -36,4 +36,8 @@ TEST(nearest) {
         assert_int_equal(suggest_nearest("mmr", words, ELEMENTSOF(words)), -1);
         assert_int_equal(suggest_nearest("xer", words, 1), -1); /* two edits of three letters */
         assert_int_equal(suggest_nearest("x", words, 0), -1);
+        /* A long word that begins right may have one letter more that is wrong. */
+        assert_int_equal(suggest_nearest("policy", (const char *const[]){ "policies" }, 1), 0);
+        assert_int_equal(suggest_nearest("colicy", (const char *const[]){ "policies" }, 1), -1);
+        assert_int_equal(suggest_nearest("memo", (const char *const[]){ "memories" }, 1), -1);
 }
