@@ -221,8 +221,8 @@ static const PolicyKey keys[] = {
         KEY("enforcement.release", INSTANCE_GLOBS, BIND,
             "Instances, by their name or their unit, that get back the CPUs and memory nodes that "
             "they had, and are only watched. Devices, by the name that tidbnumactl status --json "
-            "tells, whose interrupts go back to where they were. host: what is nobody's alone, the "
-            "default mask, irqbalance and kernel.numa_balancing.",
+            "tells, whose interrupts go back to where they were. host: what belongs to no "
+            "instance, irqbalance and kernel.numa_balancing.",
             IN_SET(release), .empty_ok = true),
 };
 

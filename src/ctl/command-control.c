@@ -17,7 +17,7 @@
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/policy-dir.h"
 
-/* What is nobody's alone: the default mask, irqbalance, kernel.numa_balancing. */
+/* What belongs to no instance: irqbalance and kernel.numa_balancing. */
 #define HOST "host"
 
 /* --all */

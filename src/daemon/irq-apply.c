@@ -111,9 +111,7 @@ void irq_describe(const IrqHost *host, const SettingKey *key, char *buffer, size
                                key->kind == SETTING_XPS ? "xps_cpus" : "rps_cpus", key->number);
                 break;
         default:
-                (void)snprintf(buffer, size, "%s",
-                               key->kind == SETTING_NUMA_BALANCING ? "kernel.numa_balancing"
-                                                                   : "default_smp_affinity");
+                (void)snprintf(buffer, size, "kernel.numa_balancing");
         }
 }
 
@@ -268,7 +266,7 @@ void irq_put_on(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
 
                 chosen[i] = (step == IRQ_STEP_WRITE || step == IRQ_STEP_REPAIR) &&
                             irq_record_note(m, w) >= 0;
-                any |= chosen[i] || (step == IRQ_STEP_STANDS && irq_record_note_born(m, w));
+                any |= chosen[i];
         }
         if (!any || !irq_record_write(m))
                 return;

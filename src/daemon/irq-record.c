@@ -9,58 +9,6 @@
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/sysfs-device.h"
 
-static const SettingKey DEFAULT_KEY = { SETTING_DEFAULT_AFFINITY, "", 0 };
-
-/* --- interrupts that are younger than our default --- */
-
-/* The mask that an interrupt begins with (irq_setup_affinity() of kernel/irq/manage.c): of the
- * default what is online, and of that what is on its device's node, if there is any. One that
- * nobody handles yet has the default itself. */
-static CpuSet mask_at_birth(const Manager *m, const IrqWish *w, const CpuSet *by_default) {
-        const CpuSet online = topology_cpus(&m->topology);
-        CpuSet mask = *by_default, near;
-        NodeSet nodes = { 0 };
-
-        if (!w->vector || !w->vector->name)
-                return mask;
-        id_set_keep_only(&mask, &online);
-        if (id_set_is_empty(&mask))
-                mask = online;
-        if (w->device->node >= 0)
-                id_set_add(&nodes, (uint32_t)w->device->node);
-        near = topology_cpus_of(&m->topology, &nodes);
-        id_set_keep_only(&near, &mask);
-        return id_set_is_empty(&near) ? mask : near;
-}
-
-/* Made since the default was ours: before us it would have had what stood there then. */
-static bool was_born_ours(const Manager *m, const IrqWish *w,
-                          char buffer[static SETTING_TEXT_MAX]) {
-        const Irq *irq = m->irq;
-        const UndoSetting *by_default = undo_host_find(&irq->undo, &DEFAULT_KEY);
-        const IrqSetting *ours = irq_setting_find(irq, &DEFAULT_KEY);
-        SettingValue before;
-        CpuSet begun;
-
-        if (w->key.kind != SETTING_VECTOR || !by_default || !ours || !ours->progress.written ||
-            !irq->host_known || irq_host_has_vector(&irq->host, &w->key) ||
-            setting_parse(SETTING_DEFAULT_AFFINITY, by_default->before, &before) < 0)
-                return false;
-        begun = mask_at_birth(m, w, &ours->progress.ours.cpus);
-        if (id_set_equal(&w->stands.cpus, &begun))
-                before.cpus = mask_at_birth(m, w, &before.cpus);
-        else if (!id_set_equal(&w->stands.cpus, &ours->progress.ours.cpus))
-                return false;
-        return setting_render(SETTING_VECTOR, &before, buffer) >= 0;
-}
-
-bool irq_record_note_born(Manager *m, const IrqWish *w) {
-        char before[SETTING_TEXT_MAX];
-
-        return !undo_host_find(&m->irq->undo, &w->key) && was_born_ours(m, w, before) &&
-               undo_host_add(&m->irq->undo, &w->key, "", before) >= 0;
-}
-
 /* --- before and after a change --- */
 
 int irq_record_note(Manager *m, const IrqWish *w) {
@@ -74,7 +22,7 @@ int irq_record_note(Manager *m, const IrqWish *w) {
                 return 0;
         if (entry) /* of another interface that had this name */
                 undo_host_remove(&irq->undo, (size_t)(entry - irq->undo.settings));
-        if (r >= 0 && !was_born_ours(m, w, before))
+        if (r >= 0)
                 r = irq->ops->read(&m->sysroot, &w->key, before);
         return r < 0 ? r : undo_host_add(&irq->undo, &w->key, identity, before);
 }

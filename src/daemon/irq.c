@@ -150,15 +150,14 @@ static void drop_device(IrqPlan *plan, size_t index) {
         d->xps = d->rps = NULL;
 }
 
-/* enforcement.release names devices as it names instances; "host" is what is nobody's alone. */
+/* enforcement.release names devices as it names instances; "host" is what belongs to no instance.
+ */
 static void drop_released(const Manager *m, IrqPlan *plan) {
         for (size_t i = 0; i < plan->n_devices; i++)
                 if (release_is_asked(m, plan->devices[i].device->name, NULL))
                         drop_device(plan, i);
-        if (release_is_asked(m, "host", NULL)) {
-                plan->default_wanted = false;
+        if (release_is_asked(m, "host", NULL))
                 plan->irqbalance.told = false;
-        }
 }
 
 static int build_plan(const Manager *m, const IrqHost *host, IrqPlan *ret) {
@@ -250,7 +249,7 @@ static int look(Manager *m) {
         if (r >= 0)
                 r = build_plan(m, &host, &plan);
         if (r >= 0)
-                r = irq_wishes_build(&plan, &host, &wishes);
+                r = irq_wishes_build(&plan, &wishes);
         if (r >= 0)
                 r = add_numa_balancing(m, &wishes);
         if (r < 0)

@@ -31,9 +31,6 @@ int setting_path(const SettingKey *key, bool *ret_in_proc, char buffer[static SE
                 (void)snprintf(buffer, size, "class/net/%s/queues/rx-%u/rps_cpus", key->device,
                                key->number);
                 return 0;
-        case SETTING_DEFAULT_AFFINITY:
-                (void)snprintf(buffer, size, "irq/default_smp_affinity");
-                return 0;
         case SETTING_NUMA_BALANCING:
                 (void)snprintf(buffer, size, "sys/kernel/numa_balancing");
                 return 0;

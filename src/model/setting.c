@@ -8,7 +8,6 @@ static const char *const words[N_SETTING_KINDS] = {
         [SETTING_VECTOR] = "vector",
         [SETTING_XPS] = "xps",
         [SETTING_RPS] = "rps",
-        [SETTING_DEFAULT_AFFINITY] = "default-affinity",
         [SETTING_NUMA_BALANCING] = "numa-balancing",
 };
 

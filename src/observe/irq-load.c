@@ -204,7 +204,6 @@ int irq_host_load_devices(const Sysroot *sysroot, const IrqPolicy *policies, siz
         host.devices = TAKE_PTR(list.devices);
         host.n_devices = list.n_devices;
         list.n_devices = 0;
-        host.default_known = irq_default_affinity_read(sysroot, &host.default_affinity) >= 0;
         *ret = host;
         host = (IrqHost){ 0 };
         return 0;

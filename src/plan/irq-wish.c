@@ -76,16 +76,7 @@ static int add_queues(IrqWishes *list, const IrqPlanDevice *p, SettingKind kind,
         return 0;
 }
 
-static int add_default(IrqWishes *list, const IrqPlan *plan, const IrqHost *host) {
-        const IrqWish wish = { .key = { SETTING_DEFAULT_AFFINITY, "", 0 },
-                               .value.cpus = plan->default_affinity,
-                               .known = host->default_known,
-                               .stands.cpus = host->default_affinity };
-
-        return plan->default_wanted ? add(list, &wish) : 0;
-}
-
-int irq_wishes_build(const IrqPlan *plan, const IrqHost *host, IrqWishes *ret) {
+int irq_wishes_build(const IrqPlan *plan, IrqWishes *ret) {
         _cleanup_irq_wishes_ IrqWishes list = { 0 };
         int r = 0;
 
@@ -99,8 +90,6 @@ int irq_wishes_build(const IrqPlan *plan, const IrqHost *host, IrqWishes *ret) {
                         r = add_queues(&list, p, SETTING_RPS, p->rps, p->device->rx,
                                        p->device->n_rx);
         }
-        if (r >= 0)
-                r = add_default(&list, plan, host);
         if (r < 0)
                 return r;
         *ret = list;

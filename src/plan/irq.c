@@ -156,15 +156,6 @@ static int build_balance(const IrqCpus *cpus, IrqPlan *plan) {
         return 0;
 }
 
-/* Vectors yet to come belong to any device: to what is nobody's. */
-static void build_default(const IrqCpus *cpus, IrqPlan *plan) {
-        for (size_t i = 0; i < plan->n_devices; i++)
-                plan->default_wanted |= is_cared_for(&plan->devices[i]);
-        plan->default_wanted = plan->default_wanted && !id_set_is_empty(&cpus->free);
-        if (plan->default_wanted)
-                plan->default_affinity = cpus->free;
-}
-
 int irq_plan_build(const IrqPlanInput *input, IrqPlan *ret) {
         const IrqCpus cpus = irq_cpus_divide(input);
         _cleanup_irq_plan_ IrqPlan plan = { 0 };
@@ -174,7 +165,6 @@ int irq_plan_build(const IrqPlanInput *input, IrqPlan *ret) {
                 r = build_balance(&cpus, &plan);
         if (r < 0)
                 return r;
-        build_default(&cpus, &plan);
         *ret = plan;
         plan = (IrqPlan){ 0 };
         return 0;

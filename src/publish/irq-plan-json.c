@@ -107,8 +107,6 @@ json_t *irq_plan_json(const IrqHost *host, const IrqPlan *plan) {
         for (size_t i = 0; i < plan->n_devices && devices; i++)
                 devices = object_append(devices, device(&plan->devices[i]));
         object_set(&o, "devices", devices);
-        object_set(&o, "default_affinity",
-                   plan->default_wanted ? object_list(&plan->default_affinity) : json_null());
         object_set(&o, "irqbalance", balance(host, &plan->irqbalance));
         return object_finish(&o);
 }

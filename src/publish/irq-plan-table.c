@@ -95,11 +95,6 @@ void irq_plan_table_render(const IrqHost *host, const IrqPlan *plan, unsigned wi
                 text_append(text, "No device is there that an entry of irq names.\n");
         table_render(&table, width, text);
         append_balance(host, &plan->irqbalance, text);
-        if (plan->default_wanted) {
-                text_append(text, "interrupts yet to come begin on CPUs ");
-                plan_words_set(&plan->default_affinity, text);
-                text_append(text, " (default_smp_affinity)\n");
-        }
 }
 
 static void add_vector(Table *table, const IrqVector *vector, const IrqPlanVector *planned) {

@@ -36,13 +36,6 @@ int irq_affinity_read(const Sysroot *sysroot, uint32_t irq, IrqAffinity *ret) {
         return 0;
 }
 
-int irq_default_affinity_read(const Sysroot *sysroot, CpuSet *ret) {
-        char text[ID_SET_MASK_MAX];
-        ssize_t n = read_file_at(sysroot->proc_fd, "irq/default_smp_affinity", text, sizeof(text));
-
-        return n < 0 ? (int)n : id_set_parse_mask(text, ret);
-}
-
 bool irq_is_of_pci(const Sysroot *sysroot, const char *pci, uint32_t irq) {
         char path[128];
 

@@ -53,7 +53,7 @@ int id_set_render_list(const IdSet *set, char *buffer, size_t size);
 #define ID_SET_LIST_MAX 4096u
 
 /* The kernel's other form, a mask in hexadecimal, 32 bits between commas: "00000001,000000ff"
- * (bitmap_parse() and %*pb; xps_cpus, rps_cpus, default_smp_affinity). White space around it is
+ * (bitmap_parse() and %*pb; xps_cpus, rps_cpus). White space around it is
  * allowed, and groups of fewer than 8 digits. Errors as above. */
 int id_set_parse_mask(const char *text, IdSet *ret);
 

@@ -6,10 +6,6 @@
 /* Before the setting is changed for the first time. Negative errno: it may not be changed. */
 int irq_record_note(Manager *manager, const IrqWish *wish);
 
-/* An interrupt that stands as it is wanted, and only so because it came after our default had been
- * set: notes what it would have had without us. True: there is something to be written. */
-bool irq_record_note_born(Manager *manager, const IrqWish *wish);
-
 /* Takes out what was noted and, as the kernel shows, not changed. */
 void irq_record_unnote(Manager *manager, const SettingKey *key);
 

@@ -78,8 +78,6 @@ typedef struct IrqPlanBalance {
 typedef struct IrqPlan {
         IrqPlanDevice *devices; /* owned */
         size_t n_devices;
-        bool default_wanted;     /* false: default_smp_affinity is left alone */
-        CpuSet default_affinity; /* never empty where it is wanted */
         IrqPlanBalance irqbalance;
 } IrqPlan;
 

@@ -104,8 +104,6 @@ typedef struct IrqHost {
         uint32_t *cpus; /* the columns of the counters: CPUs that were online; owned */
         size_t n_cpus;
         uint32_t *counts; /* of all vectors that have some: n_cpus each; owned */
-        bool default_known;
-        CpuSet default_affinity; /* /proc/irq/default_smp_affinity: of vectors yet to come */
         IrqbalanceFacts irqbalance;
 } IrqHost;
 

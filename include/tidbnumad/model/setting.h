@@ -8,11 +8,10 @@
 #include "tidbnumad/base/id-set.h"
 
 typedef enum SettingKind {
-        SETTING_VECTOR,           /* /proc/irq/N/smp_affinity_list */
-        SETTING_XPS,              /* xps_cpus of a transmit queue */
-        SETTING_RPS,              /* rps_cpus of a receive queue */
-        SETTING_DEFAULT_AFFINITY, /* /proc/irq/default_smp_affinity */
-        SETTING_NUMA_BALANCING,   /* the sysctl kernel.numa_balancing */
+        SETTING_VECTOR,         /* /proc/irq/N/smp_affinity_list */
+        SETTING_XPS,            /* xps_cpus of a transmit queue */
+        SETTING_RPS,            /* rps_cpus of a receive queue */
+        SETTING_NUMA_BALANCING, /* the sysctl kernel.numa_balancing */
         N_SETTING_KINDS,
 } SettingKind;
 

@@ -22,9 +22,9 @@ typedef struct IrqWishes {
 void irq_wishes_done(IrqWishes *wishes);
 #define _cleanup_irq_wishes_ _cleanup_(irq_wishes_done)
 
-/* All that the plan wants set: vectors that are steered, each once, then masks of queues, then the
- * default for vectors yet to come. `host` is what the plan was made of. -ENOMEM. */
-int irq_wishes_build(const IrqPlan *plan, const IrqHost *host, IrqWishes *ret);
+/* All that the plan wants set: vectors that are steered, each once, then masks of queues.
+ * -ENOMEM. */
+int irq_wishes_build(const IrqPlan *plan, IrqWishes *ret);
 
 const IrqWish *irq_wishes_find(const IrqWishes *wishes, const SettingKey *key);
 

@@ -17,8 +17,5 @@ typedef struct IrqAffinity {
 /* -ENOENT: no such interrupt. */
 int irq_affinity_read(const Sysroot *sysroot, uint32_t irq, IrqAffinity *ret);
 
-/* default_smp_affinity: the mask that new interrupts begin with. */
-int irq_default_affinity_read(const Sysroot *sysroot, CpuSet *ret);
-
 /* Is that the number of a message-signalled interrupt of the PCI device at this address? */
 bool irq_is_of_pci(const Sysroot *sysroot, const char *pci, uint32_t irq);

@@ -77,7 +77,6 @@ TEST(owners) {
         assert_int_equal(irq.plan.n_devices, 1);
         assert_ids(irq.plan.devices[0].vectors[0].cpus, "4"); /* who is refused owns nothing */
         assert_ids(irq.plan.devices[0].vectors[1].cpus, "5");
-        assert_ids(irq.plan.default_affinity, "4-7");
         w.node.cpus = ids("0-3");
         build(&w, &full);
         assert_int_equal(full.plan.devices[0].reason, IRQ_REASON_SHARED);

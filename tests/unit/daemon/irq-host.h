@@ -259,7 +259,7 @@ static inline void assert_steered(const Host *h) {
         assert_mask(h, 42, "0-1");
         assert_mask(h, 100, "0");
         assert_mask(h, 101, "1");
-        assert_file(h, "proc/irq/default_smp_affinity", "00000003");
+        assert_file(h, "proc/irq/default_smp_affinity", "0000000f");
 }
 
 static inline void assert_untouched(const Host *h) {

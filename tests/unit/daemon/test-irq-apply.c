@@ -23,7 +23,6 @@ static const struct {
         { { SETTING_VECTOR, PCI, 26 }, "0-3,6", "0" },
         { { SETTING_XPS, "eth0", 0 }, "00", "00000002" },
         { { SETTING_RPS, "eth0", 0 }, "ff", "00000000" },
-        { { SETTING_DEFAULT_AFFINITY, "", 0 }, "ffffffff", "00000003" },
         { { SETTING_NUMA_BALANCING, "", 0 }, "1", "0" },
 };
 enum { N = ELEMENTSOF(SETTINGS), OWN = 1 };
@@ -314,26 +313,6 @@ TEST(no_record_no_change) {
         assert_all(false);
         for (size_t i = 0; i < N; i++)
                 assert_int_equal(kernel.n_writes[i], 0);
-}
-
-TEST(born_under_our_default) {
-        _cleanup_life_ Life l;
-        IrqWishes wishes;
-        IrqHost before = { 0 };
-
-        life_init(&l);
-        wishes_of(&wishes);
-        wishes.wishes += 5; /* the default alone, before the device came */
-        wishes.n_wishes = 1;
-        irq_put_on(&l.m, &before, &wishes);
-        wishes.wishes -= 5;
-        irq_wishes_done(&wishes);
-        l.irq.host_known = true;
-        set(0, "0-1"); /* as the default says by now */
-        kernel.before[0] = "0-31";
-        put_on(&l);
-        assert_string_equal(undo_host_find(&l.irq.undo, &SETTINGS[0].key)->before, "0-31");
-        assert_string_equal(undo_host_find(&l.irq.undo, &SETTINGS[2].key)->before, "0-3,6");
 }
 
 static void play_harm(unsigned at, int error) {

@@ -1,5 +1,5 @@
 /* Interrupts come back to where they were, whatever has happened since: no policy names the device
- * any more, a card has another name, an interrupt is younger than our default, nothing can be read,
+ * any more, a card has another name, nothing can be read,
  * or the daemon ends in the middle of it. */
 #include <sys/resource.h>
 
@@ -41,7 +41,7 @@ TEST(address_goes_from_policy) {
                         look_after(&h, SECOND);
                 assert_steered(&h);
                 assert_mask(&h, 200, "2-3");
-                assert_int_equal(h.m.irq->undo.n_settings, 6);
+                assert_int_equal(h.m.irq->undo.n_settings, 5);
         }
 }
 
@@ -70,7 +70,7 @@ TEST(address_goes_and_the_kernel_refuses) {
         h.m.irq->ops = &SETTING_FILES;
         look_after(&h, 10 * SECOND);
         assert_mask(&h, 200, "2-3");
-        assert_int_equal(h.m.irq->undo.n_settings, 6);
+        assert_int_equal(h.m.irq->undo.n_settings, 5);
 }
 
 /* The number is another device's by now: it keeps its mask. */
@@ -83,7 +83,7 @@ TEST(address_is_gone) {
         word_list_done(&h.irq.pci);
         look_after(&h, SECOND);
         assert_mask(&h, 200, "1");
-        assert_int_equal(h.m.irq->undo.n_settings, 6);
+        assert_int_equal(h.m.irq->undo.n_settings, 5);
 }
 
 /* --- another name --- */
@@ -168,110 +168,10 @@ TEST(renamed_to_a_former_name) {
                 assert_string_equal(undo_host_find(undo, &former)->before, "00000000");
                 irq_done(&h.m);
                 start(&h);
-                assert_int_equal(h.m.irq->undo.n_settings, 6);
+                assert_int_equal(h.m.irq->undo.n_settings, 5);
                 irq_give_all_back(&h.m);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
         }
-}
-
-/* --- younger than our default --- */
-
-/* A mask may be shorter than the one before; a file of /proc has no length. */
-static int write_whole(const Sysroot *sysroot, const SettingKey *key, const char *text) {
-        char path[SETTING_TEXT_MAX];
-        bool in_proc;
-        int fd;
-
-        assert_int_equal(setting_path(key, &in_proc, path), 0);
-        fd = in_proc ? sysroot->proc_fd : sysroot->sys_fd;
-        closep(&(int){ openat(fd, path, O_WRONLY | O_TRUNC | O_CLOEXEC) });
-        return SETTING_FILES.write(sysroot, key, text);
-}
-
-static void start_whole(Host *h, SettingOps *ops) {
-        start(h);
-        *ops = SETTING_FILES;
-        ops->write = write_whole;
-        h->m.irq->ops = ops;
-}
-
-/* The card's node has CPUs 2-3. `taken` are the instance's: on the others interrupts begin. */
-static void born_init(Host *h, SettingOps *ops, const char *taken, const char *begin) {
-        host_init(h);
-        h->instance.planned.placement.cpus = ids(taken);
-        start_whole(h, ops);
-        assert_file(h, "proc/irq/default_smp_affinity", begin);
-}
-
-static void begins(const Host *h, const char *handler, const char *mask) {
-        char text[512];
-
-        (void)snprintf(text, sizeof(text),
-                       "     CPU0 CPU1 CPU2 CPU3\n"
-                       " 42:  0  0  0  0  c 1-edge      ice-eth0-misc\n"
-                       "100:  0  0  0  0  c 1-edge      ice-eth0-TxRx-0\n"
-                       "101:  0  0  0  0  c 1-edge      ice-eth0-TxRx-1\n"
-                       "102:  0  0  0  0  c 1-edge      %s\n",
-                       handler);
-        fake_write(&h->tree, "proc/interrupts", text);
-        vector(h, 102, mask);
-}
-
-/* The kernel takes of the default what is on the device's node. */
-TEST(born_on_its_node) {
-        SettingOps ops;
-        _cleanup_host_ Host h;
-
-        born_init(&h, &ops, "2", "0000000b");
-        begins(&h, "ice-eth0-aux", "3\n");
-        look_after(&h, SECOND);
-        assert_mask(&h, 102, "0-1,3");
-        irq_give_all_back(&h.m);
-        assert_mask(&h, 102, "2-3");
-        assert_false(has_record(&h));
-}
-
-/* It stands as it is wanted, and would not without us. */
-TEST(born_as_wanted) {
-        static const SettingKey key = { SETTING_VECTOR, PCI, 102 };
-        SettingOps ops;
-        _cleanup_host_ Host h;
-        uint64_t writes;
-
-        born_init(&h, &ops, "2", "0000000b");
-        writes = h.m.irq->n_writes;
-        begins(&h, "", "0-1,3\n"); /* nobody handles it yet */
-        look_after(&h, SECOND);
-        assert_int_equal(h.m.irq->n_writes, writes);
-        assert_string_equal(undo_host_find(&h.m.irq->undo, &key)->before, "0-3");
-        irq_done(&h.m); /* it was written down */
-        start_whole(&h, &ops);
-        irq_give_all_back(&h.m);
-        assert_mask(&h, 102, "0-3");
-}
-
-/* The default itself, of which no part is taken as long as nobody handles it. */
-TEST(born_without_handler) {
-        static const SettingKey key = { SETTING_VECTOR, PCI, 102 };
-        SettingOps ops;
-        _cleanup_host_ Host h;
-
-        born_init(&h, &ops, "0-2", "00000008");
-        begins(&h, "", "3\n");
-        look_after(&h, SECOND);
-        assert_string_equal(undo_host_find(&h.m.irq->undo, &key)->before, "0-3");
-}
-
-/* One that its driver has set is not the default's. */
-TEST(born_with_a_mask_of_its_own) {
-        SettingOps ops;
-        _cleanup_host_ Host h;
-
-        born_init(&h, &ops, "2", "0000000b");
-        begins(&h, "ice-eth0-TxRx-2", "1\n");
-        look_after(&h, SECOND);
-        irq_give_all_back(&h.m);
-        assert_mask(&h, 102, "1");
 }
 
 /* --- nothing can be read --- */
@@ -290,8 +190,8 @@ TEST(no_descriptor) {
                 look_after(&h, 3 * SECOND);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_true(h.m.irq->load_failed);
-        assert_int_equal(h.m.irq->n_writes, 6);
-        assert_int_equal(h.m.irq->undo.n_settings, 6);
+        assert_int_equal(h.m.irq->n_writes, 5);
+        assert_int_equal(h.m.irq->undo.n_settings, 5);
         look_after(&h, 3 * SECOND);
         assert_false(h.m.irq->load_failed);
         assert_steered(&h);

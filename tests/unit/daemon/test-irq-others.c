@@ -18,7 +18,7 @@ TEST(managed) {
         assert_int_equal(vectors(&h, IRQ_STATE_MANAGED), 1);
         assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 2);
         assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
-        assert_int_equal(h.m.irq->n_writes, 5);
+        assert_int_equal(h.m.irq->n_writes, 4);
 }
 
 /* --- others --- */

@@ -12,7 +12,7 @@ TEST(steers_then_is_quiet) {
         assert_steered(&h);
         assert_true(has_record(&h));
         writes = h.m.irq->n_writes;
-        assert_int_equal(writes, 6); /* three vectors, two queues, the default */
+        assert_int_equal(writes, 5); /* three vectors, two queues */
         for (unsigned i = 0; i < 20; i++)
                 look_after(&h, 3 * SECOND);
         assert_int_equal(h.m.irq->n_writes, writes);
@@ -101,7 +101,6 @@ TEST(released_by_name) {
         look_after(&h, SECOND);
         assert_mask(&h, 100, "2");
         assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
-        assert_file(&h, "proc/irq/default_smp_affinity", "00000003"); /* the host's */
         assert_int_equal(h.m.irq->devices[0].reason, IRQ_REASON_RELEASED);
         assert_true(world.told);
         assert_int_equal(world.n_banned, 0);
@@ -268,8 +267,8 @@ TEST(landed) {
         assert_string_equal(devices[0].name, "eth0");
         assert_string_equal(devices[0].reason_id, "away");
         assert_ids(*devices[0].cpus, "0-1");
-        assert_int_equal(snapshot.n_writes, 6);
-        assert_int_equal(snapshot.undo_settings, 6);
+        assert_int_equal(snapshot.n_writes, 5);
+        assert_int_equal(snapshot.undo_settings, 5);
         free(devices);
         free(landed);
         irq_report_forget(h.m.irq, "tidb");

@@ -17,7 +17,6 @@ TEST(paths) {
                 { { SETTING_VECTOR, "0000:01:00.0", 24 }, "irq/24/smp_affinity_list", true },
                 { { SETTING_XPS, "eth0", 3 }, "class/net/eth0/queues/tx-3/xps_cpus", false },
                 { { SETTING_RPS, "eth0", 0 }, "class/net/eth0/queues/rx-0/rps_cpus", false },
-                { { SETTING_DEFAULT_AFFINITY, "", 0 }, "irq/default_smp_affinity", true },
                 { { SETTING_NUMA_BALANCING, "", 0 }, "sys/kernel/numa_balancing", true },
         };
         char path[SETTING_TEXT_MAX];

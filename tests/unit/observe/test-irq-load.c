@@ -59,7 +59,6 @@ static void card(const FakeTree *tree) {
                    " 99:  7  7  c 1-edge      other\n"
                    "100:  3  4  c 1-edge      ice-eth0-TxRx-0\n"
                    "101:  5  6  c 1-edge      ice-eth0-TxRx-1\n");
-        fake_write(tree, "proc/irq/default_smp_affinity", "f\n");
 }
 
 static void load(const FakeTree *tree, const IrqPolicy *policy, IrqHost *ret) {
@@ -102,8 +101,6 @@ TEST(card) {
         assert_vector(&d->vectors[3], 102, IRQ_ROLE_OTHER, -1, "0");
         assert_string_equal(d->vectors[2].name, "ice-eth0-TxRx-1");
         assert_null(d->vectors[3].name);
-        assert_true(host.default_known);
-        assert_ids(host.default_affinity, "0-3");
         assert_int_equal(host.irqbalance.pid, 0);
 }
 
@@ -348,7 +345,6 @@ TEST(irqbalance) {
         load(&tree, NULL, &none);
         assert_int_equal(none.irqbalance.pid, 0);
         assert_int_equal(none.n_devices, 0);
-        assert_false(none.default_known);
         fake_process(&tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
         load(&tree, NULL, &host);
         assert_int_equal(host.irqbalance.pid, 31);

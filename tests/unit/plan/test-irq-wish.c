@@ -47,12 +47,8 @@ static void example_init(Example *e) {
         e->devices[1] = e->devices[0];
         e->devices[1].name = (char *)"eth1";
         e->devices[1].n_tx = e->devices[1].n_rx = 0;
-        e->host = (IrqHost){ .devices = e->devices,
-                             .n_devices = 2,
-                             .cpus = e->cpus,
-                             .n_cpus = CPUS,
-                             .default_known = true,
-                             .default_affinity = ids("0-31") };
+        e->host =
+                (IrqHost){ .devices = e->devices, .n_devices = 2, .cpus = e->cpus, .n_cpus = CPUS };
         e->of[0] = (IrqPlanDevice){
                 .device = &e->devices[0], .vectors = e->planned, .xps = e->xps, .rps = e->rps
         };
@@ -66,12 +62,9 @@ TEST(wishes) {
 
         example_init(&e);
         e.planned[2].decision = IRQ_MANAGED;
-        e.plan.default_wanted = true;
-        e.plan.default_affinity = ids("0-1");
-        assert_int_equal(irq_wishes_build(&e.plan, &e.host, &w), 0);
-        /* Two vectors, once; two transmit queues; the receive queue that has a mask; the default.
-         */
-        assert_int_equal(w.n_wishes, 6);
+        assert_int_equal(irq_wishes_build(&e.plan, &w), 0);
+        /* Two vectors, once; two transmit queues; the receive queue that has a mask. */
+        assert_int_equal(w.n_wishes, 5);
         assert_true(w.wishes[0].known);
         assert_false(w.wishes[1].known);
         assert_ids(w.wishes[0].stands.cpus, "0-3");
@@ -82,7 +75,6 @@ TEST(wishes) {
         assert_ids(irq_wishes_find(&w, &(SettingKey){ SETTING_XPS, "eth0", 1 })->value.cpus, "1");
         assert_ids(irq_wishes_find(&w, &(SettingKey){ SETTING_RPS, "eth0", 0 })->value.cpus, "");
         assert_null(irq_wishes_find(&w, &(SettingKey){ SETTING_RPS, "eth0", 1 }));
-        assert_ids(w.wishes[5].stands.cpus, "0-31");
 }
 
 TEST(nothing_wanted) {
@@ -93,7 +85,7 @@ TEST(nothing_wanted) {
         for (unsigned i = 0; i < 3; i++)
                 e.planned[i].decision = IRQ_LEFT;
         e.of[0].xps = e.of[0].rps = NULL;
-        assert_int_equal(irq_wishes_build(&e.plan, &e.host, &w), 0);
+        assert_int_equal(irq_wishes_build(&e.plan, &w), 0);
         assert_int_equal(w.n_wishes, 0);
 }
 

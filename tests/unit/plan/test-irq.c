@@ -18,7 +18,6 @@ TEST(without_entries) {
                 assert_int_equal(s.plan.devices[i].vectors[0].decision, IRQ_LEFT);
                 assert_null(s.plan.devices[i].xps);
         }
-        assert_false(s.plan.default_wanted);
         assert_false(s.plan.irqbalance.told);
 }
 
@@ -73,8 +72,7 @@ TEST(left_alone) {
         assert_null(s.plan.devices[1].policy); /* its address is no name to match */
         assert_serves(&s, 2, IRQ_REASON_BUNDLE, "");
         assert_serves(&s, 3, IRQ_REASON_NO_VECTORS, "");
-        /* Nothing that is done needs a default, or irqbalance's help. */
-        assert_false(s.plan.default_wanted);
+        /* Nothing that is done needs irqbalance's help. */
         assert_false(s.plan.irqbalance.told);
 }
 
@@ -114,7 +112,6 @@ TEST(auto) {
         s.owners[3].shared = false;
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_OWNED, "2-3,10-11"); /* no worse than it was */
-        assert_false(s.plan.default_wanted);
 }
 
 /* A CPU that a shared and an exclusive instance run on is the exclusive one's. */
@@ -187,7 +184,6 @@ TEST(isolated) {
         s.topology.nohz_full_cpus = ids("10");
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_LOCAL, "11");
-        assert_ids(s.plan.default_affinity, "0-1,4-9,11-15");
         scene_owner(&s, "0-1,4-9,11-15", false);
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_OWNED, "11");
@@ -294,8 +290,6 @@ TEST(irqbalance_is_told) {
         assert_int_equal(s.plan.irqbalance.n_banned_irqs, 4);
         for (uint32_t i = 0; i < 4; i++)
                 assert_int_equal(s.plan.irqbalance.banned_irqs[i], banned[i]);
-        assert_true(s.plan.default_wanted);
-        assert_ids(s.plan.default_affinity, "0-1");
 }
 
 /* It must keep CPUs to work with. */
@@ -309,7 +303,6 @@ TEST(irqbalance_keeps_some) {
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_IRQBALANCE, "");
         assert_ids(s.plan.irqbalance.banned_cpus, "0-11");
-        assert_false(s.plan.default_wanted);
         s.owners[1].shared = false;
         scene_plan(&s);
         assert_true(s.plan.irqbalance.told);
@@ -344,6 +337,4 @@ TEST(irqbalance_is_ignored) {
         scene_plan(&s);
         assert_false(s.plan.irqbalance.told);
         assert_ids(s.plan.irqbalance.banned_cpus, "");
-        assert_true(s.plan.default_wanted);
-        assert_ids(s.plan.default_affinity, "0-1,3-15");
 }

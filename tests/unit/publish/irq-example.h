@@ -89,8 +89,6 @@ static inline void irq_example_plan(IrqExample *e) {
                 e->planned[i].device = &e->devices[i];
         e->plan = (IrqPlan){ .devices = e->planned,
                              .n_devices = 4,
-                             .default_wanted = true,
-                             .default_affinity = ids("8-15"),
                              .irqbalance = { .told = true,
                                              .banned_cpus = ids("0-7"),
                                              .banned_irqs = e->banned,

@@ -22,8 +22,7 @@ TEST(plan) {
                 "namespace\n"
                 "nvme0        0     -            1 managed, 1 left  -      irqbalance distributes "
                 "its interrupts, and is told which CPUs are taken (R11)\n"
-                "irqbalance is told to leave alone CPUs 0-7 and 2 interrupts, once it runs\n"
-                "interrupts yet to come begin on CPUs 8-15 (default_smp_affinity)\n");
+                "irqbalance is told to leave alone CPUs 0-7 and 2 interrupts, once it runs\n");
 }
 
 static void assert_last_lines(const IrqExample *e, const char *expected) {
@@ -40,7 +39,6 @@ TEST(what_irqbalance_is_told) {
         IrqExample e;
 
         irq_example_init(&e);
-        e.plan.default_wanted = false;
         e.host.irqbalance.pid = 7;
         assert_last_lines(&e, "irqbalance is told to leave alone CPUs 0-7 and 2 interrupts\n");
         e.plan.irqbalance.n_banned_irqs = 1;
@@ -62,7 +60,7 @@ TEST(no_device) {
         irq_example_init(&e);
         e.plan.devices += 3; /* what no entry names */
         e.plan.n_devices = 1;
-        e.plan.default_wanted = e.plan.irqbalance.told = false;
+        e.plan.irqbalance.told = false;
         irq_plan_table_render(&e.host, &e.plan, 0, &text);
         assert_string_equal(text.data, "No device is there that an entry of irq names.\n");
 }

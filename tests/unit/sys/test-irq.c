@@ -51,17 +51,6 @@ TEST(read_only) {
         assert_true(a.read_only);
 }
 
-TEST(default) {
-        _cleanup_fake_ FakeTree tree;
-        CpuSet cpus = { 0 };
-
-        fake_init(&tree);
-        assert_int_equal(irq_default_affinity_read(&tree.sysroot, &cpus), -ENOENT);
-        fake_write(&tree, "proc/irq/default_smp_affinity", "00000003,0000000f\n");
-        assert_int_equal(irq_default_affinity_read(&tree.sysroot, &cpus), 0);
-        assert_ids(cpus, "0-3,32-33");
-}
-
 TEST(of_pci) {
         _cleanup_fake_ FakeTree tree;
 
