@@ -28,7 +28,7 @@ static const char *open_reason(int error) {
 
 /* NULL: they are known. */
 static const char *find_events(const Manager *m, AccessEvents *ret) {
-        const AccessEvent *given = m->policies.sampling_events;
+        const AccessEvent *given = m->host.policies.sampling_events;
         Processor processor;
         int r;
 
@@ -37,7 +37,7 @@ static const char *find_events(const Manager *m, AccessEvents *ret) {
                 memcpy(ret->events, given, sizeof(ret->events));
                 return NULL;
         }
-        r = processor_load(&m->sysroot, &processor);
+        r = processor_load(&m->host.sysroot, &processor);
         if (r == -EXDEV)
                 return "the processors are of several kinds";
         if (r < 0)
@@ -62,59 +62,61 @@ static const char *try_events(const AccessEvents *events) {
 }
 
 static const char *choose(const Manager *m, AccessEvents *ret) {
-        const char *reason = m->sysroot.live ? find_events(m, ret)
-                                             : "this is a dump of a machine, which counts nothing";
+        const char *reason = m->host.sysroot.live
+                                     ? find_events(m, ret)
+                                     : "this is a dump of a machine, which counts nothing";
 
         return reason ? reason : try_events(ret);
 }
 
 /* Sums of other events are no beginning for these. */
 static void begin_anew(Manager *m) {
-        for (size_t i = 0; i < m->n_instances; i++) {
-                access_close(&m->instances[i]->access.counters);
-                m->instances[i]->access = (InstanceAccess){ .told = false };
+        for (size_t i = 0; i < m->roster.n_instances; i++) {
+                access_close(&m->roster.instances[i]->sampling.access.counters);
+                m->roster.instances[i]->sampling.access = (InstanceAccess){ .told = false };
         }
-        for (size_t i = 0; i < m->policies.n_policies; i++)
-                memset(m->policy_counters[i].accesses, 0, sizeof(m->policy_counters[i].accesses));
+        for (size_t i = 0; i < m->host.policies.n_policies; i++)
+                memset(m->binding.policy_counters[i].accesses, 0,
+                       sizeof(m->binding.policy_counters[i].accesses));
 }
 
 static void say(const Manager *m) {
-        const Access *a = &m->access;
+        const Access *a = &m->sampling.access;
 
         if (!a->wanted)
                 return;
         if (a->available)
-                journal_log(&m->journal, LOG_INFO, NULL,
+                journal_log(&m->host.journal, LOG_INFO, NULL,
                             "Accesses to memory are counted, by events of %s (%s)",
                             a->events.source, a->events.coverage);
         else
-                journal_log(&m->journal, LOG_NOTICE, NULL,
+                journal_log(&m->host.journal, LOG_NOTICE, NULL,
                             "Accesses to memory are not counted: %s. Everything else goes on",
                             a->reason);
 }
 
 void access_choose(Manager *m) {
-        Access now = { .wanted = m->policies.sampling_access };
+        Access now = { .wanted = m->host.policies.sampling_access };
         const char *reason = now.wanted ? choose(m, &now.events) : "";
-        const bool changed = now.wanted != m->access.wanted;
+        const bool changed = now.wanted != m->sampling.access.wanted;
 
         now.available = !reason;
-        now.next = m->access.next;
+        now.next = m->sampling.access.next;
         if (reason)
                 now.events = (AccessEvents){ .source = NULL };
         (void)snprintf(now.reason, sizeof(now.reason), "%s", reason ? reason : "");
-        if (!changed && now.available == m->access.available &&
-            access_events_equal(&now.events, &m->access.events) &&
-            strcmp(now.reason, m->access.reason) == 0)
+        if (!changed && now.available == m->sampling.access.available &&
+            access_events_equal(&now.events, &m->sampling.access.events) &&
+            strcmp(now.reason, m->sampling.access.reason) == 0)
                 return;
-        if (!access_events_equal(&now.events, &m->access.events))
+        if (!access_events_equal(&now.events, &m->sampling.access.events))
                 begin_anew(m);
-        m->access = now;
+        m->sampling.access = now;
         say(m);
 }
 
 void access_begin_round(Manager *m) {
-        m->access.next = 0;
+        m->sampling.access.next = 0;
 }
 
 /* As many threads as the descriptors that the others leave suffice for. */
@@ -122,21 +124,21 @@ static size_t room(const Instance *i) {
         const Manager *m = i->manager;
         Locality localities[N_LOCALITIES];
         PerfCode codes[N_LOCALITIES];
-        const size_t n_max =
-                perf_descriptors_max() / access_codes(&m->access.events, codes, localities);
+        const size_t n_max = perf_descriptors_max() /
+                             access_codes(&m->sampling.access.events, codes, localities);
         size_t others = 0;
 
-        for (size_t k = 0; k < m->n_instances; k++)
-                if (m->instances[k] != i)
-                        others += m->instances[k]->access.counters.n_threads;
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (m->roster.instances[k] != i)
+                        others += m->roster.instances[k]->sampling.access.counters.n_threads;
         return others < n_max ? n_max - others : 0;
 }
 
 static void add(Instance *i, const AccessSample *sample) {
-        PolicyCounters *policy = &i->manager->policy_counters[i->policy_index];
+        PolicyCounters *policy = &i->manager->binding.policy_counters[i->policy_index];
 
         for (Locality l = 0; l < N_LOCALITIES; l++) {
-                i->access.counts[l] += sample->counts[l];
+                i->sampling.access.counts[l] += sample->counts[l];
                 policy->accesses[l] += sample->counts[l];
         }
 }
@@ -144,24 +146,24 @@ static void add(Instance *i, const AccessSample *sample) {
 static void say_missing(Instance *i, const AccessSample *sample) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
-        if (sample->n_missing == 0 || i->access.told)
+        if (sample->n_missing == 0 || i->sampling.access.told)
                 return;
-        i->access.told = true;
-        journal_log(&i->manager->journal, LOG_NOTICE, &fields,
+        i->sampling.access.told = true;
+        journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
                     "Accesses of %zu of the %zu threads of %s are not counted: %s",
                     sample->n_missing, sample->n_missing + sample->n_counted, i->name,
-                    open_reason(i->access.counters.error));
+                    open_reason(i->sampling.access.counters.error));
 }
 
 static void read_counters(Instance *i) {
-        const AccessEvents *events = &i->manager->access.events;
+        const AccessEvents *events = &i->manager->sampling.access.events;
         AccessSample sample;
 
-        access_read(&i->access.counters, events, &sample);
+        access_read(&i->sampling.access.counters, events, &sample);
         add(i, &sample);
-        i->access.known = i->access.known || sample.n_counted > 0;
-        i->access.ratio = access_ratio(&sample, events);
-        i->access.coverage = access_coverage(&sample);
+        i->sampling.access.known = i->sampling.access.known || sample.n_counted > 0;
+        i->sampling.access.ratio = access_ratio(&sample, events);
+        i->sampling.access.coverage = access_coverage(&sample);
         say_missing(i, &sample);
 }
 
@@ -169,8 +171,8 @@ static void read_counters(Instance *i) {
 static int step(Instance *i) {
         Manager *m = i->manager;
         const Begun begun = sample_begin();
-        int r = access_attach(&i->access.counters, i->handles, i->n_processes, &m->access.events,
-                              OPENS_A_TURN, room(i));
+        int r = access_attach(&i->sampling.access.counters, i->handles, i->n_processes,
+                              &m->sampling.access.events, OPENS_A_TURN, room(i));
 
         if (r < 0) {
                 sample_pause(m, begun);
@@ -182,24 +184,24 @@ static int step(Instance *i) {
 }
 
 bool access_turn(Manager *m) {
-        if (!m->access.available || m->access.next >= m->n_instances)
+        if (!m->sampling.access.available || m->sampling.access.next >= m->roster.n_instances)
                 return false;
-        if (step(m->instances[m->access.next]) != -EAGAIN)
-                m->access.next++;
+        if (step(m->roster.instances[m->sampling.access.next]) != -EAGAIN)
+                m->sampling.access.next++;
         return true;
 }
 
 void access_end(Instance *i) {
         AccessSample sample;
 
-        if (!i->manager->access.available)
+        if (!i->manager->sampling.access.available)
                 return;
-        access_finish(&i->access.counters, &i->manager->access.events, &sample);
+        access_finish(&i->sampling.access.counters, &i->manager->sampling.access.events, &sample);
         add(i, &sample);
 }
 
 void access_fill(const Manager *m, AccessSnapshot *ret) {
-        const Access *a = &m->access;
+        const Access *a = &m->sampling.access;
 
         *ret = (AccessSnapshot){ .wanted = a->wanted,
                                  .available = a->available,
@@ -211,8 +213,8 @@ void access_fill(const Manager *m, AccessSnapshot *ret) {
 }
 
 void access_fill_instance(const Instance *i, InstanceSnapshot *s) {
-        s->access_known = i->manager->access.available && i->access.known;
-        s->remote_access_ratio = s->access_known ? i->access.ratio : (double)NAN;
-        s->access_coverage = s->access_known ? i->access.coverage : (double)NAN;
-        memcpy(s->accesses, i->access.counts, sizeof(s->accesses));
+        s->access_known = i->manager->sampling.access.available && i->sampling.access.known;
+        s->remote_access_ratio = s->access_known ? i->sampling.access.ratio : (double)NAN;
+        s->access_coverage = s->access_known ? i->sampling.access.coverage : (double)NAN;
+        memcpy(s->accesses, i->sampling.access.counts, sizeof(s->accesses));
 }

@@ -23,11 +23,11 @@ BackendTarget bind_target(const Instance *i) {
 }
 
 static Reason refusal_code(const Instance *i) {
-        if (i->own_refuses)
+        if (i->binding.own_refuses)
                 return REASON_OWN_LIMITS;
-        if (i->manager->sysroot.live && !i->manager->backend.ops)
+        if (i->manager->host.sysroot.live && !i->manager->host.backend.ops)
                 return REASON_CONTROLLER_MISSING;
-        switch (backend_kind(&i->manager->backend)) {
+        switch (backend_kind(&i->manager->host.backend)) {
         case BACKEND_CGROUP1:
         case BACKEND_AFFINITY:
                 return REASON_SLICE_TOO_TIGHT;
@@ -40,11 +40,11 @@ static Reason refusal_code(const Instance *i) {
 
 const char *bind_refuses(Instance *i, Reason *ret_code) {
         const BackendTarget target = bind_target(i);
-        const char *why = i->own_refuses;
+        const char *why = i->binding.own_refuses;
 
         /* The dump of another machine is planned for as if that host could. */
-        if (!why && i->manager->sysroot.live)
-                why = backend_refuses(&i->manager->backend, &target, &i->placement);
+        if (!why && i->manager->host.sysroot.live)
+                why = backend_refuses(&i->manager->host.backend, &target, &i->binding.placement);
         if (ret_code)
                 *ret_code = why ? refusal_code(i) : REASON_NONE;
         return why;
@@ -60,7 +60,7 @@ bool bind_cpus_given(const Instance *i) {
 void bind_begin_anew(Instance *i) {
         for (size_t k = 0; k < i->n_processes; k++)
                 i->processes[k].cpus_given = false;
-        i->cpus_drift = i->mems_drift = (Drift){ 0 };
+        i->binding.cpus_drift = i->binding.mems_drift = (Drift){ 0 };
 }
 
 /* What the instance's oldest process had lived when it was first seen. Its start is known to a
@@ -77,14 +77,16 @@ void bind_note_latency(Instance *i, uint64_t now_usec) {
         Manager *m = i->manager;
         double age;
 
-        if (i->latency_noted || id_set_is_empty(&i->placement.nodes) || !manager_enforces(m) ||
-            i->n_processes == 0 || i->binding.n_threads_off_cpus > 0 ||
-            !step_cpus_stand(backend_kind(&m->backend), &i->binding, &i->placement))
+        if (i->binding.latency_noted || id_set_is_empty(&i->binding.placement.nodes) ||
+            !manager_enforces(m) || i->n_processes == 0 ||
+            i->binding.observed.n_threads_off_cpus > 0 ||
+            !step_cpus_stand(backend_kind(&m->host.backend), &i->binding.observed,
+                             &i->binding.placement))
                 return;
-        i->latency_noted = true;
+        i->binding.latency_noted = true;
         age = age_when_seen(i, now_usec);
         if (age < LATENCY_AGE_MAX)
-                histogram_add(&m->policy_counters[i->policy_index].bind_latency,
+                histogram_add(&m->binding.policy_counters[i->policy_index].bind_latency,
                               age + (double)(now_usec - i->first_seen_usec) / 1e6);
 }
 
@@ -98,27 +100,29 @@ uint64_t bind_backoff_usec(unsigned failures) {
 static void try_later(Instance *i, int error) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
-                                       .reason = i->failure_code };
+                                       .reason = i->binding.failure_code };
 
-        if (i->progress.call_failures == 0)
-                journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s", i->name,
-                            i->failure ? i->failure : strerror(-error));
-        i->due_usec = clock_monotonic_usec() + bind_backoff_usec(i->progress.call_failures++);
-        i->bind_failures++;
-        i->manager->policy_counters[i->policy_index].bind_failures[i->failure_code]++;
-        i->effect_deadline_usec = 0;
+        if (i->binding.progress.call_failures == 0)
+                journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s: %s", i->name,
+                            i->binding.failure ? i->binding.failure : strerror(-error));
+        i->binding.due_usec =
+                clock_monotonic_usec() + bind_backoff_usec(i->binding.progress.call_failures++);
+        i->binding.bind_failures++;
+        i->manager->binding.policy_counters[i->policy_index]
+                .bind_failures[i->binding.failure_code]++;
+        i->binding.effect_deadline_usec = 0;
         manager_publish_soon(i->manager);
 }
 
 static void failed(Instance *i, int error, const char *message) {
-        const char *what = i->call_kind == STEP_SCOPE      ? "make a scope for it"
-                           : i->call_kind == STEP_SET_CPUS ? "set the CPUs"
-                                                           : "set the memory nodes";
+        const char *what = i->binding.call_kind == STEP_SCOPE      ? "make a scope for it"
+                           : i->binding.call_kind == STEP_SET_CPUS ? "set the CPUs"
+                                                                   : "set the memory nodes";
 
         const Reason code = reason_of_error(error);
 
         instance_set_failure(i, code, "%s did not %s: %s%s%s; %s; trying again",
-                             backend_name(&i->manager->backend), what, strerror(-error),
+                             backend_name(&i->manager->host.backend), what, strerror(-error),
                              *message ? ": " : "", message, reason_to_remedy(code));
         try_later(i, error);
 }
@@ -143,30 +147,30 @@ static void cannot_record(Instance *i, int error) {
         instance_set_failure(i, REASON_RECORD_UNWRITABLE,
                              "what stands before cannot be written down to %s/" UNDO_FOLDER
                              ", so nothing is changed: %s; trying again",
-                             i->manager->args->runtime_dir, strerror(-error));
+                             i->manager->host.args->runtime_dir, strerror(-error));
         try_later(i, error);
 }
 
 static void succeeded(Instance *i) {
-        Progress *p = &i->progress;
+        Progress *p = &i->binding.progress;
 
-        record_after(i, i->call_kind);
+        record_after(i, i->binding.call_kind);
 
         p->call_failures = 0;
-        if (i->call_kind == STEP_SCOPE) {
+        if (i->binding.call_kind == STEP_SCOPE) {
                 p->scope_moves++;
                 return;
         }
-        if (i->call_kind == STEP_SET_CPUS) {
+        if (i->binding.call_kind == STEP_SET_CPUS) {
                 p->cpu_writes++;
                 for (size_t k = 0; k < i->n_processes; k++)
                         i->processes[k].cpus_given = true;
                 return;
         }
         p->mem_writes++;
-        units_note_mems(i->manager, i->unit, &i->call_mems);
-        i->we_narrowed |= i->call_kind == STEP_NARROW;
-        i->guard.extra_unsaid = false;
+        units_note_mems(i->manager, i->unit, &i->binding.call_mems);
+        i->binding.we_narrowed |= i->binding.call_kind == STEP_NARROW;
+        i->binding.guard.extra_unsaid = false;
         /* What passes did before says nothing about what they will do now. */
         p->passes = p->sweeps = p->settles = 0;
 }
@@ -175,13 +179,13 @@ static void on_reply(int error, const char *message, void *userdata) {
         Instance *i = userdata;
         uint64_t now = clock_monotonic_usec();
 
-        i->call = sd_bus_slot_unref(i->call);
+        i->binding.call = sd_bus_slot_unref(i->binding.call);
         if (error < 0)
                 failed(i, error, message);
         else {
                 succeeded(i);
-                i->due_usec = now;
-                i->effect_deadline_usec = now + BIND_SHOW_TIMEOUT_USEC;
+                i->binding.due_usec = now;
+                i->binding.effect_deadline_usec = now + BIND_SHOW_TIMEOUT_USEC;
         }
         manager_schedule(i->manager);
 }
@@ -191,12 +195,12 @@ static void on_noted(int error, const char *message, void *userdata) {
         Instance *i = userdata;
 
         (void)message;
-        i->call = sd_bus_slot_unref(i->call);
+        i->binding.call = sd_bus_slot_unref(i->binding.call);
         if (error < 0) {
                 cannot_note(i, error);
         } else {
                 record_noted(i);
-                i->due_usec = clock_monotonic_usec();
+                i->binding.due_usec = clock_monotonic_usec();
         }
         manager_schedule(i->manager);
 }
@@ -204,15 +208,15 @@ static void on_noted(int error, const char *message, void *userdata) {
 static void tell_strangers(Instance *i, uint64_t before) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
-        if (i->manager->backend.n_strangers > before)
-                journal_log(&i->manager->journal, LOG_WARNING, &fields,
+        if (i->manager->host.backend.n_strangers > before)
+                journal_log(&i->manager->host.journal, LOG_WARNING, &fields,
                             "%s: the number of a thread of it was given to another process while "
                             "it was bound; that one has its own CPUs back (%llu such cases so far)",
-                            i->name, (unsigned long long)i->manager->backend.n_strangers);
+                            i->name, (unsigned long long)i->manager->host.backend.n_strangers);
 }
 
 static int ask(Instance *i, const Step *step) {
-        Backend *backend = &i->manager->backend;
+        Backend *backend = &i->manager->host.backend;
         const BackendTarget target = bind_target(i);
         const uint64_t strangers = backend->n_strangers;
         int r;
@@ -220,13 +224,14 @@ static int ask(Instance *i, const Step *step) {
         if (step->kind == STEP_SCOPE)
                 r = backend->ops->start_scope
                             ? backend->ops->start_scope(backend, &target, record_of(i), on_reply, i,
-                                                        &i->call)
+                                                        &i->binding.call)
                             : -EOPNOTSUPP;
         else if (step->kind == STEP_SET_CPUS)
-                r = backend->ops->set_cpus(backend, &target, &i->placement.cpus, on_reply, i,
-                                           &i->call);
+                r = backend->ops->set_cpus(backend, &target, &i->binding.placement.cpus, on_reply,
+                                           i, &i->binding.call);
         else if (backend->ops->set_mems)
-                r = backend->ops->set_mems(backend, &target, &step->mems, on_reply, i, &i->call);
+                r = backend->ops->set_mems(backend, &target, &step->mems, on_reply, i,
+                                           &i->binding.call);
         else
                 r = -EOPNOTSUPP;
         tell_strangers(i, strangers);
@@ -236,18 +241,18 @@ static int ask(Instance *i, const Step *step) {
 bool bind_carry_out(Instance *i, const Step *step, uint64_t now_usec) {
         int r;
 
-        i->due_usec = INSTANCE_NEVER;
+        i->binding.due_usec = INSTANCE_NEVER;
         r = record_before(i, step, on_noted);
         if (r < 0 && r != -ESRCH)
                 cannot_record(i, r);
         if (r <= 0)
                 return false;
         drift_count(i, step, now_usec);
-        i->call_kind = step->kind;
-        i->call_mems = step->mems;
-        i->effect_deadline_usec = 0;
-        i->bind_attempts++;
-        i->manager->policy_counters[i->policy_index].bind_attempts++;
+        i->binding.call_kind = step->kind;
+        i->binding.call_mems = step->mems;
+        i->binding.effect_deadline_usec = 0;
+        i->binding.bind_attempts++;
+        i->manager->binding.policy_counters[i->policy_index].bind_attempts++;
         r = ask(i, step);
         if (r < 0 && r != -ESRCH) /* of one that has ended, the exit event is on its way */
                 failed(i, r, "");
@@ -259,7 +264,7 @@ bool bind_carry_out(Instance *i, const Step *step, uint64_t now_usec) {
 
 int bind_widen_now(Instance *i, const NodeSet *mems, uint64_t now_usec) {
         const Step step = { .kind = STEP_WIDEN, .mems = *mems, .reason = "" };
-        Backend *backend = &i->manager->backend;
+        Backend *backend = &i->manager->host.backend;
         const BackendTarget target = bind_target(i);
         int r = backend->ops && backend->ops->widen_mems
                         ? backend->ops->widen_mems(backend, &target, mems)
@@ -268,40 +273,40 @@ int bind_widen_now(Instance *i, const NodeSet *mems, uint64_t now_usec) {
         if (r == -ENODEV || r == -ESRCH)
                 return r;
         /* What is on its way to systemd is done before this, and this stands in the end. */
-        i->call = sd_bus_slot_unref(i->call);
-        i->guard.extra_unsaid = true;
-        i->mems_drift.stood = false; /* that they change now is our own doing */
+        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        i->binding.guard.extra_unsaid = true;
+        i->binding.mems_drift.stood = false; /* that they change now is our own doing */
         if (bind_carry_out(i, &step, now_usec))
-                i->due_usec = now_usec;
+                i->binding.due_usec = now_usec;
         return 0;
 }
 
 int bind_open_cpuset(Instance *i, int *ret_fd, char **ret_path) {
         const BackendTarget target = bind_target(i);
 
-        return backend_cgroup1_open(&i->manager->backend, &target, ret_fd, ret_path);
+        return backend_cgroup1_open(&i->manager->host.backend, &target, ret_fd, ret_path);
 }
 
 void bind_tidy(Manager *m) {
-        if (m->backend.ops && m->backend.ops->tidy && manager_enforces(m))
-                m->backend.ops->tidy(&m->backend);
+        if (m->host.backend.ops && m->host.backend.ops->tidy && manager_enforces(m))
+                m->host.backend.ops->tidy(&m->host.backend);
 }
 
 void bind_choose_backend(Manager *m) {
-        const char *before = backend_name(&m->backend);
+        const char *before = backend_name(&m->host.backend);
 
-        if (!backend_choose(&m->backend, m->policies.backend))
+        if (!backend_choose(&m->host.backend, m->host.policies.backend))
                 return;
-        if (m->n_instances > 0)
-                journal_log(&m->journal, LOG_NOTICE, NULL,
+        if (m->roster.n_instances > 0)
+                journal_log(&m->host.journal, LOG_NOTICE, NULL,
                             "Processes are bound by another backend from now on: %s, not %s. What "
                             "%s did stays as it is",
-                            backend_name(&m->backend), before, before);
-        for (size_t k = 0; k < m->n_instances; k++) {
-                Instance *i = m->instances[k];
+                            backend_name(&m->host.backend), before, before);
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                Instance *i = m->roster.instances[k];
 
-                i->call = sd_bus_slot_unref(i->call);
-                i->due_usec = clock_monotonic_usec();
+                i->binding.call = sd_bus_slot_unref(i->binding.call);
+                i->binding.due_usec = clock_monotonic_usec();
                 bind_begin_anew(i);
         }
 }

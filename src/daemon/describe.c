@@ -43,7 +43,7 @@ static int read_ports(const Instance *i, ListenPorts *ret) {
         for (size_t p = 0; p < i->n_processes && p < PROCESSES_MAX; p++) {
                 _cleanup_listen_ports_ ListenPorts own = { 0 };
                 uint16_t *grown;
-                int r = listen_ports_read(&i->manager->sysroot, &i->handles[p], &own);
+                int r = listen_ports_read(&i->manager->host.sysroot, &i->handles[p], &own);
 
                 if (r == -ENOMEM)
                         return r;
@@ -70,9 +70,10 @@ static bool is_vouched_for(const Instance *i) {
 
 /* Its command line is a page of its own memory. */
 static CpuSet cpus_of(const Instance *i) {
-        return id_set_is_empty(&i->placement.nodes)
-                       ? topology_cpus_of(&i->manager->topology, &i->binding.last_nodes)
-                       : i->placement.cpus;
+        return id_set_is_empty(&i->binding.placement.nodes)
+                       ? topology_cpus_of(&i->manager->host.topology,
+                                          &i->binding.observed.last_nodes)
+                       : i->binding.placement.cpus;
 }
 
 static bool wants_storage(const Instance *i) {
@@ -83,11 +84,11 @@ static void say_storage(const Instance *i, int error, const StorageDevices *stor
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
         if (error < 0)
-                journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+                journal_log(&i->manager->host.journal, LOG_DEBUG, &fields,
                             "%s: the disk under %s cannot be found: %s", i->name, i->data_dir,
                             strerror(-error));
         else
-                journal_log(&i->manager->journal, LOG_DEBUG, &fields, "%s: %s", i->name,
+                journal_log(&i->manager->host.journal, LOG_DEBUG, &fields, "%s: %s", i->name,
                             storage->chain);
 }
 
@@ -96,7 +97,7 @@ static void read_storage(Instance *i) {
         for (size_t p = 0; i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++) {
                 _cleanup_storage_devices_ StorageDevices storage = { 0 };
 
-                int r = storage_find_process(&i->manager->sysroot, i->handles[p].dir_fd,
+                int r = storage_find_process(&i->manager->host.sysroot, i->handles[p].dir_fd,
                                              i->data_dir, &storage);
 
                 say_storage(i, r, &storage);
@@ -113,7 +114,7 @@ static void read_data_dir(Instance *i) {
 
         affinity_borrow(&cpus, &loan);
         for (size_t p = 0; !i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++)
-                (void)data_dir_read(&i->manager->sysroot, &i->handles[p], i->processes[p].uid,
+                (void)data_dir_read(&i->manager->host.sysroot, &i->handles[p], i->processes[p].uid,
                                     &i->data_dir);
 }
 
@@ -158,7 +159,7 @@ static int describe(Instance *i) {
         }
         manager_publish_soon(i->manager);
         r = roster_rename(i->manager, i);
-        if (r >= 0 && release_is_asked(i->manager, i->name, i->unit) != i->released)
+        if (r >= 0 && release_is_asked(i->manager, i->name, i->unit) != i->undo.released)
                 instance_restart(i, clock_monotonic_usec());
         return r;
 }
@@ -166,22 +167,22 @@ static int describe(Instance *i) {
 static void arm(Manager *m) {
         uint64_t due = INSTANCE_NEVER;
 
-        for (size_t k = 0; k < m->n_instances; k++)
-                if (m->instances[k]->describe_due_usec < due)
-                        due = m->instances[k]->describe_due_usec;
-        if (!m->describe_timer)
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (m->roster.instances[k]->describe_due_usec < due)
+                        due = m->roster.instances[k]->describe_due_usec;
+        if (!m->roster.describe_timer)
                 return; /* a single run */
         if (due != INSTANCE_NEVER)
-                (void)sd_event_source_set_time(m->describe_timer, due);
-        (void)sd_event_source_set_enabled(m->describe_timer,
+                (void)sd_event_source_set_time(m->roster.describe_timer, due);
+        (void)sd_event_source_set_enabled(m->roster.describe_timer,
                                           due == INSTANCE_NEVER ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }
 
 /* One at a time, so that others come in between; a rename also moves it in the roster. */
 static Instance *find_due(const Manager *m, uint64_t now_usec) {
-        for (size_t k = 0; k < m->n_instances; k++)
-                if (m->instances[k]->describe_due_usec <= now_usec)
-                        return m->instances[k];
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (m->roster.instances[k]->describe_due_usec <= now_usec)
+                        return m->roster.instances[k];
         return NULL;
 }
 
@@ -210,13 +211,13 @@ void describe_again(Instance *i, uint64_t now_usec) {
 }
 
 void describe_all(Manager *m) {
-        for (size_t k = m->n_instances; k > 0; k--)
-                (void)describe(m->instances[k - 1]);
+        for (size_t k = m->roster.n_instances; k > 0; k--)
+                (void)describe(m->roster.instances[k - 1]);
 }
 
 int describe_start(Manager *m) {
-        int r = sd_event_add_time(m->event, &m->describe_timer, CLOCK_MONOTONIC, 0, 0, on_describe,
-                                  m);
+        int r = sd_event_add_time(m->host.event, &m->roster.describe_timer, CLOCK_MONOTONIC, 0, 0,
+                                  on_describe, m);
 
         if (r < 0)
                 return r;

@@ -24,19 +24,20 @@ static const char *const FILES[] = { "cpuset.cpus", "cpuset.mems" };
 /* --- noticing --- */
 
 static Instance *watcher_of(const Manager *m, int watch) {
-        for (size_t k = 0; k < m->n_instances; k++)
+        for (size_t k = 0; k < m->roster.n_instances; k++)
                 for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                        if (m->instances[k]->drift_watches[n] == watch)
-                                return m->instances[k];
+                        if (m->roster.instances[k]->binding.drift_watches[n] == watch)
+                                return m->roster.instances[k];
         return NULL;
 }
 
 /* What is under way is looked at anyhow; and who is left to another one is, until the minute is
  * over. */
 static bool wants_look(const Instance *i, uint64_t now_usec) {
-        return !i->call && !i->moving && i->due_usec > now_usec + DELAY_USEC &&
-               drift_repairs(&i->cpus_drift, now_usec) < STEP_REPAIRS_MAX &&
-               drift_repairs(&i->mems_drift, now_usec) < STEP_REPAIRS_MAX;
+        return !i->binding.call && !i->binding.moving &&
+               i->binding.due_usec > now_usec + DELAY_USEC &&
+               drift_repairs(&i->binding.cpus_drift, now_usec) < STEP_REPAIRS_MAX &&
+               drift_repairs(&i->binding.mems_drift, now_usec) < STEP_REPAIRS_MAX;
 }
 
 static void note_event(Manager *m, const struct inotify_event *event, uint64_t now_usec) {
@@ -46,12 +47,12 @@ static void note_event(Manager *m, const struct inotify_event *event, uint64_t n
                 return;
         if (event->mask & IN_IGNORED) { /* the group is gone */
                 for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                        if (i->drift_watches[n] == event->wd)
-                                i->drift_watches[n] = -1;
+                        if (i->binding.drift_watches[n] == event->wd)
+                                i->binding.drift_watches[n] = -1;
                 return;
         }
         if (wants_look(i, now_usec))
-                i->due_usec = now_usec + DELAY_USEC;
+                i->binding.due_usec = now_usec + DELAY_USEC;
 }
 
 void drift_note_events(Manager *m, const char *events, size_t size, uint64_t now_usec) {
@@ -60,9 +61,10 @@ void drift_note_events(Manager *m, const char *events, size_t size, uint64_t now
 
                 memcpy(&event, events + at, sizeof(event));
                 if (event.mask & IN_Q_OVERFLOW) /* whose they were is not known */
-                        for (size_t k = 0; k < m->n_instances; k++)
-                                if (wants_look(m->instances[k], now_usec))
-                                        m->instances[k]->due_usec = now_usec + DELAY_USEC;
+                        for (size_t k = 0; k < m->roster.n_instances; k++)
+                                if (wants_look(m->roster.instances[k], now_usec))
+                                        m->roster.instances[k]->binding.due_usec =
+                                                now_usec + DELAY_USEC;
                 note_event(m, &event, now_usec);
                 at += sizeof(event) + event.len;
         }
@@ -81,15 +83,16 @@ static int on_events(sd_event_source *source, int fd, uint32_t revents, void *us
 }
 
 void drift_start(Manager *m) {
-        m->drift_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        if (m->drift_fd >= 0 &&
-            sd_event_add_io(m->event, &m->drift_source, m->drift_fd, EPOLLIN, on_events, m) < 0)
-                closep(&m->drift_fd);
+        m->binding.drift_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        if (m->binding.drift_fd >= 0 &&
+            sd_event_add_io(m->host.event, &m->binding.drift_source, m->binding.drift_fd, EPOLLIN,
+                            on_events, m) < 0)
+                closep(&m->binding.drift_fd);
 }
 
 void drift_stop(Manager *m) {
-        sd_event_source_unref(m->drift_source);
-        closep(&m->drift_fd);
+        sd_event_source_unref(m->binding.drift_source);
+        closep(&m->binding.drift_fd);
 }
 
 /* Of two instances one may have had the number of a watch that is gone. */
@@ -98,14 +101,14 @@ static void watch_file(Instance *i, size_t n, int cpuset_fd) {
         int watch;
 
         (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", cpuset_fd, FILES[n]);
-        watch = inotify_add_watch(i->manager->drift_fd, path, IN_MODIFY);
-        if (i->drift_watches[n] >= 0 && i->drift_watches[n] != watch)
-                (void)inotify_rm_watch(i->manager->drift_fd, i->drift_watches[n]);
-        i->drift_watches[n] = watch;
+        watch = inotify_add_watch(i->manager->binding.drift_fd, path, IN_MODIFY);
+        if (i->binding.drift_watches[n] >= 0 && i->binding.drift_watches[n] != watch)
+                (void)inotify_rm_watch(i->manager->binding.drift_fd, i->binding.drift_watches[n]);
+        i->binding.drift_watches[n] = watch;
 }
 
 void drift_watch(Instance *i, int cpuset_fd) {
-        if (i->manager->drift_fd < 0 || cpuset_fd < 0)
+        if (i->manager->binding.drift_fd < 0 || cpuset_fd < 0)
                 return;
         for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
                 watch_file(i, n, cpuset_fd);
@@ -125,12 +128,12 @@ static void count(Drift *drift, uint64_t now_usec) {
 }
 
 void drift_note(Instance *i, StepInput *in) {
-        i->cpus_drift.stood |= step_cpus_stand(in->backend, in->binding, in->placement);
-        i->mems_drift.stood |= step_mems_stand(in);
-        if (i->cpus_drift.stood)
-                in->cpu_writes = i->progress.cpu_writes = 0;
-        if (i->mems_drift.stood)
-                in->mem_writes = i->progress.mem_writes = 0;
+        i->binding.cpus_drift.stood |= step_cpus_stand(in->backend, in->binding, in->placement);
+        i->binding.mems_drift.stood |= step_mems_stand(in);
+        if (i->binding.cpus_drift.stood)
+                in->cpu_writes = i->binding.progress.cpu_writes = 0;
+        if (i->binding.mems_drift.stood)
+                in->mem_writes = i->binding.progress.mem_writes = 0;
 }
 
 static void say(const Instance *i, DriftKind kind, const char *what, const IdSet *stood,
@@ -143,12 +146,13 @@ static void say(const Instance *i, DriftKind kind, const char *what, const IdSet
         (void)id_set_render_list(stood, stood_list, sizeof(stood_list));
         (void)id_set_render_list(ours, ours_list, sizeof(ours_list));
         if (kind == DRIFT_THREADS)
-                journal_log(&i->manager->journal, LOG_NOTICE, &fields,
+                journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
                             "%s: %zu of its %zu threads could run outside CPUs %s, by somebody "
                             "else's doing: they are put back",
-                            i->name, i->binding.n_threads_outside, i->binding.n_threads, ours_list);
+                            i->name, i->binding.observed.n_threads_outside,
+                            i->binding.observed.n_threads, ours_list);
         else
-                journal_log(&i->manager->journal, LOG_NOTICE, &fields,
+                journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
                             "%s: its %s were %s, not %s, by somebody else's doing: they are set "
                             "again",
                             i->name, what, stood_list, ours_list);
@@ -157,30 +161,31 @@ static void say(const Instance *i, DriftKind kind, const char *what, const IdSet
 static void repair(Instance *i, DriftKind kind, const NodeSet *ours, uint64_t now_usec) {
         const bool mems = kind == DRIFT_MEMS;
 
-        count(mems ? &i->mems_drift : &i->cpus_drift, now_usec);
-        i->manager->policy_counters[i->policy_index].drift_repairs[kind]++;
-        say(i, kind, mems ? "memory nodes" : "CPUs", mems ? &i->binding.mems : &i->binding.cpus,
-            ours);
+        count(mems ? &i->binding.mems_drift : &i->binding.cpus_drift, now_usec);
+        i->manager->binding.policy_counters[i->policy_index].drift_repairs[kind]++;
+        say(i, kind, mems ? "memory nodes" : "CPUs",
+            mems ? &i->binding.observed.mems : &i->binding.observed.cpus, ours);
 }
 
 /* Where each process is bound for itself, one that has just come is no drift. */
 static bool is_for_new_ones(const Instance *i) {
-        return backend_kind(&i->manager->backend) != BACKEND_SYSTEMD && !bind_cpus_given(i);
+        return backend_kind(&i->manager->host.backend) != BACKEND_SYSTEMD && !bind_cpus_given(i);
 }
 
 static DriftKind kind_of_cpus(const Instance *i) {
-        return backend_kind(&i->manager->backend) == BACKEND_AFFINITY ? DRIFT_THREADS : DRIFT_CPUS;
+        return backend_kind(&i->manager->host.backend) == BACKEND_AFFINITY ? DRIFT_THREADS
+                                                                           : DRIFT_CPUS;
 }
 
 void drift_count(Instance *i, const Step *step, uint64_t now_usec) {
         if (step->kind == STEP_SET_CPUS) {
-                if (i->cpus_drift.stood && !is_for_new_ones(i))
-                        repair(i, kind_of_cpus(i), &i->placement.cpus, now_usec);
-                i->cpus_drift.stood = false;
+                if (i->binding.cpus_drift.stood && !is_for_new_ones(i))
+                        repair(i, kind_of_cpus(i), &i->binding.placement.cpus, now_usec);
+                i->binding.cpus_drift.stood = false;
                 return;
         }
         /* The guard's nodes are ours, too. */
-        if (i->mems_drift.stood && id_set_is_empty(&i->guard.extra))
+        if (i->binding.mems_drift.stood && id_set_is_empty(&i->binding.guard.extra))
                 repair(i, DRIFT_MEMS, &step->mems, now_usec);
-        i->mems_drift.stood = false;
+        i->binding.mems_drift.stood = false;
 }

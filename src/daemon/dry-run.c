@@ -10,13 +10,13 @@ static void add_ids(const IdSet *ids, Table *table) {
 }
 
 static void add_row(const Instance *i, Table *table) {
-        const char *reason = i->failure ? i->failure : i->step.reason;
+        const char *reason = i->binding.failure ? i->binding.failure : i->binding.step.reason;
 
         table_add(table, i->name);
         table_add(table, i->policy->name);
-        table_add(table, i->state);
-        add_ids(&i->placement.nodes, table);
-        add_ids(&i->placement.cpus, table);
+        table_add(table, i->binding.state);
+        add_ids(&i->binding.placement.nodes, table);
+        add_ids(&i->binding.placement.cpus, table);
         table_add(table, reason ? reason : "");
 }
 
@@ -25,12 +25,12 @@ void dry_run_render(const Manager *m, Text *text) {
                                                 "NODES",    "CPUS",   "REASON" };
         _cleanup_table_ Table table = { 0 };
 
-        if (m->n_instances == 0) {
+        if (m->roster.n_instances == 0) {
                 text_append(text, "No process that a policy names runs.\n");
                 return;
         }
         table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < m->n_instances; i++)
-                add_row(m->instances[i], &table);
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                add_row(m->roster.instances[i], &table);
         table_render(&table, 0, text);
 }

@@ -29,17 +29,17 @@ static int append_child(pid_t pid, void *userdata) {
 }
 
 static int collect_members(const Manager *m, Collection *c) {
-        for (size_t k = 0; k < m->n_instances; k++)
-                for (size_t p = 0; p < m->instances[k]->n_processes; p++)
-                        if (append(&c->members, m->instances[k]->processes[p].id.pid) < 0)
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                for (size_t p = 0; p < m->roster.instances[k]->n_processes; p++)
+                        if (append(&c->members, m->roster.instances[k]->processes[p].id.pid) < 0)
                                 return -ENOMEM;
         return 0;
 }
 
 /* After the kernel was told: whoever is forked from now on brings an event. */
 static void collect_children(const Manager *m, Collection *c) {
-        for (size_t k = 0; k < m->n_instances; k++) {
-                Instance *i = m->instances[k];
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                Instance *i = m->roster.instances[k];
 
                 for (size_t p = 0; p < i->n_processes; p++) {
                         if (!i->processes[p].followed)
@@ -52,13 +52,14 @@ static void collect_children(const Manager *m, Collection *c) {
 static void follow_round(Manager *m) {
         Collection c = { 0 };
 
-        m->follow_stale = false;
+        m->roster.follow_stale = false;
         /* What cannot be said to the kernel costs events, and nothing is missed. */
         if (collect_members(m, &c) < 0)
-                (void)proc_connector_filter(m->connector_fd, NULL, 0);
-        else if (c.members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !m->follows_all)
-                (void)proc_connector_filter(m->connector_fd, c.members.pids, c.members.n_pids);
-        m->follows_all = c.members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
+                (void)proc_connector_filter(m->roster.connector_fd, NULL, 0);
+        else if (c.members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !m->roster.follows_all)
+                (void)proc_connector_filter(m->roster.connector_fd, c.members.pids,
+                                            c.members.n_pids);
+        m->roster.follows_all = c.members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
         collect_children(m, &c);
         for (size_t k = 0; k < c.children.n_pids; k++)
                 (void)identify_consider(m, c.children.pids[k]);
@@ -67,9 +68,9 @@ static void follow_round(Manager *m) {
 }
 
 void follow_members(Manager *m) {
-        if (m->connector_fd < 0 || !m->follow_stale)
+        if (m->roster.connector_fd < 0 || !m->roster.follow_stale)
                 return;
-        for (unsigned n = 0; m->follow_stale && n < ROUNDS_MAX; n++)
+        for (unsigned n = 0; m->roster.follow_stale && n < ROUNDS_MAX; n++)
                 follow_round(m);
         look_at_fresh(m, clock_monotonic_usec());
 }

@@ -35,7 +35,7 @@ static int open_memory_group(const Instance *i, Groups *g) {
                 free(path);
                 path = TAKE_PTR(other);
         }
-        r = path ? cgroup1_open(&i->manager->sysroot, "memory", &root_fd) : -ESRCH;
+        r = path ? cgroup1_open(&i->manager->host.sysroot, "memory", &root_fd) : -ESRCH;
         if (r >= 0)
                 r = cgroup_open_below(root_fd, path, &g->group_fd);
         if (r >= 0)
@@ -52,7 +52,7 @@ char *groups_unit_path(const Instance *i) {
 }
 
 static int open_group(const Instance *i, Groups *g) {
-        const Sysroot *sysroot = &i->manager->sysroot;
+        const Sysroot *sysroot = &i->manager->host.sysroot;
 
         if (sysroot->live && cgroup_version(sysroot) == CGROUP_V1)
                 return open_memory_group(i, g);
@@ -66,7 +66,7 @@ int groups_open(Instance *i, Groups *ret) {
         _cleanup_groups_ Groups g = GROUPS_NONE;
         int r = open_group(i, &g);
 
-        switch (backend_kind(&i->manager->backend)) {
+        switch (backend_kind(&i->manager->host.backend)) {
         case BACKEND_SYSTEMD: /* it cannot do without the unit */
                 if (r < 0)
                         return r;

@@ -31,20 +31,20 @@ void guard_say_danger(Instance *i, const NodeSet *nodes, const GuardOutlook *o, 
                                        .reason = REASON_NODE_FULL };
         char danger[ID_SET_LIST_MAX + 128];
 
-        if (i->guard.told)
+        if (i->binding.guard.told)
                 return;
-        i->guard.told = true;
+        i->binding.guard.told = true;
         describe(nodes, o, danger, sizeof(danger));
-        journal_log(&i->manager->journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger,
+        journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger,
                     what);
         instance_set_failure(i, REASON_NODE_FULL, "its memory nodes run full; %s", what);
         manager_publish_soon(i->manager);
 }
 
 void guard_say_safe(Instance *i) {
-        if (!i->guard.told)
+        if (!i->binding.guard.told)
                 return;
-        i->guard.told = false;
+        i->binding.guard.told = false;
         instance_clear_failure(i);
         manager_publish_soon(i->manager);
 }
@@ -58,7 +58,7 @@ void guard_say_widened(const Instance *i, const NodeSet *before, const GuardOutl
         char danger[ID_SET_LIST_MAX + 128];
 
         describe(before, o, danger, sizeof(danger));
-        journal_log(&i->manager->journal, LOG_WARNING, &fields,
+        journal_log(&i->manager->host.journal, LOG_WARNING, &fields,
                     "%s: %s: it may use memory of node %" PRIu32 " as well, until there has been "
                     "room again for a minute",
                     i->name, danger, node);

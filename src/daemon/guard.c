@@ -23,8 +23,8 @@ struct Guard {
 
 /* A node without memory is in no effective set, whatever is written. */
 static NodeSet home_of(const Instance *i) {
-        const NodeSet all = topology_memory_nodes(&i->manager->topology);
-        NodeSet home = i->placement.nodes;
+        const NodeSet all = topology_memory_nodes(&i->manager->host.topology);
+        NodeSet home = i->binding.placement.nodes;
 
         id_set_keep_only(&home, &all);
         return home;
@@ -32,9 +32,9 @@ static NodeSet home_of(const Instance *i) {
 
 /* What the kernel allows it, as far as we know: a look is not made for each tick. */
 static NodeSet usable_by(const Instance *i) {
-        NodeSet nodes = i->binding.mems;
+        NodeSet nodes = i->binding.observed.mems;
 
-        id_set_add_all(&nodes, &i->guard.extra);
+        id_set_add_all(&nodes, &i->binding.guard.extra);
         return nodes;
 }
 
@@ -43,16 +43,16 @@ static NodeSet usable_by(const Instance *i) {
 static uint64_t pull_rate_to(const Manager *m, uint32_t node) {
         uint64_t rate = 0;
 
-        for (size_t k = 0; k < m->n_instances; k++)
-                if (id_set_has(&m->instances[k]->placement.nodes, node))
-                        rate += move_rate_in_force(m->instances[k]);
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (id_set_has(&m->roster.instances[k]->binding.placement.nodes, node))
+                        rate += move_rate_in_force(m->roster.instances[k]);
         return rate;
 }
 
 static int read_node(const Manager *m, size_t index, uint64_t now_usec, GuardReading *ret,
                      uint64_t *ret_headroom_bytes) {
         NodeMeminfo info;
-        int r = node_meminfo_read(&m->sysroot, m->topology.nodes[index].id, &info);
+        int r = node_meminfo_read(&m->host.sysroot, m->host.topology.nodes[index].id, &info);
 
         if (r < 0)
                 return r;
@@ -61,18 +61,20 @@ static int read_node(const Manager *m, size_t index, uint64_t now_usec, GuardRea
                                .inactive_file_bytes = info.inactive_file_bytes,
                                .active_file_bytes = info.active_file_bytes,
                                .unclean_bytes = info.dirty_bytes + info.writeback_bytes,
-                               .pull_bytes_per_sec = pull_rate_to(m, m->topology.nodes[index].id) };
-        *ret_headroom_bytes = fit_headroom_bytes(info.total_bytes, m->high_watermark_bytes[index]);
+                               .pull_bytes_per_sec =
+                                       pull_rate_to(m, m->host.topology.nodes[index].id) };
+        *ret_headroom_bytes =
+                fit_headroom_bytes(info.total_bytes, m->host.high_watermark_bytes[index]);
         return 0;
 }
 
 /* Of one that cannot be read nothing is known, and nothing is done for its sake. */
 static void read_nodes(Manager *m, const NodeSet *nodes, uint64_t now_usec) {
-        for (size_t n = 0; n < m->topology.n_nodes; n++) {
-                GuardNode *node = &m->guard->nodes[n];
+        for (size_t n = 0; n < m->host.topology.n_nodes; n++) {
+                GuardNode *node = &m->binding.guard->nodes[n];
                 GuardReading reading;
 
-                if (!id_set_has(nodes, m->topology.nodes[n].id))
+                if (!id_set_has(nodes, m->host.topology.nodes[n].id))
                         continue;
                 if (read_node(m, n, now_usec, &reading, &node->headroom_bytes) < 0)
                         node->n_readings = 0;
@@ -82,14 +84,14 @@ static void read_nodes(Manager *m, const NodeSet *nodes, uint64_t now_usec) {
 }
 
 static GuardOutlook outlook_on(const Manager *m, const NodeSet *nodes) {
-        return guard_predict(m->guard->nodes, m->topology.n_nodes, nodes);
+        return guard_predict(m->binding.guard->nodes, m->host.topology.n_nodes, nodes);
 }
 
 static size_t read_rooms(const Manager *m, const NodeSet *not_these, NodeRoom *rooms) {
         size_t n_rooms = 0;
 
-        for (size_t n = 0; n < m->topology.n_nodes; n++) {
-                const Node *node = &m->topology.nodes[n];
+        for (size_t n = 0; n < m->host.topology.n_nodes; n++) {
+                const Node *node = &m->host.topology.nodes[n];
                 NodeRoom room = { .node = node->id };
                 GuardReading now;
 
@@ -110,11 +112,11 @@ static size_t read_rooms(const Manager *m, const NodeSet *not_these, NodeRoom *r
  */
 static NodeSet barred_for(const Instance *i) {
         const NodeSet open = record_open_nodes(i);
-        NodeSet barred = topology_memory_nodes(&i->manager->topology), usable = usable_by(i);
+        NodeSet barred = topology_memory_nodes(&i->manager->host.topology), usable = usable_by(i);
 
         id_set_remove_all(&barred, &open);
         id_set_add_all(&barred, &usable);
-        id_set_add_all(&barred, &i->guard.barred);
+        id_set_add_all(&barred, &i->binding.guard.barred);
         return barred;
 }
 
@@ -122,18 +124,18 @@ static NodeSet barred_for(const Instance *i) {
 static int choose_node(const Instance *i, const GuardOutlook *o, uint32_t *ret) {
         const Manager *m = i->manager;
         const NodeSet home = home_of(i), barred = barred_for(i);
-        _cleanup_free_ NodeRoom *rooms = calloc(m->topology.n_nodes, sizeof(*rooms));
+        _cleanup_free_ NodeRoom *rooms = calloc(m->host.topology.n_nodes, sizeof(*rooms));
         GuardSearch search;
         int best;
 
         if (!rooms)
                 return -ENOMEM;
         search = (GuardSearch){
-                .topology = &m->topology,
+                .topology = &m->host.topology,
                 .home = &home,
                 .barred = &barred,
-                .reserved = &m->reserved,
-                .strict = m->policies.host.reserve.strict,
+                .reserved = &m->placing.reserved,
+                .strict = m->host.policies.host.reserve.strict,
                 .rooms = rooms,
                 .n_rooms = read_rooms(m, &barred, rooms),
                 .want_bytes = o->fall_bytes_per_sec * (GUARD_WIDEN_USEC / 1000000),
@@ -148,12 +150,12 @@ static int choose_node(const Instance *i, const GuardOutlook *o, uint32_t *ret) 
 static void note_widened(Instance *i, const NodeSet *mems) {
         const NodeSet home = home_of(i);
 
-        i->guard.extra = *mems;
-        id_set_remove_all(&i->guard.extra, &home);
-        i->guard.widened = true;
-        i->guard.rested_since_usec = 0;
-        i->guard.n_widenings++;
-        i->manager->policy_counters[i->policy_index].memory_widenings++;
+        i->binding.guard.extra = *mems;
+        id_set_remove_all(&i->binding.guard.extra, &home);
+        i->binding.guard.widened = true;
+        i->binding.guard.rested_since_usec = 0;
+        i->binding.guard.n_widenings++;
+        i->manager->binding.policy_counters[i->policy_index].memory_widenings++;
         guard_say_safe(i);
         manager_publish_soon(i->manager);
 }
@@ -175,7 +177,7 @@ static bool widen(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
                         note_widened(i, &mems);
                         return true;
                 }
-                id_set_add(&i->guard.barred, node);
+                id_set_add(&i->binding.guard.barred, node);
         }
         guard_say_danger(i, &before, o,
                          "no other node that it may use has room: free memory there, or the kernel "
@@ -186,7 +188,7 @@ static bool widen(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
 static bool relieve(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
 
-        i->guard.rested_since_usec = 0;
+        i->binding.guard.rested_since_usec = 0;
         if (i->policy->on_full == ON_FULL_WIDEN)
                 return widen(i, o, now_usec);
         guard_say_danger(i, &mems, o,
@@ -199,8 +201,8 @@ static bool relieve(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
 
 /* The steps do the rest: the gentle pull, if there is something that fits, and the narrowing. */
 static void lift(Instance *i, uint64_t now_usec) {
-        i->guard.extra = i->guard.barred = (NodeSet){ 0 };
-        i->guard.extra_unsaid = false;
+        i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
+        i->binding.guard.extra_unsaid = false;
         instance_restart(i, now_usec);
         manager_publish_soon(i->manager);
 }
@@ -209,10 +211,10 @@ static void let_rest(Instance *i, uint64_t now_usec) {
         const NodeSet home = home_of(i);
         const GuardOutlook o = outlook_on(i->manager, &home);
 
-        if (!guard_has_rested(&o, &i->guard.rested_since_usec, now_usec))
+        if (!guard_has_rested(&o, &i->binding.guard.rested_since_usec, now_usec))
                 return;
         guard_say_safe(i);
-        if (!id_set_is_empty(&i->guard.extra))
+        if (!id_set_is_empty(&i->binding.guard.extra))
                 lift(i, now_usec);
 }
 
@@ -222,7 +224,7 @@ static bool attend(Instance *i, uint64_t now_usec) {
         const GuardOutlook o = outlook_on(i->manager, &mems);
         const GuardVerdict verdict = guard_judge(&o);
 
-        if (i->policy->on_full == ON_FULL_KEEP && !id_set_is_empty(&i->guard.extra))
+        if (i->policy->on_full == ON_FULL_KEEP && !id_set_is_empty(&i->binding.guard.extra))
                 lift(i, now_usec); /* the policy has become another one meanwhile */
         if (verdict == GUARD_WIDEN)
                 return relieve(i, &o, now_usec);
@@ -238,18 +240,18 @@ uint64_t guard_tick(Manager *m, uint64_t now_usec) {
 
         if (!manager_enforces(m))
                 return INSTANCE_NEVER; /* paused, or stopping: who is looked at again is watched */
-        for (size_t k = 0; k < m->n_instances; k++) {
-                const NodeSet its = usable_by(m->instances[k]);
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                const NodeSet its = usable_by(m->roster.instances[k]);
 
-                if (m->instances[k]->guard.watched)
+                if (m->roster.instances[k]->binding.guard.watched)
                         id_set_add_all(&nodes, &its);
         }
         if (id_set_is_empty(&nodes))
                 return INSTANCE_NEVER;
         read_nodes(m, &nodes, now_usec);
-        for (size_t k = 0; k < m->n_instances; k++)
-                if (m->instances[k]->guard.watched)
-                        fast |= attend(m->instances[k], now_usec);
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (m->roster.instances[k]->binding.guard.watched)
+                        fast |= attend(m->roster.instances[k], now_usec);
         return fast ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
 }
 
@@ -265,10 +267,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)source;
         (void)usec;
-        m->guard->armed = false;
+        m->binding.guard->armed = false;
         wait = guard_tick(m, now);
         if (wait != INSTANCE_NEVER)
-                arm(m->guard, now + wait);
+                arm(m->binding.guard, now + wait);
         manager_schedule(m);
         return 0;
 }
@@ -277,19 +279,19 @@ int guard_start(Manager *m) {
         Guard *guard;
         int r;
 
-        if (m->args->once || !m->sysroot.live)
+        if (m->host.args->once || !m->host.sysroot.live)
                 return 0;
         guard = calloc(1, sizeof(*guard));
         if (!guard)
                 return -ENOMEM;
-        m->guard = guard;
-        guard->nodes = calloc(m->topology.n_nodes, sizeof(*guard->nodes));
+        m->binding.guard = guard;
+        guard->nodes = calloc(m->host.topology.n_nodes, sizeof(*guard->nodes));
         if (!guard->nodes)
                 return -ENOMEM;
-        for (size_t n = 0; n < m->topology.n_nodes; n++)
-                guard->nodes[n].node = m->topology.nodes[n].id;
-        r = sd_event_add_time(m->event, &guard->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC, on_timer,
-                              m);
+        for (size_t n = 0; n < m->host.topology.n_nodes; n++)
+                guard->nodes[n].node = m->host.topology.nodes[n].id;
+        r = sd_event_add_time(m->host.event, &guard->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC,
+                              on_timer, m);
         if (r >= 0)
                 r = sd_event_source_set_enabled(guard->timer, SD_EVENT_OFF);
         /* A second's delay may be a gigabyte. */
@@ -297,12 +299,12 @@ int guard_start(Manager *m) {
 }
 
 void guard_stop(Manager *m) {
-        if (!m->guard)
+        if (!m->binding.guard)
                 return;
-        sd_event_source_disable_unref(m->guard->timer);
-        free(m->guard->nodes);
-        free(m->guard);
-        m->guard = NULL;
+        sd_event_source_disable_unref(m->binding.guard->timer);
+        free(m->binding.guard->nodes);
+        free(m->binding.guard);
+        m->binding.guard = NULL;
 }
 
 /* --- what others tell --- */
@@ -310,51 +312,52 @@ void guard_stop(Manager *m) {
 /* By whom, its record knows, also of what an earlier life of this daemon did. Where that is lost, a
  * property that is gone after a boot is taken for ours: else nobody would guard it. */
 static bool is_ours(const Instance *i) {
-        if (!i->binding.cpuset)
+        if (!i->binding.observed.cpuset)
                 return false;
-        return backend_kind(&i->manager->backend) == BACKEND_CGROUP1 || i->we_narrowed ||
-               units_did_narrow(i->manager, i->unit) ||
+        return backend_kind(&i->manager->host.backend) == BACKEND_CGROUP1 ||
+               i->binding.we_narrowed || units_did_narrow(i->manager, i->unit) ||
                (i->unit && !record_of(i) &&
-                bus_manager_is_runtime(&i->manager->sysroot, i->unit, "AllowedMemoryNodes"));
+                bus_manager_is_runtime(&i->manager->host.sysroot, i->unit, "AllowedMemoryNodes"));
 }
 
 static bool is_narrow(const Instance *i, const NodeSet *home) {
-        const NodeSet all = topology_memory_nodes(&i->manager->topology);
+        const NodeSet all = topology_memory_nodes(&i->manager->host.topology);
 
-        return !id_set_is_empty(home) && id_set_is_subset(home, &i->binding.mems) &&
-               !id_set_equal(&i->binding.mems, &all) && is_ours(i);
+        return !id_set_is_empty(home) && id_set_is_subset(home, &i->binding.observed.mems) &&
+               !id_set_equal(&i->binding.observed.mems, &all) && is_ours(i);
 }
 
 /* Widened to all nodes there are it is not narrow, and must become so again. */
 static bool is_to_be_watched(const Instance *i, const NodeSet *home) {
         const Manager *m = i->manager;
 
-        return m->guard && manager_enforces(m) && i->placement.memory == MEMORY_BIND &&
-               (is_narrow(i, home) || !id_set_is_empty(&i->guard.extra));
+        return m->binding.guard && manager_enforces(m) &&
+               i->binding.placement.memory == MEMORY_BIND &&
+               (is_narrow(i, home) || !id_set_is_empty(&i->binding.guard.extra));
 }
 
 void guard_note(Instance *i) {
         const NodeSet home = home_of(i);
-        Guard *guard = i->manager->guard;
+        Guard *guard = i->manager->binding.guard;
 
-        i->guard.watched = is_to_be_watched(i, &home);
-        if (i->guard.widened && id_set_is_empty(&i->guard.extra) &&
-            id_set_equal(&i->binding.mems, &home)) {
-                i->guard.widened = false;
+        i->binding.guard.watched = is_to_be_watched(i, &home);
+        if (i->binding.guard.widened && id_set_is_empty(&i->binding.guard.extra) &&
+            id_set_equal(&i->binding.observed.mems, &home)) {
+                i->binding.guard.widened = false;
                 manager_publish_soon(i->manager);
         }
-        if (i->guard.watched && guard->timer && !guard->armed)
+        if (i->binding.guard.watched && guard->timer && !guard->armed)
                 arm(guard, clock_monotonic_usec());
 }
 
 void guard_forget(Instance *i) {
-        i->guard = (InstanceGuard){ .n_widenings = i->guard.n_widenings };
+        i->binding.guard = (InstanceGuard){ .n_widenings = i->binding.guard.n_widenings };
 }
 
 uint64_t guard_margin_bytes(const Instance *i) {
         const NodeSet home = home_of(i);
 
-        return i->guard.widened && i->outside_bytes > 0
+        return i->binding.guard.widened && i->binding.outside_bytes > 0
                        ? outlook_on(i->manager, &home).headroom_bytes
                        : 0;
 }

@@ -15,7 +15,7 @@
 static bool read_set(const Manager *m, const char *path, IdSet *ret) {
         char text[ID_SET_LIST_MAX];
 
-        return read_file_at(m->sysroot.sys_fd, path, text, sizeof(text)) >= 0 &&
+        return read_file_at(m->host.sysroot.sys_fd, path, text, sizeof(text)) >= 0 &&
                id_set_parse_list(text, ret) >= 0;
 }
 
@@ -37,26 +37,26 @@ static bool has_changed(const Hotplug *a, const Hotplug *b) {
 static void say(const Manager *m, const Hotplug *now) {
         char before[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX], memory[ID_SET_LIST_MAX];
 
-        (void)id_set_render_list(&m->hotplug.cpus, before, sizeof(before));
+        (void)id_set_render_list(&m->host.hotplug.cpus, before, sizeof(before));
         (void)id_set_render_list(&now->cpus, cpus, sizeof(cpus));
         (void)id_set_render_list(&now->memory, memory, sizeof(memory));
-        journal_log(&m->journal, LOG_NOTICE, NULL,
+        journal_log(&m->host.journal, LOG_NOTICE, NULL,
                     "CPUs %s are online now, %s were before; memory is on nodes %s: placing anew",
                     cpus, before, memory);
 }
 
 /* Whatever counts by node has one place for each that was there at the start. */
 static void say_new_nodes(Manager *m, const Topology *fresh) {
-        const NodeSet known = topology_nodes(&m->topology);
+        const NodeSet known = topology_nodes(&m->host.topology);
         NodeSet come = topology_nodes(fresh);
         char list[ID_SET_LIST_MAX];
 
         id_set_remove_all(&come, &known);
-        if (id_set_is_subset(&come, &m->hotplug.told))
+        if (id_set_is_subset(&come, &m->host.hotplug.told))
                 return;
-        id_set_add_all(&m->hotplug.told, &come);
+        id_set_add_all(&m->host.hotplug.told, &come);
         (void)id_set_render_list(&come, list, sizeof(list));
-        journal_log(&m->journal, LOG_NOTICE, NULL,
+        journal_log(&m->host.journal, LOG_NOTICE, NULL,
                     "Nodes %s have come; they are used from the next start of the daemon on", list);
 }
 
@@ -80,9 +80,9 @@ static void take_over(Topology *topology, Topology *fresh) {
 static void forget_allowed(Manager *m, const Hotplug *now) {
         CpuSet come = now->cpus;
 
-        id_set_remove_all(&come, &m->hotplug.cpus);
-        for (size_t i = 0; i < m->n_instances; i++)
-                m->instances[i]->planned.allowed_known = false;
+        id_set_remove_all(&come, &m->host.hotplug.cpus);
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                m->roster.instances[i]->planned.allowed_known = false;
         for (size_t i = 0; i < m->units.n_units; i++)
                 if (!id_set_is_empty(&m->units.units[i]->planned.allowed_cpus))
                         id_set_add_all(&m->units.units[i]->planned.allowed_cpus, &come);
@@ -100,11 +100,12 @@ void hotplug_check(Manager *m) {
         Hotplug now = { 0 };
         int r;
 
-        if (!m->hotplug.known || !read_present(m, &now) || !has_changed(&m->hotplug, &now))
+        if (!m->host.hotplug.known || !read_present(m, &now) ||
+            !has_changed(&m->host.hotplug, &now))
                 return;
-        r = topology_load(&m->sysroot, &fresh);
+        r = topology_load(&m->host.sysroot, &fresh);
         if (r < 0) {
-                journal_log(&m->journal, LOG_WARNING, NULL,
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "CPUs or memory came or went, and the topology cannot be read: %s; "
                             "tried again at the next sample",
                             strerror(-r));
@@ -112,11 +113,11 @@ void hotplug_check(Manager *m) {
         }
         say(m, &now);
         say_new_nodes(m, &fresh);
-        take_over(&m->topology, &fresh);
-        m->backend.all_cpus = topology_cpus(&m->topology);
-        m->backend.all_nodes = topology_memory_nodes(&m->topology);
+        take_over(&m->host.topology, &fresh);
+        m->host.backend.all_cpus = topology_cpus(&m->host.topology);
+        m->host.backend.all_nodes = topology_memory_nodes(&m->host.topology);
         forget_allowed(m, &now);
-        remember(&m->hotplug, &now);
+        remember(&m->host.hotplug, &now);
         place_spoil(m);
 }
 
@@ -132,8 +133,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 static void on_uevent(void *userdata) {
         Manager *m = userdata;
 
-        (void)sd_event_source_set_time_relative(m->hotplug.timer, DELAY_USEC);
-        (void)sd_event_source_set_enabled(m->hotplug.timer, SD_EVENT_ONESHOT);
+        (void)sd_event_source_set_time_relative(m->host.hotplug.timer, DELAY_USEC);
+        (void)sd_event_source_set_enabled(m->host.hotplug.timer, SD_EVENT_ONESHOT);
 }
 
 int hotplug_start(Manager *m) {
@@ -141,17 +142,18 @@ int hotplug_start(Manager *m) {
         Hotplug now = { 0 };
         int r;
 
-        if (!m->sysroot.live || !read_present(m, &now))
+        if (!m->host.sysroot.live || !read_present(m, &now))
                 return 0;
-        remember(&m->hotplug, &now);
-        r = sd_event_add_time(m->event, &m->hotplug.timer, CLOCK_MONOTONIC, 0, 0, on_timer, m);
+        remember(&m->host.hotplug, &now);
+        r = sd_event_add_time(m->host.event, &m->host.hotplug.timer, CLOCK_MONOTONIC, 0, 0,
+                              on_timer, m);
         if (r >= 0)
-                r = sd_event_source_set_enabled(m->hotplug.timer, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(m->host.hotplug.timer, SD_EVENT_OFF);
         if (r < 0)
                 return r;
-        r = uevents_open(&m->hotplug.uevents, m->event, subsystems, on_uevent, m);
+        r = uevents_open(&m->host.hotplug.uevents, m->host.event, subsystems, on_uevent, m);
         if (r < 0)
-                journal_log(&m->journal, LOG_INFO, NULL,
+                journal_log(&m->host.journal, LOG_INFO, NULL,
                             "udev is not heard: %s. CPUs that come or go are noticed at the next "
                             "sample",
                             strerror(-r));
@@ -159,6 +161,6 @@ int hotplug_start(Manager *m) {
 }
 
 void hotplug_done(Manager *m) {
-        uevents_close(&m->hotplug.uevents);
-        m->hotplug.timer = sd_event_source_unref(m->hotplug.timer);
+        uevents_close(&m->host.hotplug.uevents);
+        m->host.hotplug.timer = sd_event_source_unref(m->host.hotplug.timer);
 }

@@ -16,18 +16,18 @@ enum { IDENTIFY_TRIES = 3 };
 static bool wants_exe(const char *exe, void *userdata) {
         const Manager *m = userdata;
 
-        return match_wants_exe(&m->policies, exe);
+        return match_wants_exe(&m->host.policies, exe);
 }
 
 bool identify_may_match(Manager *m, pid_t pid) {
-        return process_may_match(&m->sysroot, pid, wants_exe, m);
+        return process_may_match(&m->host.sysroot, pid, wants_exe, m);
 }
 
 static void forget(Manager *m, pid_t pid) {
         Instance *instance;
         size_t index;
 
-        strangers_forget(&m->strangers, pid);
+        strangers_forget(&m->roster.strangers, pid);
         instance = roster_find_pid(m, pid, &index);
         if (instance)
                 roster_remove_process(m, instance, index);
@@ -55,8 +55,8 @@ static int watch_exit(Manager *m, Instance *instance, pid_t pid) {
 
         if (instance->handles[i].pidfd < 0)
                 return 0;
-        return sd_event_add_io(m->event, &instance->exits[i], instance->handles[i].pidfd, EPOLLIN,
-                               on_process_exit, instance);
+        return sd_event_add_io(m->host.event, &instance->exits[i], instance->handles[i].pidfd,
+                               EPOLLIN, on_process_exit, instance);
 }
 
 static int join(Manager *m, Instance *instance, Process *process, ProcHandle *handle) {
@@ -67,7 +67,7 @@ static int join(Manager *m, Instance *instance, Process *process, ProcHandle *ha
         if (r < 0)
                 return r;
         instance_restart(instance, clock_monotonic_usec());
-        m->follow_stale = true;
+        m->roster.follow_stale = true;
         r = watch_exit(m, instance, pid);
         if (r < 0)
                 instance_remove_process(instance, (size_t)instance_find(instance, pid));
@@ -78,11 +78,11 @@ static int found(Manager *m, const Policy *policy, Process *process, ProcHandle 
         Instance *instance;
         int r;
 
-        r = instance_new(m, process, m->topology.n_nodes, clock_monotonic_usec(), &instance);
+        r = instance_new(m, process, m->host.topology.n_nodes, clock_monotonic_usec(), &instance);
         if (r < 0)
                 return r;
         instance->policy = policy;
-        instance->policy_index = (size_t)(policy - m->policies.policies);
+        instance->policy_index = (size_t)(policy - m->host.policies.policies);
         r = join(m, instance, process, handle);
         if (r >= 0)
                 r = roster_add(m, instance);
@@ -104,8 +104,9 @@ static int add_process(Manager *m, const Policy *policy, Process *process, ProcH
         describe_again(instance, clock_monotonic_usec());
         if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
                 describe_storage(instance);
-        journal_log(&m->journal, LOG_DEBUG, NULL, "process %d (%s) belongs to %s of policy '%s'",
-                    pid, instance->processes[index].exe, instance->name, policy->name);
+        journal_log(&m->host.journal, LOG_DEBUG, NULL,
+                    "process %d (%s) belongs to %s of policy '%s'", pid,
+                    instance->processes[index].exe, instance->name, policy->name);
         return 0;
 }
 
@@ -115,7 +116,7 @@ static int on_stranger_exit(sd_event_source *source, int fd, uint32_t revents, v
         (void)source;
         (void)fd;
         (void)revents;
-        strangers_prune(&m->strangers);
+        strangers_prune(&m->roster.strangers);
         manager_publish_soon(m);
         return 0;
 }
@@ -123,15 +124,15 @@ static int on_stranger_exit(sd_event_source *source, int fd, uint32_t revents, v
 static int add_stranger(Manager *m, const Policy *policy, MatchVerdict verdict, Process *process,
                         ProcHandle *handle) {
         Stranger *s;
-        int r = strangers_add(&m->strangers, process, handle, policy, verdict);
+        int r = strangers_add(&m->roster.strangers, process, handle, policy, verdict);
 
         if (r < 0)
                 return r == -ENOSPC ? 0 : r;
-        s = &m->strangers.strangers[m->strangers.n_strangers - 1];
+        s = &m->roster.strangers.strangers[m->roster.strangers.n_strangers - 1];
         if (s->handle.pidfd >= 0)
-                (void)sd_event_add_io(m->event, &s->exit, s->handle.pidfd, EPOLLIN,
+                (void)sd_event_add_io(m->host.event, &s->exit, s->handle.pidfd, EPOLLIN,
                                       on_stranger_exit, m);
-        journal_log(&m->journal, LOG_DEBUG, NULL, "process %d (%s) is left alone: %s",
+        journal_log(&m->host.journal, LOG_DEBUG, NULL, "process %d (%s) is left alone: %s",
                     s->process.id.pid, s->process.exe, s->reason);
         manager_publish_soon(m);
         return 0;
@@ -143,13 +144,13 @@ static bool is_known(const Manager *m, const Process *process) {
         const Instance *instance = roster_find_pid(m, process->id.pid, &index);
 
         if (!instance)
-                return strangers_has(&m->strangers, process);
+                return strangers_has(&m->roster.strangers, process);
         return process_is_same(&instance->processes[index], process) &&
                instance_owns(instance, process);
 }
 
 void identify_read_args(const Manager *m, Process *process, const ProcHandle *handle) {
-        if (!process->args && match_wants_args(&m->policies, process->exe))
+        if (!process->args && match_wants_args(&m->host.policies, process->exe))
                 (void)process_read_args(handle, process);
 }
 
@@ -161,7 +162,7 @@ static int sort_in(Manager *m, Process *process, ProcHandle *handle) {
         if (is_known(m, process))
                 return 0;
         forget(m, process->id.pid);
-        verdict = match_judge(&m->policies, process, &policy);
+        verdict = match_judge(&m->host.policies, process, &policy);
         if (verdict == MATCH_NONE)
                 return 0;
         return verdict == MATCH_POLICY ? add_process(m, policy, process, handle)
@@ -175,17 +176,17 @@ static bool lives_on_without_its_first_thread(const Manager *m, pid_t pid) {
         size_t index;
         const Instance *instance = roster_find_pid(m, pid, &index);
 
-        return instance && proc_exe_read(&m->sysroot, pid, exe, sizeof(exe)) == -ENOENT &&
+        return instance && proc_exe_read(&m->host.sysroot, pid, exe, sizeof(exe)) == -ENOENT &&
                instance->handles[index].pidfd >= 0 && proc_is_alive(&instance->handles[index]);
 }
 
 static void cannot_identify(Manager *m, pid_t pid, int error) {
-        if (!m->identify_failed)
-                journal_log(&m->journal, LOG_WARNING, NULL,
+        if (!m->roster.identify_failed)
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "Process %d cannot be looked at: %s. It is tried again at each scan; "
                             "further ones are not told",
                             pid, strerror(-error));
-        m->identify_failed = true;
+        m->roster.identify_failed = true;
 }
 
 int identify_consider(Manager *m, pid_t pid) {
@@ -194,10 +195,10 @@ int identify_consider(Manager *m, pid_t pid) {
         int r = -EAGAIN;
 
         for (unsigned i = 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++)
-                r = process_identify(&m->sysroot, pid, wants_exe, m, &handle, &process);
+                r = process_identify(&m->host.sysroot, pid, wants_exe, m, &handle, &process);
         switch (r) {
         case 0:
-                m->identify_failed = false;
+                m->roster.identify_failed = false;
                 scope_resolve(m, &process);
                 return sort_in(m, &process, &handle);
         case -ENOMEM:

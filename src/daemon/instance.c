@@ -28,18 +28,18 @@ int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_
         if (!i)
                 return -ENOMEM;
         i->manager = manager;
-        i->mover = MOVER_NONE;
-        i->kernel_mover_fd = -EBADF;
-        i->state = "waiting";
-        i->step.reason = "";
-        i->drift_watches[0] = i->drift_watches[1] = -1;
-        i->bind_seconds = i->remote_ratio = i->sampled_ratio = NAN;
-        i->first_seen_usec = i->due_usec = now_usec;
+        i->binding.mover = MOVER_NONE;
+        i->binding.kernel_mover_fd = -EBADF;
+        i->binding.state = "waiting";
+        i->binding.step.reason = "";
+        i->binding.drift_watches[0] = i->binding.drift_watches[1] = -1;
+        i->binding.bind_seconds = i->sampling.remote_ratio = i->sampling.sampled_ratio = NAN;
+        i->first_seen_usec = i->binding.due_usec = now_usec;
         i->describe_due_usec = INSTANCE_NEVER;
         i->unit = first->unit ? strdup(first->unit) : NULL;
         i->exe = strdup(first->exe);
-        i->by_node = calloc(n_nodes, sizeof(NodeMemory));
-        if ((first->unit && !i->unit) || !i->exe || !i->by_node) {
+        i->sampling.by_node = calloc(n_nodes, sizeof(NodeMemory));
+        if ((first->unit && !i->unit) || !i->exe || !i->sampling.by_node) {
                 instance_free(i);
                 return -ENOMEM;
         }
@@ -50,9 +50,9 @@ int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_
 Instance *instance_free(Instance *instance) {
         if (!instance)
                 return NULL;
-        mover_end(&instance->mover);
-        closep(&instance->kernel_mover_fd);
-        sd_bus_slot_unref(instance->call);
+        mover_end(&instance->binding.mover);
+        closep(&instance->binding.kernel_mover_fd);
+        sd_bus_slot_unref(instance->binding.call);
         for (size_t i = 0; i < instance->n_processes; i++) {
                 sd_event_source_disable_unref(instance->exits[i]);
                 process_done(&instance->processes[i]);
@@ -67,10 +67,10 @@ Instance *instance_free(Instance *instance) {
         free(instance->exe);
         free(instance->ports);
         free(instance->data_dir);
-        access_close(&instance->access.counters);
+        access_close(&instance->sampling.access.counters);
         sample_drop(instance);
-        free(instance->by_node);
-        free(instance->failure);
+        free(instance->sampling.by_node);
+        free(instance->binding.failure);
         free(instance);
         return NULL;
 }
@@ -94,10 +94,10 @@ bool instance_owns(const Instance *instance, const Process *process) {
 
 /* The mover borrows a handle from the array that is about to change. */
 static void end_pass(Instance *instance) {
-        mover_end(&instance->mover);
-        closep(&instance->kernel_mover_fd); /* it makes no further call then */
-        instance->kernel_mover_fd = -EBADF;
-        instance->moving = false;
+        mover_end(&instance->binding.mover);
+        closep(&instance->binding.kernel_mover_fd); /* it makes no further call then */
+        instance->binding.kernel_mover_fd = -EBADF;
+        instance->binding.moving = false;
 }
 
 int instance_add_process(Instance *instance, Process *process, ProcHandle *handle) {
@@ -117,8 +117,8 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
         instance->processes[i] = *process;
         instance->handles[i] = *handle;
         instance->exits[i] = NULL;
-        instance->fresh = true;
-        instance->pulled = false;
+        instance->binding.fresh = true;
+        instance->binding.pulled = false;
         instance->n_processes++;
         *process = (Process){ 0 };
         *handle = PROC_HANDLE_NONE;
@@ -148,24 +148,24 @@ void instance_remove_process(Instance *instance, size_t index) {
 
 void instance_restart(Instance *instance, uint64_t now_usec) {
         end_pass(instance);
-        instance->progress = (Progress){ 0 };
-        instance->rest_until_usec = 0;
-        instance->due_usec = now_usec;
+        instance->binding.progress = (Progress){ 0 };
+        instance->binding.rest_until_usec = 0;
+        instance->binding.due_usec = now_usec;
 }
 
 void instance_clear_failure(Instance *instance) {
-        free(instance->failure);
-        instance->failure = NULL;
-        instance->failure_code = REASON_NONE;
+        free(instance->binding.failure);
+        instance->binding.failure = NULL;
+        instance->binding.failure_code = REASON_NONE;
 }
 
 void instance_set_failure(Instance *instance, Reason code, const char *format, ...) {
         va_list args;
 
         instance_clear_failure(instance);
-        instance->failure_code = code;
+        instance->binding.failure_code = code;
         va_start(args, format);
-        if (vasprintf(&instance->failure, format, args) < 0)
-                instance->failure = NULL;
+        if (vasprintf(&instance->binding.failure, format, args) < 0)
+                instance->binding.failure = NULL;
         va_end(args);
 }

@@ -55,7 +55,7 @@ void irq_setting_forget(Irq *irq, const SettingKey *key) {
  * those that were looked at. */
 static bool has_vector(const Manager *m, const IrqHost *host, const SettingKey *key) {
         return irq_host_has_vector(host, key) ||
-               irq_is_of_pci(&m->sysroot, key->device, key->number);
+               irq_is_of_pci(&m->host.sysroot, key->device, key->number);
 }
 
 /* A refused vector has no wish any more, and is known as long as it is there. */
@@ -131,7 +131,7 @@ static void say_repair(Manager *m, const IrqHost *host, const IrqWish *w) {
         m->irq->n_repairs++;
         irq_describe(host, &w->key, what, sizeof(what));
         (void)setting_render(w->key.kind, &w->stands, stood);
-        journal_log(&m->journal, LOG_NOTICE, &fields,
+        journal_log(&m->host.journal, LOG_NOTICE, &fields,
                     "%s was changed to %s by somebody else's doing (%s): it is set again", what,
                     stood, likely_culprit(host, w->key.kind));
 }
@@ -142,7 +142,7 @@ static void say_contested(Manager *m, const IrqHost *host, const IrqWish *w) {
         char what[256];
 
         irq_describe(host, &w->key, what, sizeof(what));
-        journal_log(&m->journal, LOG_WARNING, &fields,
+        journal_log(&m->host.journal, LOG_WARNING, &fields,
                     "%s is set by somebody else again and again (%s): it is left so for %u minutes",
                     what, likely_culprit(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
 }
@@ -174,13 +174,13 @@ static void say_failed(const Manager *m, const IrqHost *host, IrqSetting *s, int
         s->told = true;
         irq_describe(host, &s->key, what, sizeof(what));
         if (by_unit)
-                journal_log(&m->journal, LOG_WARNING, &fields,
+                journal_log(&m->host.journal, LOG_WARNING, &fields,
                             "%s is not set, although its unit was started %u times; see "
                             "journalctl -u '" UNIT_PREFIX "*'",
                             what, s->progress.n_failures);
         else
-                journal_log(&m->journal, LOG_WARNING, &fields, "%s cannot be set: %s; %s", what,
-                            strerror(-error),
+                journal_log(&m->host.journal, LOG_WARNING, &fields, "%s cannot be set: %s; %s",
+                            what, strerror(-error),
                             fields.reason == REASON_OTHER ? "it is tried again"
                                                           : reason_to_remedy(fields.reason));
 }
@@ -196,11 +196,11 @@ static int set_by_unit(Manager *m, const SettingKey *key, const char *text) {
         if (key->kind != SETTING_NUMA_BALANCING)
                 return -EPERM;
         (void)snprintf(unit, sizeof(unit), UNIT_PREFIX "%.8s.service", text);
-        r = backend_systemd_ensure_bus(&m->backend);
+        r = backend_systemd_ensure_bus(&m->host.backend);
         if (r >= 0)
-                r = bus_start(m->backend.bus, unit);
+                r = bus_start(m->host.backend.bus, unit);
         if (r >= 0)
-                r = sd_bus_flush(m->backend.bus);
+                r = sd_bus_flush(m->host.backend.bus);
         return r < 0 ? r : 0;
 }
 
@@ -237,7 +237,7 @@ static void write_one(Manager *m, const IrqHost *host, const IrqWish *w) {
         if (!s)
                 return;
         m->irq->n_writes++;
-        r = setting_apply(m->irq->ops, &m->sysroot, &w->key, &w->value, order,
+        r = setting_apply(m->irq->ops, &m->host.sysroot, &w->key, &w->value, order,
                           w->plan ? w->plan->n_order : 0, &ours);
         if (r >= 0) {
                 irq_step_done(&s->progress, &w->value, &ours);
@@ -285,7 +285,7 @@ static bool is_gone(const Manager *m, const IrqHost *host, const UndoSetting *en
 
         if (entry->key.kind == SETTING_VECTOR)
                 return !has_vector(m, host, &entry->key);
-        r = m->irq->ops->identify(&m->sysroot, &entry->key, text);
+        r = m->irq->ops->identify(&m->host.sysroot, &entry->key, text);
         /* It may have got another name in this moment: the next look follows it. */
         if ((entry->key.kind == SETTING_XPS || entry->key.kind == SETTING_RPS) &&
             (r < 0 || strcmp(text, entry->identity) != 0))
@@ -293,19 +293,19 @@ static bool is_gone(const Manager *m, const IrqHost *host, const UndoSetting *en
         if (r >= 0 && strcmp(text, entry->identity) != 0)
                 return true;
         if (r >= 0)
-                r = m->irq->ops->read(&m->sysroot, &entry->key, text);
+                r = m->irq->ops->read(&m->host.sysroot, &entry->key, text);
         return r == -ENOENT;
 }
 
 static bool stands_as_before(const Manager *m, const UndoSetting *entry) {
         char text[SETTING_TEXT_MAX];
 
-        return m->irq->ops->read(&m->sysroot, &entry->key, text) >= 0 &&
+        return m->irq->ops->read(&m->host.sysroot, &entry->key, text) >= 0 &&
                strcmp(text, entry->before) == 0;
 }
 
 static int put_back(Manager *m, const UndoSetting *entry) {
-        int r = m->irq->ops->write(&m->sysroot, &entry->key, entry->before);
+        int r = m->irq->ops->write(&m->host.sysroot, &entry->key, entry->before);
 
         m->irq->n_writes++;
         if (r == -EPERM && set_by_unit(m, &entry->key, entry->before) >= 0)
@@ -360,7 +360,7 @@ void irq_give_back(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
                 n++;
         }
         if (n > 0 && irq->undo.n_settings == 0)
-                journal_log(&m->journal, LOG_INFO, NULL,
+                journal_log(&m->host.journal, LOG_INFO, NULL,
                             "Interrupts are released: masks, queues and what else was set is as "
                             "it was before");
         (void)irq_record_write(m);

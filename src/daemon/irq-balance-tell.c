@@ -64,7 +64,7 @@ static int note(Manager *m) {
                 own.n_banned_irqs = n;
                 undo_host_set_irqbalance(undo, &own);
         }
-        return undo_host_write(&m->undo, undo);
+        return undo_host_write(&m->undo.records, undo);
 }
 
 /* `*ret_old`: of the interrupts so many, from the first on, reach irqbalance of any version. */
@@ -83,7 +83,7 @@ static void say_told(const Manager *m, const Bans *bans) {
         char cpus[ID_SET_LIST_MAX];
 
         (void)id_set_render_list(&bans->cpus, cpus, sizeof(cpus));
-        journal_log(&m->journal, LOG_INFO, NULL,
+        journal_log(&m->host.journal, LOG_INFO, NULL,
                     "irqbalance (process %d) is told to leave alone CPUs %s and %zu interrupts",
                     m->irq->balance.id.pid, *cpus ? cpus : "(none)", bans->n_irqs);
 }

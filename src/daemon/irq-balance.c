@@ -66,10 +66,10 @@ static int identify(const Manager *m, pid_t pid, ProcessId *ret) {
         int r;
 
         (void)snprintf(path, sizeof(path), "%d/comm", pid);
-        r = proc_open(&m->sysroot, pid, &handle);
+        r = proc_open(&m->host.sysroot, pid, &handle);
         if (r < 0)
                 return r;
-        n = read_record_at(m->sysroot.proc_fd, path, comm, sizeof(comm));
+        n = read_record_at(m->host.sysroot.proc_fd, path, comm, sizeof(comm));
         if (n < 0)
                 return (int)n;
         if (strcmp(comm, "irqbalance") != 0)
@@ -112,7 +112,7 @@ static void begin_anew(Manager *m, const ProcessId *id) {
         if (undo->irqbalance.known && !is_same(&undo->irqbalance.id, id))
                 undo_host_forget_irqbalance(undo);
         if (id->pid != 0 && replaced)
-                journal_log(&m->journal, LOG_INFO, NULL,
+                journal_log(&m->host.journal, LOG_INFO, NULL,
                             "irqbalance was replaced: it is process %d now", id->pid);
 }
 
@@ -124,7 +124,7 @@ void irq_balance_say_refused(Manager *m, int error) {
         if (error == -ENOENT) /* it has gone meanwhile */
                 return;
         if (!b->refused)
-                journal_log(&m->journal, LOG_WARNING, NULL,
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "irqbalance (process %d) cannot be told which CPUs are taken: %s. It "
                             "may put interrupts on them; see its socket in %s",
                             b->id.pid,
@@ -139,8 +139,8 @@ void irq_balance_say_refused(Manager *m, int error) {
 
 /* `ignore` leaves it alone, and so does a host without any entry. */
 static bool is_anybodys(const Manager *m) {
-        for (size_t i = 0; i < m->policies.n_irqs; i++)
-                if (m->policies.irqs[i].irqbalance != IRQBALANCE_IGNORE)
+        for (size_t i = 0; i < m->host.policies.n_irqs; i++)
+                if (m->host.policies.irqs[i].irqbalance != IRQBALANCE_IGNORE)
                         return true;
         return false;
 }
@@ -151,7 +151,7 @@ void irq_balance_say_mute(Manager *m) {
         if (b->told_mute_pid == b->mute_pid || !is_anybodys(m) || !manager_enforces(m))
                 return;
         b->told_mute_pid = b->mute_pid;
-        journal_log(&m->journal, LOG_WARNING, NULL,
+        journal_log(&m->host.journal, LOG_WARNING, NULL,
                     "irqbalance (process %d) has no socket in %s, by which it could be told which "
                     "CPUs are taken: it may put interrupts on them. Version 1.5 and later have "
                     "one; else stop it, or ban these CPUs in its environment",
@@ -178,7 +178,7 @@ static void say_partly(Manager *m, size_t n_kept) {
         IrqBalance *b = &m->irq->balance;
 
         if (!b->partly)
-                journal_log(&m->journal, LOG_WARNING, NULL,
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "irqbalance (process %d) has taken %zu of %zu interrupts that it is to "
                             "leave alone, for its version takes no longer list: it may move the "
                             "others, to CPUs that no instance owns",
@@ -248,7 +248,7 @@ static void ask(Manager *m, uint64_t now_usec) {
         b->check_usec = now_usec + CHECK_INTERVAL_USEC;
         r = irqbalance_send(b->folder, b->id.pid, "setup", &fd);
         if (r >= 0)
-                r = sd_event_add_io(m->event, &b->answer, fd, EPOLLIN, on_answer, m);
+                r = sd_event_add_io(m->host.event, &b->answer, fd, EPOLLIN, on_answer, m);
         if (r >= 0)
                 b->fd = fd;
         else {
@@ -291,7 +291,7 @@ void irq_balance_look(Manager *m, IrqbalanceFacts *ret) {
         IrqBalance *b = &m->irq->balance;
         ProcessId id;
 
-        if (!m->sysroot.live)
+        if (!m->host.sysroot.live)
                 return;
         if (find(m, &id) >= 0 && !is_same(&id, &b->id))
                 begin_anew(m, &id);

@@ -47,20 +47,21 @@ static int on_link(sd_event_source *source, int fd, uint32_t revents, void *user
 static int listen_to_events(Manager *m) {
         static const char *const subsystems[] = { "net", "nvme", "pci", "queues", NULL };
         Irq *irq = m->irq;
-        int r = uevents_open(&irq->uevents, m->event, subsystems, on_event, m);
+        int r = uevents_open(&irq->uevents, m->host.event, subsystems, on_event, m);
 
         if (r < 0)
-                journal_log(&m->journal, LOG_INFO, NULL,
+                journal_log(&m->host.journal, LOG_INFO, NULL,
                             "udev is not heard: %s. Devices that come or change are noticed within "
                             "seconds",
                             strerror(-r));
         if (link_events_open(&irq->link_fd) < 0)
                 return 0;
-        return sd_event_add_io(m->event, &irq->link_source, irq->link_fd, EPOLLIN, on_link, m);
+        return sd_event_add_io(m->host.event, &irq->link_source, irq->link_fd, EPOLLIN, on_link, m);
 }
 
 int irq_events_start(Manager *m) {
-        int r = sd_event_add_time(m->event, &m->irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer, m);
+        int r = sd_event_add_time(m->host.event, &m->irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                  m);
 
         return r < 0 ? r : listen_to_events(m);
 }

@@ -10,7 +10,7 @@ static void say_astray(const Manager *m, const IrqHost *host, const IrqWish *w) 
 
         irq_describe(host, &w->key, what, sizeof(what));
         (void)id_set_render_list(&w->stands.cpus, mask, sizeof(mask));
-        journal_log(&m->journal, LOG_WARNING, &fields,
+        journal_log(&m->host.journal, LOG_WARNING, &fields,
                     "%s goes on firing on other CPUs than its mask %s: %s; %s", what, mask,
                     reason_to_string(REASON_NOT_FOLLOWED), reason_to_remedy(REASON_NOT_FOLLOWED));
 }

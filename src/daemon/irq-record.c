@@ -17,13 +17,13 @@ int irq_record_note(Manager *m, const IrqWish *w) {
         const UndoSetting *entry = undo_host_find(&irq->undo, &w->key);
         int r;
 
-        r = irq->ops->identify(&m->sysroot, &w->key, identity);
+        r = irq->ops->identify(&m->host.sysroot, &w->key, identity);
         if (r >= 0 && entry && strcmp(entry->identity, identity) == 0)
                 return 0;
         if (entry) /* of another interface that had this name */
                 undo_host_remove(&irq->undo, (size_t)(entry - irq->undo.settings));
         if (r >= 0)
-                r = irq->ops->read(&m->sysroot, &w->key, before);
+                r = irq->ops->read(&m->host.sysroot, &w->key, before);
         return r < 0 ? r : undo_host_add(&irq->undo, &w->key, identity, before);
 }
 
@@ -31,17 +31,17 @@ void irq_record_unnote(Manager *m, const SettingKey *key) {
         UndoSetting *entry = undo_host_find(&m->irq->undo, key);
         char now[SETTING_TEXT_MAX];
 
-        if (entry && m->irq->ops->read(&m->sysroot, key, now) >= 0 &&
+        if (entry && m->irq->ops->read(&m->host.sysroot, key, now) >= 0 &&
             strcmp(now, entry->before) == 0)
                 undo_host_remove(&m->irq->undo, (size_t)(entry - m->irq->undo.settings));
 }
 
 bool irq_record_write(Manager *m) {
         static const JournalFields fields = { .reason = REASON_RECORD_UNWRITABLE };
-        int r = undo_host_write(&m->undo, &m->irq->undo);
+        int r = undo_host_write(&m->undo.records, &m->irq->undo);
 
         if (r < 0 && !m->irq->record_failed)
-                journal_log(&m->journal, LOG_ERR, &fields,
+                journal_log(&m->host.journal, LOG_ERR, &fields,
                             "What interrupts were like before cannot be written down: %s. Nothing "
                             "of them is changed; %s",
                             strerror(-r), reason_to_remedy(REASON_RECORD_UNWRITABLE));
@@ -54,7 +54,7 @@ bool irq_record_write(Manager *m) {
 static bool is_same_interface(const Manager *m, const UndoSetting *entry) {
         char identity[SETTING_TEXT_MAX];
 
-        return m->irq->ops->identify(&m->sysroot, &entry->key, identity) >= 0 &&
+        return m->irq->ops->identify(&m->host.sysroot, &entry->key, identity) >= 0 &&
                strcmp(identity, entry->identity) == 0;
 }
 
@@ -70,7 +70,7 @@ static int on_interface(const char *name, void *userdata) {
         const SettingKey key = { SETTING_XPS, name, 0 };
         char text[SETTING_TEXT_MAX];
 
-        if (m->irq->ops->identify(&m->sysroot, &key, text) < 0 ||
+        if (m->irq->ops->identify(&m->host.sysroot, &key, text) < 0 ||
             strcmp(text, search->identity) != 0)
                 return 0;
         (void)snprintf(search->name, sizeof(search->name), "%s", name);
@@ -80,7 +80,7 @@ static int on_interface(const char *name, void *userdata) {
 /* By the kernel, and not by the list of this look: the name may have changed since that was read.
  * False: there is none with that number that we see. */
 static bool find_interface(Search *search) {
-        return sysfs_foreach(&search->manager->sysroot, "class/net", on_interface, search) ==
+        return sysfs_foreach(&search->manager->host.sysroot, "class/net", on_interface, search) ==
                -EEXIST;
 }
 

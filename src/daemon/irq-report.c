@@ -180,12 +180,13 @@ static void say_device(const Manager *m, const IrqSummary *s) {
         char cpus[ID_SET_LIST_MAX];
 
         if (s->vectors[IRQ_STATE_STEERED] == 0) {
-                journal_log(&m->journal, LOG_INFO, NULL, "%s: its interrupts are left alone: %s",
-                            s->name, irq_reason_to_string(s->reason));
+                journal_log(&m->host.journal, LOG_INFO, NULL,
+                            "%s: its interrupts are left alone: %s", s->name,
+                            irq_reason_to_string(s->reason));
                 return;
         }
         (void)id_set_render_list(&s->cpus, cpus, sizeof(cpus));
-        journal_log(&m->journal, LOG_INFO, &fields,
+        journal_log(&m->host.journal, LOG_INFO, &fields,
                     "%s: %llu interrupts are on CPUs %s: %s (%llu the kernel's own, %llu "
                     "contested, %llu failed)",
                     s->name, (unsigned long long)s->vectors[IRQ_STATE_STEERED], cpus,

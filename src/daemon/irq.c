@@ -34,8 +34,8 @@ enum { LAST_TRIES = 30, LAST_WAIT_MSEC = 100 };
 static size_t collect_owners(const Manager *m, IrqOwner *ret) {
         size_t n = 0;
 
-        for (size_t i = 0; i < m->n_instances; i++) {
-                const Instance *instance = m->instances[i];
+        for (size_t i = 0; i < m->roster.n_instances; i++) {
+                const Instance *instance = m->roster.instances[i];
 
                 if (!instance->planned.known || id_set_is_empty(&instance->planned.placement.nodes))
                         continue;
@@ -61,10 +61,10 @@ void irq_note_owners(Manager *m) {
 
         if (!m->irq)
                 return;
-        for (size_t i = 0; i < m->n_instances; i++)
-                if (m->instances[i]->planned.known &&
-                    !id_set_is_empty(&m->instances[i]->planned.placement.nodes))
-                        sum += sum_owner(m->instances[i]);
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->planned.known &&
+                    !id_set_is_empty(&m->roster.instances[i]->planned.placement.nodes))
+                        sum += sum_owner(m->roster.instances[i]);
         if (sum != m->irq->owners_sum)
                 irq_look_within(m, OWNERS_DELAY_USEC);
         m->irq->owners_sum = sum;
@@ -100,7 +100,7 @@ static void look_for_irqbalance(Manager *m, IrqHost *host) {
                 const pid_t before = b->mute_pid;
 
                 b->searched_usec = now;
-                b->mute_pid = irq_host_find_irqbalance(&m->sysroot);
+                b->mute_pid = irq_host_find_irqbalance(&m->host.sysroot);
                 if (b->mute_pid != 0 && b->mute_pid == before)
                         irq_balance_say_mute(m); /* and not only just starting */
         }
@@ -108,10 +108,11 @@ static void look_for_irqbalance(Manager *m, IrqHost *host) {
 }
 
 static int load(Manager *m, IrqHost *ret) {
-        int r = irq_host_load_devices(&m->sysroot, m->policies.irqs, m->policies.n_irqs, ret);
+        int r = irq_host_load_devices(&m->host.sysroot, m->host.policies.irqs,
+                                      m->host.policies.n_irqs, ret);
 
         if (r < 0 && !m->irq->load_failed)
-                journal_log(&m->journal, LOG_WARNING, NULL,
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "Interrupts cannot be read: %s. They are left as they are",
                             strerror(-r));
         m->irq->load_failed = r < 0;
@@ -161,13 +162,13 @@ static void drop_released(const Manager *m, IrqPlan *plan) {
 }
 
 static int build_plan(const Manager *m, const IrqHost *host, IrqPlan *ret) {
-        _cleanup_free_ IrqOwner *owners = calloc(m->n_instances + 1, sizeof(*owners));
+        _cleanup_free_ IrqOwner *owners = calloc(m->roster.n_instances + 1, sizeof(*owners));
         const IrqPlanInput input = {
-                .topology = &m->topology,
+                .topology = &m->host.topology,
                 .host = host,
-                .policies = m->policies.irqs,
-                .n_policies = m->policies.n_irqs,
-                .reserved = m->reserved,
+                .policies = m->host.policies.irqs,
+                .n_policies = m->host.policies.n_irqs,
+                .reserved = m->placing.reserved,
                 .owners = owners,
                 .n_owners = owners ? collect_owners(m, owners) : 0,
         };
@@ -183,12 +184,12 @@ static int build_plan(const Manager *m, const IrqHost *host, IrqPlan *ret) {
 /* 2, memory tiering, is on as well. */
 static int add_numa_balancing(Manager *m, IrqWishes *wishes) {
         static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
-        const NumaBalancing wanted = m->policies.host.numa_balancing;
+        const NumaBalancing wanted = m->host.policies.host.numa_balancing;
         IrqWish wish = { .key = key, .value.number = wanted == NUMA_BALANCING_ON, .known = true };
         char text[SETTING_TEXT_MAX];
 
         if (wanted == NUMA_BALANCING_LEAVE || release_is_asked(m, "host", NULL) ||
-            m->irq->ops->read(&m->sysroot, &key, text) < 0 ||
+            m->irq->ops->read(&m->host.sysroot, &key, text) < 0 ||
             setting_parse(key.kind, text, &wish.stands) < 0)
                 return 0; /* a kernel without it does none */
         if (wanted == NUMA_BALANCING_ON && wish.stands.number != 0)
@@ -216,7 +217,7 @@ static void forgive_drivers(Irq *irq, const IrqHost *host, uint64_t now_usec) {
 /* --- one look --- */
 
 static bool may_change(const Manager *m) {
-        return manager_enforces(m) && m->undo.dir_fd >= 0;
+        return manager_enforces(m) && m->undo.records.dir_fd >= 0;
 }
 
 /* Where newer policies are broken, those in force stay; but at the start there are none, and that
@@ -225,10 +226,10 @@ static void carry_out(Manager *m, const IrqHost *host, const IrqPlan *plan,
                       const IrqWishes *wishes) {
         if (!may_change(m))
                 return;
-        if (m->policy_load_success)
+        if (m->host.policy_load_success)
                 irq_give_back(m, host, wishes);
         irq_put_on(m, host, wishes);
-        if (m->policy_load_success || plan->irqbalance.told)
+        if (m->host.policy_load_success || plan->irqbalance.told)
                 irq_balance_tell(m, &plan->irqbalance);
 }
 
@@ -297,7 +298,8 @@ void irq_give_all_back(Manager *m) {
         for (size_t i = 0; i < m->irq->n_settings; i++) /* there is no later, but for a unit */
                 if (m->irq->settings[i].progress.error != -EINPROGRESS)
                         m->irq->settings[i].progress.retry_usec = 0;
-        if (irq_host_load_devices(&m->sysroot, m->policies.irqs, m->policies.n_irqs, &host) >= 0)
+        if (irq_host_load_devices(&m->host.sysroot, m->host.policies.irqs, m->host.policies.n_irqs,
+                                  &host) >= 0)
                 irq_give_back(m, &host, &none);
         for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&m->irq->undo, &by_unit); i++) {
                 (void)poll(NULL, 0, LAST_WAIT_MSEC);
@@ -305,9 +307,9 @@ void irq_give_all_back(Manager *m) {
         }
         irq_host_done(&host);
         irq_balance_give_back(m);
-        (void)undo_host_write(&m->undo, &m->irq->undo);
+        (void)undo_host_write(&m->undo.records, &m->irq->undo);
         if (m->irq->undo.n_settings > 0)
-                journal_log(&m->journal, LOG_WARNING, NULL,
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "Stopping; %zu settings of interrupts could not be given back and "
                             "stay. Their record stays, too: a start of the daemon takes them over",
                             m->irq->undo.n_settings);
@@ -316,13 +318,13 @@ void irq_give_all_back(Manager *m) {
 /* --- its life --- */
 
 static void read_record(Manager *m) {
-        int r = undo_host_read(&m->undo, &m->irq->undo);
+        int r = undo_host_read(&m->undo.records, &m->irq->undo);
 
         if (r < 0 && r != -ENOENT)
-                journal_log(&m->journal, LOG_WARNING, NULL,
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "The undo record %s/%s/%s is not believed: %s. What stood before of "
                             "interrupts cannot be put back by this daemon",
-                            m->args->runtime_dir, UNDO_FOLDER, UNDO_HOST_FILE, strerror(-r));
+                            m->host.args->runtime_dir, UNDO_FOLDER, UNDO_HOST_FILE, strerror(-r));
 }
 
 int irq_start(Manager *m) {
@@ -335,7 +337,7 @@ int irq_start(Manager *m) {
         m->irq->ops = &SETTING_FILES;
         irq_balance_init(&m->irq->balance);
         read_record(m);
-        if (m->sysroot.live && !m->args->once)
+        if (m->host.sysroot.live && !m->host.args->once)
                 r = irq_events_start(m);
         if (r < 0)
                 return r;

@@ -12,16 +12,17 @@ static int read_policies(Manager *m, PolicySet *ret) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         int r;
 
-        diagnostics_done(&m->policy_errors);
-        diagnostics_done(&m->policy_warnings);
-        r = policy_dir_read(m->args->policy_dirs, m->args->n_policy_dirs, &files,
-                            &m->policy_errors);
+        diagnostics_done(&m->host.policy_errors);
+        diagnostics_done(&m->host.policy_warnings);
+        r = policy_dir_read(m->host.args->policy_dirs, m->host.args->n_policy_dirs, &files,
+                            &m->host.policy_errors);
         if (r < 0)
                 return r;
-        r = policy_set_parse(&files, &m->topology, ret, &m->policy_errors, &m->policy_warnings);
+        r = policy_set_parse(&files, &m->host.topology, ret, &m->host.policy_errors,
+                             &m->host.policy_warnings);
         if (r < 0)
                 return r;
-        policy_users_look_up(ret, &files, m->sysroot.live, &m->policy_warnings);
+        policy_users_look_up(ret, &files, m->host.sysroot.live, &m->host.policy_warnings);
         return 0;
 }
 
@@ -33,9 +34,9 @@ static int carry_counters(const Manager *m, const PolicySet *fresh, PolicyCounte
         if (!counters)
                 return -ENOMEM;
         for (size_t i = 0; i < fresh->n_policies; i++)
-                for (size_t j = 0; j < m->policies.n_policies; j++)
-                        if (strcmp(fresh->policies[i].name, m->policies.policies[j].name) == 0)
-                                counters[i] = m->policy_counters[j];
+                for (size_t j = 0; j < m->host.policies.n_policies; j++)
+                        if (strcmp(fresh->policies[i].name, m->host.policies.policies[j].name) == 0)
+                                counters[i] = m->binding.policy_counters[j];
         *ret = counters;
         return 0;
 }
@@ -44,31 +45,33 @@ static void say_refused(Manager *m) {
         static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
 
         /* Of files that are not in force, and often of nothing but the error itself. */
-        diagnostics_done(&m->policy_warnings);
+        diagnostics_done(&m->host.policy_warnings);
 
-        for (size_t i = 0; i < m->policy_errors.n_messages; i++)
-                journal_log(&m->journal, LOG_ERR, &fields, "%s", m->policy_errors.messages[i]);
+        for (size_t i = 0; i < m->host.policy_errors.n_messages; i++)
+                journal_log(&m->host.journal, LOG_ERR, &fields, "%s",
+                            m->host.policy_errors.messages[i]);
         journal_log(
-                &m->journal, LOG_NOTICE, NULL,
+                &m->host.journal, LOG_NOTICE, NULL,
                 "The policy files were refused as a whole; those loaded before stay in force (%zu "
                 "policies). Correct the files and reload: systemctl reload tidbnumad",
-                policy_set_count_written(&m->policies));
+                policy_set_count_written(&m->host.policies));
 }
 
 static void say_loaded(const Manager *m) {
         static const JournalFields fields = { .message_id = JOURNAL_POLICY_LOADED };
 
-        for (size_t i = 0; i < m->policy_warnings.n_messages; i++)
-                journal_log(&m->journal, LOG_WARNING, NULL, "%s", m->policy_warnings.messages[i]);
-        if (policy_set_count_written(&m->policies) == 0)
-                journal_log(&m->journal, LOG_INFO, &fields,
+        for (size_t i = 0; i < m->host.policy_warnings.n_messages; i++)
+                journal_log(&m->host.journal, LOG_WARNING, NULL, "%s",
+                            m->host.policy_warnings.messages[i]);
+        if (policy_set_count_written(&m->host.policies) == 0)
+                journal_log(&m->host.journal, LOG_INFO, &fields,
                             "No policy is there; tidb-server, tikv-server, pd-server and haproxy "
                             "are watched, and nothing will be changed. Write one to %s",
-                            m->args->policy_dirs[m->args->n_policy_dirs > 1 ? 1 : 0]);
+                            m->host.args->policy_dirs[m->host.args->n_policy_dirs > 1 ? 1 : 0]);
         else
-                journal_log(&m->journal, LOG_INFO, &fields, "Policies in force: %zu%s",
-                            policy_set_count_written(&m->policies),
-                            m->policies.mode == ENFORCEMENT_OBSERVE
+                journal_log(&m->host.journal, LOG_INFO, &fields, "Policies in force: %zu%s",
+                            policy_set_count_written(&m->host.policies),
+                            m->host.policies.mode == ENFORCEMENT_OBSERVE
                                     ? " (enforcement.mode: observe: nothing will be changed)"
                                     : "");
 }
@@ -79,9 +82,9 @@ int load_policies(Manager *m) {
         int r;
 
         policy_set_init(&fresh);
-        m->policy_load_seconds = clock_realtime_seconds();
+        m->host.policy_load_seconds = clock_realtime_seconds();
         r = read_policies(m, &fresh);
-        m->policy_load_success = r >= 0;
+        m->host.policy_load_success = r >= 0;
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
@@ -92,10 +95,10 @@ int load_policies(Manager *m) {
         if (r < 0)
                 return r;
         place_note_policies(m, &fresh);
-        free(m->policy_counters);
-        m->policy_counters = counters;
-        policy_set_done(&m->policies);
-        m->policies = fresh;
+        free(m->binding.policy_counters);
+        m->binding.policy_counters = counters;
+        policy_set_done(&m->host.policies);
+        m->host.policies = fresh;
         fresh = (PolicySet){ 0 };
         say_loaded(m);
         access_choose(m);

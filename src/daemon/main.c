@@ -30,9 +30,9 @@ static void raise_descriptor_limit(void) {
 }
 
 static bool all_bound(const Manager *m) {
-        for (size_t i = 0; i < m->n_instances; i++)
-                if (m->instances[i]->step.kind == STEP_REFUSE ||
-                    m->instances[i]->step.kind == STEP_PARTLY)
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->binding.step.kind == STEP_REFUSE ||
+                    m->roster.instances[i]->binding.step.kind == STEP_PARTLY)
                         return false;
         return true;
 }
@@ -52,14 +52,14 @@ static int run_once(Manager *m) {
         int r;
 
         while (!look_is_settled(m) && clock_monotonic_usec() < end) {
-                r = sd_event_run(m->event, 1000 * 1000);
+                r = sd_event_run(m->host.event, 1000 * 1000);
                 if (r < 0)
                         return r;
         }
-        r = m->args->runtime_dir ? publish_now(m) : print_plan(m);
+        r = m->host.args->runtime_dir ? publish_now(m) : print_plan(m);
         if (r < 0)
                 return r;
-        if (!m->policy_load_success)
+        if (!m->host.policy_load_success)
                 return EXIT_FAILURE; /* each error was told */
         if (!manager_enforces(m))
                 return EXIT_SUCCESS;
@@ -70,17 +70,17 @@ static int run_forever(Manager *m) {
         int r;
 
         manager_lock_memory(m);
-        (void)sd_event_set_watchdog(m->event, true);
+        (void)sd_event_set_watchdog(m->host.event, true);
         (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
-                         policy_set_count_written(&m->policies), m->topology.n_nodes);
-        journal_log(&m->journal, LOG_INFO, NULL,
+                         policy_set_count_written(&m->host.policies), m->host.topology.n_nodes);
+        journal_log(&m->host.journal, LOG_INFO, NULL,
                     "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s",
-                    TIDBNUMAD_VERSION, m->topology.n_nodes, policy_set_count_written(&m->policies),
-                    m->n_instances, backend_name(&m->backend),
-                    manager_enforces(m) ? "" : ", changing nothing",
-                    m->backend.ops ? "" : "; nothing can be bound: ",
-                    m->backend.ops ? "" : m->backend.why_not);
-        r = sd_event_loop(m->event);
+                    TIDBNUMAD_VERSION, m->host.topology.n_nodes,
+                    policy_set_count_written(&m->host.policies), m->roster.n_instances,
+                    backend_name(&m->host.backend), manager_enforces(m) ? "" : ", changing nothing",
+                    m->host.backend.ops ? "" : "; nothing can be bound: ",
+                    m->host.backend.ops ? "" : m->host.backend.why_not);
+        r = sd_event_loop(m->host.event);
         return r < 0 ? r : EXIT_SUCCESS;
 }
 
@@ -106,7 +106,7 @@ int main(int argc, char *argv[]) {
         if (r >= 0)
                 r = args.once ? run_once(m) : run_forever(m);
         if (r < 0) {
-                journal_log(&m->journal, LOG_ERR, NULL, "tidbnumad ends: %s", strerror(-r));
+                journal_log(&m->host.journal, LOG_ERR, NULL, "tidbnumad ends: %s", strerror(-r));
                 return EXIT_FAILURE;
         }
         return r;

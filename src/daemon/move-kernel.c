@@ -29,14 +29,14 @@ static void run_errands(const Instance *i, const Errand *errands, size_t n, int 
 
 /* Each node's pages go to the node that has the most room when those before it have come. */
 static size_t plan_errands(const Instance *i, NodeRoom *rooms, size_t n_rooms, Errand *errands) {
-        const Topology *topology = &i->manager->topology;
+        const Topology *topology = &i->manager->host.topology;
         size_t n = 0;
 
         for (size_t k = 0; k < topology->n_nodes; k++) {
-                const uint64_t bytes = i->by_node[k].anon_bytes;
+                const uint64_t bytes = i->sampling.by_node[k].anon_bytes;
                 int best;
 
-                if (bytes == 0 || id_set_has(&i->placement.nodes, topology->nodes[k].id))
+                if (bytes == 0 || id_set_has(&i->binding.placement.nodes, topology->nodes[k].id))
                         continue;
                 best = fit_best(rooms, n_rooms, bytes);
                 if (best < 0)
@@ -69,7 +69,7 @@ static int start(Instance *i, const Errand *errands, size_t n) {
                 return -EAGAIN;
         }
         (void)waitpid(pid, NULL, 0);
-        i->kernel_mover_fd = ends[0];
+        i->binding.kernel_mover_fd = ends[0];
         return 0;
 }
 
@@ -83,7 +83,7 @@ int move_kernel_begin(Instance *i) {
         r = move_rooms(i, &rooms, &n_rooms);
         if (r < 0)
                 return r;
-        errands = calloc(i->manager->topology.n_nodes, sizeof(*errands));
+        errands = calloc(i->manager->host.topology.n_nodes, sizeof(*errands));
         if (!errands)
                 return -ENOMEM;
         n = plan_errands(i, rooms, n_rooms, errands);
@@ -93,15 +93,15 @@ int move_kernel_begin(Instance *i) {
 bool move_kernel_runs(Instance *i) {
         char byte;
 
-        if (i->kernel_mover_fd < 0)
+        if (i->binding.kernel_mover_fd < 0)
                 return false;
-        if (read(i->kernel_mover_fd, &byte, 1) < 0 && errno == EAGAIN)
+        if (read(i->binding.kernel_mover_fd, &byte, 1) < 0 && errno == EAGAIN)
                 return true;
         move_kernel_forget(i);
         return false;
 }
 
 void move_kernel_forget(Instance *i) {
-        closep(&i->kernel_mover_fd);
-        i->kernel_mover_fd = -EBADF;
+        closep(&i->binding.kernel_mover_fd);
+        i->binding.kernel_mover_fd = -EBADF;
 }

@@ -25,11 +25,13 @@ enum { EXECS_MAX = 8 };
 uint64_t move_promised_to(const Manager *m, const Instance *self, uint32_t node) {
         uint64_t bytes = 0;
 
-        for (size_t i = 0; i < m->n_instances; i++) {
-                const Instance *other = m->instances[i];
+        for (size_t i = 0; i < m->roster.n_instances; i++) {
+                const Instance *other = m->roster.instances[i];
 
-                if (other != self && other->moving && id_set_has(&other->placement.nodes, node))
-                        bytes += other->outside_bytes / id_set_count(&other->placement.nodes);
+                if (other != self && other->binding.moving &&
+                    id_set_has(&other->binding.placement.nodes, node))
+                        bytes += other->binding.outside_bytes /
+                                 id_set_count(&other->binding.placement.nodes);
         }
         return bytes;
 }
@@ -42,15 +44,15 @@ static uint64_t reclaimable_bytes(const NodeMeminfo *info, const Instance *self)
         const uint64_t idle = info->inactive_file_bytes;
 
         return (idle > unclean ? idle - unclean : 0) +
-               (self && self->guard.widened ? info->active_file_bytes / 2 : 0);
+               (self && self->binding.guard.widened ? info->active_file_bytes / 2 : 0);
 }
 
 static int read_room(const Manager *m, const Instance *self, const Node *node, NodeRoom *ret) {
-        const uint64_t watermark = m->high_watermark_bytes[node - m->topology.nodes];
+        const uint64_t watermark = m->host.high_watermark_bytes[node - m->host.topology.nodes];
         NodeMeminfo info;
         int r;
 
-        r = node_meminfo_read(&m->sysroot, node->id, &info);
+        r = node_meminfo_read(&m->host.sysroot, node->id, &info);
         if (r < 0)
                 return r;
         *ret = (NodeRoom){
@@ -65,7 +67,7 @@ static int read_room(const Manager *m, const Instance *self, const Node *node, N
 
 int move_rooms_on(const Manager *manager, const NodeSet *nodes, const Instance *self,
                   NodeRoom **ret, size_t *ret_n) {
-        const Topology *topology = &manager->topology;
+        const Topology *topology = &manager->host.topology;
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n = 0;
 
@@ -88,43 +90,45 @@ int move_rooms_on(const Manager *manager, const NodeSet *nodes, const Instance *
 }
 
 int move_rooms(const Instance *instance, NodeRoom **ret, size_t *ret_n) {
-        return move_rooms_on(instance->manager, &instance->placement.nodes, instance, ret, ret_n);
+        return move_rooms_on(instance->manager, &instance->binding.placement.nodes, instance, ret,
+                             ret_n);
 }
 
 void move_forget(Instance *i) {
-        mover_end(&i->mover);
+        mover_end(&i->binding.mover);
         move_kernel_forget(i);
-        i->moving = false;
-        i->migration = (Migration){ 0 };
+        i->binding.moving = false;
+        i->binding.migration = (Migration){ 0 };
 }
 
 static void end_pass(Instance *i, bool whole, uint64_t now_usec) {
-        i->passed = true;
-        i->progress.passes++;
-        i->progress.pass_whole = whole && !i->missed;
-        i->progress.pass_found_bytes = i->mover.found_bytes;
-        i->progress.pass_moved_bytes = i->mover.moved_bytes;
-        i->failed_pages += i->mover.failed_pages;
-        i->manager->policy_counters[i->policy_index].failed_pages += i->mover.failed_pages;
-        mover_end(&i->mover);
-        i->moving = false;
-        i->due_usec = now_usec;
+        i->binding.passed = true;
+        i->binding.progress.passes++;
+        i->binding.progress.pass_whole = whole && !i->binding.missed;
+        i->binding.progress.pass_found_bytes = i->binding.mover.found_bytes;
+        i->binding.progress.pass_moved_bytes = i->binding.mover.moved_bytes;
+        i->binding.failed_pages += i->binding.mover.failed_pages;
+        i->manager->binding.policy_counters[i->policy_index].failed_pages +=
+                i->binding.mover.failed_pages;
+        mover_end(&i->binding.mover);
+        i->binding.moving = false;
+        i->binding.due_usec = now_usec;
 }
 
 static void note_missed(Instance *i, int error) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
-        i->missed = true;
-        journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+        i->binding.missed = true;
+        journal_log(&i->manager->host.journal, LOG_DEBUG, &fields,
                     "the memory of process %d of %s cannot be looked into: %s",
-                    i->processes[i->mover_process].id.pid, i->name, strerror(-error));
+                    i->processes[i->binding.mover_process].id.pid, i->name, strerror(-error));
 }
 
 /* The next process that is still there; false when all were walked through. */
 static bool begin_process(Instance *i) {
-        i->execs = 0;
-        for (; i->mover_process < i->n_processes; i->mover_process++) {
-                int r = mover_begin(&i->mover, &i->handles[i->mover_process]);
+        i->binding.execs = 0;
+        for (; i->binding.mover_process < i->n_processes; i->binding.mover_process++) {
+                int r = mover_begin(&i->binding.mover, &i->handles[i->binding.mover_process]);
 
                 if (r == 0)
                         return true;
@@ -139,30 +143,30 @@ static void begin_kernel(Instance *i, uint64_t now_usec) {
         int r = move_kernel_begin(i);
 
         if (r < 0)
-                journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+                journal_log(&i->manager->host.journal, LOG_DEBUG, &fields,
                             "the kernel was not asked to move the memory of %s: %s", i->name,
                             strerror(-r));
-        if (r < 0 || i->kernel_mover_fd < 0)
+        if (r < 0 || i->binding.kernel_mover_fd < 0)
                 end_pass(i, false, now_usec);
 }
 
 /* Its calls cannot be watched; what they moved is what is no longer outside at the next look. */
 static void wait_for_kernel(Instance *i, uint64_t now_usec) {
         if (move_kernel_runs(i))
-                i->due_usec = now_usec + KERNEL_POLL_USEC;
+                i->binding.due_usec = now_usec + KERNEL_POLL_USEC;
         else
                 end_pass(i, false, now_usec);
 }
 
 void move_begin(Instance *i, uint64_t now_usec) {
-        i->moving = true;
-        i->missed = false;
-        i->mover_process = 0;
-        mover_reset_counters(&i->mover);
+        i->binding.moving = true;
+        i->binding.missed = false;
+        i->binding.mover_process = 0;
+        mover_reset_counters(&i->binding.mover);
         move_progress_begin(i, now_usec);
-        rate_init(&i->rate, move_rate_in_force(i), now_usec);
-        i->due_usec = now_usec;
-        if (step_moves_at_once(i->placement.migrate, i->memory_known))
+        rate_init(&i->binding.rate, move_rate_in_force(i), now_usec);
+        i->binding.due_usec = now_usec;
+        if (step_moves_at_once(i->binding.placement.migrate, i->sampling.memory_known))
                 begin_kernel(i, now_usec);
         else if (!begin_process(i))
                 end_pass(i, true, now_usec);
@@ -185,8 +189,8 @@ static int choose_target(const Instance *i, uint32_t *ret) {
 
 /* One piece. Returns 1: go on; 0: the pass is complete; negative: it cannot go on. */
 static int move_piece(Instance *i) {
-        const uint64_t own_before = i->mover.moved_bytes;
-        const uint64_t shared_before = i->mover.shared_moved_bytes;
+        const uint64_t own_before = i->binding.mover.moved_bytes;
+        const uint64_t shared_before = i->binding.mover.shared_moved_bytes;
         uint64_t bytes, own;
         uint32_t target;
         int r;
@@ -194,20 +198,20 @@ static int move_piece(Instance *i) {
         r = choose_target(i, &target);
         if (r < 0)
                 return r;
-        r = mover_step(&i->mover, &i->placement.nodes, target, SCAN_BYTES, &bytes);
-        rate_take(&i->rate, bytes);
-        own = i->mover.moved_bytes - own_before;
-        i->outside_bytes -= own < i->outside_bytes ? own : i->outside_bytes;
-        move_progress_add(i, own + i->mover.shared_moved_bytes - shared_before);
+        r = mover_step(&i->binding.mover, &i->binding.placement.nodes, target, SCAN_BYTES, &bytes);
+        rate_take(&i->binding.rate, bytes);
+        own = i->binding.mover.moved_bytes - own_before;
+        i->binding.outside_bytes -= own < i->binding.outside_bytes ? own : i->binding.outside_bytes;
+        move_progress_add(i, own + i->binding.mover.shared_moved_bytes - shared_before);
         if (r > 0)
                 return 1;
         /* Another program in the same process: another memory, gone through from the start. */
-        if (r == -ESTALE && i->execs++ < EXECS_MAX &&
-            mover_begin(&i->mover, &i->handles[i->mover_process]) == 0)
+        if (r == -ESTALE && i->binding.execs++ < EXECS_MAX &&
+            mover_begin(&i->binding.mover, &i->handles[i->binding.mover_process]) == 0)
                 return 1;
         if (r < 0 && r != -ESRCH && r != -ESTALE)
                 return r;
-        i->mover_process++;
+        i->binding.mover_process++;
         return begin_process(i) ? 1 : 0;
 }
 
@@ -216,23 +220,23 @@ void move_slice(Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
 
-        if (i->kernel_mover_fd >= 0) {
+        if (i->binding.kernel_mover_fd >= 0) {
                 wait_for_kernel(i, now_usec);
                 return;
         }
         move_progress_note(i, now_usec);
-        affinity_borrow(&i->placement.cpus, &loan); /* hidden pages are touched */
+        affinity_borrow(&i->binding.placement.cpus, &loan); /* hidden pages are touched */
         for (uint64_t now = now_usec; now < end; now = clock_monotonic_usec()) {
-                uint64_t wait = rate_wait_usec(&i->rate, now);
+                uint64_t wait = rate_wait_usec(&i->binding.rate, now);
                 int r;
 
                 if (wait > 0) {
-                        i->due_usec = now + wait;
+                        i->binding.due_usec = now + wait;
                         return;
                 }
                 r = move_piece(i);
                 if (r < 0)
-                        journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+                        journal_log(&i->manager->host.journal, LOG_DEBUG, &fields,
                                     "the pass over the memory of %s ended early: %s", i->name,
                                     strerror(-r));
                 if (r <= 0) {
@@ -240,16 +244,17 @@ void move_slice(Instance *i, uint64_t now_usec) {
                         return;
                 }
         }
-        i->due_usec = clock_monotonic_usec();
+        i->binding.due_usec = clock_monotonic_usec();
 }
 
 Instance *move_next(const Manager *m, uint64_t now_usec) {
         Instance *next = NULL;
 
-        for (size_t k = 0; k < m->n_instances; k++) {
-                Instance *i = m->instances[k];
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                Instance *i = m->roster.instances[k];
 
-                if (i->moving && i->due_usec <= now_usec && (!next || i->due_usec < next->due_usec))
+                if (i->binding.moving && i->binding.due_usec <= now_usec &&
+                    (!next || i->binding.due_usec < next->binding.due_usec))
                         next = i;
         }
         return next;
@@ -264,22 +269,22 @@ static void sweep_process(Instance *i, const ProcHandle *process, uint32_t from)
                 return;
         r = pages_sweep(process->pid, from, target);
         if (r < 0 && r != -ESRCH)
-                journal_log(&i->manager->journal, LOG_DEBUG, &fields,
+                journal_log(&i->manager->host.journal, LOG_DEBUG, &fields,
                             "sweeping node %u for process %d: %s", from, process->pid,
                             strerror(-r));
 }
 
 void move_sweep(Instance *i, uint64_t now_usec) {
-        const Topology *topology = &i->manager->topology;
+        const Topology *topology = &i->manager->host.topology;
 
-        i->progress.sweeps++;
-        i->progress.settles = 0;
+        i->binding.progress.sweeps++;
+        i->binding.progress.settles = 0;
         for (size_t n = 0; n < topology->n_nodes; n++) {
-                if (id_set_has(&i->placement.nodes, topology->nodes[n].id) ||
-                    i->by_node[n].anon_bytes == 0)
+                if (id_set_has(&i->binding.placement.nodes, topology->nodes[n].id) ||
+                    i->sampling.by_node[n].anon_bytes == 0)
                         continue;
                 for (size_t p = 0; p < i->n_processes; p++)
                         sweep_process(i, &i->handles[p], topology->nodes[n].id);
         }
-        i->due_usec = now_usec;
+        i->binding.due_usec = now_usec;
 }

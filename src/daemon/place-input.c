@@ -52,12 +52,12 @@ void place_input_read_allowed(Instance *i) {
         i->planned.allowed_known = true;
         /* A process outside a service is bound where it is, unless it gets a scope beside that, and
          * v1's backend gives it a place of its own: neither is held by a parent. */
-        if ((!instance_is_service(i) && backend_kind(&m->backend) != BACKEND_SYSTEMD) ||
-            !i->processes[0].cgroup || cgroup_version(&m->sysroot) != CGROUP_V2)
+        if ((!instance_is_service(i) && backend_kind(&m->host.backend) != BACKEND_SYSTEMD) ||
+            !i->processes[0].cgroup || cgroup_version(&m->host.sysroot) != CGROUP_V2)
                 return;
         own = groups_unit_path(i);
         parent = own ? parent_of(own) : NULL;
-        if (!parent || read_cpuset(&m->sysroot, parent, &i->planned.allowed_cpus,
+        if (!parent || read_cpuset(&m->host.sysroot, parent, &i->planned.allowed_cpus,
                                    &i->planned.allowed_nodes) < 0) {
                 i->planned.allowed_cpus = (CpuSet){ 0 };
                 i->planned.allowed_nodes = (NodeSet){ 0 };
@@ -67,11 +67,11 @@ void place_input_read_allowed(Instance *i) {
 /* Fewer nodes than there are, and none that is kept for network cards: a program that binds itself
  * takes the first node, as haproxy does. */
 static NodeSet bound_nodes(const Manager *m, const CpuSet *cpus) {
-        const NodeSet homes = topology_homes(&m->topology);
-        NodeSet nodes = topology_nodes_of(&m->topology, cpus);
+        const NodeSet homes = topology_homes(&m->host.topology);
+        NodeSet nodes = topology_nodes_of(&m->host.topology, cpus);
 
         id_set_keep_only(&nodes, &homes);
-        if (id_set_equal(&nodes, &homes) || id_set_intersects(&nodes, &m->reserved))
+        if (id_set_equal(&nodes, &homes) || id_set_intersects(&nodes, &m->placing.reserved))
                 return (NodeSet){ 0 };
         return nodes;
 }
@@ -81,7 +81,7 @@ static NodeSet bound_nodes(const Manager *m, const CpuSet *cpus) {
 static bool read_masks(const Instance *i, CpuSet *ret) {
         const Manager *m = i->manager;
 
-        if (m->ready || !m->sysroot.live || i->n_processes == 0)
+        if (m->host.ready || !m->host.sysroot.live || i->n_processes == 0)
                 return false;
         return affinity_read_thread(i->processes[0].id.pid, ret) >= 0;
 }
@@ -91,13 +91,15 @@ static bool read_unit(const Instance *i, CpuSet *ret) {
         _cleanup_free_ char *own = groups_unit_path(i);
         _cleanup_close_ int fd = -EBADF;
 
-        return own && instance_is_service(i) && cgroup_version(&m->sysroot) == CGROUP_V2 &&
-               cgroup_open(&m->sysroot, own, &fd) >= 0 && cgroup_effective_cpus_read(fd, ret) >= 0;
+        return own && instance_is_service(i) && cgroup_version(&m->host.sysroot) == CGROUP_V2 &&
+               cgroup_open(&m->host.sysroot, own, &fd) >= 0 &&
+               cgroup_effective_cpus_read(fd, ret) >= 0;
 }
 
 NodeSet place_input_adopt(Instance *i) {
         const Unit *unit = i->unit ? unit_list_find(&i->manager->units, i->unit) : NULL;
-        const bool v2 = instance_is_service(i) && cgroup_version(&i->manager->sysroot) == CGROUP_V2;
+        const bool v2 =
+                instance_is_service(i) && cgroup_version(&i->manager->host.sysroot) == CGROUP_V2;
         CpuSet cpus;
 
         if (unit && unit->planned.known)
@@ -114,8 +116,8 @@ NodeSet place_input_adopt(Instance *i) {
 static uint64_t need_bytes(const Instance *i) {
         uint64_t bytes = 0;
 
-        for (size_t k = 0; i->memory_known && k < i->manager->topology.n_nodes; k++)
-                bytes += i->by_node[k].anon_bytes;
+        for (size_t k = 0; i->sampling.memory_known && k < i->manager->host.topology.n_nodes; k++)
+                bytes += i->sampling.by_node[k].anon_bytes;
         return bytes;
 }
 
@@ -158,8 +160,8 @@ static bool must_run_first(const Policy *policy, const Unit *u) {
 }
 
 static bool has_instance(const Manager *m, const char *unit) {
-        for (size_t i = 0; i < m->n_instances; i++)
-                if (m->instances[i]->unit && strcmp(m->instances[i]->unit, unit) == 0)
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->unit && strcmp(m->roster.instances[i]->unit, unit) == 0)
                         return true;
         return false;
 }
@@ -170,7 +172,7 @@ static bool fill_unit(const Manager *m, Unit *u, PlacementInstance *ret) {
 
         if (!u->known || !u->loaded || u->released || has_instance(m, u->name))
                 return false;
-        policy = known_unit_policy(&m->policies, u->name, u->uid_known, u->uid, &reason);
+        policy = known_unit_policy(&m->host.policies, u->name, u->uid_known, u->uid, &reason);
         if (!policy || must_run_first(policy, u))
                 return false;
         *ret = (PlacementInstance){ .name = u->label,
@@ -189,7 +191,7 @@ static bool fill_unit(const Manager *m, Unit *u, PlacementInstance *ret) {
 }
 
 int place_input_collect(Manager *m, PlaceInput *ret) {
-        const size_t n_max = m->n_instances + m->units.n_units;
+        const size_t n_max = m->roster.n_instances + m->units.n_units;
         PlaceInput in = { 0 };
 
         in.instances = calloc(n_max + 1, sizeof(*in.instances));
@@ -198,9 +200,9 @@ int place_input_collect(Manager *m, PlaceInput *ret) {
                 place_input_done(&in);
                 return -ENOMEM;
         }
-        for (size_t i = 0; i < m->n_instances; i++, in.n++) {
-                place_input_fill(m->instances[i], &in.instances[in.n]);
-                in.entries[in.n].instance = m->instances[i];
+        for (size_t i = 0; i < m->roster.n_instances; i++, in.n++) {
+                place_input_fill(m->roster.instances[i], &in.instances[in.n]);
+                in.entries[in.n].instance = m->roster.instances[i];
         }
         for (size_t i = 0; i < m->units.n_units; i++)
                 if (fill_unit(m, m->units.units[i], &in.instances[in.n]))

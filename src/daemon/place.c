@@ -29,22 +29,23 @@ static int on_spoiled(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 int place_start(Manager *m) {
-        int r = sd_event_add_time(m->event, &m->place_source, CLOCK_MONOTONIC, 0, 0, on_spoiled, m);
+        int r = sd_event_add_time(m->host.event, &m->placing.source, CLOCK_MONOTONIC, 0, 0,
+                                  on_spoiled, m);
 
-        return r < 0 ? r : sd_event_source_set_enabled(m->place_source, SD_EVENT_OFF);
+        return r < 0 ? r : sd_event_source_set_enabled(m->placing.source, SD_EVENT_OFF);
 }
 
 void place_spoil(Manager *m) {
         int enabled = SD_EVENT_OFF;
 
-        m->plan_stale = true;
-        if (!m->place_source)
+        m->placing.stale = true;
+        if (!m->placing.source)
                 return;
-        (void)sd_event_source_get_enabled(m->place_source, &enabled);
+        (void)sd_event_source_get_enabled(m->placing.source, &enabled);
         if (enabled != SD_EVENT_OFF)
                 return;
-        (void)sd_event_source_set_time_relative(m->place_source, PLAN_DELAY_USEC);
-        (void)sd_event_source_set_enabled(m->place_source, SD_EVENT_ONESHOT);
+        (void)sd_event_source_set_time_relative(m->placing.source, PLAN_DELAY_USEC);
+        (void)sd_event_source_set_enabled(m->placing.source, SD_EVENT_ONESHOT);
 }
 
 /* --- what a plan brings --- */
@@ -60,9 +61,10 @@ static void say_warnings(const Manager *m, const char *name, const Policy *polic
                 const char *rule = placement_warning_to_rule(w);
 
                 if (c->warnings & ~before & w)
-                        journal_log(&m->journal, LOG_NOTICE, &fields, "%s on node %s: %s%s%s%s",
-                                    name, nodes, placement_warning_to_string(w), *rule ? " (" : "",
-                                    rule, *rule ? ")" : "");
+                        journal_log(&m->host.journal, LOG_NOTICE, &fields,
+                                    "%s on node %s: %s%s%s%s", name, nodes,
+                                    placement_warning_to_string(w), *rule ? " (" : "", rule,
+                                    *rule ? ")" : "");
         }
 }
 
@@ -108,8 +110,8 @@ static void carry(Manager *m, const PlaceInput *in, const PlacementPlan *plan) {
                         continue;
                 }
                 teach_unit(m, e->instance);
-                if (changed && now < e->instance->due_usec && !e->instance->call)
-                        e->instance->due_usec = now;
+                if (changed && now < e->instance->binding.due_usec && !e->instance->binding.call)
+                        e->instance->binding.due_usec = now;
         }
 }
 
@@ -118,29 +120,29 @@ static PlacementInput input_of(const Manager *m, const PolicySet *policies) {
         const WordList *cards = &policies->host.reserve.devices;
 
         return (PlacementInput){
-                .topology = &m->topology,
+                .topology = &m->host.topology,
                 .host = &policies->host,
-                .nic_nodes = device_nic_nodes(&m->devices, (const char *const *)cards->words,
+                .nic_nodes = device_nic_nodes(&m->host.devices, (const char *const *)cards->words,
                                               cards->n_words),
-                .free_bytes = m->left_known ? m->left_bytes : NULL,
+                .free_bytes = m->placing.left_known ? m->placing.left_bytes : NULL,
         };
 }
 
 void place_refresh(Manager *m) {
         _cleanup_place_input_ PlaceInput in = { 0 };
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
-        PlacementInput input = input_of(m, &m->policies);
+        PlacementInput input = input_of(m, &m->host.policies);
 
-        if (!m->plan_stale)
+        if (!m->placing.stale)
                 return;
-        m->reserved = placement_reserved(&input);
+        m->placing.reserved = placement_reserved(&input);
         if (place_input_collect(m, &in) < 0)
                 return;
         input.instances = in.instances;
         input.n_instances = in.n;
         if (placement_plan_build(&input, &plan) < 0)
                 return;
-        m->plan_stale = false;
+        m->placing.stale = false;
         carry(m, &in, &plan);
         irq_note_owners(m);
         manager_publish_soon(m);
@@ -148,7 +150,7 @@ void place_refresh(Manager *m) {
 
 static void plan_alone(Instance *i) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
-        PlacementInput input = input_of(i->manager, &i->manager->policies);
+        PlacementInput input = input_of(i->manager, &i->manager->host.policies);
         PlacementInstance in;
 
         place_input_fill(i, &in);
@@ -162,9 +164,9 @@ static void plan_alone(Instance *i) {
 void place_ensure(Instance *i) {
         const Manager *m = i->manager;
 
-        if (i->planned.known && !i->planned.again && m->ready)
+        if (i->planned.known && !i->planned.again && m->host.ready)
                 return; /* others come and go without moving it */
-        if (m->ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
+        if (m->host.ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
                 plan_alone(i);
         else
                 place_refresh(i->manager);
@@ -187,13 +189,13 @@ static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Plan
 }
 
 void place_note_policies(Manager *m, const PolicySet *fresh) {
-        const PlacementInput before = input_of(m, &m->policies), after = input_of(m, fresh);
+        const PlacementInput before = input_of(m, &m->host.policies), after = input_of(m, fresh);
         const NodeSet reserved = placement_reserved(&before);
         NodeSet newly = placement_reserved(&after);
 
         id_set_remove_all(&newly, &reserved);
-        for (size_t i = 0; i < m->n_instances; i++) {
-                Instance *instance = m->instances[i];
+        for (size_t i = 0; i < m->roster.n_instances; i++) {
+                Instance *instance = m->roster.instances[i];
 
                 instance->planned.again |=
                         weighs_anew(instance->policy, fresh, &instance->planned, &newly);
@@ -202,9 +204,9 @@ void place_note_policies(Manager *m, const PolicySet *fresh) {
                 Unit *u = m->units.units[i];
                 const char *reason;
 
-                u->planned.again |= weighs_anew(
-                        known_unit_policy(&m->policies, u->name, u->uid_known, u->uid, &reason),
-                        fresh, &u->planned, &newly);
+                u->planned.again |= weighs_anew(known_unit_policy(&m->host.policies, u->name,
+                                                                  u->uid_known, u->uid, &reason),
+                                                fresh, &u->planned, &newly);
         }
         place_spoil(m);
 }
@@ -224,23 +226,23 @@ void place_note_devices(Instance *i, const NodeSet *nodes) {
 }
 
 void place_read_room(Manager *m) {
-        const NodeSet all = topology_memory_nodes(&m->topology);
+        const NodeSet all = topology_memory_nodes(&m->host.topology);
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
 
-        m->left_known = move_rooms_on(m, &all, NULL, &rooms, &n_rooms) >= 0;
-        if (!m->left_known)
+        m->placing.left_known = move_rooms_on(m, &all, NULL, &rooms, &n_rooms) >= 0;
+        if (!m->placing.left_known)
                 return;
-        memset(m->left_bytes, 0, m->topology.n_nodes * sizeof(uint64_t));
+        memset(m->placing.left_bytes, 0, m->host.topology.n_nodes * sizeof(uint64_t));
         for (size_t r = 0; r < n_rooms; r++) {
-                const size_t n =
-                        (size_t)(topology_find(&m->topology, rooms[r].node) - m->topology.nodes);
+                const size_t n = (size_t)(topology_find(&m->host.topology, rooms[r].node) -
+                                          m->host.topology.nodes);
                 uint64_t left = rooms[r].free_bytes + rooms[r].reclaimable_bytes;
 
                 left -= left < rooms[r].headroom_bytes ? left : rooms[r].headroom_bytes;
-                for (size_t i = 0; i < m->n_instances; i++)
-                        if (m->instances[i]->memory_known)
-                                left += m->instances[i]->by_node[n].anon_bytes;
-                m->left_bytes[n] = left;
+                for (size_t i = 0; i < m->roster.n_instances; i++)
+                        if (m->roster.instances[i]->sampling.memory_known)
+                                left += m->roster.instances[i]->sampling.by_node[n].anon_bytes;
+                m->placing.left_bytes[n] = left;
         }
 }

@@ -18,23 +18,23 @@
 /* A thread that has fewer of the CPUs by its own choice (a haproxy's cpu-map) is where it belongs;
  * in a group of its own making that leaves it fewer, it is not as it is wanted. */
 static bool are_cpus_bound(const Manager *m, const Instance *i) {
-        const Binding *b = &i->binding;
+        const Binding *b = &i->binding.observed;
 
-        return i->binding_known && !id_set_is_empty(&i->placement.nodes) &&
-               step_cpus_stand(backend_kind(&m->backend), b, &i->placement) &&
+        return i->binding.observed_known && !id_set_is_empty(&i->binding.placement.nodes) &&
+               step_cpus_stand(backend_kind(&m->host.backend), b, &i->binding.placement) &&
                (b->n_threads_off_cpus == 0 ||
                 (b->n_threads_outside == 0 && b->inner_group[0] == '\0'));
 }
 
 static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot *s) {
-        const Binding *b = &i->binding;
-        bool placed = !id_set_is_empty(&i->placement.nodes);
+        const Binding *b = &i->binding.observed;
+        bool placed = !id_set_is_empty(&i->binding.placement.nodes);
         /* Of one in a scope it is not known now, but was when it came to be done. */
-        bool inside =
-                i->memory_known ? i->outside_bytes == 0 : scope_of(i) && i->step.kind == STEP_DONE;
-        NodeSet mems = topology_memory_nodes(&m->topology);
+        bool inside = i->sampling.memory_known ? i->binding.outside_bytes == 0
+                                               : scope_of(i) && i->binding.step.kind == STEP_DONE;
+        NodeSet mems = topology_memory_nodes(&m->host.topology);
 
-        id_set_keep_only(&mems, &i->placement.nodes);
+        id_set_keep_only(&mems, &i->binding.placement.nodes);
         *s = (InstanceSnapshot){
                 .name = i->name,
                 .policy = i->policy->name,
@@ -43,50 +43,52 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .ports = i->ports,
                 .n_ports = i->n_ports,
                 .data_dir = i->data_dir,
-                .backend = backend_name(&m->backend),
+                .backend = backend_name(&m->host.backend),
                 .pid = i->n_processes > 0 ? i->processes[0].id.pid : 0,
                 .n_processes = i->n_processes,
-                .nodes = i->placement.nodes,
-                .cpus = i->placement.cpus,
-                .memory = i->placement.memory,
+                .nodes = i->binding.placement.nodes,
+                .cpus = i->binding.placement.cpus,
+                .memory = i->binding.placement.memory,
                 .basis = i->planned.basis,
                 .warnings = i->planned.warnings,
-                .state = i->state,
-                .reason = i->failure ? i->failure : i->step.reason,
-                .reason_code = i->failure ? i->failure_code : i->step.code,
-                .bind_wanted = !i->policy->built_in && !i->released,
+                .state = i->binding.state,
+                .reason = i->binding.failure ? i->binding.failure : i->binding.step.reason,
+                .reason_code = i->binding.failure ? i->binding.failure_code : i->binding.step.code,
+                .bind_wanted = !i->policy->built_in && !i->undo.released,
                 .cpu_bound = are_cpus_bound(m, i),
-                .memory_bound =
-                        i->binding_known && placed && inside &&
-                        (i->placement.memory == MEMORY_PREFERRED ||
-                         (i->placement.memory == MEMORY_BIND && id_set_equal(&b->mems, &mems))),
+                .memory_bound = i->binding.observed_known && placed && inside &&
+                                (i->binding.placement.memory == MEMORY_PREFERRED ||
+                                 (i->binding.placement.memory == MEMORY_BIND &&
+                                  id_set_equal(&b->mems, &mems))),
                 .n_threads = b->n_threads,
                 .n_threads_outside = placed ? b->n_threads_off_cpus : 0,
-                .by_node = i->memory_known || i->sampled ? i->by_node : NULL,
-                .memory_method = i->memory_known ? "numa_stat"
-                                 : i->sampled    ? "sampled"
-                                                 : NULL,
-                .remote_ratio = i->remote_ratio,
+                .by_node = i->sampling.memory_known || i->sampling.sampled ? i->sampling.by_node
+                                                                           : NULL,
+                .memory_method = i->sampling.memory_known ? "numa_stat"
+                                 : i->sampling.sampled    ? "sampled"
+                                                          : NULL,
+                .remote_ratio = i->sampling.remote_ratio,
                 .remote_ratio_halfwidth = sample_halfwidth(i),
-                .bind_attempts = i->bind_attempts,
-                .bind_failures = i->bind_failures,
-                .migrated_bytes = i->migrated_bytes,
-                .pending_bytes =
-                        placed && i->placement.memory != MEMORY_NONE ? i->outside_bytes : 0,
-                .failed_pages = i->failed_pages,
+                .bind_attempts = i->binding.bind_attempts,
+                .bind_failures = i->binding.bind_failures,
+                .migrated_bytes = i->binding.migrated_bytes,
+                .pending_bytes = placed && i->binding.placement.memory != MEMORY_NONE
+                                         ? i->binding.outside_bytes
+                                         : 0,
+                .failed_pages = i->binding.failed_pages,
                 .migration_bytes_per_sec = move_rate_in_force(i),
                 .migration_left_seconds = move_left_seconds(i, clock_monotonic_usec()),
-                .memory_widened = i->guard.widened,
-                .memory_extra_nodes = i->guard.extra,
-                .memory_widenings = i->guard.n_widenings,
-                .bind_seconds = i->bind_seconds,
+                .memory_widened = i->binding.guard.widened,
+                .memory_extra_nodes = i->binding.guard.extra,
+                .memory_widenings = i->binding.guard.n_widenings,
+                .bind_seconds = i->binding.bind_seconds,
         };
         access_fill_instance(i, s);
 }
 
 static void fill_strangers(Manager *m, StrangerSnapshot *ret) {
-        for (size_t i = 0; i < m->strangers.n_strangers; i++) {
-                const Stranger *s = &m->strangers.strangers[i];
+        for (size_t i = 0; i < m->roster.strangers.n_strangers; i++) {
+                const Stranger *s = &m->roster.strangers.strangers[i];
 
                 ret[i] = (StrangerSnapshot){ .pid = s->process.id.pid,
                                              .exe = s->process.exe,
@@ -112,22 +114,22 @@ static int write_files(Manager *m, const Snapshot *snapshot) {
         _cleanup_free_ char *json = NULL;
         int r;
 
-        r = metrics_render(snapshot, &m->metrics);
+        r = metrics_render(snapshot, &m->report.metrics);
         if (r < 0)
                 return r;
         r = status_render(snapshot, &json);
         if (r < 0)
                 return r;
-        r = atomic_file_write(m->runtime_fd, "status.json", json, strlen(json), 0644);
+        r = atomic_file_write(m->host.runtime_fd, "status.json", json, strlen(json), 0644);
         if (r < 0)
                 return r;
-        return atomic_file_write(m->runtime_fd, "metrics.prom", m->metrics.data, m->metrics.length,
-                                 0644);
+        return atomic_file_write(m->host.runtime_fd, "metrics.prom", m->report.metrics.data,
+                                 m->report.metrics.length, 0644);
 }
 
 static void fill_releases(const Manager *m, ReleaseSnapshot *ret) {
-        for (size_t i = 0; i < m->releases.n; i++) {
-                const Release *r = m->releases.list[i];
+        for (size_t i = 0; i < m->undo.releases.n; i++) {
+                const Release *r = m->undo.releases.list[i];
 
                 ret[i] = (ReleaseSnapshot){ .name = r->restore.record->instance,
                                             .unit = r->restore.record->unit,
@@ -151,8 +153,8 @@ static void fill_policy(const Policy *policy, const PolicyCounters *counters, Po
 
 static void fill_self(Manager *m, Snapshot *s) {
         s->self_known = self_read(&s->self.cpu_seconds, &s->self.resident_bytes, &s->self.open_fds,
-                                  &m->start_seconds) >= 0;
-        s->self.start_seconds = m->start_seconds;
+                                  &m->report.start_seconds) >= 0;
+        s->self.start_seconds = m->report.start_seconds;
         s->self.pid = getpid();
 }
 
@@ -162,41 +164,41 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
         _cleanup_free_ IrqLandedSnapshot *irq_landed = NULL;
         StrangerSnapshot strangers[STRANGERS_MAX];
         const EventSnapshot events[] = {
-                { "connector", m->connector_events.received, m->connector_events.lost,
-                  m->connector_events.rescans },
-                { "scan", m->scan_events.received, 0, 0 },
+                { "connector", m->roster.connector_events.received, m->roster.connector_events.lost,
+                  m->roster.connector_events.rescans },
+                { "scan", m->roster.scan_events.received, 0, 0 },
         };
         Snapshot s = {
                 .version = TIDBNUMAD_VERSION,
                 .hwloc_version = TIDBNUMAD_HWLOC_VERSION,
                 .systemd_version = TIDBNUMAD_SYSTEMD_VERSION,
                 .realtime_seconds = clock_realtime_seconds(),
-                .ready = m->ready,
+                .ready = m->host.ready,
                 .enforcing = manager_enforces(m),
-                .policy_load_success = m->policy_load_success,
-                .policy_load_seconds = m->policy_load_seconds,
-                .policy_errors = (const char *const *)m->policy_errors.messages,
-                .n_policy_errors = m->policy_errors.n_messages,
-                .policy_warnings = (const char *const *)m->policy_warnings.messages,
-                .n_policy_warnings = m->policy_warnings.n_messages,
+                .policy_load_success = m->host.policy_load_success,
+                .policy_load_seconds = m->host.policy_load_seconds,
+                .policy_errors = (const char *const *)m->host.policy_errors.messages,
+                .n_policy_errors = m->host.policy_errors.n_messages,
+                .policy_warnings = (const char *const *)m->host.policy_warnings.messages,
+                .n_policy_warnings = m->host.policy_warnings.n_messages,
                 .sample_interval_seconds = (double)sample_interval_usec(m) / 1e6,
-                .sample_durations = m->sampling.durations,
-                .topology = &m->topology,
+                .sample_durations = m->sampling.rounds.durations,
+                .topology = &m->host.topology,
                 .nodes = nodes,
                 .instances = instances,
-                .n_instances = m->n_instances,
+                .n_instances = m->roster.n_instances,
                 .units = units,
                 .n_units = m->units.n_units,
                 .strangers = strangers,
-                .n_strangers = m->strangers.n_strangers,
+                .n_strangers = m->roster.strangers.n_strangers,
                 .releases = releases,
-                .n_releases = m->releases.n,
-                .undo_known = m->undo.dir_fd >= 0,
-                .undo_records = m->undo.n_records,
-                .n_released = m->releases.n_done,
-                .n_release_failures = m->releases.n_failures,
+                .n_releases = m->undo.releases.n,
+                .undo_known = m->undo.records.dir_fd >= 0,
+                .undo_records = m->undo.records.n_records,
+                .n_released = m->undo.releases.n_done,
+                .n_release_failures = m->undo.releases.n_failures,
                 .policies = policies,
-                .n_policies = policy_set_count_written(&m->policies),
+                .n_policies = policy_set_count_written(&m->host.policies),
                 .events = events,
                 .n_events = ELEMENTSOF(events),
         };
@@ -208,10 +210,11 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
         fill_units(m, units);
         fill_strangers(m, strangers);
         fill_releases(m, releases);
-        for (size_t i = 0; i < m->n_instances; i++)
-                fill_instance(m, m->instances[i], &instances[i]);
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                fill_instance(m, m->roster.instances[i], &instances[i]);
         for (size_t i = 0; i < s.n_policies; i++) /* built-in ones are never beside others */
-                fill_policy(&m->policies.policies[i], &m->policy_counters[i], &policies[i]);
+                fill_policy(&m->host.policies.policies[i], &m->binding.policy_counters[i],
+                            &policies[i]);
         return write_files(m, &s);
 }
 
@@ -223,25 +226,25 @@ int publish_now(Manager *m) {
         _cleanup_free_ NodeSnapshot *nodes = NULL;
         int r = -ENOMEM;
 
-        if (m->runtime_fd < 0)
+        if (m->host.runtime_fd < 0)
                 return 0;
-        instances = calloc(m->n_instances + 1, sizeof(*instances));
-        policies = calloc(m->policies.n_policies + 1, sizeof(*policies));
+        instances = calloc(m->roster.n_instances + 1, sizeof(*instances));
+        policies = calloc(m->host.policies.n_policies + 1, sizeof(*policies));
         units = calloc(m->units.n_units + 1, sizeof(*units));
-        releases = calloc(m->releases.n + 1, sizeof(*releases));
-        nodes = calloc(m->topology.n_nodes + 1, sizeof(*nodes));
+        releases = calloc(m->undo.releases.n + 1, sizeof(*releases));
+        nodes = calloc(m->host.topology.n_nodes + 1, sizeof(*nodes));
         if (instances && policies && units && releases && nodes)
-                r = node_load(&m->sysroot, &m->topology, &m->node_times, nodes);
+                r = node_load(&m->host.sysroot, &m->host.topology, &m->report.node_times, nodes);
         if (r >= 0)
                 r = publish_all(m, instances, policies, units, releases, nodes);
-        if (r < 0 && !m->publish_failed)
-                journal_log(&m->journal, LOG_ERR, NULL,
+        if (r < 0 && !m->report.failed)
+                journal_log(&m->host.journal, LOG_ERR, NULL,
                             "Writing metrics.prom and status.json to %s failed: %s. It is tried "
                             "again with each sample",
-                            m->args->runtime_dir, strerror(-r));
-        if (r >= 0 && m->publish_failed)
-                journal_log(&m->journal, LOG_NOTICE, NULL, "Publishing in %s works again",
-                            m->args->runtime_dir);
-        m->publish_failed = r < 0;
+                            m->host.args->runtime_dir, strerror(-r));
+        if (r >= 0 && m->report.failed)
+                journal_log(&m->host.journal, LOG_NOTICE, NULL, "Publishing in %s works again",
+                            m->host.args->runtime_dir);
+        m->report.failed = r < 0;
         return r;
 }

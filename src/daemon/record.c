@@ -33,32 +33,32 @@ static const char *what_is_wrong(int error) {
 static void on_bad_file(const char *name, int error, void *userdata) {
         const Manager *m = userdata;
 
-        journal_log(&m->journal, LOG_WARNING, NULL,
+        journal_log(&m->host.journal, LOG_WARNING, NULL,
                     "The undo record %s/%s/%s is not believed: %s. What it was about cannot be "
                     "taken back by this daemon",
-                    m->args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error));
+                    m->host.args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error));
 }
 
 int record_start(Manager *m) {
         int r;
 
-        if (!m->sysroot.live || m->args->dry_run)
+        if (!m->host.sysroot.live || m->host.args->dry_run)
                 return 0;
-        r = undo_open(&m->undo, m->runtime_fd);
+        r = undo_open(&m->undo.records, m->host.runtime_fd);
         if (r >= 0)
-                r = undo_load(&m->undo, on_bad_file, m);
+                r = undo_load(&m->undo.records, on_bad_file, m);
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
-                journal_log(&m->journal, LOG_ERR, NULL,
+                journal_log(&m->host.journal, LOG_ERR, NULL,
                             "The undo records in %s/%s cannot be used: %s. Nothing is changed "
                             "before what stands can be written down there; see to the folder and "
                             "restart the daemon",
-                            m->args->runtime_dir, UNDO_FOLDER, strerror(-r));
-        else if (m->undo.n_records > 0)
-                journal_log(&m->journal, LOG_INFO, NULL,
+                            m->host.args->runtime_dir, UNDO_FOLDER, strerror(-r));
+        else if (m->undo.records.n_records > 0)
+                journal_log(&m->host.journal, LOG_INFO, NULL,
                             "%zu undo records of an earlier life of the daemon are taken over",
-                            m->undo.n_records);
+                            m->undo.records.n_records);
         return 0;
 }
 
@@ -69,7 +69,7 @@ static const char *unit_of(const Instance *i) {
 }
 
 UndoRecord *record_of(const Instance *i) {
-        const Undo *undo = &i->manager->undo;
+        const Undo *undo = &i->manager->undo.records;
         UndoRecord *record = scope_of(i) ? undo_find_scope(undo, scope_of(i)) : NULL;
 
         return record || i->n_processes == 0 ? record
@@ -77,13 +77,13 @@ UndoRecord *record_of(const Instance *i) {
 }
 
 UndoRecord *record_of_unit(const Unit *u) {
-        return undo_find(&u->manager->undo, u->name, NULL);
+        return undo_find(&u->manager->undo.records, u->name, NULL);
 }
 
 /* --- before and after --- */
 
 static bool is_by_unit(const Instance *i) {
-        return backend_kind(&i->manager->backend) == BACKEND_SYSTEMD;
+        return backend_kind(&i->manager->host.backend) == BACKEND_SYSTEMD;
 }
 
 /* What will be ours by this step; NULL: what goes with the process is not remembered. */
@@ -96,7 +96,7 @@ static UndoValues *values_of(const Instance *i, UndoRecord *record, StepKind ste
 }
 
 static int will_do(Instance *i, UndoRecord *record, const Step *step) {
-        const IdSet *value = step->kind == STEP_SET_CPUS ? &i->placement.cpus : &step->mems;
+        const IdSet *value = step->kind == STEP_SET_CPUS ? &i->binding.placement.cpus : &step->mems;
         UndoValues *values = values_of(i, record, step->kind);
         int r;
 
@@ -116,7 +116,7 @@ static void tell_policies(const Instance *i) {
         for (size_t k = 0; k < i->n_processes; k++)
                 if (memory_policy_read(&i->handles[k], policy, sizeof(policy)) == 0 &&
                     strcmp(policy, "default") != 0)
-                        journal_log(&i->manager->journal, LOG_NOTICE, &fields,
+                        journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
                                     "%s: process %d has a memory policy of its own, %s (numactl?). "
                                     "The kernel fits it to the nodes that it is narrowed to, and "
                                     "not back: after a release, restart it to have that again",
@@ -126,7 +126,7 @@ static void tell_policies(const Instance *i) {
 /* The record to be filled in. A scope of which none is left is taken over: where its processes came
  * from, nobody knows any more. */
 static int get(Instance *i, UndoRecord **ret) {
-        Undo *undo = &i->manager->undo;
+        Undo *undo = &i->manager->undo.records;
         UndoRecord *record = record_of(i);
         int r = 0;
 
@@ -140,18 +140,19 @@ static int get(Instance *i, UndoRecord **ret) {
 }
 
 static int note(Instance *i, const Step *step, BackendReply reply) {
-        Backend *backend = &i->manager->backend;
+        Backend *backend = &i->manager->host.backend;
         const BackendTarget target = bind_target(i);
 
         if (step->kind != STEP_SCOPE)
-                return backend->ops->note(backend, &target, &i->note, reply, i, &i->call);
-        return backend->ops->note_scope
-                       ? backend->ops->note_scope(backend, &target, &i->note, reply, i, &i->call)
-                       : -EOPNOTSUPP;
+                return backend->ops->note(backend, &target, &i->undo.note, reply, i,
+                                          &i->binding.call);
+        return backend->ops->note_scope ? backend->ops->note_scope(backend, &target, &i->undo.note,
+                                                                   reply, i, &i->binding.call)
+                                        : -EOPNOTSUPP;
 }
 
 int record_before(Instance *i, const Step *step, BackendReply reply) {
-        Undo *undo = &i->manager->undo;
+        Undo *undo = &i->manager->undo.records;
         UndoRecord *record;
         int r;
 
@@ -162,12 +163,12 @@ int record_before(Instance *i, const Step *step, BackendReply reply) {
                 return r;
         if (record->releasing)
                 return -EAGAIN;
-        i->note.record = record;
+        i->undo.note.record = record;
         r = note(i, step, reply);
         if (r <= 0)
                 return r;
         r = will_do(i, record, step);
-        if (step->kind == STEP_NARROW && !i->we_narrowed)
+        if (step->kind == STEP_NARROW && !i->binding.we_narrowed)
                 tell_policies(i);
         if (r >= 0)
                 r = undo_write(undo, record);
@@ -181,7 +182,7 @@ void record_noted(Instance *i) {
             (id_set_is_empty(&record->cpus.before) && id_set_is_empty(&record->mems.before)))
                 return;
         place_spoil(i->manager);
-        if (i->manager->place_source) /* at once: it is about to be bound */
+        if (i->manager->placing.source) /* at once: it is about to be bound */
                 place_refresh(i->manager);
 }
 
@@ -200,7 +201,7 @@ void record_after(Instance *i, StepKind step) {
                         entry->given = record->stale = true;
         }
         /* Where that fails, a restart of the daemon gives each thread its CPUs once more. */
-        (void)undo_write(&i->manager->undo, record);
+        (void)undo_write(&i->manager->undo.records, record);
 }
 
 /* --- an earlier life --- */
@@ -216,9 +217,9 @@ void record_adopt(Instance *i) {
                 free(i->first_name);
                 i->first_name = name;
         }
-        i->we_narrowed |= record->mems.ours.n > 0;
+        i->binding.we_narrowed |= record->mems.ours.n > 0;
         given = undo_values_last(&record->given);
-        if (!id_set_equal(&given, &i->placement.cpus))
+        if (!id_set_equal(&given, &i->binding.placement.cpus))
                 return;
         for (size_t k = 0; k < i->n_processes; k++) {
                 const UndoProcess *entry = undo_record_find(record, &i->processes[k].id);
@@ -230,7 +231,7 @@ void record_adopt(Instance *i) {
 void record_left(Manager *m, UndoRecord *record, bool ended) {
         if (!record || record->releasing)
                 return;
-        if (undo_prune(&m->undo, record) && ended)
+        if (undo_prune(&m->undo.records, record) && ended)
                 record_forget(m, record);
         else if (record->scope && ended)
                 release_begin(m, record, "its process has ended");
@@ -239,17 +240,17 @@ void record_left(Manager *m, UndoRecord *record, bool ended) {
 void record_forget(Manager *m, UndoRecord *record) {
         const uint64_t now = clock_monotonic_usec();
 
-        for (size_t k = 0; k < m->n_instances; k++) {
-                Instance *i = m->instances[k];
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                Instance *i = m->roster.instances[k];
 
                 if (record_of(i) != record)
                         continue;
                 bind_begin_anew(i);
-                i->we_narrowed = i->pulled = false;
-                i->note.record = NULL;
+                i->binding.we_narrowed = i->binding.pulled = false;
+                i->undo.note.record = NULL;
                 instance_restart(i, now);
         }
-        undo_forget(&m->undo, record);
+        undo_forget(&m->undo.records, record);
 }
 
 /* --- units --- */
@@ -282,11 +283,11 @@ static void note_idle(UndoRecord *record, const Unit *u) {
                                .cpus = *known_property_own(&u->cpus),
                                .mems = *known_property_own(&u->mems) };
 
-        undo_note_unit(&u->manager->sysroot, record, &unit);
+        undo_note_unit(&u->manager->host.sysroot, record, &unit);
 }
 
 int record_before_unit(Unit *u) {
-        Undo *undo = &u->manager->undo;
+        Undo *undo = &u->manager->undo.records;
         UndoRecord *record;
         int r;
 
@@ -345,7 +346,7 @@ const char *record_keep_own(const Instance *i, Placement *placement) {
 
 NodeSet record_open_nodes(const Instance *i) {
         const UndoRecord *record = is_by_unit(i) ? record_of(i) : NULL;
-        NodeSet nodes = topology_memory_nodes(&i->manager->topology);
+        NodeSet nodes = topology_memory_nodes(&i->manager->host.topology);
 
         if (record && record->unit_noted && !id_set_is_empty(&record->mems.before))
                 id_set_keep_only(&nodes, &record->mems.before);

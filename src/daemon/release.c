@@ -32,14 +32,14 @@ static Release *release_free(Release *r) {
 }
 
 static Release *find(const Manager *m, const UndoRecord *record) {
-        for (size_t i = 0; i < m->releases.n; i++)
-                if (m->releases.list[i]->restore.record == record)
-                        return m->releases.list[i];
+        for (size_t i = 0; i < m->undo.releases.n; i++)
+                if (m->undo.releases.list[i]->restore.record == record)
+                        return m->undo.releases.list[i];
         return NULL;
 }
 
 static void take_out(Manager *m, const Release *release) {
-        Releases *all = &m->releases;
+        Releases *all = &m->undo.releases;
 
         for (size_t i = 0; i < all->n; i++)
                 if (all->list[i] == release)
@@ -48,34 +48,34 @@ static void take_out(Manager *m, const Release *release) {
 
 /* Paused, what is on its way waits as well. */
 static bool may_release(const Manager *m) {
-        return m->releases.stopping || manager_enforces(m);
+        return m->undo.releases.stopping || manager_enforces(m);
 }
 
 static void schedule(Manager *m) {
-        uint64_t due = m->releases.stopping ? m->releases.stop_usec : INSTANCE_NEVER;
+        uint64_t due = m->undo.releases.stopping ? m->undo.releases.stop_usec : INSTANCE_NEVER;
 
         if (!may_release(m))
                 return; /* the next reload comes back to it */
-        if (m->releases.n == 0 && m->releases.stopping)
+        if (m->undo.releases.n == 0 && m->undo.releases.stopping)
                 due = 0; /* the last one was given up: nothing is waited for */
-        for (size_t i = 0; i < m->releases.n; i++)
-                if (m->releases.list[i]->due_usec < due)
-                        due = m->releases.list[i]->due_usec;
-        if (m->releases.timer && due != INSTANCE_NEVER) {
-                (void)sd_event_source_set_time(m->releases.timer, due);
-                (void)sd_event_source_set_enabled(m->releases.timer, SD_EVENT_ONESHOT);
+        for (size_t i = 0; i < m->undo.releases.n; i++)
+                if (m->undo.releases.list[i]->due_usec < due)
+                        due = m->undo.releases.list[i]->due_usec;
+        if (m->undo.releases.timer && due != INSTANCE_NEVER) {
+                (void)sd_event_source_set_time(m->undo.releases.timer, due);
+                (void)sd_event_source_set_enabled(m->undo.releases.timer, SD_EVENT_ONESHOT);
         }
 }
 
 /* A mover's pass, or a call whose answer would be taken for one of the binding. What systemd has
  * been asked on that connection it does first: ours come after it. */
 static void end_binding(Manager *m, const UndoRecord *record) {
-        for (size_t k = 0; k < m->n_instances; k++) {
-                Instance *i = m->instances[k];
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                Instance *i = m->roster.instances[k];
 
                 if (record_of(i) != record)
                         continue;
-                i->call = sd_bus_slot_unref(i->call);
+                i->binding.call = sd_bus_slot_unref(i->binding.call);
                 guard_forget(i);
                 instance_restart(i, clock_monotonic_usec());
         }
@@ -83,11 +83,11 @@ static void end_binding(Manager *m, const UndoRecord *record) {
 
 static void begin(Release *r, UndoRecord *record) {
         restore_begin(&r->restore, record);
-        r->restore.undo = &r->manager->undo;
+        r->restore.undo = &r->manager->undo.records;
 }
 
 void release_begin(Manager *m, UndoRecord *record, const char *why) {
-        Releases *all = &m->releases;
+        Releases *all = &m->undo.releases;
         Release *r;
 
         if (find(m, record))
@@ -118,9 +118,9 @@ static void finish(Release *r) {
         Unit *u = record->unit ? unit_list_find(&m->units, record->unit) : NULL;
 
         take_out(m, r);
-        m->releases.n_done++;
+        m->undo.releases.n_done++;
         journal_log(
-                &m->journal, LOG_INFO, &fields,
+                &m->host.journal, LOG_INFO, &fields,
                 "%s is released, for %s: its CPUs and memory nodes are what they were before%s%s",
                 record->instance, r->why, shortfall ? "; " : "", shortfall ? shortfall : "");
         record_forget(m, record);
@@ -140,21 +140,21 @@ static void failed(Release *r, int error, const char *message) {
 
         free(r->failure);
         r->failure_code = code;
-        if (asprintf(&r->failure, "%s: %s%s%s; %s", m->backend.all[ORDER[r->part]]->name,
+        if (asprintf(&r->failure, "%s: %s%s%s; %s", m->host.backend.all[ORDER[r->part]]->name,
                      strerror(-error), *message ? ": " : "", message, reason_to_remedy(code)) < 0)
                 r->failure = NULL;
         if (r->failures == 0)
-                journal_log(&m->journal, LOG_WARNING, &fields,
+                journal_log(&m->host.journal, LOG_WARNING, &fields,
                             "%s cannot be released yet: %s. It is tried again, and its undo record "
                             "stays until then",
                             record->instance, r->failure ? r->failure : strerror(-error));
-        m->releases.n_failures++;
+        m->undo.releases.n_failures++;
         r->due_usec = clock_monotonic_usec() + bind_backoff_usec(r->failures++);
         r->part = 0;
         r->deadline_usec = 0;
         restore_done(&r->restore);
         begin(r, record);
-        if (m->releases.stopping && r->failures >= STOP_TRIES) {
+        if (m->undo.releases.stopping && r->failures >= STOP_TRIES) {
                 take_out(m, r);
                 release_free(r);
         }
@@ -198,7 +198,7 @@ static bool is_before_masks(const Release *r) {
 }
 
 static bool must_masks_wait(const Release *r) {
-        const Releases *all = &r->manager->releases;
+        const Releases *all = &r->manager->undo.releases;
 
         for (size_t i = 0; i < all->n; i++)
                 if (all->list[i] != r && is_before_masks(all->list[i]))
@@ -207,7 +207,7 @@ static bool must_masks_wait(const Release *r) {
 }
 
 static void carry_on(Release *r, uint64_t now_usec) {
-        Backend *backend = &r->manager->backend;
+        Backend *backend = &r->manager->host.backend;
 
         if (is_busy(r)) {
                 r->due_usec = now_usec + SHOW_POLL_USEC;
@@ -238,23 +238,24 @@ static void carry_on(Release *r, uint64_t now_usec) {
 /* --- all of them --- */
 
 static void end_stop(Manager *m, uint64_t now_usec) {
-        if (!m->releases.stopping || (m->releases.n > 0 && now_usec < m->releases.stop_usec))
+        if (!m->undo.releases.stopping ||
+            (m->undo.releases.n > 0 && now_usec < m->undo.releases.stop_usec))
                 return;
-        if (m->undo.n_records > 0)
-                journal_log(&m->journal, LOG_WARNING, NULL,
+        if (m->undo.records.n_records > 0)
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "Stopping; %zu could not be released in time and stay bound. Their "
                             "undo records stay, too: a start of the daemon takes them over",
-                            m->undo.n_records);
+                            m->undo.records.n_records);
         (void)publish_now(m);
-        (void)sd_event_exit(m->event, 0);
+        (void)sd_event_exit(m->host.event, 0);
 }
 
 void release_at_due(Manager *m, uint64_t now_usec) {
         /* From the end: what is done or given up is taken out, and the last put in its place. */
-        for (size_t i = m->releases.n; i > 0 && may_release(m); i--)
-                if (i <= m->releases.n && !m->releases.list[i - 1]->call &&
-                    m->releases.list[i - 1]->due_usec <= now_usec)
-                        carry_on(m->releases.list[i - 1], now_usec);
+        for (size_t i = m->undo.releases.n; i > 0 && may_release(m); i--)
+                if (i <= m->undo.releases.n && !m->undo.releases.list[i - 1]->call &&
+                    m->undo.releases.list[i - 1]->due_usec <= now_usec)
+                        carry_on(m->undo.releases.list[i - 1], now_usec);
         schedule(m);
         end_stop(m, now_usec);
 }
@@ -267,24 +268,24 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 int release_start(Manager *m) {
-        int r = sd_event_add_time(m->event, &m->releases.timer, CLOCK_MONOTONIC, 0, 1000, on_timer,
-                                  m);
+        int r = sd_event_add_time(m->host.event, &m->undo.releases.timer, CLOCK_MONOTONIC, 0, 1000,
+                                  on_timer, m);
 
-        return r < 0 ? r : sd_event_source_set_enabled(m->releases.timer, SD_EVENT_OFF);
+        return r < 0 ? r : sd_event_source_set_enabled(m->undo.releases.timer, SD_EVENT_OFF);
 }
 
 void release_done(Manager *m) {
-        for (size_t i = 0; i < m->releases.n; i++)
-                release_free(m->releases.list[i]);
-        free(m->releases.list);
-        sd_event_source_unref(m->releases.timer);
-        m->releases = (Releases){ 0 };
+        for (size_t i = 0; i < m->undo.releases.n; i++)
+                release_free(m->undo.releases.list[i]);
+        free(m->undo.releases.list);
+        sd_event_source_unref(m->undo.releases.timer);
+        m->undo.releases = (Releases){ 0 };
 }
 
 /* --- what is wanted --- */
 
 bool release_is_asked(const Manager *m, const char *name, const char *unit) {
-        const WordList *globs = &m->policies.release;
+        const WordList *globs = &m->host.policies.release;
 
         for (size_t i = 0; i < globs->n_words; i++)
                 if (fnmatch(globs->words[i], name, 0) == 0 ||
@@ -317,9 +318,9 @@ void release_without_place(Instance *i) {
 }
 
 static const Instance *instance_of(const Manager *m, const UndoRecord *record) {
-        for (size_t i = 0; i < m->n_instances; i++)
-                if (record_of(m->instances[i]) == record)
-                        return m->instances[i];
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (record_of(m->roster.instances[i]) == record)
+                        return m->roster.instances[i];
         return NULL;
 }
 
@@ -334,32 +335,32 @@ static const char *why_unwanted(const Manager *m, const UndoRecord *record) {
                 return "enforcement.release names it";
         /* A built-in policy watches, and gives no place. */
         if (i ? !i->policy->built_in
-              : record->unit && known_unit_is_named(&m->policies, record->unit))
+              : record->unit && known_unit_is_named(&m->host.policies, record->unit))
                 return NULL;
         return "no policy names it any more";
 }
 
 void release_unwanted(Manager *m) {
-        if (!m->policy_load_success || !manager_enforces(m))
+        if (!m->host.policy_load_success || !manager_enforces(m))
                 return;
-        for (size_t i = m->undo.n_records; i > 0; i--) {
-                const char *why = why_unwanted(m, m->undo.records[i - 1]);
+        for (size_t i = m->undo.records.n_records; i > 0; i--) {
+                const char *why = why_unwanted(m, m->undo.records.records[i - 1]);
 
                 if (why)
-                        release_begin(m, m->undo.records[i - 1], why);
+                        release_begin(m, m->undo.records.records[i - 1], why);
         }
         schedule(m);
 }
 
 void release_stray(Manager *m) {
-        if (!m->policy_load_success || !manager_enforces(m))
+        if (!m->host.policy_load_success || !manager_enforces(m))
                 return;
-        for (size_t i = m->undo.n_records; i > 0; i--) {
-                UndoRecord *record = m->undo.records[i - 1];
+        for (size_t i = m->undo.records.n_records; i > 0; i--) {
+                UndoRecord *record = m->undo.records.records[i - 1];
 
                 if (record->releasing || instance_of(m, record))
                         continue;
-                if (undo_prune(&m->undo, record))
+                if (undo_prune(&m->undo.records, record))
                         record_forget(m, record);
                 else if (record->n_processes > 0 && why_unwanted(m, record))
                         release_begin(m, record, "its process is not the policy's any more");
@@ -369,15 +370,15 @@ void release_stray(Manager *m) {
 }
 
 bool release_before_stop(Manager *m) {
-        if (m->policies.on_stop != ON_STOP_RESTORE || !manager_enforces(m) ||
-            m->undo.n_records == 0)
+        if (m->host.policies.on_stop != ON_STOP_RESTORE || !manager_enforces(m) ||
+            m->undo.records.n_records == 0)
                 return false;
-        m->releases.stopping = true;
-        m->releases.stop_usec = clock_monotonic_usec() + STOP_TIMEOUT_USEC;
-        for (size_t k = 0; k < m->n_instances; k++) /* nothing moves from now on */
-                instance_restart(m->instances[k], clock_monotonic_usec());
-        for (size_t i = m->undo.n_records; i > 0; i--)
-                release_begin(m, m->undo.records[i - 1], "enforcement.on_stop is restore");
+        m->undo.releases.stopping = true;
+        m->undo.releases.stop_usec = clock_monotonic_usec() + STOP_TIMEOUT_USEC;
+        for (size_t k = 0; k < m->roster.n_instances; k++) /* nothing moves from now on */
+                instance_restart(m->roster.instances[k], clock_monotonic_usec());
+        for (size_t i = m->undo.records.n_records; i > 0; i--)
+                release_begin(m, m->undo.records.records[i - 1], "enforcement.on_stop is restore");
         schedule(m);
         return true;
 }

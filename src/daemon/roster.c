@@ -9,28 +9,28 @@
 #include "tidbnumad/sys/clock.h"
 
 Instance *roster_find_owner(const Manager *m, const Process *process) {
-        for (size_t i = 0; i < m->n_instances; i++)
-                if (instance_owns(m->instances[i], process))
-                        return m->instances[i];
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (instance_owns(m->roster.instances[i], process))
+                        return m->roster.instances[i];
         return NULL;
 }
 
 Instance *roster_find_pid(const Manager *m, pid_t pid, size_t *ret_index) {
-        for (size_t i = 0; i < m->n_instances; i++) {
-                ssize_t index = instance_find(m->instances[i], pid);
+        for (size_t i = 0; i < m->roster.n_instances; i++) {
+                ssize_t index = instance_find(m->roster.instances[i], pid);
 
                 if (index < 0)
                         continue;
                 *ret_index = (size_t)index;
-                return m->instances[i];
+                return m->roster.instances[i];
         }
         return NULL;
 }
 
 static const Instance *find_name(const Manager *m, const char *name) {
-        for (size_t i = 0; i < m->n_instances; i++)
-                if (m->instances[i]->name && strcmp(m->instances[i]->name, name) == 0)
-                        return m->instances[i];
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->name && strcmp(m->roster.instances[i]->name, name) == 0)
+                        return m->roster.instances[i];
         return NULL;
 }
 
@@ -38,7 +38,7 @@ static void say_collision(const Manager *m, const Instance *instance, const Inst
                           const char *name) {
         const JournalFields fields = { .instance = name, .policy = instance->policy->name };
 
-        journal_log(&m->journal, LOG_NOTICE, &fields,
+        journal_log(&m->host.journal, LOG_NOTICE, &fields,
                     "process %d is called %s, for %s is the name of process %d already",
                     instance->processes[0].id.pid, name, other->name, other->processes[0].id.pid);
 }
@@ -70,28 +70,30 @@ static int choose_name(const Manager *m, const Instance *instance, char **ret) {
 static size_t find_index(const Manager *m, const Instance *instance) {
         size_t i = 0;
 
-        while (m->instances[i] != instance)
+        while (m->roster.instances[i] != instance)
                 i++;
         return i;
 }
 
 static void take_out(Manager *m, size_t index) {
-        ARRAY_REMOVE(m->instances, m->n_instances, index);
+        ARRAY_REMOVE(m->roster.instances, m->roster.n_instances, index);
 }
 
 /* There is room for it. */
 static void put_in(Manager *m, Instance *instance) {
-        size_t i = m->n_instances;
+        size_t i = m->roster.n_instances;
 
-        while (i > 0 && strcmp(m->instances[i - 1]->name, instance->name) > 0)
+        while (i > 0 && strcmp(m->roster.instances[i - 1]->name, instance->name) > 0)
                 i--;
-        (void)ARRAY_INSERT(m->instances, m->n_instances, m->instances_allocated, i, &instance);
+        (void)ARRAY_INSERT(m->roster.instances, m->roster.n_instances,
+                           m->roster.instances_allocated, i, &instance);
 }
 
 int roster_add(Manager *m, Instance *instance) {
         int r;
 
-        if (ARRAY_RESERVE(m->instances, m->instances_allocated, m->n_instances + 1) < 0)
+        if (ARRAY_RESERVE(m->roster.instances, m->roster.instances_allocated,
+                          m->roster.n_instances + 1) < 0)
                 return -ENOMEM;
         r = choose_name(m, instance, &instance->name);
         if (r < 0)
@@ -118,8 +120,8 @@ int roster_rename(Manager *m, Instance *instance) {
                 free(name);
                 return 0;
         }
-        journal_log(&m->journal, LOG_DEBUG, &fields, "%s is called %s from now on", instance->name,
-                    name);
+        journal_log(&m->host.journal, LOG_DEBUG, &fields, "%s is called %s from now on",
+                    instance->name, name);
         irq_report_forget(m->irq, instance->name);
         take_out(m, find_index(m, instance));
         free(instance->name);
@@ -138,7 +140,7 @@ void roster_remove_process(Manager *m, Instance *instance, size_t index) {
                 record_left(m, record, false);
                 return;
         }
-        journal_log(&m->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
+        journal_log(&m->host.journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         irq_report_forget(m->irq, instance->name);
         access_end(instance);
         take_out(m, find_index(m, instance));

@@ -21,20 +21,21 @@ Begun sample_begin(void) {
 
 /* It costs what it uses of a CPU: on a busy host it lasts longer. */
 void sample_pause(Manager *m, Begun begun) {
-        if (m->sysroot.live) /* files of a dump cost something else */
-                m->sampling.cost_usec += clock_thread_cpu_usec() - begun.cpu_usec;
+        if (m->host.sysroot.live) /* files of a dump cost something else */
+                m->sampling.rounds.cost_usec += clock_thread_cpu_usec() - begun.cpu_usec;
 }
 
 void sample_end(Manager *m, SampleMethod method, Begun begun) {
         sample_pause(m, begun);
-        if (m->sysroot.live)
-                histogram_add(&m->sampling.durations[method],
+        if (m->host.sysroot.live)
+                histogram_add(&m->sampling.rounds.durations[method],
                               (double)(clock_monotonic_usec() - begun.usec) / 1e6);
 }
 
 uint64_t sample_interval_usec(const Manager *m) {
-        return sampling_interval(m->policies.sampling_interval_usec,
-                                 m->policies.sampling_budget_ppm, m->sampling.last_cost_usec);
+        return sampling_interval(m->host.policies.sampling_interval_usec,
+                                 m->host.policies.sampling_budget_ppm,
+                                 m->sampling.rounds.last_cost_usec);
 }
 
 /* One that has ended meanwhile disproves nothing. */
@@ -43,13 +44,13 @@ static bool counts_all(const Instance *i, const NodeMemory *by_node) {
 
         for (size_t k = 0; k < i->n_processes; k++)
                 if (proc_memory_read(&i->handles[k], &memory) >= 0 &&
-                    !residency_covers(&i->manager->topology, by_node, memory.anon_bytes))
+                    !residency_covers(&i->manager->host.topology, by_node, memory.anon_bytes))
                         return false;
         return true;
 }
 
 static int count(Instance *i, int cgroup_fd) {
-        const Topology *topology = &i->manager->topology;
+        const Topology *topology = &i->manager->host.topology;
         _cleanup_free_ NodeMemory *by_node = calloc(topology->n_nodes + 1, sizeof(*by_node));
         int r = by_node ? residency_read(topology, cgroup_fd, by_node) : -ENOMEM;
 
@@ -57,8 +58,8 @@ static int count(Instance *i, int cgroup_fd) {
                 return r;
         if (!counts_all(i, by_node))
                 return -ENODATA;
-        memcpy(i->by_node, by_node, topology->n_nodes * sizeof(*by_node));
-        i->sampled = false;
+        memcpy(i->sampling.by_node, by_node, topology->n_nodes * sizeof(*by_node));
+        i->sampling.sampled = false;
         return 0;
 }
 
@@ -72,12 +73,13 @@ int sample_count(Instance *i, int cgroup_fd) {
 }
 
 double sample_ratio(const Instance *i, const NodeSet *nodes) {
-        return i->sampled && id_set_equal(&i->sampled_nodes, nodes) ? i->sampled_ratio
-                                                                    : (double)NAN;
+        return i->sampling.sampled && id_set_equal(&i->sampling.sampled_nodes, nodes)
+                       ? i->sampling.sampled_ratio
+                       : (double)NAN;
 }
 
 double sample_halfwidth(const Instance *i) {
-        return i->memory_known || !i->sampled ? 0 : i->sampled_halfwidth;
+        return i->sampling.memory_known || !i->sampling.sampled ? 0 : i->sampling.sampled_halfwidth;
 }
 
 /* A draw that goes on from turn to turn of the loop. */
@@ -100,15 +102,15 @@ static int draw_process(Instance *i, size_t k, Drawing *d) {
         ProcMemory memory;
         int r;
 
-        r = sampler_draw(&m->topology, process,
+        r = sampler_draw(&m->host.topology, process,
                          share > PROCESS_PAGES_MIN ? share : PROCESS_PAGES_MIN,
-                         ++m->sampling.n_draws, &draws);
+                         ++m->sampling.rounds.n_draws, &draws);
         if (r >= 0)
                 r = proc_memory_read(process, &memory);
         if (r < 0)
                 return r;
-        sampler_add_bytes(&m->topology, &draws, &memory, d->by_node);
-        d->parts[k] = sampler_outside(&m->topology, &draws, &d->nodes);
+        sampler_add_bytes(&m->host.topology, &draws, &memory, d->by_node);
+        d->parts[k] = sampler_outside(&m->host.topology, &draws, &d->nodes);
         d->weights[k] = (double)(memory.anon_bytes + memory.huge_bytes);
         return 0;
 }
@@ -116,28 +118,28 @@ static int draw_process(Instance *i, size_t k, Drawing *d) {
 /* What stands from a former round is of a former moment. */
 static int begin_drawing(Instance *i) {
         const Manager *m = i->manager;
-        const size_t n_nodes = m->topology.n_nodes;
-        Drawing *d = i->drawing;
+        const size_t n_nodes = m->host.topology.n_nodes;
+        Drawing *d = i->sampling.drawing;
 
         if (i->n_processes == 0 || i->n_processes > PROCESSES_MAX)
                 return -E2BIG;
-        if (d && d->round == m->sampling.round && d->n_nodes == n_nodes)
+        if (d && d->round == m->sampling.rounds.round && d->n_nodes == n_nodes)
                 return 0;
         free(d);
-        i->drawing = d = calloc(1, sizeof(*d) + n_nodes * sizeof(d->by_node[0]));
+        i->sampling.drawing = d = calloc(1, sizeof(*d) + n_nodes * sizeof(d->by_node[0]));
         if (!d)
                 return -ENOMEM;
-        d->round = m->sampling.round;
+        d->round = m->sampling.rounds.round;
         d->n_nodes = n_nodes;
-        d->nodes =
-                id_set_is_empty(&i->placement.nodes) ? i->binding.last_nodes : i->placement.nodes;
+        d->nodes = id_set_is_empty(&i->binding.placement.nodes) ? i->binding.observed.last_nodes
+                                                                : i->binding.placement.nodes;
         return 0;
 }
 
 /* At least one process a turn, or it would never end. */
 static int draw_some(Instance *i, uint64_t (*clock_usec)(void)) {
         const uint64_t begun = clock_usec();
-        Drawing *d = i->drawing;
+        Drawing *d = i->sampling.drawing;
 
         do {
                 int r = draw_process(i, d->next, d);
@@ -149,14 +151,14 @@ static int draw_some(Instance *i, uint64_t (*clock_usec)(void)) {
 }
 
 static void finish_drawing(Instance *i) {
-        const Drawing *d = i->drawing;
+        const Drawing *d = i->sampling.drawing;
         const Estimate estimate = estimate_combine(d->parts, d->weights, i->n_processes);
 
-        memcpy(i->by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
-        i->sampled = true;
-        i->sampled_nodes = d->nodes;
-        i->sampled_ratio = i->remote_ratio = estimate.ratio;
-        i->sampled_halfwidth = estimate_halfwidth(&estimate);
+        memcpy(i->sampling.by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
+        i->sampling.sampled = true;
+        i->sampling.sampled_nodes = d->nodes;
+        i->sampling.sampled_ratio = i->sampling.remote_ratio = estimate.ratio;
+        i->sampling.sampled_halfwidth = estimate_halfwidth(&estimate);
 }
 
 static const char *not_drawn_reason(int error) {
@@ -176,17 +178,18 @@ static const char *not_drawn_reason(int error) {
 static void say_not_drawn(Instance *i, int error) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
-        if (i->not_drawn_told || i->n_processes == 0 || error == -ESRCH || error == -ESTALE)
+        if (i->sampling.not_drawn_told || i->n_processes == 0 || error == -ESRCH ||
+            error == -ESTALE)
                 return;
-        i->not_drawn_told = true;
-        journal_log(&i->manager->journal, LOG_NOTICE, &fields,
+        i->sampling.not_drawn_told = true;
+        journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
                     "Where the memory of %s lies cannot be sampled: %s", i->name,
                     not_drawn_reason(error));
 }
 
 void sample_drop(Instance *i) {
-        free(i->drawing);
-        i->drawing = NULL;
+        free(i->sampling.drawing);
+        i->sampling.drawing = NULL;
 }
 
 int sample_draw(Instance *i, uint64_t (*clock_usec)(void)) {
@@ -195,20 +198,21 @@ int sample_draw(Instance *i, uint64_t (*clock_usec)(void)) {
 
         if (r >= 0)
                 r = draw_some(i, clock_usec);
-        if (i->drawing) /* the turns of a sample are told as one, without what came between */
-                begun.usec -= i->drawing->spent_usec;
+        if (i->sampling
+                    .drawing) /* the turns of a sample are told as one, without what came between */
+                begun.usec -= i->sampling.drawing->spent_usec;
         if (r == -EAGAIN) {
-                i->drawing->spent_usec = clock_monotonic_usec() - begun.usec;
+                i->sampling.drawing->spent_usec = clock_monotonic_usec() - begun.usec;
                 sample_pause(i->manager, begun);
                 return r;
         }
         sample_end(i->manager, SAMPLE_DRAWN, begun);
         if (r >= 0) {
                 finish_drawing(i);
-                i->not_drawn_told = false;
+                i->sampling.not_drawn_told = false;
         } else {
-                i->sampled = false;
-                i->remote_ratio = NAN;
+                i->sampling.sampled = false;
+                i->sampling.remote_ratio = NAN;
                 say_not_drawn(i, r);
         }
         sample_drop(i);
@@ -219,15 +223,15 @@ int sample_draw(Instance *i, uint64_t (*clock_usec)(void)) {
 static int on_idle(sd_event_source *source, void *userdata) {
         Manager *m = userdata;
 
-        while (m->sampling.next < m->n_instances) {
-                Instance *i = m->instances[m->sampling.next];
+        while (m->sampling.rounds.next < m->roster.n_instances) {
+                Instance *i = m->roster.instances[m->sampling.rounds.next];
 
-                if (i->binding_known && !i->memory_known) {
+                if (i->binding.observed_known && !i->sampling.memory_known) {
                         if (sample_draw(i, clock_monotonic_usec) != -EAGAIN)
-                                m->sampling.next++;
+                                m->sampling.rounds.next++;
                         return 0;
                 }
-                m->sampling.next++;
+                m->sampling.rounds.next++;
         }
         if (access_turn(m))
                 return 0;
@@ -236,19 +240,19 @@ static int on_idle(sd_event_source *source, void *userdata) {
 }
 
 int sample_start(Manager *m) {
-        int r = sd_event_add_defer(m->event, &m->sampling.source, on_idle, m);
+        int r = sd_event_add_defer(m->host.event, &m->sampling.rounds.source, on_idle, m);
 
         if (r >= 0)
-                r = sd_event_source_set_priority(m->sampling.source, SD_EVENT_PRIORITY_IDLE);
-        return r < 0 ? r : sd_event_source_set_enabled(m->sampling.source, SD_EVENT_OFF);
+                r = sd_event_source_set_priority(m->sampling.rounds.source, SD_EVENT_PRIORITY_IDLE);
+        return r < 0 ? r : sd_event_source_set_enabled(m->sampling.rounds.source, SD_EVENT_OFF);
 }
 
 void sample_begin_round(Manager *m) {
-        m->sampling.last_cost_usec = m->sampling.cost_usec;
-        m->sampling.cost_usec = 0;
-        m->sampling.next = 0;
-        m->sampling.round++;
+        m->sampling.rounds.last_cost_usec = m->sampling.rounds.cost_usec;
+        m->sampling.rounds.cost_usec = 0;
+        m->sampling.rounds.next = 0;
+        m->sampling.rounds.round++;
         access_begin_round(m);
-        if (m->sysroot.live && m->sampling.source)
-                (void)sd_event_source_set_enabled(m->sampling.source, SD_EVENT_ON);
+        if (m->host.sysroot.live && m->sampling.rounds.source)
+                (void)sd_event_source_set_enabled(m->sampling.rounds.source, SD_EVENT_ON);
 }

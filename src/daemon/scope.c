@@ -8,7 +8,7 @@
 
 void scope_resolve(const Manager *m, Process *process) {
         const UndoRecord *record =
-                process->scope ? undo_find_scope(&m->undo, process->scope) : NULL;
+                process->scope ? undo_find_scope(&m->undo.records, process->scope) : NULL;
 
         /* Without memory for its name it has none: at the next scan it is another process. */
         if (record && !process->unit)
@@ -35,7 +35,7 @@ static void take_group(Process *process, char *cgroup) {
 }
 
 void scope_follow(Instance *i) {
-        if (instance_is_service(i) || backend_kind(&i->manager->backend) != BACKEND_SYSTEMD)
+        if (instance_is_service(i) || backend_kind(&i->manager->host.backend) != BACKEND_SYSTEMD)
                 return;
         for (size_t k = 0; k < i->n_processes; k++) {
                 Process *p = &i->processes[k];
@@ -69,7 +69,7 @@ bool scope_holds(const Instance *i) {
 const char *scope_cannot(const Instance *i, Reason *ret_code) {
         const BackendTarget target = bind_target(i);
         const UndoRecord *record = record_of(i);
-        const char *why = scope_refuses(&i->manager->sysroot, &target, ret_code);
+        const char *why = scope_refuses(&i->manager->host.sysroot, &target, ret_code);
 
         return why || !record ? why : scope_refuses_by(record, &target, ret_code);
 }

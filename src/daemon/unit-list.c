@@ -36,7 +36,7 @@ static Unit *add(Manager *m, const char *name) {
                 return NULL; /* the next scan tries again */
         (void)ARRAY_INSERT(units->units, units->n_units, units->allocated, i, &u);
         if (unit_watch(u) < 0)
-                journal_log(&m->journal, LOG_DEBUG, NULL, "%s cannot be followed", name);
+                journal_log(&m->host.journal, LOG_DEBUG, NULL, "%s cannot be followed", name);
         return u;
 }
 
@@ -48,7 +48,7 @@ void unit_list_forget(Manager *m) {
                 Unit *u = units->units[i];
 
                 if (!u->call && !u->cpus.ours && !u->mems.ours &&
-                    !known_unit_is_named(&m->policies, u->name)) {
+                    !known_unit_is_named(&m->host.policies, u->name)) {
                         unit_free(u);
                         place_spoil(m);
                 } else {
@@ -63,7 +63,7 @@ Unit *unit_list_get(Manager *m, const char *name) {
 
         if (u)
                 return u;
-        if (!known_unit_is_service(name) || !known_unit_is_named(&m->policies, name) ||
+        if (!known_unit_is_service(name) || !known_unit_is_named(&m->host.policies, name) ||
             (m->units.own_unit && strcmp(name, m->units.own_unit) == 0))
                 return NULL;
         return add(m, name);
@@ -95,7 +95,7 @@ static void on_listed(int error, const char *name, const char *load_state, const
         if (!name) {
                 m->units.n_lists--;
                 if (error < 0)
-                        journal_log(&m->journal, LOG_DEBUG, NULL, "listing units failed: %s",
+                        journal_log(&m->host.journal, LOG_DEBUG, NULL, "listing units failed: %s",
                                     strerror(-error));
                 unit_list_settle(m);
                 return;
@@ -139,7 +139,7 @@ static void list_units(Manager *m, char *const *globs, BusListReply reply) {
 static void list_patterns(Manager *m, bool files) {
         _cleanup_unit_patterns_ UnitPatterns p = { 0 };
 
-        if (known_unit_patterns(&m->policies, &p) < 0)
+        if (known_unit_patterns(&m->host.policies, &p) < 0)
                 return;
         for (size_t i = 0; i < p.n_names; i++) {
                 Unit *u = unit_list_get(m, p.names[i]);
@@ -178,7 +178,7 @@ void unit_list_ask(Manager *m, const char *name) {
         char *globs[] = { (char *)name, NULL };
 
         if (unit_list_find(&m->units, name) ||
-            (known_unit_is_service(name) && known_unit_is_named(&m->policies, name)))
+            (known_unit_is_service(name) && known_unit_is_named(&m->host.policies, name)))
                 list_units(m, globs, on_listed);
 }
 
@@ -187,7 +187,7 @@ void unit_list_scan(Manager *m) {
         _cleanup_free_ char **globs = NULL;
         size_t n = 0;
 
-        if (known_unit_patterns(&m->policies, &p) < 0)
+        if (known_unit_patterns(&m->host.policies, &p) < 0)
                 return;
         globs = calloc(p.n_globs + m->units.n_units + 1, sizeof(*globs));
         if (!globs)

@@ -11,8 +11,8 @@ static bool has_room(const Unit *u, const Placement *p) {
         size_t n_rooms;
 
         return move_rooms_on(m, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
-               fit_check(rooms, n_rooms, known_unit_room_bytes(&m->topology, &p->nodes, narrow),
-                         NULL);
+               fit_check(rooms, n_rooms,
+                         known_unit_room_bytes(&m->host.topology, &p->nodes, narrow), NULL);
 }
 
 /* systemd puts what it is told into a drop-in of its own, 50-AllowedCPUs.conf, and merges the sets
@@ -32,7 +32,7 @@ UnitWish unit_wish_make(const Unit *u) {
                 w.reason = "enforcement.release names it";
                 return w;
         }
-        w.policy = known_unit_policy(&m->policies, u->name, u->uid_known, u->uid, &w.reason);
+        w.policy = known_unit_policy(&m->host.policies, u->name, u->uid_known, u->uid, &w.reason);
         if (!w.policy)
                 return w;
         if (!u->planned.known || u->planned.again)
@@ -54,7 +54,7 @@ UnitWish unit_wish_make(const Unit *u) {
         if (p.memory != MEMORY_BIND)
                 return w;
         if (has_room(u, &p)) {
-                w.mems = topology_memory_nodes(&m->topology);
+                w.mems = topology_memory_nodes(&m->host.topology);
                 id_set_keep_only(&w.mems, &p.nodes);
         } else {
                 w.reason = "its nodes have too little room for a strict binding before it starts: "

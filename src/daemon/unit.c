@@ -62,7 +62,7 @@ static void say(const Unit *u, int priority, const UnitWish *w, const char *mess
                 .policy = w && w->policy ? w->policy->name : NULL,
         };
 
-        journal_log(&u->manager->journal, priority, &fields, "%s %s%s%s", u->name, what,
+        journal_log(&u->manager->host.journal, priority, &fields, "%s %s%s%s", u->name, what,
                     *more ? "; " : "", more);
 }
 
@@ -90,7 +90,7 @@ static void settle(Unit *u, const UnitWish *w) {
 
 static void not_prepared(Unit *u, Reason code, int error, const char *message) {
         if (u->failures++ == 0)
-                journal_log(&u->manager->journal, LOG_WARNING,
+                journal_log(&u->manager->host.journal, LOG_WARNING,
                             &(JournalFields){ .instance = u->label, .reason = code },
                             "%s is not prepared: %s%s%s; it is tried again at each scan", u->name,
                             strerror(-error), *message ? ": " : "", message);
@@ -213,8 +213,9 @@ bool unit_is_misused(const Unit *u, uint64_t now_usec) {
         if (u->released || u->active_since_usec == 0 || !(u->cpus.ours || u->mems.ours) ||
             now_usec < u->active_since_usec + MISUSED_USEC)
                 return false;
-        for (size_t i = 0; i < m->n_instances; i++)
-                if (m->instances[i]->unit && strcmp(m->instances[i]->unit, u->name) == 0)
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->unit &&
+                    strcmp(m->roster.instances[i]->unit, u->name) == 0)
                         return false;
         return true;
 }

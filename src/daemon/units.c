@@ -17,7 +17,7 @@
 static void on_subscribed(Manager *m) {
         m->units.subscribed = true;
         if (m->units.lost_said)
-                journal_log(&m->journal, LOG_INFO, NULL, "systemd is heard on D-Bus again");
+                journal_log(&m->host.journal, LOG_INFO, NULL, "systemd is heard on D-Bus again");
         m->units.lost_said = false;
         for (size_t i = 0; i < m->units.n_units; i++)
                 (void)unit_watch(m->units.units[i]);
@@ -37,7 +37,7 @@ static void try_later(Manager *m) {
 
         units->subscribed = false;
         if (!units->lost_said)
-                journal_log(&m->journal, LOG_NOTICE, NULL,
+                journal_log(&m->host.journal, LOG_NOTICE, NULL,
                             "systemd is not heard on D-Bus: units are not prepared before they "
                             "start until it is; tried again every second");
         units->lost_said = true;
@@ -77,7 +77,7 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
 static int open_bus(Manager *m) {
         bus_manager_close(&m->units.bus);
         m->units.n_lists = 0;
-        return bus_manager_open(&m->units.bus, m->event, on_bus_event, m);
+        return bus_manager_open(&m->units.bus, m->host.event, on_bus_event, m);
 }
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -93,8 +93,8 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 /* --- what others call --- */
 
 bool units_enforce(const Manager *m) {
-        return manager_enforces(m) && !m->args->once && m->backend.ops &&
-               strcmp(m->backend.ops->name, "systemd") == 0;
+        return manager_enforces(m) && !m->host.args->once && m->host.backend.ops &&
+               strcmp(m->host.backend.ops->name, "systemd") == 0;
 }
 
 static bool is_busy(const Units *units) {
@@ -111,8 +111,8 @@ static int wait_for_first(Manager *m) {
         int r, code;
 
         while (is_busy(&m->units) && clock_monotonic_usec() < end &&
-               sd_event_get_exit_code(m->event, &code) == -ENODATA) {
-                r = sd_event_run(m->event, FIRST_TIMEOUT_USEC);
+               sd_event_get_exit_code(m->host.event, &code) == -ENODATA) {
+                r = sd_event_run(m->host.event, FIRST_TIMEOUT_USEC);
                 if (r < 0)
                         return r;
         }
@@ -123,12 +123,12 @@ static int begin(Manager *m) {
         int r;
 
         (void)sd_pid_get_unit(0, &m->units.own_unit);
-        r = sd_event_add_time(m->event, &m->units.retry, CLOCK_MONOTONIC, 0, 0, on_retry, m);
+        r = sd_event_add_time(m->host.event, &m->units.retry, CLOCK_MONOTONIC, 0, 0, on_retry, m);
         if (r >= 0)
                 r = sd_event_source_set_enabled(m->units.retry, SD_EVENT_OFF);
         if (r < 0)
                 return r;
-        unit_files_watch(&m->units.files, m->event, on_unit_file, m);
+        unit_files_watch(&m->units.files, m->host.event, on_unit_file, m);
         if (open_bus(m) < 0)
                 try_later(m);
         return 0;

@@ -22,7 +22,7 @@ static bool is_member(const Manager *m, pid_t pid) {
 static void on_process_event(const ProcEvent *event, void *userdata) {
         Manager *m = userdata;
 
-        m->connector_events.received++;
+        m->roster.connector_events.received++;
         switch (event->kind) {
         case PROC_KIND_EXEC:
         case PROC_KIND_UID: /* a server that root starts becomes its `user` without another exec */
@@ -46,8 +46,8 @@ static int on_rescan(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)source;
         (void)usec;
-        m->connector_events.rescans++;
-        m->rescan_usec = clock_monotonic_usec();
+        m->roster.connector_events.rescans++;
+        m->roster.rescan_usec = clock_monotonic_usec();
         (void)scan_all(m);
         look_at_fresh(m, clock_monotonic_usec());
         follow_members(m);
@@ -59,17 +59,17 @@ static void events_were_lost(Manager *m, int error) {
         static const JournalFields fields = { .message_id = JOURNAL_EVENTS_LOST };
         int pending = SD_EVENT_OFF;
 
-        m->connector_events.lost++;
+        m->roster.connector_events.lost++;
         manager_publish_soon(m);
-        (void)sd_event_source_get_enabled(m->rescan_timer, &pending);
+        (void)sd_event_source_get_enabled(m->roster.rescan_timer, &pending);
         if (pending != SD_EVENT_OFF)
                 return;
-        journal_log(&m->journal, LOG_WARNING, &fields,
+        journal_log(&m->host.journal, LOG_WARNING, &fields,
                     "The kernel's process events were lost (%s); looking at all processes",
                     strerror(-error));
-        (void)sd_event_source_set_time(m->rescan_timer,
-                                       m->rescan_usec + MANAGER_RESCAN_INTERVAL_USEC);
-        (void)sd_event_source_set_enabled(m->rescan_timer, SD_EVENT_ONESHOT);
+        (void)sd_event_source_set_time(m->roster.rescan_timer,
+                                       m->roster.rescan_usec + MANAGER_RESCAN_INTERVAL_USEC);
+        (void)sd_event_source_set_enabled(m->roster.rescan_timer, SD_EVENT_ONESHOT);
 }
 
 /* A whole batch of events is read before any instance is looked at: bash, numactl, env and server
@@ -108,26 +108,28 @@ static const char *connector_hint(int error) {
 static int add_connector_sources(Manager *m) {
         int r;
 
-        r = sd_event_add_time(m->event, &m->rescan_timer, CLOCK_MONOTONIC, 0, 1000, on_rescan, m);
+        r = sd_event_add_time(m->host.event, &m->roster.rescan_timer, CLOCK_MONOTONIC, 0, 1000,
+                              on_rescan, m);
         if (r >= 0)
-                r = sd_event_source_set_enabled(m->rescan_timer, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(m->roster.rescan_timer, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_source_set_priority(m->rescan_timer, SD_EVENT_PRIORITY_IMPORTANT);
+                r = sd_event_source_set_priority(m->roster.rescan_timer,
+                                                 SD_EVENT_PRIORITY_IMPORTANT);
         if (r >= 0)
-                r = sd_event_add_io(m->event, &m->connector_source, m->connector_fd, EPOLLIN,
-                                    on_connector, m);
+                r = sd_event_add_io(m->host.event, &m->roster.connector_source,
+                                    m->roster.connector_fd, EPOLLIN, on_connector, m);
         /* New processes go before samples and moving. */
         return r < 0 ? r
-                     : sd_event_source_set_priority(m->connector_source,
+                     : sd_event_source_set_priority(m->roster.connector_source,
                                                     SD_EVENT_PRIORITY_IMPORTANT);
 }
 
 static int start_connector(Manager *m) {
-        int r = proc_connector_open(MANAGER_RECEIVE_BUFFER_BYTES, &m->connector_fd);
+        int r = proc_connector_open(MANAGER_RECEIVE_BUFFER_BYTES, &m->roster.connector_fd);
 
         if (r >= 0)
                 return add_connector_sources(m);
-        journal_log(&m->journal, LOG_WARNING, NULL,
+        journal_log(&m->host.journal, LOG_WARNING, NULL,
                     "The process connector cannot be used: %s (%s). New processes are "
                     "found by a look every %d s instead",
                     strerror(-r), connector_hint(r), (int)(MANAGER_POLL_INTERVAL_USEC / 1000000));
@@ -137,7 +139,7 @@ static int start_connector(Manager *m) {
 int watch_start(Manager *m) {
         int r = 0;
 
-        if (m->sysroot.live && !m->args->once)
+        if (m->host.sysroot.live && !m->host.args->once)
                 r = start_connector(m);
         /* After the subscription, so that nothing falls between the two. */
         return r < 0 ? r : scan_start(m);
@@ -150,22 +152,23 @@ static void rematch_instance(Manager *m, Instance *instance) {
 
         for (size_t k = 0; k < i; k++)
                 identify_read_args(m, &instance->processes[k], &instance->handles[k]);
-        policy = match_process(&m->policies, &instance->processes[0]);
+        policy = match_process(&m->host.policies, &instance->processes[0]);
         instance->policy = policy;
         /* The counters behind the last policy's are nobody's. */
         instance->policy_index =
-                policy ? (size_t)(policy - m->policies.policies) : m->policies.n_policies;
+                policy ? (size_t)(policy - m->host.policies.policies) : m->host.policies.n_policies;
         if (policy)
                 instance_restart(instance, clock_monotonic_usec());
         /* The last of them takes the instance away. */
         for (; i > 0; i--)
-                if (!policy || match_process(&m->policies, &instance->processes[i - 1]) != policy)
+                if (!policy ||
+                    match_process(&m->host.policies, &instance->processes[i - 1]) != policy)
                         roster_remove_process(m, instance, i - 1);
 }
 
 int watch_rematch(Manager *m) {
-        strangers_done(&m->strangers); /* who is one, the policies say */
-        for (size_t i = m->n_instances; i > 0; i--)
-                rematch_instance(m, m->instances[i - 1]);
+        strangers_done(&m->roster.strangers); /* who is one, the policies say */
+        for (size_t i = m->roster.n_instances; i > 0; i--)
+                rematch_instance(m, m->roster.instances[i - 1]);
         return scan_all(m);
 }

@@ -66,44 +66,36 @@ typedef struct Migration {
         uint64_t waited_usec; /* of the control group's tasks until then */
 } Migration;
 
-typedef struct Instance {
-        Manager *manager; /* borrowed */
-        char *name;       /* metric label; owned */
-        char *first_name; /* as it was found: what backends know it by, for `name` changes when its
-                             port becomes known; owned */
-        char *unit;       /* NULL: none; owned */
-        char *exe;        /* of its oldest process; owned */
-        uint16_t *ports;  /* TCP ports that it listens on, ascending, once known; owned */
-        size_t n_ports;
-        char *data_dir;       /* NULL: none, or not known; owned */
-        unsigned n_described; /* times that the two were looked for since a process came */
-        uint64_t describe_due_usec;
-        const Policy *policy;
-        size_t policy_index;
-
-        Process *processes; /* ascending by pid, beside `handles`; owned */
-        ProcHandle *handles;
-        sd_event_source **exits; /* its end, from its pidfd; beside the two; owned */
-        size_t n_processes, processes_allocated, handles_allocated, exits_allocated;
-        bool fresh; /* a process has come since the last look */
-
-        Planned planned;     /* where it belongs */
-        Placement placement; /* what is being carried out */
-        bool binding_known;
-        Binding binding;
+/* What the room of sampling knows of it. */
+typedef struct InstanceSampling {
         NodeMemory *by_node; /* owned; n_nodes of the topology */
         bool memory_known;   /* counted: `by_node` is exact */
         bool sampled;        /* not counted, but drawn: see sample.h */
         double remote_ratio, sampled_ratio, sampled_halfwidth;
-        NodeSet sampled_nodes;         /* outside of which the two count */
-        bool not_drawn_told;           /* why, until it is again */
-        struct Drawing *drawing;       /* under way, see sample.h; NULL; owned */
+        NodeSet sampled_nodes;   /* outside of which the two count */
+        bool not_drawn_told;     /* why, until it is again */
+        struct Drawing *drawing; /* under way, see sample.h; NULL; owned */
+        InstanceAccess access;
+} InstanceSampling;
+
+/* What the room of undo knows of it. */
+typedef struct InstanceUndo {
+        BackendNote note; /* in flight, with `call` */
+        bool released;    /* by enforcement.release */
+} InstanceUndo;
+
+/* How far it is on the way to its place. */
+typedef struct InstanceBinding {
+        Placement placement; /* what is being carried out */
+        bool observed_known;
+        Binding observed;              /* by the kernel's files, at the last look */
         uint64_t outside_bytes;        /* anonymous; goes down while it is being moved */
         uint64_t mapped_outside_bytes; /* of files and shared memory */
         uint64_t mapped_left_bytes;    /* what a pass left of these, for others map them too */
         bool passed;                   /* a pass ended since the last sample */
         bool fits;                     /* its nodes have room for all that is outside */
         bool pulled; /* of one whose memory is not counted: a pass left nothing outside its nodes */
+        bool fresh;  /* a process has come since the last look */
 
         Progress progress;
         Step step; /* the last decision */
@@ -118,13 +110,9 @@ typedef struct Instance {
         uint64_t effect_deadline_usec; /* until then a call that was answered may still take effect
                                         */
         bool we_narrowed;
-        bool released;           /* by enforcement.release */
         const char *own_refuses; /* what the admin has set on its unit leaves nothing: why; NULL */
-        BackendNote note;        /* in flight, with `call` */
         Drift cpus_drift, mems_drift;
         int drift_watches[2]; /* of the files of its cpuset; -1: none */
-
-        InstanceAccess access;
         InstanceGuard guard;
 
         Mover mover;
@@ -136,10 +124,39 @@ typedef struct Instance {
         Rate rate;
         Migration migration;
 
-        uint64_t first_seen_usec, due_usec; /* monotonic; due: INSTANCE_NEVER = wait for an event */
-        double bind_seconds;                /* NAN until bound for the first time */
-        bool latency_noted;                 /* of its CPUs, or it never will be */
+        uint64_t due_usec;   /* monotonic; INSTANCE_NEVER: wait for an event */
+        double bind_seconds; /* NAN until bound for the first time */
+        bool latency_noted;  /* of its CPUs, or it never will be */
         uint64_t bind_attempts, bind_failures, migrated_bytes, failed_pages;
+} InstanceBinding;
+
+/* Its first fields are the roster's; then one sub-structure a room. Each is written by its room
+ * alone. */
+typedef struct Instance {
+        Manager *manager; /* borrowed */
+        char *name;       /* metric label; owned */
+        char *first_name; /* as it was found: what backends know it by, for `name` changes when its
+                             port becomes known; owned */
+        char *unit;       /* NULL: none; owned */
+        char *exe;        /* of its oldest process; owned */
+        uint16_t *ports;  /* TCP ports that it listens on, ascending, once known; owned */
+        size_t n_ports;
+        char *data_dir;       /* NULL: none, or not known; owned */
+        unsigned n_described; /* times that the two were looked for since a process came */
+        uint64_t describe_due_usec;
+        const Policy *policy;
+        size_t policy_index;
+        uint64_t first_seen_usec; /* monotonic */
+
+        Process *processes; /* ascending by pid, beside `handles`; owned */
+        ProcHandle *handles;
+        sd_event_source **exits; /* its end, from its pidfd; beside the two; owned */
+        size_t n_processes, processes_allocated, handles_allocated, exits_allocated;
+
+        InstanceSampling sampling;
+        InstanceUndo undo;
+        Planned planned; /* where it belongs */
+        InstanceBinding binding;
 } Instance;
 
 /* Still without a name: the roster gives it one. */

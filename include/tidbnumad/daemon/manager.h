@@ -50,7 +50,8 @@ typedef struct PolicyCounters {
         uint64_t accesses[N_LOCALITIES];
 } PolicyCounters;
 
-struct Manager {
+/* What the daemon knows of its host, and by which rules it acts. */
+typedef struct Host {
         const Args *args; /* borrowed */
         Journal journal;
         Sysroot sysroot;
@@ -60,55 +61,89 @@ struct Manager {
         uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned */
         int runtime_fd;                 /* -EBADF: nothing is published */
         int lock_fd;                    /* of runtime-dir.h */
+        sd_event *event;
+        Backend backend;
+        bool ready;
+        bool memory_lock_tried;
 
         PolicySet policies;
-        PolicyCounters *policy_counters; /* n_policies; owned */
-        Diagnostics policy_errors;       /* of the last attempt */
+        Diagnostics policy_errors; /* of the last attempt */
         Diagnostics policy_warnings;
         bool policy_load_success;
         double policy_load_seconds;
+} Host;
 
-        sd_event *event;
-        sd_event_source *connector_source, *work_timer, *scan_timer, *rescan_timer, *sample_timer,
-                *publish_timer, *describe_timer;
-        int connector_fd;  /* -EBADF: polling */
-        bool follow_stale; /* processes have come whose forks the kernel does not tell yet */
-        bool follows_all;
-        Backend backend;
-
+/* The instances there are, and what keeps the list of them complete. */
+typedef struct Roster {
         Instance **instances; /* ascending by name; owned */
         size_t n_instances, instances_allocated;
-        bool plan_stale; /* see place.h */
-        sd_event_source *place_source;
-        NodeSet reserved;     /* what host.reserve comes to, at the last plan */
-        uint64_t *left_bytes; /* by index of the topology's nodes; owned */
-        bool left_known;
-        struct Guard *guard; /* see guard.h; NULL: not started; owned */
-        struct Irq *irq;     /* see irq.h; likewise */
         Strangers strangers;
+
+        int connector_fd; /* -EBADF: polling */
+        sd_event_source *connector_source, *rescan_timer;
+        uint64_t rescan_usec; /* when the last loss was answered */
+        bool follow_stale;    /* the kernel does not report the forks of some members yet */
+        bool follows_all;
+
+        sd_event_source *scan_timer, *describe_timer;
         PidList scan; /* the round of the slow scan that is under way */
         size_t scan_next;
-        uint64_t rescan_usec; /* when the last loss was answered */
-
-        Undo undo; /* what stood before each change */
-        Releases releases;
-
-        NodeTimes node_times; /* of the last snapshot */
-        Sampling sampling;
-        Access access;
-
-        Units units; /* that are prepared before they start */
-
-        int drift_fd; /* inotify(7) on what instances are bound by; -EBADF: none */
-        sd_event_source *drift_source;
 
         EventCounters connector_events, scan_events;
-        bool ready;
-        bool memory_lock_tried;
-        bool publish_failed;  /* said once */
-        bool identify_failed; /* likewise */
-        double start_seconds; /* when this process began, as it was told last */
+        bool identify_failed; /* logged once */
+} Roster;
+
+/* Where memory is located and which memory is accessed. */
+typedef struct Sampling {
+        sd_event_source *timer;
+        SampleRounds rounds;
+        Access access;
+} Sampling;
+
+/* What stood before each change, and the way back. */
+typedef struct Undoing {
+        Undo records;
+        Releases releases;
+} Undoing;
+
+/* The plan in force. */
+typedef struct Placing {
+        bool stale; /* see place.h */
+        sd_event_source *source;
+        NodeSet reserved;     /* by host.reserve, at the last plan */
+        uint64_t *left_bytes; /* by index of the topology's nodes; owned */
+        bool left_known;
+} Placing;
+
+/* Each instance on its way to its place. */
+typedef struct Binder {
+        sd_event_source *work_timer;
+        struct Guard *guard; /* see guard.h; NULL: not started; owned */
+        int drift_fd;        /* inotify(7) on what instances are bound by; -EBADF: none */
+        sd_event_source *drift_source;
+        PolicyCounters *policy_counters; /* n_policies; owned */
+} Binder;
+
+/* What is published. */
+typedef struct Report {
+        sd_event_source *timer;
+        NodeTimes node_times; /* of the last snapshot */
+        double start_seconds; /* when this process began, as it was published last */
         Text metrics;         /* rendered again and again */
+        bool failed;          /* logged once */
+} Report;
+
+/* The rooms, from the bottom up. */
+struct Manager {
+        Host host;
+        Roster roster;
+        Sampling sampling;
+        Undoing undo;
+        Placing placing;
+        Units units; /* that are prepared before they start */
+        Binder binding;
+        struct Irq *irq; /* see irq.h; NULL: not started; owned */
+        Report report;
 };
 
 int manager_new(const Args *args, Manager **ret);

@@ -24,7 +24,7 @@ typedef struct Drawing Drawing;
 /* A draw takes at most 3 ms: with the one that is begun at its end, a turn takes less than 8. */
 #define SAMPLE_TURN_USEC (UINT64_C(5) * 1000)
 
-typedef struct Sampling {
+typedef struct SampleRounds {
         sd_event_source *source; /* owned by the manager */
         size_t next;             /* the instance that the round is at */
         uint64_t cost_usec;      /* of the samples since the last round began */
@@ -32,7 +32,7 @@ typedef struct Sampling {
         uint64_t n_draws;        /* seeds the next one */
         uint64_t round;
         Histogram durations[N_SAMPLE_METHODS];
-} Sampling;
+} SampleRounds;
 
 /* What a sample costs, of the time and of the budget. */
 typedef struct Begun {

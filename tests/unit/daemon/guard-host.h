@@ -69,7 +69,7 @@ static const BackendOps fake_ops = {
         .widen_mems = fake_widen,
 };
 
-typedef struct Host {
+typedef struct TestHost {
         FakeTree tree;
         Args args;
         Node nodes[NODES];
@@ -78,10 +78,11 @@ typedef struct Host {
         PolicyCounters counters[1];
         Policy policy;
         Manager manager;
-} Host;
+} TestHost;
 
 /* Of 1,000 MiB, 20 of them headroom. */
-static inline void set_memory(Host *h, unsigned node, unsigned free_mib, unsigned inactive_mib) {
+static inline void set_memory(TestHost *h, unsigned node, unsigned free_mib,
+                              unsigned inactive_mib) {
         char name[64], text[512];
 
         (void)snprintf(name, sizeof(name), "sys/devices/system/node/node%u/meminfo", node);
@@ -93,11 +94,11 @@ static inline void set_memory(Host *h, unsigned node, unsigned free_mib, unsigne
         fake_write(&h->tree, name, text);
 }
 
-static inline void host_init(Host *h) {
+static inline void host_init(TestHost *h) {
         Manager *m = &h->manager;
 
         memset(&seen, 0, sizeof(seen));
-        *h = (Host){ .policy = { .name = (char *)"ours" } };
+        *h = (TestHost){ .policy = { .name = (char *)"ours" } };
         fake_init(&h->tree);
         for (uint32_t i = 0; i < NODES; i++) {
                 h->nodes[i] = (Node){ .id = i, .memory_bytes = MIB(1000) };
@@ -106,40 +107,40 @@ static inline void host_init(Host *h) {
                 set_memory(h, i, 800, 0);
         }
         *m = (Manager){
-                .args = &h->args,
-                .sysroot = h->tree.sysroot,
-                .connector_fd = -EBADF,
-                .topology = { .nodes = h->nodes, .n_nodes = NODES, .distances = h->distances },
-                .high_watermark_bytes = h->watermarks,
-                .policy_counters = h->counters,
-                .journal = { .max_priority = LOG_INFO },
-                .backend = { .ops = &fake_ops }
+                .host.args = &h->args,
+                .host.sysroot = h->tree.sysroot,
+                .roster.connector_fd = -EBADF,
+                .host.topology = { .nodes = h->nodes, .n_nodes = NODES, .distances = h->distances },
+                .host.high_watermark_bytes = h->watermarks,
+                .binding.policy_counters = h->counters,
+                .host.journal = { .max_priority = LOG_INFO },
+                .host.backend = { .ops = &fake_ops }
         };
-        m->sysroot.live = true;
-        undo_init(&m->undo, &m->sysroot);
+        m->host.sysroot.live = true;
+        undo_init(&m->undo.records, &m->host.sysroot);
         fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
                    "0123abcd-0123-4567-89ab-0123456789ab\n");
-        assert_int_equal(undo_open(&m->undo, h->tree.fd), 0);
-        assert_int_equal(sd_event_new(&m->event), 0);
+        assert_int_equal(undo_open(&m->undo.records, h->tree.fd), 0);
+        assert_int_equal(sd_event_new(&m->host.event), 0);
         assert_int_equal(guard_start(m), 0);
-        assert_non_null(m->guard);
+        assert_non_null(m->binding.guard);
 }
 
-static inline void host_done(Host *h) {
+static inline void host_done(TestHost *h) {
         Manager *m = &h->manager;
 
-        for (size_t i = 0; i < m->n_instances; i++)
-                instance_free(m->instances[i]);
-        free(m->instances);
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                instance_free(m->roster.instances[i]);
+        free(m->roster.instances);
         guard_stop(m);
-        undo_done(&m->undo);
-        sd_event_unref(m->event);
+        undo_done(&m->undo.records);
+        sd_event_unref(m->host.event);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
 /* Bound to these nodes, as a look has found it. */
-static inline Instance *add(Host *h, pid_t pid, const char *nodes) {
+static inline Instance *add(TestHost *h, pid_t pid, const char *nodes) {
         Process process = { .id = { pid, 100 }, .exe = strdup("/x") };
         ProcHandle none = PROC_HANDLE_NONE;
         Instance *i = NULL;
@@ -148,21 +149,21 @@ static inline Instance *add(Host *h, pid_t pid, const char *nodes) {
         i->policy = &h->policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
         assert_int_equal(roster_add(&h->manager, i), 0);
-        i->placement = (Placement){ .nodes = ids(nodes),
-                                    .memory = MEMORY_BIND,
-                                    .rate_bytes_per_sec = MIB(30),
-                                    .reason = "" };
-        i->binding = (Binding){ .cpuset = true, .mems = ids(nodes), .alone = true };
-        i->due_usec = INSTANCE_NEVER;
+        i->binding.placement = (Placement){ .nodes = ids(nodes),
+                                            .memory = MEMORY_BIND,
+                                            .rate_bytes_per_sec = MIB(30),
+                                            .reason = "" };
+        i->binding.observed = (Binding){ .cpuset = true, .mems = ids(nodes), .alone = true };
+        i->binding.due_usec = INSTANCE_NEVER;
         guard_note(i);
         return i;
 }
 
 /* As the next look finds it: what was asked for stands. */
 static inline void look(Instance *i) {
-        i->binding.mems = i->placement.nodes;
-        id_set_add_all(&i->binding.mems, &i->guard.extra);
-        i->due_usec = INSTANCE_NEVER;
+        i->binding.observed.mems = i->binding.placement.nodes;
+        id_set_add_all(&i->binding.observed.mems, &i->binding.guard.extra);
+        i->binding.due_usec = INSTANCE_NEVER;
         guard_note(i);
 }
 

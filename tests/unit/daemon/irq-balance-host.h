@@ -38,7 +38,7 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
         return 0;
 }
 
-typedef struct Host {
+typedef struct TestHost {
         FakeTree tree;
         char folder[64];
         int fd; /* the server's */
@@ -48,9 +48,9 @@ typedef struct Host {
         IrqPolicy policy;
         Irq irq;
         IrqbalanceFacts facts;
-} Host;
+} TestHost;
 
-static inline void bind_server(Host *h, pid_t pid) {
+static inline void bind_server(TestHost *h, pid_t pid) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         const int on = 1;
         char folder[64];
@@ -66,7 +66,7 @@ static inline void bind_server(Host *h, pid_t pid) {
         fake_write(&h->tree, folder, "irqbalance\n");
 }
 
-static inline void unbind_server(Host *h, pid_t pid) {
+static inline void unbind_server(TestHost *h, pid_t pid) {
         char name[64];
 
         closep(&h->fd);
@@ -74,26 +74,26 @@ static inline void unbind_server(Host *h, pid_t pid) {
         fake_remove(&h->tree, name);
 }
 
-static inline void begin(Host *h) {
+static inline void begin(TestHost *h) {
         h->m.irq = &h->irq;
         irq_balance_init(&h->irq.balance);
         h->irq.balance.folder = h->folder;
-        undo_init(&h->m.undo, &h->tree.sysroot);
-        assert_int_equal(undo_open(&h->m.undo, h->tree.fd), 0);
-        (void)undo_host_read(&h->m.undo, &h->irq.undo);
+        undo_init(&h->m.undo.records, &h->tree.sysroot);
+        assert_int_equal(undo_open(&h->m.undo.records, h->tree.fd), 0);
+        (void)undo_host_read(&h->m.undo.records, &h->irq.undo);
 }
 
-static inline void end(Host *h) {
+static inline void end(TestHost *h) {
         irq_balance_done(&h->irq.balance);
         undo_host_done(&h->irq.undo);
-        undo_done(&h->m.undo);
+        undo_done(&h->m.undo.records);
         h->irq = (Irq){ 0 };
 }
 
-static inline void host_init(Host *h) {
+static inline void host_init(TestHost *h) {
         now_usec = 5000 * SECOND;
         n_awaited = 0;
-        *h = (Host){ .client = -EBADF };
+        *h = (TestHost){ .client = -EBADF };
         fake_init(&h->tree);
         fake_mkdir(&h->tree, "run");
         (void)snprintf(h->folder, sizeof(h->folder), "%s/run", h->tree.path);
@@ -101,22 +101,22 @@ static inline void host_init(Host *h) {
                    "0a1b2c3d-0001-4000-8000-00000000000f\n");
         bind_server(h, getpid());
         assert_int_equal(listen(h->fd, 1), 0);
-        h->m = (Manager){ .args = &h->args,
-                          .sysroot = h->tree.sysroot,
-                          .journal = { .max_priority = -1 } };
-        h->m.sysroot.live = true;
-        h->m.policies.mode = ENFORCEMENT_ENFORCE;
-        h->m.policies.irqs = &h->policy;
-        h->m.policies.n_irqs = 1;
-        assert_int_equal(sd_event_new(&h->m.event), 0);
+        h->m = (Manager){ .host.args = &h->args,
+                          .host.sysroot = h->tree.sysroot,
+                          .host.journal = { .max_priority = -1 } };
+        h->m.host.sysroot.live = true;
+        h->m.host.policies.mode = ENFORCEMENT_ENFORCE;
+        h->m.host.policies.irqs = &h->policy;
+        h->m.host.policies.n_irqs = 1;
+        assert_int_equal(sd_event_new(&h->m.host.event), 0);
         begin(h);
 }
 
-static inline void host_done(Host *h) {
+static inline void host_done(TestHost *h) {
         closep(&h->client);
         end(h);
         irqbalance_facts_done(&h->facts);
-        sd_event_unref(h->m.event);
+        sd_event_unref(h->m.host.event);
         closep(&h->fd);
         fake_done(&h->tree);
 }
@@ -125,7 +125,7 @@ static inline void host_done(Host *h) {
 /* --- the server --- */
 
 /* The next command; "": nobody is there. Its connection is `client`. */
-static const char *received(Host *h) {
+static const char *received(TestHost *h) {
         static char buffer[20000];
         ssize_t n;
 
@@ -138,29 +138,29 @@ static const char *received(Host *h) {
         return buffer;
 }
 
-static inline void look(Host *h) {
+static inline void look(TestHost *h) {
         irqbalance_facts_done(&h->facts);
         irq_balance_look(&h->m, &h->facts);
 }
 
 /* As irqbalance does it: it answers and closes. Then the daemon's loop runs, and it looks again. */
-static inline void answer(Host *h, const char *text) {
+static inline void answer(TestHost *h, const char *text) {
         assert_int_equal(send(h->client, text, strlen(text), 0), strlen(text));
         closep(&h->client);
         h->client = -EBADF;
-        while (sd_event_run(h->m.event, 0) > 0)
+        while (sd_event_run(h->m.host.event, 0) > 0)
                 ;
         look(h);
 }
 
 /* It is found, asked, and answers. */
-static inline void meet(Host *h, const char *setup) {
+static inline void meet(TestHost *h, const char *setup) {
         look(h);
         assert_string_equal(received(h), "setup");
         answer(h, setup);
 }
 
-static inline void tell(Host *h, const char *cpus, uint32_t *irqs, size_t n_irqs) {
+static inline void tell(TestHost *h, const char *cpus, uint32_t *irqs, size_t n_irqs) {
         const IrqPlanBalance wanted = {
                 .told = true, .banned_cpus = ids(cpus), .banned_irqs = irqs, .n_banned_irqs = n_irqs
         };
@@ -168,13 +168,13 @@ static inline void tell(Host *h, const char *cpus, uint32_t *irqs, size_t n_irqs
         irq_balance_tell(&h->m, &wanted);
 }
 
-static inline void tell_nothing(Host *h) {
+static inline void tell_nothing(TestHost *h) {
         const IrqPlanBalance wanted = { 0 };
 
         irq_balance_tell(&h->m, &wanted);
 }
 
-static inline void assert_told(Host *h, const char *cpus, const char *irqs) {
+static inline void assert_told(TestHost *h, const char *cpus, const char *irqs) {
         char text[64];
 
         (void)snprintf(text, sizeof(text), "settings cpus %s", cpus);
@@ -184,7 +184,7 @@ static inline void assert_told(Host *h, const char *cpus, const char *irqs) {
         assert_string_equal(received(h), "");
 }
 
-static inline bool has_record(const Host *h) {
+static inline bool has_record(const TestHost *h) {
         return faccessat(h->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0) == 0;
 }
 

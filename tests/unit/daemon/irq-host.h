@@ -98,7 +98,7 @@ void __wrap_irq_balance_tell(Manager *manager, const IrqPlanBalance *wanted) {
 
 /* --- the host: two nodes with two CPUs each, and a card with two queues on the second --- */
 
-typedef struct Host {
+typedef struct TestHost {
         FakeTree tree;
         Args args;
         Manager m;
@@ -108,23 +108,23 @@ typedef struct Host {
         Policy policy;
         Instance instance;
         Instance *pointer;
-} Host;
+} TestHost;
 
-static inline void write_mask(const Host *h, unsigned irq, const char *text) {
+static inline void write_mask(const TestHost *h, unsigned irq, const char *text) {
         char path[64];
 
         (void)snprintf(path, sizeof(path), "proc/irq/%u/smp_affinity_list", irq);
         fake_write(&h->tree, path, text);
 }
 
-static inline void write_effective(const Host *h, unsigned irq, const char *text) {
+static inline void write_effective(const TestHost *h, unsigned irq, const char *text) {
         char path[64];
 
         (void)snprintf(path, sizeof(path), "proc/irq/%u/effective_affinity_list", irq);
         fake_write(&h->tree, path, text);
 }
 
-static inline void vector(const Host *h, unsigned irq, const char *mask) {
+static inline void vector(const TestHost *h, unsigned irq, const char *mask) {
         char path[128];
 
         (void)snprintf(path, sizeof(path), "sys/devices/pci0000:00/" PCI "/msi_irqs/%u", irq);
@@ -133,7 +133,7 @@ static inline void vector(const Host *h, unsigned irq, const char *mask) {
         write_effective(h, irq, mask);
 }
 
-static inline void queue(const Host *h, unsigned number) {
+static inline void queue(const TestHost *h, unsigned number) {
         char name[64];
 
         (void)snprintf(name, sizeof(name), "queues/tx-%u/xps_cpus", number);
@@ -143,7 +143,7 @@ static inline void queue(const Host *h, unsigned number) {
 }
 
 /* How often the two queues' interrupts came to CPU 1 and CPU 2. */
-static inline void counters(const Host *h, unsigned on_1, unsigned on_2) {
+static inline void counters(const TestHost *h, unsigned on_1, unsigned on_2) {
         char text[512];
 
         (void)snprintf(text, sizeof(text),
@@ -155,7 +155,7 @@ static inline void counters(const Host *h, unsigned on_1, unsigned on_2) {
         fake_write(&h->tree, "proc/interrupts", text);
 }
 
-static inline void card(const Host *h) {
+static inline void card(const TestHost *h) {
         fake_card(&h->tree, "eth0", PCI, "1\n");
         fake_device_file(&h->tree, "pci0000:00/" PCI, "class", "0x020000\n");
         fake_link(&h->tree, "sys/bus/pci/devices/" PCI, "../../../devices/pci0000:00/" PCI);
@@ -170,7 +170,7 @@ static inline void card(const Host *h) {
         counters(h, 0, 0);
 }
 
-static inline void machine(Host *h) {
+static inline void machine(TestHost *h) {
         static const char *const cpus[] = { "0-1", "2-3" };
 
         for (uint32_t i = 0; i < 2; i++)
@@ -180,7 +180,8 @@ static inline void machine(Host *h) {
                                       .cpus = ids(cpus[i]),
                                       .first_threads = ids(cpus[i]) };
         memcpy(h->distances, (uint16_t[]){ 10, 20, 20, 10 }, sizeof(h->distances));
-        h->m.topology = (Topology){ .nodes = h->nodes, .n_nodes = 2, .distances = h->distances };
+        h->m.host.topology =
+                (Topology){ .nodes = h->nodes, .n_nodes = 2, .distances = h->distances };
         fake_write(&h->tree, "proc/irq/default_smp_affinity", "0000000f\n");
         fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "1\n");
         fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
@@ -188,23 +189,23 @@ static inline void machine(Host *h) {
 }
 
 /* The instance owns the card's node; `steer: away` sends the card to the other one. */
-static inline void host_init(Host *h) {
+static inline void host_init(TestHost *h) {
         memset(&world, 0, sizeof(world));
         world.now = 1000000000 * SECOND; /* the real one is far from it, so that no timer fires */
         world.link_peer = -EBADF;
-        *h = (Host){ .args = { .runtime_dir = (char *)"/run", .once = true },
-                     .irq = { .steer = STEER_AWAY, .irqbalance = IRQBALANCE_IGNORE },
-                     .policy = { .name = (char *)"p" } };
+        *h = (TestHost){ .args = { .runtime_dir = (char *)"/run", .once = true },
+                         .irq = { .steer = STEER_AWAY, .irqbalance = IRQBALANCE_IGNORE },
+                         .policy = { .name = (char *)"p" } };
         fake_init(&h->tree);
-        h->m = (Manager){ .args = &h->args,
-                          .sysroot = h->tree.sysroot,
-                          .journal = { .max_priority = -1 },
-                          .policy_load_success = true,
-                          .instances = &h->pointer,
-                          .n_instances = 1,
-                          .policies = {
+        h->m = (Manager){ .host.args = &h->args,
+                          .host.sysroot = h->tree.sysroot,
+                          .host.journal = { .max_priority = -1 },
+                          .host.policy_load_success = true,
+                          .roster.instances = &h->pointer,
+                          .roster.n_instances = 1,
+                          .host.policies = {
                                   .mode = ENFORCEMENT_ENFORCE, .irqs = &h->irq, .n_irqs = 1 } };
-        h->m.sysroot.live = true;
+        h->m.host.sysroot.live = true;
         assert_int_equal(word_list_add(&h->irq.net, "eth*"), 0);
         h->irq.xps = true;
         h->pointer = &h->instance;
@@ -214,55 +215,55 @@ static inline void host_init(Host *h) {
         h->instance.planned.placement.cpus = ids("2-3");
         machine(h);
         card(h);
-        undo_init(&h->m.undo, &h->tree.sysroot);
-        assert_int_equal(undo_open(&h->m.undo, h->tree.fd), 0);
+        undo_init(&h->m.undo.records, &h->tree.sysroot);
+        assert_int_equal(undo_open(&h->m.undo.records, h->tree.fd), 0);
 }
 
-static inline void start(Host *h) {
+static inline void start(TestHost *h) {
         assert_int_equal(irq_start(&h->m), 0);
         h->m.irq->balance.folder = "/nonexistent";
 }
 
-static inline void host_done(Host *h) {
+static inline void host_done(TestHost *h) {
         irq_done(&h->m);
-        sd_event_unref(h->m.event);
-        undo_done(&h->m.undo);
+        sd_event_unref(h->m.host.event);
+        undo_done(&h->m.undo.records);
         irq_policy_done(&h->irq);
-        word_list_done(&h->m.policies.release);
+        word_list_done(&h->m.host.policies.release);
         closep(&world.link_peer);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
-static inline void look_after(Host *h, uint64_t usec) {
+static inline void look_after(TestHost *h, uint64_t usec) {
         world.now += usec;
         irq_look(&h->m);
 }
 
 /* --- what is there then --- */
 
-static inline void assert_file(const Host *h, const char *name, const char *expected) {
+static inline void assert_file(const TestHost *h, const char *name, const char *expected) {
         char text[256];
 
         assert_true(read_file_at(h->tree.fd, name, text, sizeof(text)) >= 0);
         assert_string_equal(text, expected);
 }
 
-static inline void assert_mask(const Host *h, unsigned irq, const char *expected) {
+static inline void assert_mask(const TestHost *h, unsigned irq, const char *expected) {
         char path[64];
 
         (void)snprintf(path, sizeof(path), "proc/irq/%u/smp_affinity_list", irq);
         assert_file(h, path, expected);
 }
 
-static inline void assert_steered(const Host *h) {
+static inline void assert_steered(const TestHost *h) {
         assert_mask(h, 42, "0-1");
         assert_mask(h, 100, "0");
         assert_mask(h, 101, "1");
         assert_file(h, "proc/irq/default_smp_affinity", "0000000f");
 }
 
-static inline void assert_untouched(const Host *h) {
+static inline void assert_untouched(const TestHost *h) {
         assert_mask(h, 42, "0-3");
         assert_mask(h, 100, "2");
         assert_mask(h, 101, "3");
@@ -271,11 +272,11 @@ static inline void assert_untouched(const Host *h) {
         assert_file(h, "proc/sys/kernel/numa_balancing", "1");
 }
 
-static inline bool has_record(const Host *h) {
+static inline bool has_record(const TestHost *h) {
         return faccessat(h->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0) == 0;
 }
 
-static inline uint64_t vectors(const Host *h, IrqState state) {
+static inline uint64_t vectors(const TestHost *h, IrqState state) {
         assert_int_equal(h->m.irq->n_devices, 1);
         return h->m.irq->devices[0].vectors[state];
 }

@@ -79,7 +79,7 @@ int __wrap_pages_sweep(pid_t pid, uint32_t from, uint32_t to) {
 
 static const BackendOps fake_ops = { .name = "fake", .kind = BACKEND_SYSTEMD };
 
-typedef struct Host {
+typedef struct TestHost {
         FakeTree tree;
         Args args;
         Node nodes[NODES];
@@ -87,10 +87,10 @@ typedef struct Host {
         Policy policy;
         PolicyCounters counters[1];
         Manager manager;
-} Host;
+} TestHost;
 
 /* Of 1,000 MiB, 20 of them headroom. */
-static inline void set_free(Host *h, unsigned node, unsigned free_mib) {
+static inline void set_free(TestHost *h, unsigned node, unsigned free_mib) {
         char name[64], text[512];
 
         (void)snprintf(name, sizeof(name), "sys/devices/system/node/node%u/meminfo", node);
@@ -102,8 +102,8 @@ static inline void set_free(Host *h, unsigned node, unsigned free_mib) {
         fake_write(&h->tree, name, text);
 }
 
-static inline void host_init(Host *h) {
-        *h = (Host){ .policy = { .name = (char *)"ours" } };
+static inline void host_init(TestHost *h) {
+        *h = (TestHost){ .policy = { .name = (char *)"ours" } };
         memset(&fake, 0, sizeof(fake));
         fake.now = 1000000000;
         fake.answer = 1;
@@ -113,32 +113,32 @@ static inline void host_init(Host *h) {
                 h->nodes[i] = (Node){ .id = i, .memory_bytes = MIB(1000) };
                 set_free(h, i, 800);
         }
-        h->manager = (Manager){ .args = &h->args,
-                                .sysroot = h->tree.sysroot,
-                                .connector_fd = -EBADF,
-                                .topology = { .nodes = h->nodes, .n_nodes = NODES },
-                                .high_watermark_bytes = h->watermarks,
-                                .policy_counters = h->counters,
-                                .journal = { .max_priority = LOG_INFO },
-                                .backend = { .ops = &fake_ops } };
-        if (h->manager.sysroot.cgroup_fd < 0)
-                h->manager.sysroot.cgroup_fd =
+        h->manager = (Manager){ .host.args = &h->args,
+                                .host.sysroot = h->tree.sysroot,
+                                .roster.connector_fd = -EBADF,
+                                .host.topology = { .nodes = h->nodes, .n_nodes = NODES },
+                                .host.high_watermark_bytes = h->watermarks,
+                                .binding.policy_counters = h->counters,
+                                .host.journal = { .max_priority = LOG_INFO },
+                                .host.backend = { .ops = &fake_ops } };
+        if (h->manager.host.sysroot.cgroup_fd < 0)
+                h->manager.host.sysroot.cgroup_fd =
                         openat(h->tree.fd, "sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        assert_true(h->manager.sysroot.cgroup_fd >= 0);
+        assert_true(h->manager.host.sysroot.cgroup_fd >= 0);
 }
 
-static inline void host_done(Host *h) {
-        for (size_t i = 0; i < h->manager.n_instances; i++)
-                instance_free(h->manager.instances[i]);
-        free(h->manager.instances);
+static inline void host_done(TestHost *h) {
+        for (size_t i = 0; i < h->manager.roster.n_instances; i++)
+                instance_free(h->manager.roster.instances[i]);
+        free(h->manager.roster.instances);
         if (h->tree.sysroot.cgroup_fd < 0)
-                closep(&h->manager.sysroot.cgroup_fd);
+                closep(&h->manager.host.sysroot.cgroup_fd);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
 /* To be moved to node 1. */
-static inline Instance *add(Host *h, pid_t pid) {
+static inline Instance *add(TestHost *h, pid_t pid) {
         Process process = { .id = { pid, 100 },
                             .exe = strdup("/x"),
                             .unit = strdup("x.service"),
@@ -151,13 +151,13 @@ static inline Instance *add(Host *h, pid_t pid) {
         i->policy = &h->policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
         assert_int_equal(roster_add(&h->manager, i), 0);
-        i->placement = (Placement){ .nodes = ids("1"),
-                                    .memory = MEMORY_PREFERRED,
-                                    .rate_bytes_per_sec = MIB(64),
-                                    .reason = "" };
-        i->binding = (Binding){ .alone = true };
-        i->due_usec = INSTANCE_NEVER;
-        i->outside_bytes = MIB(100);
+        i->binding.placement = (Placement){ .nodes = ids("1"),
+                                            .memory = MEMORY_PREFERRED,
+                                            .rate_bytes_per_sec = MIB(64),
+                                            .reason = "" };
+        i->binding.observed = (Binding){ .alone = true };
+        i->binding.due_usec = INSTANCE_NEVER;
+        i->binding.outside_bytes = MIB(100);
         return i;
 }
 
@@ -169,9 +169,9 @@ static inline void sweeps_init(bool go) {
 }
 
 static inline void wait_for_end(Instance *i) {
-        for (unsigned n = 0; n < 10000 && i->moving; n++) {
+        for (unsigned n = 0; n < 10000 && i->binding.moving; n++) {
                 (void)usleep(1000);
                 move_slice(i, fake.now);
         }
-        assert_false(i->moving);
+        assert_false(i->binding.moving);
 }

@@ -16,39 +16,40 @@ static inline void life_begin(Life *l) {
         ProcHandle handle = PROC_HANDLE_NONE;
 
         *l = (Life){ .args = { .runtime_dir = "/test" }, .policy = { .name = (char *)"ours" } };
-        l->m = (Manager){ .args = &l->args,
-                          .policy_counters = &l->counters,
-                          .policy_load_success = true,
-                          .journal = { .max_priority = -1 },
-                          .connector_fd = -EBADF,
-                          .drift_fd = -EBADF,
-                          .runtime_fd = world.folder.fd };
-        assert_int_equal(sysroot_open(NULL, &l->m.sysroot), 0);
-        backend_init(&l->m.backend, &l->m.sysroot, NULL);
-        l->m.backend.all = ALL;
-        l->m.backend.ops = world.ops;
-        undo_init(&l->m.undo, &l->m.sysroot);
+        l->m = (Manager){ .host.args = &l->args,
+                          .binding.policy_counters = &l->counters,
+                          .host.policy_load_success = true,
+                          .host.journal = { .max_priority = -1 },
+                          .roster.connector_fd = -EBADF,
+                          .binding.drift_fd = -EBADF,
+                          .host.runtime_fd = world.folder.fd };
+        assert_int_equal(sysroot_open(NULL, &l->m.host.sysroot), 0);
+        backend_init(&l->m.host.backend, &l->m.host.sysroot, NULL);
+        l->m.host.backend.all = ALL;
+        l->m.host.backend.ops = world.ops;
+        undo_init(&l->m.undo.records, &l->m.host.sysroot);
         assert_int_equal(record_start(&l->m), 0);
-        assert_int_equal(proc_open(&l->m.sysroot, world.pid, &handle), 0);
+        assert_int_equal(proc_open(&l->m.host.sysroot, world.pid, &handle), 0);
         process.id.start_ticks = handle.start_ticks;
         process.unit = world.ops->kind == BACKEND_SYSTEMD ? strdup("a.service") : NULL;
         assert_int_equal(instance_new(&l->m, &process, 1, 0, &l->instance), 0);
         l->instance->policy = &l->policy;
-        l->instance->placement = (Placement){ .nodes = ids("1"), .cpus = ids("2"), .reason = "" };
+        l->instance->binding.placement =
+                (Placement){ .nodes = ids("1"), .cpus = ids("2"), .reason = "" };
         assert_int_equal(instance_add_process(l->instance, &process, &handle), 0);
         assert_int_equal(roster_add(&l->m, l->instance), 0);
 }
 
 static inline void life_end(Life *l) {
-        for (size_t i = 0; i < l->m.n_instances; i++)
-                instance_free(l->m.instances[i]);
-        free(l->m.instances);
+        for (size_t i = 0; i < l->m.roster.n_instances; i++)
+                instance_free(l->m.roster.instances[i]);
+        free(l->m.roster.instances);
         release_done(&l->m);
-        undo_done(&l->m.undo);
-        text_done(&l->m.metrics);
-        node_times_done(&l->m.node_times);
-        backend_done(&l->m.backend);
-        sysroot_close(&l->m.sysroot);
+        undo_done(&l->m.undo.records);
+        text_done(&l->m.report.metrics);
+        node_times_done(&l->m.report.node_times);
+        backend_done(&l->m.host.backend);
+        sysroot_close(&l->m.host.sysroot);
 }
 
 /* As looks do it: what is not as it is to be is set, again and again. */
@@ -56,7 +57,7 @@ static inline void bind(Life *l, const char *cpus, const char *mems) {
         const Step set = { .kind = STEP_SET_CPUS, .reason = "" };
         const Step narrow = { .kind = STEP_NARROW, .mems = ids(mems), .reason = "" };
 
-        l->instance->placement.cpus = ids(cpus);
+        l->instance->binding.placement.cpus = ids(cpus);
         record_adopt(l->instance);
         for (unsigned i = 0; i < 8 && !world.dead; i++)
                 if (!is(&world.cpus, cpus))
@@ -69,9 +70,9 @@ static inline void bind(Life *l, const char *cpus, const char *mems) {
 static inline void release(Life *l) {
         static const uint64_t later = UINT64_MAX / 4;
 
-        for (unsigned i = 0; i < 40 && !world.dead && l->m.undo.n_records > 0; i++) {
-                if (l->m.releases.n == 0)
-                        release_begin(&l->m, l->m.undo.records[0], "a test");
+        for (unsigned i = 0; i < 40 && !world.dead && l->m.undo.records.n_records > 0; i++) {
+                if (l->m.undo.releases.n == 0)
+                        release_begin(&l->m, l->m.undo.records.records[0], "a test");
                 release_at_due(&l->m, later + i * 1000000);
                 assert_nothing_unknown();
         }

@@ -35,21 +35,21 @@ size_t __wrap_perf_descriptors_max(void) {
 
 enum { PAGES = 300 };
 
-typedef struct Host {
+typedef struct TestHost {
         Manager manager;
         Policy policy;
         PolicyCounters counters[2];
         Instance instance, *instances[1];
         ProcHandle handle;
         Capture said;
-} Host;
+} TestHost;
 
-static void host_init(Host *h) {
+static void host_init(TestHost *h) {
         refuse = 0;
         descriptors = 0;
-        *h = (Host){ .manager = { .sysroot = SYSROOT_NONE }, .handle = PROC_HANDLE_NONE };
-        assert_int_equal(sysroot_open(NULL, &h->manager.sysroot), 0);
-        assert_int_equal(proc_open(&h->manager.sysroot, getpid(), &h->handle), 0);
+        *h = (TestHost){ .manager = { .host.sysroot = SYSROOT_NONE }, .handle = PROC_HANDLE_NONE };
+        assert_int_equal(sysroot_open(NULL, &h->manager.host.sysroot), 0);
+        assert_int_equal(proc_open(&h->manager.host.sysroot, getpid(), &h->handle), 0);
         h->policy = (Policy){ .name = (char *)"tidb" };
         h->instance = (Instance){ .manager = &h->manager,
                                   .name = (char *)"tidb-4000",
@@ -57,35 +57,35 @@ static void host_init(Host *h) {
                                   .handles = &h->handle,
                                   .n_processes = 1 };
         h->instances[0] = &h->instance;
-        h->manager.instances = h->instances;
-        h->manager.n_instances = 1;
-        h->manager.policies.policies = &h->policy;
-        h->manager.policies.n_policies = 1;
-        h->manager.policy_counters = h->counters;
-        h->manager.policies.sampling_access = true;
-        journal_init(&h->manager.journal, false);
+        h->manager.roster.instances = h->instances;
+        h->manager.roster.n_instances = 1;
+        h->manager.host.policies.policies = &h->policy;
+        h->manager.host.policies.n_policies = 1;
+        h->manager.binding.policy_counters = h->counters;
+        h->manager.host.policies.sampling_access = true;
+        journal_init(&h->manager.host.journal, false);
 }
 
-static void host_done(Host *h) {
-        access_close(&h->instance.access.counters);
+static void host_done(TestHost *h) {
+        access_close(&h->instance.sampling.access.counters);
         proc_close(&h->handle);
-        sysroot_close(&h->manager.sysroot);
+        sysroot_close(&h->manager.host.sysroot);
 }
 
-static void choose(Host *h) {
+static void choose(TestHost *h) {
         capture_begin(&h->said, STDERR_FILENO);
         access_choose(&h->manager);
         capture_end(&h->said);
 }
 
 /* Local: instructions that the kernel emulates, of which there are none; remote: those of pages. */
-static void use_faults(Host *h) {
+static void use_faults(TestHost *h) {
         const PerfCode faults = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS };
         PerfGroup group;
 
-        h->manager.policies.sampling_events[LOCALITY_LOCAL] =
+        h->manager.host.policies.sampling_events[LOCALITY_LOCAL] =
                 (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS };
-        h->manager.policies.sampling_events[LOCALITY_REMOTE] =
+        h->manager.host.policies.sampling_events[LOCALITY_REMOTE] =
                 (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN };
         if (__real_perf_group_open(0, &faults, 1, &group) < 0) {
                 print_message("perf_event_open() is refused here\n");
@@ -93,7 +93,7 @@ static void use_faults(Host *h) {
         }
         perf_group_close(&group);
         choose(h);
-        assert_true(h->manager.access.available);
+        assert_true(h->manager.sampling.access.available);
 }
 
 static void fault(void) {
@@ -107,7 +107,7 @@ static void fault(void) {
         (void)munmap(memory, size);
 }
 
-static void round_of(Host *h) {
+static void round_of(TestHost *h) {
         access_begin_round(&h->manager);
         while (access_turn(&h->manager))
                 ;
@@ -120,14 +120,14 @@ static InstanceSnapshot snapshot_of(const Instance *i) {
         return s;
 }
 
-static InstanceSnapshot snapshot(const Host *h) {
+static InstanceSnapshot snapshot(const TestHost *h) {
         return snapshot_of(&h->instance);
 }
 
 TEST(counts) {
         InstanceSnapshot s;
         AccessSnapshot a;
-        Host h;
+        TestHost h;
 
         host_init(&h);
         use_faults(&h);
@@ -149,8 +149,8 @@ TEST(counts) {
         assert_true(s.access_coverage > 0.999);
         assert_int_equal(h.counters[0].accesses[LOCALITY_REMOTE], s.accesses[LOCALITY_REMOTE]);
         /* Each sample has its price, and is told. */
-        assert_int_equal(h.manager.sampling.durations[SAMPLE_COUNTERS].n, 2);
-        assert_true(h.manager.sampling.cost_usec > 0);
+        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_COUNTERS].n, 2);
+        assert_true(h.manager.sampling.rounds.cost_usec > 0);
         choose(&h); /* as with a reload: nothing is new */
         assert_string_equal(h.said.text, "");
         assert_true(snapshot(&h).accesses[LOCALITY_REMOTE] == s.accesses[LOCALITY_REMOTE]);
@@ -159,7 +159,7 @@ TEST(counts) {
 
 TEST(end) {
         uint64_t before;
-        Host h;
+        TestHost h;
 
         host_init(&h);
         use_faults(&h);
@@ -168,7 +168,7 @@ TEST(end) {
         fault();
         access_end(&h.instance);
         assert_true(h.counters[0].accesses[LOCALITY_REMOTE] >= before + PAGES);
-        assert_int_equal(h.instance.access.counters.n_threads, 0);
+        assert_int_equal(h.instance.sampling.access.counters.n_threads, 0);
         host_done(&h);
 }
 
@@ -177,12 +177,12 @@ TEST(end_in_the_roster) {
         Process process = { .id = { getpid(), 100 }, .exe = strdup("/x") };
         uint64_t before;
         Instance *i;
-        Host h;
+        TestHost h;
 
         host_init(&h);
-        h.manager.instances = NULL;
-        h.manager.n_instances = 0;
-        undo_init(&h.manager.undo, &h.manager.sysroot);
+        h.manager.roster.instances = NULL;
+        h.manager.roster.n_instances = 0;
+        undo_init(&h.manager.undo.records, &h.manager.host.sysroot);
         use_faults(&h);
         assert_int_equal(instance_new(&h.manager, &process, 1, 0, &i), 0);
         i->policy = &h.policy;
@@ -194,23 +194,23 @@ TEST(end_in_the_roster) {
         fault();
         roster_remove_process(&h.manager, i, 0);
         assert_true(h.counters[0].accesses[LOCALITY_REMOTE] >= before + PAGES);
-        free(h.manager.instances);
-        undo_done(&h.manager.undo);
+        free(h.manager.roster.instances);
+        undo_done(&h.manager.undo.records);
         host_done(&h);
 }
 
 /* Two descriptors for two instances, two a thread: the first one has them. */
 TEST(room_for_all) {
         Instance second, *both[2];
-        Host h;
+        TestHost h;
 
         host_init(&h);
         use_faults(&h);
         second = h.instance;
         both[0] = &h.instance;
         both[1] = &second;
-        h.manager.instances = both;
-        h.manager.n_instances = 2;
+        h.manager.roster.instances = both;
+        h.manager.roster.n_instances = 2;
         descriptors = 2;
         capture_begin(&h.said, STDERR_FILENO);
         round_of(&h);
@@ -218,24 +218,24 @@ TEST(room_for_all) {
         assert_contains(h.said.text, "are not counted: the limit of open files");
         assert_true(snapshot_of(&h.instance).access_known);
         assert_false(snapshot_of(&second).access_known);
-        assert_int_equal(second.access.counters.n_missing, 1);
+        assert_int_equal(second.sampling.access.counters.n_missing, 1);
         descriptors = 4;
         round_of(&h);
         assert_true(snapshot_of(&second).access_known);
-        access_close(&second.access.counters);
+        access_close(&second.sampling.access.counters);
         host_done(&h);
 }
 
 /* Other events, and none: the sums of the former say nothing. */
 TEST(other_events) {
-        Host h;
+        TestHost h;
 
         host_init(&h);
         use_faults(&h);
         round_of(&h);
         fault();
         round_of(&h);
-        h.manager.policies.sampling_events[LOCALITY_LOCAL].given = false;
+        h.manager.host.policies.sampling_events[LOCALITY_LOCAL].given = false;
         choose(&h);
         assert_false(snapshot(&h).access_known);
         assert_int_equal(h.counters[0].accesses[LOCALITY_REMOTE], 0);
@@ -244,11 +244,11 @@ TEST(other_events) {
         round_of(&h);
         assert_true(snapshot(&h).accesses[LOCALITY_REMOTE] >= PAGES);
         assert_true(isnan(snapshot(&h).remote_access_ratio)); /* of what? */
-        h.manager.policies.sampling_access = false;
+        h.manager.host.policies.sampling_access = false;
         choose(&h);
         assert_string_equal(h.said.text, "");
         assert_false(snapshot(&h).access_known);
-        assert_int_equal(h.instance.access.counters.n_threads, 0);
+        assert_int_equal(h.instance.sampling.access.counters.n_threads, 0);
         assert_false(access_turn(&h.manager));
         host_done(&h);
 }
@@ -264,10 +264,10 @@ TEST(absence) {
                 { -ENOMEM, "not counted: Cannot allocate memory" },
         };
         AccessSnapshot a;
-        Host h;
+        TestHost h;
 
         host_init(&h);
-        h.manager.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
+        h.manager.host.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 refuse = cases[i].error;
                 choose(&h);
@@ -285,24 +285,24 @@ TEST(absence) {
         host_done(&h);
 }
 
-static void assert_unknown(Host *h, FakeTree *tree, const char *cpuinfo, const char *said) {
+static void assert_unknown(TestHost *h, FakeTree *tree, const char *cpuinfo, const char *said) {
         fake_write(tree, "proc/cpuinfo", cpuinfo);
-        h->manager.access = (Access){ .wanted = false };
+        h->manager.sampling.access = (Access){ .wanted = false };
         choose(h);
         assert_contains(h->said.text, said);
-        assert_false(h->manager.access.available);
+        assert_false(h->manager.sampling.access.available);
 }
 
 TEST(processors) {
         _cleanup_fake_ FakeTree tree;
         Sysroot own;
-        Host h;
+        TestHost h;
 
         host_init(&h);
         fake_init(&tree);
-        own = h.manager.sysroot;
-        h.manager.sysroot = tree.sysroot;
-        h.manager.sysroot.live = true;
+        own = h.manager.host.sysroot;
+        h.manager.host.sysroot = tree.sysroot;
+        h.manager.host.sysroot.live = true;
         refuse = -EOPNOTSUPP;
         assert_unknown(&h, &tree, "vendor_id : GenuineIntel\ncpu family:6\nmodel:45\n",
                        "the processor is not known; sampling.events can name");
@@ -312,16 +312,16 @@ TEST(processors) {
         assert_unknown(&h, &tree, "nothing\n", "does not tell what the processor is");
         assert_unknown(&h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
                        "no such counters, as most virtual machines");
-        h.manager.sysroot.live = false;
+        h.manager.host.sysroot.live = false;
         assert_unknown(&h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
                        "a dump of a machine");
-        h.manager.sysroot = own;
+        h.manager.host.sysroot = own;
         host_done(&h);
 }
 
 /* What can be tried and what the instance's threads allow are two things. */
 TEST(refused_later) {
-        Host h;
+        TestHost h;
 
         host_init(&h);
         use_faults(&h);

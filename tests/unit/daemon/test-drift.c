@@ -12,7 +12,7 @@
 
 #define SEC(n) ((uint64_t)(n)*1000000)
 
-typedef struct Host {
+typedef struct TestHost {
         FakeTree tree;
         Args args;
         BackendOps ops;
@@ -21,48 +21,48 @@ typedef struct Host {
         Manager manager;
         Instance *instance;
         StepInput in;
-} Host;
+} TestHost;
 
 /* On node 1 of 0-3, CPUs 4-7, as it is to be. */
-static void host_init(Host *h, BackendKind kind, MemoryMode memory) {
+static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
         Manager *m = &h->manager;
         Process process = { .id = { 10, 100 }, .exe = strdup("/x"), .cpus_given = true };
         ProcHandle none = PROC_HANDLE_NONE;
         Instance *i = NULL;
 
-        *h = (Host){ .policy = { .name = (char *)"ours" },
-                     .ops = { .name = "fake", .kind = kind } };
+        *h = (TestHost){ .policy = { .name = (char *)"ours" },
+                         .ops = { .name = "fake", .kind = kind } };
         fake_init(&h->tree);
         fake_write(&h->tree, "group/cpuset.cpus", "4-7\n");
         fake_write(&h->tree, "group/cpuset.mems", "1\n");
-        *m = (Manager){ .args = &h->args,
-                        .connector_fd = -EBADF,
-                        .drift_fd = -EBADF,
-                        .policy_counters = h->counters,
-                        .journal = { .max_priority = LOG_INFO },
-                        .backend = { .ops = &h->ops } };
-        assert_int_equal(sd_event_new(&m->event), 0);
+        *m = (Manager){ .host.args = &h->args,
+                        .roster.connector_fd = -EBADF,
+                        .binding.drift_fd = -EBADF,
+                        .binding.policy_counters = h->counters,
+                        .host.journal = { .max_priority = LOG_INFO },
+                        .host.backend = { .ops = &h->ops } };
+        assert_int_equal(sd_event_new(&m->host.event), 0);
         assert_int_equal(instance_new(m, &process, 1, 0, &i), 0);
         i->policy = &h->policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
         assert_int_equal(roster_add(m, i), 0);
-        i->placement = (Placement){
+        i->binding.placement = (Placement){
                 .nodes = ids("1"), .cpus = ids("4-7"), .memory = memory, .reason = ""
         };
-        i->binding = (Binding){ .cpuset = true, .cpus = ids("4-7"), .mems = ids("1") };
-        i->due_usec = INSTANCE_NEVER;
+        i->binding.observed = (Binding){ .cpuset = true, .cpus = ids("4-7"), .mems = ids("1") };
+        i->binding.due_usec = INSTANCE_NEVER;
         h->instance = i;
-        h->in = (StepInput){ .placement = &i->placement,
-                             .binding = &i->binding,
+        h->in = (StepInput){ .placement = &i->binding.placement,
+                             .binding = &i->binding.observed,
                              .backend = kind,
                              .all_nodes = ids("0-3") };
 }
 
-static void host_done(Host *h) {
+static void host_done(TestHost *h) {
         instance_free(h->instance);
-        free(h->manager.instances);
+        free(h->manager.roster.instances);
         drift_stop(&h->manager);
-        sd_event_unref(h->manager.event);
+        sd_event_unref(h->manager.host.event);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
@@ -73,11 +73,11 @@ static Step narrow(void) {
         return (Step){ .kind = STEP_NARROW, .mems = ids("1"), .reason = "" };
 }
 
-static uint64_t counted(const Host *h, DriftKind kind) {
+static uint64_t counted(const TestHost *h, DriftKind kind) {
         return h->counters[0].drift_repairs[kind];
 }
 
-static void count(Host *h, const Step *step, uint64_t now, const char *says) {
+static void count(TestHost *h, const Step *step, uint64_t now, const char *says) {
         Capture capture;
 
         capture_begin(&capture, STDERR_FILENO);
@@ -92,65 +92,65 @@ static void count(Host *h, const Step *step, uint64_t now, const char *says) {
 /* --- what is a repair --- */
 
 TEST(cpus) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        h.instance->binding.cpus = ids("0-31");
+        h.instance->binding.observed.cpus = ids("0-31");
         drift_note(h.instance, &h.in);
         count(&h, &set_cpus, SEC(1), ""); /* it is set for the first time */
-        h.instance->binding.cpus = ids("4-7");
+        h.instance->binding.observed.cpus = ids("4-7");
         drift_note(h.instance, &h.in);
-        h.instance->binding.cpus = ids("0-31");
+        h.instance->binding.observed.cpus = ids("0-31");
         drift_note(h.instance, &h.in);
         count(&h, &set_cpus, SEC(2), "x:10: its CPUs were 0-31, not 4-7, by somebody else's doing");
         assert_int_equal(counted(&h, DRIFT_CPUS), 1);
         count(&h, &set_cpus, SEC(3), ""); /* it did not show yet, and is set once more */
         assert_int_equal(counted(&h, DRIFT_CPUS), 1);
         assert_int_equal(counted(&h, DRIFT_MEMS) + counted(&h, DRIFT_THREADS), 0);
-        assert_int_equal(drift_repairs(&h.instance->cpus_drift, SEC(3)), 1);
-        assert_int_equal(drift_repairs(&h.instance->mems_drift, SEC(3)), 0);
+        assert_int_equal(drift_repairs(&h.instance->binding.cpus_drift, SEC(3)), 1);
+        assert_int_equal(drift_repairs(&h.instance->binding.mems_drift, SEC(3)), 0);
 }
 
 TEST(mems) {
         const Step step = narrow();
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        h.instance->binding.mems = ids("0-3");
+        h.instance->binding.observed.mems = ids("0-3");
         drift_note(h.instance, &h.in);
         count(&h, &step, SEC(1), "");
-        h.instance->binding.mems = ids("1");
+        h.instance->binding.observed.mems = ids("1");
         drift_note(h.instance, &h.in);
-        h.instance->binding.mems = ids("0-2");
+        h.instance->binding.observed.mems = ids("0-2");
         count(&h, &step, SEC(2), "its memory nodes were 0-2, not 1");
         assert_int_equal(counted(&h, DRIFT_MEMS), 1);
-        assert_int_equal(drift_repairs(&h.instance->mems_drift, SEC(3)), 1);
-        assert_int_equal(drift_repairs(&h.instance->cpus_drift, SEC(3)), 0);
+        assert_int_equal(drift_repairs(&h.instance->binding.mems_drift, SEC(3)), 1);
+        assert_int_equal(drift_repairs(&h.instance->binding.cpus_drift, SEC(3)), 0);
 }
 
 /* Nodes that the guard opens, and closes again, are nobody else's doing. */
 TEST(guard_is_no_drift) {
         const Step step = narrow();
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         drift_note(h.instance, &h.in);
-        h.instance->guard.extra = ids("2");
+        h.instance->binding.guard.extra = ids("2");
         count(&h, &step, SEC(1), "");
-        h.instance->guard.extra = ids("");
-        h.instance->binding.mems = ids("1-2");
+        h.instance->binding.guard.extra = ids("");
+        h.instance->binding.observed.mems = ids("1-2");
         drift_note(h.instance, &h.in);
         count(&h, &step, SEC(2), "");
         assert_int_equal(counted(&h, DRIFT_MEMS), 0);
 }
 
 TEST(threads) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h, BACKEND_AFFINITY, MEMORY_NONE);
         drift_note(h.instance, &h.in);
-        h.instance->binding.n_threads = 9;
-        h.instance->binding.n_threads_outside = 2;
+        h.instance->binding.observed.n_threads = 9;
+        h.instance->binding.observed.n_threads_outside = 2;
         count(&h, &set_cpus, SEC(1), "2 of its 9 threads could run outside CPUs 4-7");
         assert_int_equal(counted(&h, DRIFT_THREADS), 1);
         assert_int_equal(counted(&h, DRIFT_CPUS), 0);
@@ -162,12 +162,12 @@ TEST(new_process_is_no_drift) {
 
         for (size_t k = 0; k < ELEMENTSOF(kinds); k++) {
                 const bool counts = kinds[k] == BACKEND_SYSTEMD;
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
 
                 host_init(&h, kinds[k], MEMORY_NONE);
                 drift_note(h.instance, &h.in);
                 h.instance->processes[0].cpus_given = false;
-                h.instance->binding.cpus = ids("0-31");
+                h.instance->binding.observed.cpus = ids("0-31");
                 count(&h, &set_cpus, SEC(1), counts ? "its CPUs were 0-31" : "");
                 assert_int_equal(counted(&h, DRIFT_CPUS), counts ? 1 : 0);
                 assert_int_equal(counted(&h, DRIFT_THREADS), 0);
@@ -178,10 +178,10 @@ TEST(new_process_is_no_drift) {
 
 TEST(a_minute_from_the_last) {
         Drift *drift;
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        drift = &h.instance->cpus_drift;
+        drift = &h.instance->binding.cpus_drift;
         for (unsigned i = 0; i < STEP_REPAIRS_MAX; i++) {
                 assert_int_equal(drift_repairs(drift, SEC(100 + 10 * i)), i);
                 drift_note(h.instance, &h.in);
@@ -198,43 +198,43 @@ TEST(a_minute_from_the_last) {
 /* Three repairs in a row are no three writes without effect. */
 TEST(writes_that_had_effect) {
         const Step step = narrow();
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         h.in.cpu_writes = h.in.mem_writes = 2;
-        h.instance->progress = (Progress){ .cpu_writes = 2, .mem_writes = 2 };
-        h.instance->binding.cpus = ids("0-31");
+        h.instance->binding.progress = (Progress){ .cpu_writes = 2, .mem_writes = 2 };
+        h.instance->binding.observed.cpus = ids("0-31");
         drift_note(h.instance, &h.in);
         assert_int_equal(h.in.cpu_writes, 2);
-        assert_int_equal(h.instance->progress.cpu_writes, 2);
+        assert_int_equal(h.instance->binding.progress.cpu_writes, 2);
         assert_int_equal(h.in.mem_writes, 0);
-        assert_int_equal(h.instance->progress.mem_writes, 0);
-        h.instance->binding.cpus = ids("4-7");
+        assert_int_equal(h.instance->binding.progress.mem_writes, 0);
+        h.instance->binding.observed.cpus = ids("4-7");
         drift_note(h.instance, &h.in);
         assert_int_equal(h.in.cpu_writes, 0);
-        assert_int_equal(h.instance->progress.cpu_writes, 0);
+        assert_int_equal(h.instance->binding.progress.cpu_writes, 0);
         count(&h, &step, SEC(1), "set again");
-        h.instance->binding.mems = ids("0-3"); /* this one has none */
-        h.instance->progress.mem_writes = h.in.mem_writes = 1;
+        h.instance->binding.observed.mems = ids("0-3"); /* this one has none */
+        h.instance->binding.progress.mem_writes = h.in.mem_writes = 1;
         drift_note(h.instance, &h.in);
         assert_int_equal(h.in.mem_writes, 1);
 }
 
 /* --- noticing --- */
 
-static void watch(Host *h) {
+static void watch(TestHost *h) {
         _cleanup_close_ int fd = openat(h->tree.fd, "group", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         assert_true(fd >= 0);
         drift_watch(h->instance, fd);
 }
 
-static void run_loop(Host *h) {
-        while (sd_event_run(h->manager.event, 0) > 0)
+static void run_loop(TestHost *h) {
+        while (sd_event_run(h->manager.host.event, 0) > 0)
                 ;
 }
 
-static void write_in_place(Host *h, const char *path) {
+static void write_in_place(TestHost *h, const char *path) {
         _cleanup_close_ int fd = openat(h->tree.fd, path, O_WRONLY | O_CLOEXEC);
 
         assert_int_equal(write(fd, "0-31", 4), 4);
@@ -244,74 +244,74 @@ TEST(writes_are_noticed) {
         static const char *const files[] = { "group/cpuset.cpus", "group/cpuset.mems" };
 
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
 
                 host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
                 drift_start(&h.manager);
                 watch(&h);
                 watch(&h); /* at each look */
                 run_loop(&h);
-                assert_true(h.instance->due_usec == INSTANCE_NEVER);
+                assert_true(h.instance->binding.due_usec == INSTANCE_NEVER);
                 write_in_place(&h, files[i]);
                 run_loop(&h);
-                assert_true(h.instance->due_usec != INSTANCE_NEVER);
+                assert_true(h.instance->binding.due_usec != INSTANCE_NEVER);
         }
 }
 
 /* The service started again: the watches follow it to its new group. */
 TEST(new_group) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         int before[2];
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         drift_start(&h.manager);
         watch(&h);
-        memcpy(before, h.instance->drift_watches, sizeof(before));
+        memcpy(before, h.instance->binding.drift_watches, sizeof(before));
         assert_int_equal(unlinkat(h.tree.fd, "group/cpuset.cpus", 0), 0);
         run_loop(&h);
-        assert_int_equal(h.instance->drift_watches[0], -1);
-        assert_int_equal(h.instance->drift_watches[1], before[1]);
+        assert_int_equal(h.instance->binding.drift_watches[0], -1);
+        assert_int_equal(h.instance->binding.drift_watches[1], before[1]);
         fake_write(&h.tree, "group/cpuset.cpus", "4-7\n");
         watch(&h);
-        assert_int_not_equal(h.instance->drift_watches[0], -1);
+        assert_int_not_equal(h.instance->binding.drift_watches[0], -1);
         write_in_place(&h, "group/cpuset.cpus");
         run_loop(&h);
-        assert_true(h.instance->due_usec != INSTANCE_NEVER);
+        assert_true(h.instance->binding.due_usec != INSTANCE_NEVER);
 }
 
-static void event(Host *h, int watch, uint32_t mask, uint64_t now) {
+static void event(TestHost *h, int watch, uint32_t mask, uint64_t now) {
         const struct inotify_event e = { .wd = watch, .mask = mask };
 
         drift_note_events(&h->manager, (const char *)&e, sizeof(e), now);
 }
 
 TEST(who_is_looked_at) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         i = h.instance;
-        i->drift_watches[1] = 5;
+        i->binding.drift_watches[1] = 5;
         event(&h, 4, IN_MODIFY, SEC(1));
         event(&h, -1, IN_MODIFY, SEC(1)); /* not that of one without a watch */
-        assert_true(i->due_usec == INSTANCE_NEVER);
+        assert_true(i->binding.due_usec == INSTANCE_NEVER);
         event(&h, 5, IN_MODIFY, SEC(1));
-        assert_true(i->due_usec > SEC(1) && i->due_usec < SEC(2));
-        i->due_usec = SEC(1); /* what is due is not put off by a storm of writes */
+        assert_true(i->binding.due_usec > SEC(1) && i->binding.due_usec < SEC(2));
+        i->binding.due_usec = SEC(1); /* what is due is not put off by a storm of writes */
         event(&h, 5, IN_MODIFY, SEC(1));
-        assert_true(i->due_usec == SEC(1));
-        i->due_usec = INSTANCE_NEVER;
-        i->moving = true; /* the pass goes on */
+        assert_true(i->binding.due_usec == SEC(1));
+        i->binding.due_usec = INSTANCE_NEVER;
+        i->binding.moving = true; /* the pass goes on */
         event(&h, 5, IN_MODIFY, SEC(1));
-        assert_true(i->due_usec == INSTANCE_NEVER);
-        i->moving = false;
-        i->mems_drift = (Drift){ .n_repairs = STEP_REPAIRS_MAX, .end_usec = SEC(60) };
+        assert_true(i->binding.due_usec == INSTANCE_NEVER);
+        i->binding.moving = false;
+        i->binding.mems_drift = (Drift){ .n_repairs = STEP_REPAIRS_MAX, .end_usec = SEC(60) };
         event(&h, 5, IN_MODIFY, SEC(2)); /* left to the other one */
-        assert_true(i->due_usec == INSTANCE_NEVER);
+        assert_true(i->binding.due_usec == INSTANCE_NEVER);
         event(&h, 5, IN_MODIFY, SEC(60));
-        assert_true(i->due_usec != INSTANCE_NEVER);
-        i->due_usec = INSTANCE_NEVER;
+        assert_true(i->binding.due_usec != INSTANCE_NEVER);
+        i->binding.due_usec = INSTANCE_NEVER;
         event(&h, -1, IN_Q_OVERFLOW, SEC(61)); /* it may have been ours */
-        assert_true(i->due_usec != INSTANCE_NEVER);
+        assert_true(i->binding.due_usec != INSTANCE_NEVER);
         drift_note_events(&h.manager, "short", 5, SEC(62)); /* half an event is none */
 }

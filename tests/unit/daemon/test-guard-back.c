@@ -2,13 +2,13 @@
 #include "guard-host.h"
 
 /* Once a second, the first and the last of these too. */
-static void ticks(Host *h, unsigned first, unsigned last) {
+static void ticks(TestHost *h, unsigned first, unsigned last) {
         for (unsigned s = first; s <= last; s++)
                 (void)guard_tick(&h->manager, SEC(s));
 }
 
 /* An instance of node 1, which is nearly full: at the first second it is given another. */
-static Instance *widened(Host *h) {
+static Instance *widened(TestHost *h) {
         Instance *i;
 
         host_init(h);
@@ -22,7 +22,7 @@ static Instance *widened(Host *h) {
 /* --- on_full: keep --- */
 
 TEST(keep_only_tells) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
         Capture c;
 
@@ -36,15 +36,15 @@ TEST(keep_only_tells) {
         capture_end(&c);
         assert_contains(c.text, "on_full: keep");
         assert_null(strstr(strstr(c.text, "on_full") + 1, "on_full"));
-        assert_contains(i->failure, "on_full: keep");
+        assert_contains(i->binding.failure, "on_full: keep");
         assert_int_equal(seen.n_widened + seen.n_set, 0);
-        assert_true(id_set_is_empty(&i->guard.extra) && !i->guard.widened);
+        assert_true(id_set_is_empty(&i->binding.guard.extra) && !i->binding.guard.widened);
         /* A minute of room ends it; the next time is told again. */
         set_memory(&h, 1, 40, 0);
         ticks(&h, 6, 65);
-        assert_non_null(i->failure);
+        assert_non_null(i->binding.failure);
         (void)guard_tick(&h.manager, SEC(66));
-        assert_null(i->failure);
+        assert_null(i->binding.failure);
         set_memory(&h, 1, 5, 0);
         capture_begin(&c, STDERR_FILENO);
         (void)guard_tick(&h.manager, SEC(67));
@@ -54,28 +54,28 @@ TEST(keep_only_tells) {
         for (unsigned s = 68; s <= 158; s++) {
                 set_memory(&h, 1, s == 98 ? 5 : 40, 0);
                 (void)guard_tick(&h.manager, SEC(s));
-                assert_non_null(i->failure);
+                assert_non_null(i->binding.failure);
         }
         (void)guard_tick(&h.manager, SEC(159));
-        assert_null(i->failure);
+        assert_null(i->binding.failure);
 }
 
 TEST(becomes_keep) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         i = widened(&h);
         h.policy.on_full = ON_FULL_KEEP;
         (void)guard_tick(&h.manager, SEC(2));
-        assert_true(id_set_is_empty(&i->guard.extra));
-        assert_int_equal(i->due_usec, SEC(2));
+        assert_true(id_set_is_empty(&i->binding.guard.extra));
+        assert_int_equal(i->binding.due_usec, SEC(2));
         assert_int_equal(seen.n_widened, 1);
 }
 
 /* --- and back --- */
 
 TEST(narrows_again) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
@@ -86,35 +86,35 @@ TEST(narrows_again) {
         look(i);
         set_memory(&h, 1, 39, 0); /* more than the headroom, and less than twice */
         ticks(&h, 2, 200);
-        assert_ids(i->guard.extra, "2");
+        assert_ids(i->binding.guard.extra, "2");
         set_memory(&h, 1, 40, 0);
         ticks(&h, 201, 260);
-        assert_ids(i->guard.extra, "2");
-        assert_int_equal(i->due_usec, INSTANCE_NEVER);
-        i->rest_until_usec = SEC(999);
+        assert_ids(i->binding.guard.extra, "2");
+        assert_int_equal(i->binding.due_usec, INSTANCE_NEVER);
+        i->binding.rest_until_usec = SEC(999);
         (void)guard_tick(&h.manager, SEC(261));
-        assert_ids(i->guard.extra, "");
-        assert_ids(i->guard.barred, "");
-        assert_int_equal(i->due_usec, SEC(261));
-        assert_int_equal(i->rest_until_usec, 0); /* the pull is not put off */
+        assert_ids(i->binding.guard.extra, "");
+        assert_ids(i->binding.guard.barred, "");
+        assert_int_equal(i->binding.due_usec, SEC(261));
+        assert_int_equal(i->binding.rest_until_usec, 0); /* the pull is not put off */
         /* Until the steps have narrowed it, it is wide, and watched as such. */
-        assert_true(i->guard.widened && i->guard.watched);
-        i->binding.mems = ids("1-2");
+        assert_true(i->binding.guard.widened && i->binding.guard.watched);
+        i->binding.observed.mems = ids("1-2");
         guard_note(i);
-        assert_true(i->guard.widened && i->guard.watched);
+        assert_true(i->binding.guard.widened && i->binding.guard.watched);
         set_memory(&h, 1, 5, 0);
         (void)guard_tick(&h.manager, SEC(262));
-        assert_int_equal(i->guard.n_widenings, 1); /* the other one has room */
-        i->binding.mems = ids("1");
+        assert_int_equal(i->binding.guard.n_widenings, 1); /* the other one has room */
+        i->binding.observed.mems = ids("1");
         guard_note(i);
-        assert_false(i->guard.widened);
-        assert_int_equal(i->guard.n_widenings, 1);
+        assert_false(i->binding.guard.widened);
+        assert_int_equal(i->binding.guard.n_widenings, 1);
         assert_int_equal(guard_margin_bytes(i), 0);
 }
 
 /* A new danger while it is wide: its minute begins anew, and what it has it keeps. */
 TEST(rest_is_disturbed) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         i = widened(&h);
@@ -124,14 +124,14 @@ TEST(rest_is_disturbed) {
         (void)guard_tick(&h.manager, SEC(51));
         set_memory(&h, 1, 500, 0);
         ticks(&h, 52, 111);
-        assert_false(id_set_is_empty(&i->guard.extra));
+        assert_false(id_set_is_empty(&i->binding.guard.extra));
         (void)guard_tick(&h.manager, SEC(112));
-        assert_true(id_set_is_empty(&i->guard.extra));
+        assert_true(id_set_is_empty(&i->binding.guard.extra));
 }
 
 /* On a host of two nodes it then has all of them, and must come back from there too. */
 TEST(all_nodes_there_are) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
@@ -144,12 +144,12 @@ TEST(all_nodes_there_are) {
         set_memory(&h, 1, 500, 0);
         for (unsigned s = 2; s <= 62; s++)
                 assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
-        assert_true(id_set_is_empty(&i->guard.extra));
+        assert_true(id_set_is_empty(&i->binding.guard.extra));
 }
 
 /* What the mover may take on the way back: as much as the guard counts. */
 TEST(room_on_the_way_back) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
         NodeRoom *rooms;
         size_t n;
@@ -164,17 +164,18 @@ TEST(room_on_the_way_back) {
         assert_int_equal(n, 1);
         assert_int_equal(rooms[0].reclaimable_bytes, MIB(2));
         free(rooms);
-        i->guard.widened = true;
+        i->binding.guard.widened = true;
         assert_int_equal(move_rooms(i, &rooms, &n), 0);
         assert_int_equal(rooms[0].reclaimable_bytes, MIB(4));
         free(rooms);
-        assert_int_equal(move_rooms_on(&h.manager, &i->placement.nodes, NULL, &rooms, &n), 0);
+        assert_int_equal(move_rooms_on(&h.manager, &i->binding.placement.nodes, NULL, &rooms, &n),
+                         0);
         assert_int_equal(rooms[0].reclaimable_bytes, MIB(2));
         free(rooms);
 }
 
 TEST(forget) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
@@ -182,6 +183,7 @@ TEST(forget) {
         set_memory(&h, 1, 5, 0);
         (void)guard_tick(&h.manager, SEC(1));
         guard_forget(i);
-        assert_true(id_set_is_empty(&i->guard.extra) && !i->guard.widened && !i->guard.watched);
-        assert_int_equal(i->guard.n_widenings, 1);
+        assert_true(id_set_is_empty(&i->binding.guard.extra) && !i->binding.guard.widened &&
+                    !i->binding.guard.watched);
+        assert_int_equal(i->binding.guard.n_widenings, 1);
 }

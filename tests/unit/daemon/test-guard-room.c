@@ -2,10 +2,10 @@
 #include "guard-host.h"
 
 TEST(reserved_nodes) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.manager.reserved = ids("0,2");
+        h.manager.placing.reserved = ids("0,2");
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
         (void)guard_tick(&h.manager, SEC(1));
@@ -13,7 +13,7 @@ TEST(reserved_nodes) {
         set_memory(&h, 3, 5, 0);
         (void)guard_tick(&h.manager, SEC(2));
         assert_ids(seen.widened, "0-1,3");
-        h.manager.policies.host.reserve.strict = true;
+        h.manager.host.policies.host.reserve.strict = true;
         set_memory(&h, 0, 5, 0);
         (void)guard_tick(&h.manager, SEC(3));
         assert_int_equal(seen.n_widened, 2);
@@ -21,17 +21,17 @@ TEST(reserved_nodes) {
 
 /* What the unit itself sets stands beside what its group allows. */
 TEST(nodes_that_the_unit_does_not_name) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         UndoRecord *record;
         Instance *i;
 
         host_init(&h);
-        h.manager.backend.ops = &systemd_ops;
+        h.manager.host.backend.ops = &systemd_ops;
         i = add(&h, 10, "1");
-        i->we_narrowed = true;
+        i->binding.we_narrowed = true;
         assert_non_null(i->unit = strdup("x.service"));
         guard_note(i);
-        assert_int_equal(undo_get(&h.manager.undo, "x", "x.service", NULL, &record), 0);
+        assert_int_equal(undo_get(&h.manager.undo.records, "x", "x.service", NULL, &record), 0);
         record->unit_noted = true;
         record->mems.before = ids("1,3");
         set_memory(&h, 1, 5, 0);
@@ -43,7 +43,7 @@ TEST(nodes_that_the_unit_does_not_name) {
 }
 
 TEST(a_node_that_cannot_be_read) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         (void)add(&h, 10, "1");
@@ -62,7 +62,7 @@ TEST(a_node_that_cannot_be_read) {
 }
 
 TEST(cache_is_room) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         (void)add(&h, 10, "1");
@@ -84,7 +84,7 @@ TEST(dirty_cache_is_no_room) {
         static const char *const fields[] = { "Dirty", "Writeback" };
 
         for (size_t k = 0; k < ELEMENTSOF(fields); k++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
                 char text[256];
 
                 host_init(&h);
@@ -100,21 +100,21 @@ TEST(dirty_cache_is_no_room) {
 }
 
 TEST(what_the_mover_brings) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *one, *other;
 
         host_init(&h);
         one = add(&h, 10, "1");
-        one->moving = true;
+        one->binding.moving = true;
         other = add(&h, 20, "1");
-        other->moving = true;
+        other->binding.moving = true;
         for (unsigned s = 1; s <= 8; s++) {
                 set_memory(&h, 1, 500 - 50 * s, 0);
                 assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
         }
         assert_int_equal(seen.n_widened, 0);
-        one->moving = false;
-        other->placement.nodes = ids("2"); /* not there */
+        one->binding.moving = false;
+        other->binding.placement.nodes = ids("2"); /* not there */
         for (unsigned s = 9; s <= 11; s++) {
                 set_memory(&h, 1, 100 - 10 * (s - 8), 0);
                 (void)guard_tick(&h.manager, SEC(s));
@@ -124,13 +124,13 @@ TEST(what_the_mover_brings) {
 
 /* A mover that goes slowly, so as not to stall its owner, has not brought all that is gone. */
 TEST(what_a_slow_mover_brings) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
         i = add(&h, 10, "1");
-        i->moving = true;
-        i->migration.pace.shift = PACE_SHIFT_MAX;
+        i->binding.moving = true;
+        i->binding.migration.pace.shift = PACE_SHIFT_MAX;
         for (unsigned s = 1; s <= 5; s++) {
                 set_memory(&h, 1, 250 - 30 * s, 0);
                 (void)guard_tick(&h.manager, SEC(s));

@@ -4,66 +4,66 @@
 /* --- whom it watches --- */
 
 TEST(nothing_to_watch) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
         assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
         i = add(&h, 10, "1");
         assert_int_equal(guard_tick(&h.manager, SEC(1)), GUARD_INTERVAL_USEC);
-        i->placement.memory = MEMORY_PREFERRED;
+        i->binding.placement.memory = MEMORY_PREFERRED;
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(2)), INSTANCE_NEVER);
-        i->placement.memory = MEMORY_BIND;
-        i->binding.mems = ids("0-3"); /* not narrow yet */
+        i->binding.placement.memory = MEMORY_BIND;
+        i->binding.observed.mems = ids("0-3"); /* not narrow yet */
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(3)), INSTANCE_NEVER);
-        i->binding.mems = ids("2"); /* and narrow elsewhere: not by its placement */
+        i->binding.observed.mems = ids("2"); /* and narrow elsewhere: not by its placement */
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(4)), INSTANCE_NEVER);
-        i->binding.mems = ids("1");
-        i->binding.cpuset = false;
+        i->binding.observed.mems = ids("1");
+        i->binding.observed.cpuset = false;
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(5)), INSTANCE_NEVER);
-        i->binding.cpuset = true;
-        h.manager.policies.mode = ENFORCEMENT_OBSERVE;
+        i->binding.observed.cpuset = true;
+        h.manager.host.policies.mode = ENFORCEMENT_OBSERVE;
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(6)), INSTANCE_NEVER);
-        h.manager.policies.mode = ENFORCEMENT_ENFORCE;
-        i->placement.nodes = ids("");
+        h.manager.host.policies.mode = ENFORCEMENT_ENFORCE;
+        i->binding.placement.nodes = ids("");
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(7)), INSTANCE_NEVER);
 }
 
 /* A reload has paused it, and no look has been made since. */
 TEST(nothing_is_changed_while_paused) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 0, 0);
-        h.manager.policies.mode = ENFORCEMENT_OBSERVE;
+        h.manager.host.policies.mode = ENFORCEMENT_OBSERVE;
         assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
-        h.manager.policies.mode = ENFORCEMENT_ENFORCE;
-        h.manager.releases.stopping = true;
+        h.manager.host.policies.mode = ENFORCEMENT_ENFORCE;
+        h.manager.undo.releases.stopping = true;
         assert_int_equal(guard_tick(&h.manager, SEC(2)), INSTANCE_NEVER);
         assert_int_equal(seen.n_widened + seen.n_set, 0);
-        h.manager.releases.stopping = false;
+        h.manager.undo.releases.stopping = false;
         (void)guard_tick(&h.manager, SEC(3));
         assert_int_equal(seen.n_widened, 1);
 }
 
 /* By systemd: narrow by the admin's own unit file is not ours to widen. */
 TEST(whose_it_is) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
-        h.manager.backend.ops = &systemd_ops;
+        h.manager.host.backend.ops = &systemd_ops;
         i = add(&h, 10, "1");
         set_memory(&h, 1, 0, 0);
         assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
-        i->we_narrowed = true;
+        i->binding.we_narrowed = true;
         guard_note(i);
         (void)guard_tick(&h.manager, SEC(2));
         assert_int_equal(seen.n_widened, 1);
@@ -72,48 +72,48 @@ TEST(whose_it_is) {
 /* A property for this boot only is taken for ours where no record can tell; where one can, it has
  * the last word: the admin may have set it himself. */
 TEST(whose_without_a_record) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         UndoRecord *record;
         Instance *i;
 
         host_init(&h);
-        h.manager.backend.ops = &systemd_ops;
+        h.manager.host.backend.ops = &systemd_ops;
         i = add(&h, 10, "1");
         set_memory(&h, 1, 0, 0);
         i->unit = strdup("x.service");
         fake_write(&h.tree, "run/systemd/system.control/x.service.d/50-AllowedMemoryNodes.conf",
                    "");
-        assert_int_equal(undo_get(&h.manager.undo, "x", "x.service", NULL, &record), 0);
+        assert_int_equal(undo_get(&h.manager.undo.records, "x", "x.service", NULL, &record), 0);
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
-        undo_forget(&h.manager.undo, record);
+        undo_forget(&h.manager.undo.records, record);
         guard_note(i);
         (void)guard_tick(&h.manager, SEC(2));
         assert_int_equal(seen.n_widened, 1);
 }
 
 TEST(not_for_a_single_run_or_a_dump) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
         guard_stop(&h.manager);
         h.args.once = true;
         assert_int_equal(guard_start(&h.manager), 0);
-        assert_null(h.manager.guard);
+        assert_null(h.manager.binding.guard);
         h.args.once = false;
-        h.manager.sysroot.live = false;
+        h.manager.host.sysroot.live = false;
         assert_int_equal(guard_start(&h.manager), 0);
-        assert_null(h.manager.guard);
+        assert_null(h.manager.binding.guard);
         i = add(&h, 10, "1"); /* nobody minds that it is not there */
-        assert_false(i->guard.watched);
+        assert_false(i->binding.guard.watched);
         assert_int_equal(guard_margin_bytes(i), 0);
 }
 
 /* --- widening --- */
 
 TEST(widens_a_full_node) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
         Capture c;
 
@@ -124,7 +124,7 @@ TEST(widens_a_full_node) {
         assert_int_equal(seen.n_widened, 0);
         set_memory(&h, 1, 20, 0);
         set_memory(&h, 2, 801, 0);
-        i->mems_drift.stood = true; /* as looks have found it so far */
+        i->binding.mems_drift.stood = true; /* as looks have found it so far */
         capture_begin(&c, STDERR_FILENO);
         assert_int_equal(guard_tick(&h.manager, SEC(2)), GUARD_FAST_INTERVAL_USEC);
         capture_end(&c);
@@ -136,16 +136,16 @@ TEST(widens_a_full_node) {
         assert_ids(seen.widened, "1-2");
         assert_int_equal(seen.n_set, 1); /* and the manager of the cpuset is told */
         assert_ids(seen.set, "1-2");
-        assert_ids(i->guard.extra, "2");
-        assert_true(i->guard.widened);
-        assert_false(i->guard.extra_unsaid);
-        assert_int_equal(i->guard.n_widenings, 1);
-        assert_int_equal(i->due_usec, SEC(2)); /* looked at at once */
+        assert_ids(i->binding.guard.extra, "2");
+        assert_true(i->binding.guard.widened);
+        assert_false(i->binding.guard.extra_unsaid);
+        assert_int_equal(i->binding.guard.n_widenings, 1);
+        assert_int_equal(i->binding.due_usec, SEC(2)); /* looked at at once */
         assert_int_equal(guard_margin_bytes(i), 0);
-        i->outside_bytes = 1;
+        i->binding.outside_bytes = 1;
         assert_int_equal(guard_margin_bytes(i), MIB(20));
         guard_note(i); /* a look that comes before the write took effect */
-        assert_true(i->guard.widened);
+        assert_true(i->binding.guard.widened);
         /* Before the look, and after it: there is room now. */
         assert_int_equal(guard_tick(&h.manager, SEC(3)), GUARD_INTERVAL_USEC);
         look(i);
@@ -155,13 +155,13 @@ TEST(widens_a_full_node) {
         set_memory(&h, 2, 10, 0);
         (void)guard_tick(&h.manager, SEC(5));
         assert_ids(seen.widened, "0-2");
-        assert_ids(i->guard.extra, "0,2");
-        assert_int_equal(i->guard.n_widenings, 2);
+        assert_ids(i->binding.guard.extra, "0,2");
+        assert_int_equal(i->binding.guard.n_widenings, 2);
         assert_int_equal(h.counters[0].memory_widenings, 2);
 }
 
 TEST(foresees) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Capture c;
 
         host_init(&h);
@@ -190,7 +190,7 @@ TEST(foresees) {
 
 /* The kernel's victim may be any of them. */
 TEST(all_on_the_node) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *a, *b, *both, *other, *loose;
 
         host_init(&h);
@@ -199,22 +199,22 @@ TEST(all_on_the_node) {
         both = add(&h, 30, "1-2");
         other = add(&h, 40, "3");
         loose = add(&h, 50, "1");
-        loose->placement.memory = MEMORY_PREFERRED;
+        loose->binding.placement.memory = MEMORY_PREFERRED;
         guard_note(loose);
         set_memory(&h, 1, 5, 0);
         (void)guard_tick(&h.manager, SEC(1));
-        assert_true(a->guard.widened && b->guard.widened);
-        assert_false(loose->guard.widened); /* is nobody's prisoner */
-        assert_false(both->guard.widened);  /* has room on its other one */
-        assert_false(other->guard.widened);
+        assert_true(a->binding.guard.widened && b->binding.guard.widened);
+        assert_false(loose->binding.guard.widened); /* is nobody's prisoner */
+        assert_false(both->binding.guard.widened);  /* has room on its other one */
+        assert_false(other->binding.guard.widened);
         set_memory(&h, 2, 5, 0);
         (void)guard_tick(&h.manager, SEC(2));
-        assert_true(both->guard.widened);
-        assert_false(other->guard.widened);
+        assert_true(both->binding.guard.widened);
+        assert_false(other->binding.guard.widened);
 }
 
 TEST(nodes_that_are_not_allowed) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
         Capture c;
 
@@ -224,8 +224,8 @@ TEST(nodes_that_are_not_allowed) {
         seen.forbidden = ids("0,2");
         (void)guard_tick(&h.manager, SEC(1));
         assert_ids(seen.widened, "1,3");
-        assert_ids(i->guard.barred, "0,2");
-        assert_ids(i->guard.extra, "3");
+        assert_ids(i->binding.guard.barred, "0,2");
+        assert_ids(i->binding.guard.extra, "3");
         /* None at all: told once. */
         set_memory(&h, 3, 5, 0);
         capture_begin(&c, STDERR_FILENO);
@@ -236,17 +236,17 @@ TEST(nodes_that_are_not_allowed) {
         assert_contains(c.text, "no other node that it may use has room");
         assert_null(strstr(strstr(c.text, "nearly full") + 1, "nearly full"));
         assert_int_equal(seen.n_widened, 1);
-        assert_contains(i->failure, "no other node");
+        assert_contains(i->binding.failure, "no other node");
         /* There is one again: that is over. */
-        seen.forbidden = i->guard.barred = ids("0");
+        seen.forbidden = i->binding.guard.barred = ids("0");
         (void)guard_tick(&h.manager, SEC(4));
         assert_ids(seen.widened, "1-3");
-        assert_null(i->failure);
-        assert_false(i->guard.told);
+        assert_null(i->binding.failure);
+        assert_false(i->binding.guard.told);
 }
 
 TEST(one_that_has_ended) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
         Capture c;
 
@@ -259,11 +259,11 @@ TEST(one_that_has_ended) {
         capture_end(&c);
         assert_string_equal(c.text, "");
         assert_int_equal(seen.n_set, 0);
-        assert_false(i->guard.widened || i->guard.told);
-        assert_ids(i->guard.barred, "");
+        assert_false(i->binding.guard.widened || i->binding.guard.told);
+        assert_ids(i->binding.guard.barred, "");
         /* The kernel's file is not to be had: then by the backend's manager alone. */
         seen.error = -ENXIO;
         (void)guard_tick(&h.manager, SEC(2));
         assert_int_equal(seen.n_set, 1);
-        assert_true(i->guard.widened);
+        assert_true(i->binding.guard.widened);
 }

@@ -47,7 +47,7 @@ int __wrap_topology_load(const Sysroot *sysroot, Topology *ret) {
         return 0;
 }
 
-typedef struct Host {
+typedef struct TestHost {
         FakeTree tree;
         Manager m;
         uint64_t left[NODES + 1];
@@ -56,9 +56,9 @@ typedef struct Host {
         Instance *pointer;
         Unit unit;
         Unit *units;
-} Host;
+} TestHost;
 
-static void show(Host *h, const char *cpus, const char *nodes, const char *memory) {
+static void show(TestHost *h, const char *cpus, const char *nodes, const char *memory) {
         fake_write(&h->tree, "sys/devices/system/cpu/online", cpus);
         fake_write(&h->tree, "sys/devices/system/node/online", nodes);
         fake_write(&h->tree, "sys/devices/system/node/has_memory", memory);
@@ -67,58 +67,58 @@ static void show(Host *h, const char *cpus, const char *nodes, const char *memor
 }
 
 /* The live machine, but for its files; no event comes. */
-static void host_init(Host *h) {
+static void host_init(TestHost *h) {
         memset(&machine, 0, sizeof(machine));
         machine.n_nodes = NODES;
-        *h = (Host){ .policy = { .name = (char *)"p",
-                                 .file = (char *)"p.yaml",
-                                 .place = { .count = 1, .same_package = true } } };
+        *h = (TestHost){ .policy = { .name = (char *)"p",
+                                     .file = (char *)"p.yaml",
+                                     .place = { .count = 1, .same_package = true } } };
         fake_init(&h->tree);
         show(h, "0-5", "0-2", "0-2");
-        h->m = (Manager){ .sysroot = h->tree.sysroot,
-                          .journal = { .max_priority = -1 },
-                          .left_bytes = h->left,
-                          .policies = { .policies = &h->policy, .n_policies = 1 },
-                          .instances = &h->pointer,
-                          .n_instances = 1,
+        h->m = (Manager){ .host.sysroot = h->tree.sysroot,
+                          .host.journal = { .max_priority = -1 },
+                          .placing.left_bytes = h->left,
+                          .host.policies = { .policies = &h->policy, .n_policies = 1 },
+                          .roster.instances = &h->pointer,
+                          .roster.n_instances = 1,
                           .units = { .units = &h->units, .n_units = 1 } };
-        h->m.sysroot.live = true;
+        h->m.host.sysroot.live = true;
         h->units = &h->unit;
         h->unit = (Unit){ .manager = &h->m, .name = (char *)"u.service" };
         h->pointer = &h->instance;
         h->instance = (Instance){ .manager = &h->m,
                                   .name = (char *)"i",
                                   .policy = &h->policy,
-                                  .due_usec = INSTANCE_NEVER };
-        assert_int_equal(topology_load(&h->m.sysroot, &h->m.topology), 0);
-        assert_int_equal(sd_event_new(&h->m.event), 0);
+                                  .binding.due_usec = INSTANCE_NEVER };
+        assert_int_equal(topology_load(&h->m.host.sysroot, &h->m.host.topology), 0);
+        assert_int_equal(sd_event_new(&h->m.host.event), 0);
         assert_int_equal(hotplug_start(&h->m), 0);
-        h->m.plan_stale = true;
+        h->m.placing.stale = true;
         place_refresh(&h->m);
-        h->instance.due_usec = INSTANCE_NEVER;
+        h->instance.binding.due_usec = INSTANCE_NEVER;
         machine.n_loads = 0;
 }
 
-static void host_done(Host *h) {
+static void host_done(TestHost *h) {
         hotplug_done(&h->m);
-        sd_event_unref(h->m.event);
-        topology_done(&h->m.topology);
+        sd_event_unref(h->m.host.event);
+        topology_done(&h->m.host.topology);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
-static void check(Host *h) {
+static void check(TestHost *h) {
         hotplug_check(&h->m);
         place_refresh(&h->m);
 }
 
-static void assert_placed(const Host *h, const char *nodes, const char *cpus) {
+static void assert_placed(const TestHost *h, const char *nodes, const char *cpus) {
         assert_ids(h->instance.planned.placement.nodes, nodes);
         assert_ids(h->instance.planned.placement.cpus, cpus);
 }
 
 TEST(nothing_new) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         check(&h);
@@ -127,11 +127,11 @@ TEST(nothing_new) {
         fake_remove(&h.tree, "sys/devices/system/cpu/online");
         check(&h);
         assert_int_equal(machine.n_loads, 0);
-        assert_false(h.m.plan_stale);
+        assert_false(h.m.placing.stale);
 }
 
 TEST(one_cpu_goes_and_comes) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         assert_placed(&h, "0", "0-1");
@@ -140,10 +140,10 @@ TEST(one_cpu_goes_and_comes) {
         check(&h);
         assert_int_equal(machine.n_loads, 1);
         assert_placed(&h, "0", "1"); /* it stays */
-        assert_true(h.instance.due_usec != INSTANCE_NEVER);
-        assert_ids(h.m.backend.all_cpus, "1-5");
-        assert_ids(h.m.topology.nodes[0].first_threads, "1");
-        assert_ids(h.m.topology.offline_cpus, "5");
+        assert_true(h.instance.binding.due_usec != INSTANCE_NEVER);
+        assert_ids(h.m.host.backend.all_cpus, "1-5");
+        assert_ids(h.m.host.topology.nodes[0].first_threads, "1");
+        assert_ids(h.m.host.topology.offline_cpus, "5");
         check(&h);
         assert_int_equal(machine.n_loads, 1);
         show(&h, "0-5", "0-2", "0-2");
@@ -153,7 +153,7 @@ TEST(one_cpu_goes_and_comes) {
 
 /* What groups above allow is read again: it was without the CPU that has come. */
 TEST(allowed_is_read_again) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         h.instance.planned.allowed_cpus = ids("1-5");
@@ -173,7 +173,7 @@ TEST(allowed_is_read_again) {
 }
 
 TEST(node_without_cpus_is_left) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         assert_placed(&h, "0", "0-1");
@@ -186,11 +186,11 @@ TEST(node_without_cpus_is_left) {
 }
 
 TEST(explicit_node_without_cpus_is_refused) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         h.policy.place = (Place){ .nodes = ids("2") };
-        h.m.plan_stale = true;
+        h.m.placing.stale = true;
         place_refresh(&h.m);
         assert_placed(&h, "2", "4-5");
         show(&h, "0-3", "0-2", "0-2");
@@ -203,31 +203,31 @@ TEST(explicit_node_without_cpus_is_refused) {
 }
 
 TEST(memory_and_nodes) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         show(&h, "0-5", "0-2", "1-2");
         check(&h);
-        assert_ids(h.m.backend.all_nodes, "1-2");
+        assert_ids(h.m.host.backend.all_nodes, "1-2");
         assert_placed(&h, "1", "2-3");
         machine.n_nodes = 1; /* two nodes go altogether: their places stay, and are empty */
         show(&h, "0-1", "0", "0");
         check(&h);
-        assert_int_equal(h.m.topology.n_nodes, NODES);
+        assert_int_equal(h.m.host.topology.n_nodes, NODES);
         assert_placed(&h, "0", "0-1");
-        assert_int_equal(h.m.topology.nodes[2].id, 2);
-        assert_int_equal(h.m.topology.nodes[2].package, 7);
-        assert_true(id_set_is_empty(&h.m.topology.nodes[2].cpus));
+        assert_int_equal(h.m.host.topology.nodes[2].id, 2);
+        assert_int_equal(h.m.host.topology.nodes[2].package, 7);
+        assert_true(id_set_is_empty(&h.m.host.topology.nodes[2].cpus));
         machine.n_nodes = NODES + 1; /* there is no place for a new one */
         show(&h, "0-7", "0-3", "0-3");
         check(&h);
-        assert_int_equal(h.m.topology.n_nodes, NODES);
-        assert_ids(h.m.hotplug.told, "3");
-        assert_ids(h.m.backend.all_cpus, "0-5");
+        assert_int_equal(h.m.host.topology.n_nodes, NODES);
+        assert_ids(h.m.host.hotplug.told, "3");
+        assert_ids(h.m.host.backend.all_cpus, "0-5");
 }
 
 TEST(failure_is_tried_again) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         show(&h, "1-5", "0-2", "0-2");
@@ -242,14 +242,14 @@ TEST(failure_is_tried_again) {
 
 /* The dump of another machine does not change. */
 TEST(dump) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         hotplug_done(&h.m);
-        h.m.hotplug = (Hotplug){ 0 };
-        h.m.sysroot.live = false;
+        h.m.host.hotplug = (Hotplug){ 0 };
+        h.m.host.sysroot.live = false;
         assert_int_equal(hotplug_start(&h.m), 0);
-        assert_null(h.m.hotplug.timer);
+        assert_null(h.m.host.hotplug.timer);
         show(&h, "1-5", "0-2", "0-2");
         check(&h);
         assert_int_equal(machine.n_loads, 0);

@@ -108,14 +108,14 @@ TEST(names_by_port) {
 TEST(new) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
-        assert_int_equal(i->due_usec, 1000); /* is looked at at once */
+        assert_int_equal(i->binding.due_usec, 1000); /* is looked at at once */
         assert_int_equal(i->first_seen_usec, 1000);
-        assert_true(isnan(i->bind_seconds) && isnan(i->remote_ratio));
-        assert_string_equal(i->state, "waiting");
-        assert_non_null(i->step.reason);
-        assert_null(i->mover.process);
-        assert_int_equal(i->mover.pagemap_fd, -EBADF);
-        assert_int_equal(i->by_node[3].anon_bytes, 0);
+        assert_true(isnan(i->binding.bind_seconds) && isnan(i->sampling.remote_ratio));
+        assert_string_equal(i->binding.state, "waiting");
+        assert_non_null(i->binding.step.reason);
+        assert_null(i->binding.mover.process);
+        assert_int_equal(i->binding.mover.pagemap_fd, -EBADF);
+        assert_int_equal(i->sampling.by_node[3].anon_bytes, 0);
         assert_null(instance_free(NULL));
 }
 
@@ -183,19 +183,19 @@ TEST(removal_closes) {
 
 /* As if a pass over the instance's first process were under way. */
 static void pretend_pass(Instance *i) {
-        i->moving = true;
-        i->mover.process = &i->handles[0];
-        i->mover.maps = calloc(1, sizeof(*i->mover.maps));
-        assert_non_null(i->mover.maps);
-        i->mover.maps->fd = -EBADF;
-        i->kernel_mover_fd = dup(STDERR_FILENO);
+        i->binding.moving = true;
+        i->binding.mover.process = &i->handles[0];
+        i->binding.mover.maps = calloc(1, sizeof(*i->binding.mover.maps));
+        assert_non_null(i->binding.mover.maps);
+        i->binding.mover.maps->fd = -EBADF;
+        i->binding.kernel_mover_fd = dup(STDERR_FILENO);
 }
 
 static void assert_no_pass(const Instance *i) {
-        assert_false(i->moving);
-        assert_null(i->mover.process); /* it would lead to where the handle was */
-        assert_null(i->mover.maps);
-        assert_int_equal(i->kernel_mover_fd, -EBADF);
+        assert_false(i->binding.moving);
+        assert_null(i->binding.mover.process); /* it would lead to where the handle was */
+        assert_null(i->binding.mover.maps);
+        assert_int_equal(i->binding.kernel_mover_fd, -EBADF);
 }
 
 TEST(changes_end_a_pass) {
@@ -217,26 +217,26 @@ TEST(restart) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
         static const Progress none;
 
-        memset(&i->progress, 0x7f, sizeof(i->progress));
-        i->due_usec = INSTANCE_NEVER;
-        i->migrated_bytes = 7;
-        i->we_narrowed = true;
+        memset(&i->binding.progress, 0x7f, sizeof(i->binding.progress));
+        i->binding.due_usec = INSTANCE_NEVER;
+        i->binding.migrated_bytes = 7;
+        i->binding.we_narrowed = true;
         instance_restart(i, 5000);
-        assert_memory_equal(&i->progress, &none, sizeof(none));
-        assert_int_equal(i->due_usec, 5000);
-        assert_int_equal(i->migrated_bytes, 7); /* a counter never goes back */
-        assert_true(i->we_narrowed);            /* what the kernel has does not go away */
+        assert_memory_equal(&i->binding.progress, &none, sizeof(none));
+        assert_int_equal(i->binding.due_usec, 5000);
+        assert_int_equal(i->binding.migrated_bytes, 7); /* a counter never goes back */
+        assert_true(i->binding.we_narrowed);            /* what the kernel has does not go away */
 }
 
 TEST(failure) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
         instance_set_failure(i, REASON_NO_ROOM, "%s: %d", "a", 5);
-        assert_int_equal(i->failure_code, REASON_NO_ROOM);
-        assert_string_equal(i->failure, "a: 5");
+        assert_int_equal(i->binding.failure_code, REASON_NO_ROOM);
+        assert_string_equal(i->binding.failure, "a: 5");
         instance_set_failure(i, REASON_OTHER, "later");
-        assert_string_equal(i->failure, "later");
+        assert_string_equal(i->binding.failure, "later");
         instance_clear_failure(i);
-        assert_int_equal(i->failure_code, REASON_NONE);
-        assert_null(i->failure);
+        assert_int_equal(i->binding.failure_code, REASON_NONE);
+        assert_null(i->binding.failure);
 }

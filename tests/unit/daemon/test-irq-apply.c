@@ -127,10 +127,10 @@ typedef struct Life {
 static void begin(Life *l) {
         l->m.irq = &l->irq;
         l->irq.ops = &kernel_ops;
-        undo_init(&l->m.undo, &l->tree.sysroot);
-        assert_int_equal(undo_open(&l->m.undo, l->tree.fd), 0);
-        kernel.undo = &l->m.undo;
-        (void)undo_host_read(&l->m.undo, &l->irq.undo);
+        undo_init(&l->m.undo.records, &l->tree.sysroot);
+        assert_int_equal(undo_open(&l->m.undo.records, l->tree.fd), 0);
+        kernel.undo = &l->m.undo.records;
+        (void)undo_host_read(&l->m.undo.records, &l->irq.undo);
 }
 
 static void end(Life *l) {
@@ -138,7 +138,7 @@ static void end(Life *l) {
                 free((char *)l->irq.settings[i].key.device);
         free(l->irq.settings);
         undo_host_done(&l->irq.undo);
-        undo_done(&l->m.undo);
+        undo_done(&l->m.undo.records);
         l->irq = (Irq){ 0 };
 }
 
@@ -157,9 +157,9 @@ static void life_init(Life *l) {
         fake_init(&l->tree);
         fake_write(&l->tree, "proc/sys/kernel/random/boot_id",
                    "0a1b2c3d-0001-4000-8000-00000000000f\n");
-        l->m = (Manager){ .args = &l->args,
-                          .sysroot = l->tree.sysroot,
-                          .journal = { .max_priority = -1 } };
+        l->m = (Manager){ .host.args = &l->args,
+                          .host.sysroot = l->tree.sysroot,
+                          .host.journal = { .max_priority = -1 } };
         begin(l);
 }
 
@@ -307,8 +307,8 @@ TEST(no_record_no_change) {
         _cleanup_life_ Life l;
 
         life_init(&l);
-        closep(&l.m.undo.dir_fd);
-        l.m.undo.dir_fd = -EBADF;
+        closep(&l.m.undo.records.dir_fd);
+        l.m.undo.records.dir_fd = -EBADF;
         put_on(&l);
         assert_all(false);
         for (size_t i = 0; i < N; i++)

@@ -9,7 +9,7 @@
 
 /* --- a device that only its address names --- */
 
-static void disk(const Host *h) {
+static void disk(const TestHost *h) {
         fake_device_file(&h->tree, "pci0000:00/" DISK, "class", "0x010700\n");
         fake_device_file(&h->tree, "pci0000:00/" DISK, "numa_node", "1\n");
         fake_device_file(&h->tree, "pci0000:00/" DISK, "msi_irqs/200", "msix\n");
@@ -18,7 +18,7 @@ static void disk(const Host *h) {
         write_effective(h, 200, "2\n");
 }
 
-static void steer_disk(Host *h) {
+static void steer_disk(TestHost *h) {
         host_init(h);
         disk(h);
         assert_int_equal(word_list_add(&h->irq.pci, DISK), 0);
@@ -29,7 +29,7 @@ static void steer_disk(Host *h) {
 
 TEST(address_goes_from_policy) {
         for (unsigned restarted = 0; restarted < 2; restarted++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
 
                 steer_disk(&h);
                 if (restarted)
@@ -55,7 +55,7 @@ static int write_but_200(const Sysroot *sysroot, const SettingKey *key, const ch
 TEST(address_goes_and_the_kernel_refuses) {
         static const SettingKey key = { SETTING_VECTOR, DISK, 200 };
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         uint64_t writes;
 
         steer_disk(&h);
@@ -75,7 +75,7 @@ TEST(address_goes_and_the_kernel_refuses) {
 
 /* The number is another device's by now: it keeps its mask. */
 TEST(address_is_gone) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         steer_disk(&h);
         fake_remove(&h.tree, "sys/devices/pci0000:00/" DISK "/msi_irqs/200");
@@ -88,7 +88,7 @@ TEST(address_is_gone) {
 
 /* --- another name --- */
 
-static void rename_card(const Host *h, const char *from, const char *to) {
+static void rename_card(const TestHost *h, const char *from, const char *to) {
         char old[128], new[128];
 
         (void)snprintf(old, sizeof(old), "sys/devices/pci0000:00/" PCI "/net/%s", from);
@@ -106,7 +106,7 @@ static void rename_card(const Host *h, const char *from, const char *to) {
 /* As udev does it a moment after the card has come; a policy may know it by both names. */
 TEST(renamed) {
         for (unsigned matched = 0; matched < 2; matched++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
                 char mask[64];
 
                 host_init(&h);
@@ -132,7 +132,7 @@ TEST(renamed) {
 /* Another interface had that name before: a record with both would not be believed. */
 /* In the middle of a look: its list of devices has the former name. */
 TEST(renamed_meanwhile) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         const IrqWishes none = { 0 };
 
         host_init(&h);
@@ -148,7 +148,7 @@ TEST(renamed_to_a_former_name) {
         static const SettingKey former = { SETTING_XPS, "lan0", 0 };
 
         for (unsigned last = 0; last < 2; last++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
                 UndoHost *undo;
 
                 host_init(&h);
@@ -178,7 +178,7 @@ TEST(renamed_to_a_former_name) {
 
 /* As if there were no device at all: that is no reason to forget what is to be given back. */
 TEST(no_descriptor) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         struct rlimit before, none;
 
         host_init(&h);
@@ -211,14 +211,14 @@ static int write_another(const Sysroot *sysroot, const SettingKey *key, const ch
 /* There is no later. */
 TEST(end_waits_for_no_pause) {
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.m.policies.n_irqs = 0;
+        h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_another;
         h.m.irq->ops = &ops;
-        h.m.policies.n_irqs = 1;
+        h.m.host.policies.n_irqs = 1;
         look_after(&h, SECOND);
         assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000008");
         irq_give_all_back(&h.m);
@@ -228,11 +228,11 @@ TEST(end_waits_for_no_pause) {
 
 /* The policies in force want it; newer ones on disk are broken. */
 TEST(end_with_broken_policies) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start(&h);
-        h.m.policy_load_success = false;
+        h.m.host.policy_load_success = false;
         look_after(&h, SECOND);
         assert_steered(&h);
         irq_give_all_back(&h.m);

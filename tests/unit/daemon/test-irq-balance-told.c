@@ -3,7 +3,7 @@
 
 /* A telling makes it place everything anew. */
 TEST(not_too_often) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         meet(&h, NONE);
@@ -19,7 +19,7 @@ TEST(not_too_often) {
 
 /* It is asked whether it has kept what it was told, and told again; not for ever. */
 TEST(does_not_keep) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         meet(&h, NONE);
@@ -37,7 +37,7 @@ TEST(does_not_keep) {
 }
 
 TEST(keeps) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         meet(&h, NONE);
@@ -59,7 +59,7 @@ TEST(keeps) {
 
 /* More than an old one reads: it has the begin of the list, and is not told again. */
 TEST(takes_a_part) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         char setup[8192] = "SLEEP 10 ";
         uint32_t irqs[200];
 
@@ -82,7 +82,7 @@ TEST(takes_a_part) {
 }
 
 TEST(too_many_cpus) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         IrqPlanBalance wanted = { .told = true };
 
         host_init(&h);
@@ -95,7 +95,7 @@ TEST(too_many_cpus) {
 }
 
 /* Others talk to it, as many as wait in its line: how many. */
-static int crowd(const Host *h, int fds[static 8]) {
+static int crowd(const TestHost *h, int fds[static 8]) {
         int n = 0;
 
         while (n < 8 && irqbalance_send(h->folder, getpid(), "stats", &fds[n]) >= 0)
@@ -104,7 +104,7 @@ static int crowd(const Host *h, int fds[static 8]) {
         return n;
 }
 
-static void serve_crowd(Host *h, int *fds, int n) {
+static void serve_crowd(TestHost *h, int *fds, int n) {
         for (int i = 0; i < n; i++) {
                 assert_string_equal(received(h), "stats");
                 closep(&fds[i]);
@@ -114,7 +114,7 @@ static void serve_crowd(Host *h, int *fds, int n) {
 
 /* None of ours is lost by that. */
 TEST(busy) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         int fds[8], n;
 
         host_init(&h);

@@ -7,7 +7,7 @@
 #include "irq-balance-host.h"
 
 TEST(told_and_given_back) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         look(&h);
@@ -27,7 +27,7 @@ TEST(told_and_given_back) {
         assert_string_equal(received(&h), "");
         tell_nothing(&h);
         assert_told(&h, "NULL", "NONE");
-        assert_int_equal(undo_host_write(&h.m.undo, &h.irq.undo), 0);
+        assert_int_equal(undo_host_write(&h.m.undo.records, &h.irq.undo), 0);
         assert_false(has_record(&h));
         tell_nothing(&h);
         assert_string_equal(received(&h), "");
@@ -35,7 +35,7 @@ TEST(told_and_given_back) {
 
 /* By its environment, or by who has told it before us. */
 TEST(its_own_is_kept) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         meet(&h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 CLASS 0 "
@@ -55,7 +55,7 @@ TEST(its_own_is_kept) {
 
 /* At 0 it ends a list, but at its first word. */
 TEST(interrupt_0) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         meet(&h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 0 LOAD 0 DIFF 0 CLASS 0 "
@@ -69,7 +69,7 @@ TEST(interrupt_0) {
 /* Its main loop is at work, or hangs. It would be ended by SIGPIPE, as this test, if it came to
  * answer and nobody was there. */
 TEST(slow) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         look(&h);
@@ -93,7 +93,7 @@ TEST(slow) {
 
 /* It has closed without a word: that is no answer. */
 TEST(hangs_up) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         look(&h);
@@ -110,7 +110,7 @@ TEST(hangs_up) {
 
 /* The daemon ends while it is answering. */
 TEST(end_awaits_answer) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         look(&h);
@@ -126,7 +126,7 @@ TEST(end_awaits_answer) {
 
 /* It runs, and is nobody's business. */
 TEST(no_policy_for_it) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         h.policy.irqbalance = IRQBALANCE_IGNORE;
@@ -134,17 +134,17 @@ TEST(no_policy_for_it) {
         assert_int_equal(h.facts.pid, getpid());
         assert_string_equal(received(&h), "");
         h.policy.irqbalance = IRQBALANCE_BAN;
-        h.m.policies.n_irqs = 0;
+        h.m.host.policies.n_irqs = 0;
         look(&h);
         assert_string_equal(received(&h), "");
-        h.m.policies.n_irqs = 1;
+        h.m.host.policies.n_irqs = 1;
         meet(&h, NONE);
         assert_true(h.facts.settings_known);
 }
 
 /* Who it is cannot be seen for a moment: it is the one that was told. */
 TEST(no_descriptor) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         struct rlimit before, none;
 
         host_init(&h);
@@ -166,13 +166,13 @@ TEST(no_descriptor) {
 
 /* In pieces, as a long one comes. */
 TEST(in_pieces) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         look(&h);
         assert_string_equal(received(&h), "setup");
         assert_int_equal(send(h.client, NONE, 8, 0), 8);
-        assert_true(sd_event_run(h.m.event, 0) > 0);
+        assert_true(sd_event_run(h.m.host.event, 0) > 0);
         look(&h);
         assert_false(h.facts.settings_known);
         answer(&h, &NONE[8]);
@@ -183,7 +183,7 @@ TEST(wrong_answer) {
         static const char *const answers[] = { "", "SLEEP 10", "HTTP/1.1 400 Bad Request" };
 
         for (size_t i = 0; i < ELEMENTSOF(answers); i++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
 
                 host_init(&h);
                 meet(&h, answers[i]);
@@ -198,7 +198,7 @@ TEST(wrong_answer) {
 
 /* A process that has its number, and another name. */
 TEST(not_irqbalance) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         char name[64];
 
         host_init(&h);
@@ -210,17 +210,17 @@ TEST(not_irqbalance) {
 }
 
 TEST(only_watched) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.m.policies.mode = ENFORCEMENT_OBSERVE;
+        h.m.host.policies.mode = ENFORCEMENT_OBSERVE;
         look(&h);
         assert_int_equal(h.facts.pid, getpid()); /* it is seen, and not spoken to */
         assert_string_equal(received(&h), "");
 }
 
 /* A process that has called listen(2) on the socket, as which it then counts. */
-static pid_t listen_as_another(Host *h) {
+static pid_t listen_as_another(TestHost *h) {
         int pipe_fds[2];
         char byte;
         pid_t pid;
@@ -249,7 +249,7 @@ static pid_t listen_as_another(Host *h) {
 
 /* Another process of it has lost what the first was told, and has what it has by itself. */
 TEST(replaced) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         char name[64];
         pid_t pid;
 
@@ -284,7 +284,7 @@ TEST(replaced) {
 TEST(taken_over) {
         static const char ours[] = "SLEEP 10 IRQ 24 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 "
                                    "CLASS 0 BANNED 000000bc";
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         meet(&h, "SLEEP 10 BANNED 00000080");

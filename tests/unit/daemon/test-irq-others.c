@@ -7,7 +7,7 @@
 /* --- the kernel's own --- */
 
 TEST(managed) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         assert_int_equal(fchmodat(h.tree.fd, "proc/irq/101/smp_affinity_list", 0444, 0), 0);
@@ -24,7 +24,7 @@ TEST(managed) {
 /* --- others --- */
 
 TEST(contested) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start(&h);
@@ -43,7 +43,7 @@ TEST(contested) {
 
 /* `ethtool -L`: the driver sets its masks anew, and again a moment later. */
 TEST(driver_begins_anew) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start(&h);
@@ -65,7 +65,7 @@ TEST(driver_begins_anew) {
 }
 
 TEST(link_goes_down) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start(&h);
@@ -88,15 +88,15 @@ static int write_but_101(const Sysroot *sysroot, const SettingKey *key, const ch
 TEST(device_goes_and_comes) {
         static const SettingKey key = { SETTING_VECTOR, PCI, 101 };
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         uint64_t writes;
 
         host_init(&h);
-        h.m.policies.n_irqs = 0;
+        h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_but_101;
         h.m.irq->ops = &ops;
-        h.m.policies.n_irqs = 1;
+        h.m.host.policies.n_irqs = 1;
         look_after(&h, SECOND);
         assert_int_equal(vectors(&h, IRQ_STATE_MANAGED), 1);
         look_after(&h, SECOND); /* the others are spread without it */
@@ -118,7 +118,7 @@ TEST(device_goes_and_comes) {
 }
 
 /* A card whose interface another namespace has looks like one that was just plugged in. */
-static void look_is_told(Host *h, bool told) {
+static void look_is_told(TestHost *h, bool told) {
         Capture c;
 
         capture_begin(&c, STDERR_FILENO);
@@ -129,11 +129,11 @@ static void look_is_told(Host *h, bool told) {
 
 TEST(no_interface_is_told_later) {
         for (unsigned comes = 0; comes < 2; comes++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
 
                 host_init(&h);
                 start(&h);
-                h.m.journal.max_priority = LOG_INFO;
+                h.m.host.journal.max_priority = LOG_INFO;
                 fake_remove(&h.tree, "sys/class/net/eth0");
                 fake_remove(&h.tree, "sys/devices/" ETH0);
                 look_is_told(&h, false);
@@ -146,7 +146,7 @@ TEST(no_interface_is_told_later) {
 }
 
 /* What a look says. */
-static void look_says(Host *h, uint64_t usec, Capture *c) {
+static void look_says(TestHost *h, uint64_t usec, Capture *c) {
         capture_begin(c, STDERR_FILENO);
         look_after(h, usec);
         capture_end(c);
@@ -154,14 +154,14 @@ static void look_says(Host *h, uint64_t usec, Capture *c) {
 
 /* irqbalance sets the masks of interrupts, and nothing else. */
 TEST(culprits) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Capture c;
 
         host_init(&h);
-        h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         fake_process(&h.tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
         start(&h);
-        h.m.journal.max_priority = LOG_INFO;
+        h.m.host.journal.max_priority = LOG_INFO;
         fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
         look_says(&h, SECOND, &c);
         assert_contains(c.text, "kernel.numa_balancing was changed to 1 by somebody else's doing");
@@ -179,12 +179,12 @@ TEST(culprits) {
 /* An irqbalance without a socket is named once, when it is not only just starting. */
 TEST(mute_irqbalance) {
         for (unsigned ignored = 0; ignored < 2; ignored++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
                 Capture c;
 
                 host_init(&h);
                 h.irq.irqbalance = ignored ? IRQBALANCE_IGNORE : IRQBALANCE_COOPERATE;
-                h.m.journal.max_priority = LOG_WARNING;
+                h.m.host.journal.max_priority = LOG_WARNING;
                 fake_process(&h.tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
                 capture_begin(&c, STDERR_FILENO);
                 start(&h);
@@ -208,16 +208,16 @@ static int write_gone(const Sysroot *sysroot, const SettingKey *key, const char 
 
 TEST(gone_meanwhile) {
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Capture c;
 
         host_init(&h);
-        h.m.policies.n_irqs = 0;
+        h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_gone;
         h.m.irq->ops = &ops;
-        h.m.policies.n_irqs = 1;
-        h.m.journal.max_priority = LOG_WARNING;
+        h.m.host.policies.n_irqs = 1;
+        h.m.host.journal.max_priority = LOG_WARNING;
         look_says(&h, SECOND, &c);
         assert_string_equal(c.text, "");
         assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 3);
@@ -227,7 +227,7 @@ TEST(gone_meanwhile) {
 
 /* The mask stands, and the interrupt goes on where it was. */
 TEST(does_not_follow) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start(&h);
@@ -250,7 +250,7 @@ TEST(does_not_follow) {
 
 /* A mask that is put back is a new one. */
 TEST(follows_anew) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start(&h);

@@ -2,19 +2,19 @@
 #include "irq-host.h"
 
 TEST(slow_looks) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start(&h);
         assert_int_equal(h.m.irq->due_usec, world.now + 3 * SECOND);
-        h.m.policies.n_irqs = 0; /* nothing wanted, nothing to be given back */
+        h.m.host.policies.n_irqs = 0; /* nothing wanted, nothing to be given back */
         look_after(&h, SECOND);
         look_after(&h, SECOND);
         assert_int_equal(h.m.irq->due_usec, world.now + 10 * SECOND);
 }
 
 TEST(instances_come_and_go) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         irq_note_owners(&(Manager){ 0 }); /* not started yet */
         host_init(&h);
@@ -31,22 +31,22 @@ TEST(instances_come_and_go) {
         assert_mask(&h, 42, "2-3");
 }
 
-static uint64_t timer_of(const Host *h) {
+static uint64_t timer_of(const TestHost *h) {
         uint64_t usec;
 
         assert_int_equal(sd_event_source_get_time(h->m.irq->timer, &usec), 0);
         return usec;
 }
 
-static void start_live(Host *h) {
+static void start_live(TestHost *h) {
         h->args.once = false;
-        assert_int_equal(sd_event_new(&h->m.event), 0);
+        assert_int_equal(sd_event_new(&h->m.host.event), 0);
         start(h);
 }
 
 /* udev tells of a queue; the driver sets a mask after that. */
 TEST(event) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start_live(&h);
@@ -61,19 +61,19 @@ TEST(event) {
 }
 
 TEST(link_event) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start_live(&h);
         assert_int_equal(send(world.link_peer, "x", 1, 0), 1);
-        while (sd_event_run(h.m.event, 0) > 0)
+        while (sd_event_run(h.m.host.event, 0) > 0)
                 ;
         assert_int_equal(timer_of(&h), world.now + 30 * MSEC);
 }
 
 /* The slow look finds what has changed. */
 TEST(no_events) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         world.error = -ENOSYS;

@@ -4,7 +4,7 @@
 /* --- putting on and giving back --- */
 
 TEST(steers_then_is_quiet) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         uint64_t writes;
 
         host_init(&h);
@@ -25,13 +25,13 @@ TEST(steers_then_is_quiet) {
 
 TEST(changes_nothing) {
         for (unsigned i = 0; i < 3; i++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
 
                 host_init(&h);
-                h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
-                h.m.policies.mode = i == 0 ? ENFORCEMENT_OBSERVE : ENFORCEMENT_ENFORCE;
+                h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+                h.m.host.policies.mode = i == 0 ? ENFORCEMENT_OBSERVE : ENFORCEMENT_ENFORCE;
                 h.args.dry_run = i == 1;
-                h.m.sysroot.live = i != 2;
+                h.m.host.sysroot.live = i != 2;
                 start(&h);
                 look_after(&h, 3 * SECOND);
                 assert_untouched(&h);
@@ -44,22 +44,22 @@ TEST(changes_nothing) {
 /* Those in force stay, and are carried out; where there are none, as at the start, nothing is known
  * to be unwanted. */
 TEST(broken_policies) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start(&h);
-        h.m.policy_load_success = false;
+        h.m.host.policy_load_success = false;
         write_mask(&h, 100, "2\n");
         look_after(&h, SECOND);
         assert_steered(&h);
         irq_done(&h.m);
-        h.m.policies.n_irqs = 0;
+        h.m.host.policies.n_irqs = 0;
         world.told = true;
         start(&h);
         look_after(&h, SECOND);
         assert_steered(&h);
         assert_true(world.told);
-        h.m.policy_load_success = true;
+        h.m.host.policy_load_success = true;
         look_after(&h, SECOND);
         assert_untouched(&h);
         assert_false(world.told);
@@ -67,37 +67,37 @@ TEST(broken_policies) {
 
 /* Without a folder for the record nothing is changed. */
 TEST(no_record) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
-        undo_done(&h.m.undo);
-        undo_init(&h.m.undo, &h.m.sysroot);
+        undo_done(&h.m.undo.records);
+        undo_init(&h.m.undo.records, &h.m.host.sysroot);
         start(&h);
         assert_untouched(&h);
 }
 
 TEST(policy_goes) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         start(&h);
         assert_steered(&h);
-        h.m.policies.n_irqs = 0;
+        h.m.host.policies.n_irqs = 0;
         look_after(&h, SECOND);
         assert_untouched(&h);
         assert_false(has_record(&h));
 }
 
 TEST(released_by_name) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         h.irq.irqbalance = IRQBALANCE_BAN;
         start(&h);
         assert_file(&h, "proc/sys/kernel/numa_balancing", "0");
         assert_int_equal(world.n_banned, 3);
-        assert_int_equal(word_list_add(&h.m.policies.release, "eth0"), 0);
+        assert_int_equal(word_list_add(&h.m.host.policies.release, "eth0"), 0);
         look_after(&h, SECOND);
         assert_mask(&h, 100, "2");
         assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
@@ -105,11 +105,11 @@ TEST(released_by_name) {
         assert_true(world.told);
         assert_int_equal(world.n_banned, 0);
         assert_file(&h, "proc/sys/kernel/numa_balancing", "0");
-        assert_int_equal(word_list_add(&h.m.policies.release, "host"), 0);
+        assert_int_equal(word_list_add(&h.m.host.policies.release, "host"), 0);
         look_after(&h, SECOND);
         assert_untouched(&h);
         assert_false(has_record(&h) || world.told);
-        word_list_done(&h.m.policies.release);
+        word_list_done(&h.m.host.policies.release);
         look_after(&h, SECOND);
         assert_steered(&h);
 }
@@ -125,12 +125,12 @@ TEST(numa_balancing) {
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
                 char before[8];
 
                 host_init(&h);
-                h.m.policies.n_irqs = 0;
-                h.m.policies.host.numa_balancing = cases[i].wanted;
+                h.m.host.policies.n_irqs = 0;
+                h.m.host.policies.host.numa_balancing = cases[i].wanted;
                 fake_write(&h.tree, "proc/sys/kernel/numa_balancing", cases[i].stands);
                 start(&h);
                 assert_file(&h, "proc/sys/kernel/numa_balancing", cases[i].expected);
@@ -149,14 +149,14 @@ static int write_without_right(const Sysroot *sysroot, const SettingKey *key, co
  * it by a later look. */
 TEST(numa_balancing_by_unit) {
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.m.policies.n_irqs = 0;
+        h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_without_right;
         h.m.irq->ops = &ops;
-        h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         look_after(&h, SECOND);
         assert_string_equal(world.unit, "tidbnumad-numa-balancing@0.service");
         assert_true(has_record(&h));
@@ -166,7 +166,7 @@ TEST(numa_balancing_by_unit) {
         for (unsigned i = 0; i < 5; i++)
                 look_after(&h, 100 * SECOND);
         assert_int_equal(world.n_started, 1);
-        h.m.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
+        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
         look_after(&h, SECOND);
         assert_string_equal(world.unit, "tidbnumad-numa-balancing@1.service");
         assert_true(has_record(&h)); /* as long as it does not stand */
@@ -180,16 +180,16 @@ TEST(numa_balancing_by_unit) {
 TEST(numa_balancing_unwanted_at_once) {
         for (unsigned comes = 0; comes < 2; comes++) {
                 SettingOps ops = SETTING_FILES;
-                _cleanup_host_ Host h;
+                _cleanup_host_ TestHost h;
 
                 host_init(&h);
-                h.m.policies.n_irqs = 0;
+                h.m.host.policies.n_irqs = 0;
                 start(&h);
                 ops.write = write_without_right;
                 h.m.irq->ops = &ops;
-                h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+                h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
                 look_after(&h, SECOND);
-                h.m.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
+                h.m.host.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
                 look_after(&h, SECOND);
                 assert_true(has_record(&h));
                 assert_int_equal(world.n_started, 1);
@@ -209,14 +209,14 @@ TEST(numa_balancing_unwanted_at_once) {
 TEST(numa_balancing_unit_fails) {
         static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.m.policies.n_irqs = 0;
+        h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_without_right;
         h.m.irq->ops = &ops;
-        h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         for (unsigned i = 1; i <= 4; i++) {
                 look_after(&h, 100 * SECOND);
                 assert_int_equal(world.n_started, i);
@@ -228,15 +228,15 @@ TEST(numa_balancing_unit_fails) {
 TEST(numa_balancing_by_nobody) {
         static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.m.policies.n_irqs = 0;
+        h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_without_right;
         h.m.irq->ops = &ops;
         world.error = -ENOTCONN;
-        h.m.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         look_after(&h, SECOND);
         assert_int_equal(world.n_started, 0);
         assert_true(irq_setting_find(h.m.irq, &key)->told);
@@ -250,7 +250,7 @@ TEST(landed) {
         IrqDeviceSnapshot *devices = NULL;
         IrqLandedSnapshot *landed = NULL;
         IrqSnapshot snapshot = { 0 };
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         counters(&h, 1000, 1000); /* before us */

@@ -1,7 +1,7 @@
 /* Moving in slices: what is told, the pace, and the kernel's own way. */
 #include "move-host.h"
 
-static void set_pressure(Host *h, double recent, uint64_t memory_usec, uint64_t cpu_usec) {
+static void set_pressure(TestHost *h, double recent, uint64_t memory_usec, uint64_t cpu_usec) {
         char text[256];
 
         (void)snprintf(text, sizeof(text), "some avg10=%.2f avg60=0.00 avg300=0.00 total=%ju\n",
@@ -15,7 +15,7 @@ static void set_pressure(Host *h, double recent, uint64_t memory_usec, uint64_t 
 /* --- what is told --- */
 
 TEST(told_at_start_and_end) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
         Capture c;
 
@@ -27,7 +27,7 @@ TEST(told_at_start_and_end) {
         for (unsigned pass = 0; pass < 3; pass++) {
                 move_begin(i, fake.now);
                 move_slice(i, fake.now);
-                assert_false(i->moving);
+                assert_false(i->binding.moving);
         }
         capture_end(&c);
         assert_contains(c.text, "moving 100.0 MiB to node 1, gently\n");
@@ -41,17 +41,17 @@ TEST(told_at_start_and_end) {
 }
 
 TEST(a_little_is_not_told) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
         Capture c;
 
         host_init(&h);
         i = add(&h, 10);
-        i->outside_bytes = MOVE_TOLD_BYTES - 1;
+        i->binding.outside_bytes = MOVE_TOLD_BYTES - 1;
         capture_begin(&c, STDERR_FILENO);
         move_begin(i, fake.now);
         move_progress_end(i, false, fake.now);
-        i->outside_bytes = MOVE_TOLD_BYTES;
+        i->binding.outside_bytes = MOVE_TOLD_BYTES;
         capture_end(&c);
         assert_string_equal(c.text, "");
         /* And what the line of the binding tells is not told twice. */
@@ -65,7 +65,7 @@ TEST(a_little_is_not_told) {
 /* --- pace --- */
 
 TEST(pace) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         uint64_t memory = 500, cpu = 700;
         Instance *i;
 
@@ -88,7 +88,7 @@ TEST(pace) {
         fake.now += PACE_WINDOW_USEC / 2;
         move_slice(i, fake.now);
         assert_int_equal(move_rate_in_force(i), MIB(32));
-        assert_int_equal(i->rate.bytes_per_sec, MIB(32));
+        assert_int_equal(i->binding.rate.bytes_per_sec, MIB(32));
         fake_remove(&h.tree, "sys/fs/cgroup/x.service");
         fake.now += 2 * PACE_WINDOW_USEC;
         move_slice(i, fake.now); /* nothing tells any more: as it was */
@@ -97,12 +97,12 @@ TEST(pace) {
 
 /* A group that holds others too says nothing of the instance. */
 TEST(pressure_of_others) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
         i = add(&h, 10);
-        i->binding.alone = false;
+        i->binding.observed.alone = false;
         set_pressure(&h, 0, 0, 0);
         move_begin(i, fake.now);
         fake.now += PACE_WINDOW_USEC;
@@ -112,41 +112,41 @@ TEST(pressure_of_others) {
 }
 
 TEST(time_left_by_what_was_reached) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
         i = add(&h, 10);
         move_begin(i, fake.now);
         move_progress_add(i, MIB(20));
-        fake.now = i->migration.begun_usec + 2000000;
+        fake.now = i->binding.migration.begun_usec + 2000000;
         assert_true(fabs(move_left_seconds(i, fake.now) - 10) < 0.01); /* 10 MiB a second */
 }
 
 /* --- the kernel's own way --- */
 
 TEST(kernel) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
         sweeps_init(false);
         i = add(&h, 10);
-        i->placement.nodes = ids("1,2");
-        i->placement.migrate = MIGRATE_KERNEL;
-        i->memory_known = true;
-        i->by_node[0].anon_bytes = MIB(500);
-        i->by_node[1].anon_bytes = MIB(500); /* at home */
-        i->by_node[3].anon_bytes = MIB(400);
+        i->binding.placement.nodes = ids("1,2");
+        i->binding.placement.migrate = MIGRATE_KERNEL;
+        i->sampling.memory_known = true;
+        i->sampling.by_node[0].anon_bytes = MIB(500);
+        i->sampling.by_node[1].anon_bytes = MIB(500); /* at home */
+        i->sampling.by_node[3].anon_bytes = MIB(400);
         set_free(&h, 1, 900);
         move_begin(i, fake.now);
-        assert_true(i->moving);
+        assert_true(i->binding.moving);
         move_slice(i, fake.now); /* the daemon goes on meanwhile */
-        assert_true(i->moving && i->due_usec > fake.now - CLOCK_STEP);
+        assert_true(i->binding.moving && i->binding.due_usec > fake.now - CLOCK_STEP);
         assert_int_equal(fake.n_begun + fake.n_steps, 0);
         __atomic_store_n(&fake.sweeps->go, true, __ATOMIC_RELEASE);
         wait_for_end(i);
-        assert_int_equal(i->progress.passes, 1);
+        assert_int_equal(i->binding.progress.passes, 1);
         assert_int_equal(fake.sweeps->n, 2);
         assert_int_equal(fake.sweeps->list[0].from, 0);
         assert_int_equal(fake.sweeps->list[0].to, 1); /* most room */
@@ -158,41 +158,42 @@ TEST(kernel) {
 
 /* Nobody counts what goes from where to where: the mover looks at every page. */
 TEST(kernel_cannot_be_told) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
         i = add(&h, 10);
-        i->placement.migrate = MIGRATE_KERNEL;
-        i->memory_known = false;
+        i->binding.placement.migrate = MIGRATE_KERNEL;
+        i->sampling.memory_known = false;
         move_begin(i, fake.now);
-        assert_true(i->moving);
+        assert_true(i->binding.moving);
         assert_int_equal(fake.n_begun, 1);
         fake.answer = 0;
         move_slice(i, fake.now);
-        assert_false(i->moving);
+        assert_false(i->binding.moving);
         assert_int_equal(fake.n_steps, 1);
-        assert_true(i->progress.pass_whole);
+        assert_true(i->binding.progress.pass_whole);
 }
 
 /* Nothing outside: no child. Given up: no further call. */
 TEST(kernel_has_nothing_to_do) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
         sweeps_init(false);
         i = add(&h, 10);
-        i->placement.migrate = MIGRATE_KERNEL;
-        i->memory_known = true;
+        i->binding.placement.migrate = MIGRATE_KERNEL;
+        i->sampling.memory_known = true;
         move_begin(i, fake.now);
-        assert_false(i->moving);
-        assert_int_equal(i->progress.passes, 1);
-        i->by_node[0].anon_bytes = i->by_node[2].anon_bytes = i->by_node[3].anon_bytes = MIB(1);
+        assert_false(i->binding.moving);
+        assert_int_equal(i->binding.progress.passes, 1);
+        i->sampling.by_node[0].anon_bytes = i->sampling.by_node[2].anon_bytes =
+                i->sampling.by_node[3].anon_bytes = MIB(1);
         move_begin(i, fake.now);
-        assert_true(i->moving);
+        assert_true(i->binding.moving);
         instance_restart(i, fake.now);
-        assert_false(i->moving || move_kernel_runs(i));
+        assert_false(i->binding.moving || move_kernel_runs(i));
         __atomic_store_n(&fake.sweeps->go, true, __ATOMIC_RELEASE);
         (void)usleep(100000);
         assert_in_range(fake.sweeps->n, 0, 1); /* the one that it was in */

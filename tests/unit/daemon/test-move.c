@@ -5,7 +5,7 @@
 
 /* A binding goes before all moves, however long these have been due; of the moves one slice. */
 TEST(bindings_go_first) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *mover, *other, *fresh;
         static int in_flight;
 
@@ -15,21 +15,21 @@ TEST(bindings_go_first) {
         fresh = add(&h, 30);
         move_begin(mover, fake.now);
         move_begin(other, fake.now);
-        mover->due_usec = 2;
-        other->due_usec = 1;
-        fresh->due_usec = fake.now;
-        fresh->call = (void *)&in_flight; /* its look then ends there */
+        mover->binding.due_usec = 2;
+        other->binding.due_usec = 1;
+        fresh->binding.due_usec = fake.now;
+        fresh->binding.call = (void *)&in_flight; /* its look then ends there */
         look_at_due(&h.manager, fake.now);
-        assert_true(fresh->due_usec == INSTANCE_NEVER);
-        assert_ptr_equal(fake.last, &other->mover);
-        assert_int_equal(mover->due_usec, 2);
+        assert_true(fresh->binding.due_usec == INSTANCE_NEVER);
+        assert_ptr_equal(fake.last, &other->binding.mover);
+        assert_int_equal(mover->binding.due_usec, 2);
         look_at_due(&h.manager, fake.now);
-        assert_ptr_equal(fake.last, &mover->mover);
-        fresh->call = NULL;
+        assert_ptr_equal(fake.last, &mover->binding.mover);
+        fresh->binding.call = NULL;
 }
 
 TEST(moves_take_turns) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         unsigned slices[3] = { 0 };
         Instance *i[3];
 
@@ -41,7 +41,7 @@ TEST(moves_take_turns) {
         for (unsigned n = 0; n < 300; n++) {
                 look_at_due(&h.manager, fake.now);
                 for (unsigned k = 0; k < 3; k++)
-                        slices[k] += fake.last == &i[k]->mover;
+                        slices[k] += fake.last == &i[k]->binding.mover;
         }
         for (unsigned k = 0; k < 3; k++)
                 assert_int_equal(slices[k], 100);
@@ -49,7 +49,7 @@ TEST(moves_take_turns) {
 
 /* A slice ends when its time is over, though there is more to do. */
 TEST(a_slice_ends) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
@@ -57,33 +57,34 @@ TEST(a_slice_ends) {
         move_begin(i, fake.now);
         move_slice(i, fake.now);
         assert_in_range(fake.n_steps, 1, 5000 / CLOCK_STEP + 1);
-        assert_true(i->moving && i->due_usec <= fake.now);
+        assert_true(i->binding.moving && i->binding.due_usec <= fake.now);
 }
 
 /* --- a pass --- */
 
 TEST(pending_goes_down) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
         i = add(&h, 10);
-        i->placement.rate_bytes_per_sec = MIB(100000);
+        i->binding.placement.rate_bytes_per_sec = MIB(100000);
         fake.own = MIB(2);
         fake.shared = MIB(1);
         move_begin(i, fake.now);
         move_slice(i, fake.now);
         assert_true(fake.n_steps > 0);
-        assert_int_equal(i->outside_bytes, MIB(100) - fake.n_steps * MIB(2));
-        assert_int_equal(i->migrated_bytes, fake.n_steps * MIB(3));
-        i->outside_bytes = MIB(1);
+        assert_int_equal(i->binding.outside_bytes, MIB(100) - fake.n_steps * MIB(2));
+        assert_int_equal(i->binding.migrated_bytes, fake.n_steps * MIB(3));
+        i->binding.outside_bytes = MIB(1);
         move_slice(i, fake.now);
-        assert_int_equal(i->outside_bytes, 0); /* there was more than the last sample knew */
+        assert_int_equal(i->binding.outside_bytes,
+                         0); /* there was more than the last sample knew */
 }
 
 /* What an instance has counted is its policy's as well, and stays when it ends. */
 TEST(counted_for_the_policy) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         for (pid_t pid = 10; pid < 12; pid++) {
@@ -92,12 +93,12 @@ TEST(counted_for_the_policy) {
                 fake.own = MIB(2);
                 fake.answer = 0;
                 move_begin(i, fake.now);
-                i->mover.failed_pages = 3;
+                i->binding.mover.failed_pages = 3;
                 move_slice(i, fake.now);
-                assert_int_equal(i->migrated_bytes, MIB(2));
-                assert_int_equal(i->failed_pages, 3);
+                assert_int_equal(i->binding.migrated_bytes, MIB(2));
+                assert_int_equal(i->binding.failed_pages, 3);
                 roster_remove_process(&h.manager, i, 0);
-                assert_int_equal(h.manager.n_instances, 0);
+                assert_int_equal(h.manager.roster.n_instances, 0);
         }
         assert_int_equal(h.counters[0].migrated_bytes, MIB(4));
         assert_int_equal(h.counters[0].failed_pages, 6);
@@ -105,7 +106,7 @@ TEST(counted_for_the_policy) {
 
 /* The one that is paid for is what was moved: 64 MiB a second, a piece at a time. */
 TEST(rate) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         uint64_t begin;
         Instance *i;
 
@@ -114,16 +115,16 @@ TEST(rate) {
         fake.own = MIB(2);
         move_begin(i, fake.now);
         begin = fake.now;
-        while (i->migrated_bytes < MIB(64)) {
+        while (i->binding.migrated_bytes < MIB(64)) {
                 move_slice(i, fake.now);
-                assert_true(i->due_usec != INSTANCE_NEVER);
-                fake.now = i->due_usec > fake.now ? i->due_usec : fake.now;
+                assert_true(i->binding.due_usec != INSTANCE_NEVER);
+                fake.now = i->binding.due_usec > fake.now ? i->binding.due_usec : fake.now;
         }
         assert_in_range(fake.now - begin, 800000, 1100000);
 }
 
 TEST(another_program) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
@@ -133,21 +134,21 @@ TEST(another_program) {
         fake.answer = -ESTALE;
         move_slice(i, fake.now);
         assert_true(fake.n_begun > 1);
-        for (unsigned n = 0; n < 100 && i->moving; n++)
+        for (unsigned n = 0; n < 100 && i->binding.moving; n++)
                 move_slice(i, fake.now);
-        assert_false(i->moving); /* not for ever */
+        assert_false(i->binding.moving); /* not for ever */
         assert_in_range(fake.n_begun, 3, 20);
-        assert_int_equal(i->progress.passes, 1);
+        assert_int_equal(i->binding.progress.passes, 1);
         /* One that ends is none that goes on. */
         fake.n_begun = 0;
         fake.answer = -ESRCH;
         move_begin(i, fake.now);
         move_slice(i, fake.now);
-        assert_false(i->moving);
+        assert_false(i->binding.moving);
         assert_int_equal(fake.n_begun, 1);
 }
 
-static void set_memory(Host *h, unsigned anon, unsigned mapped) {
+static void set_memory(TestHost *h, unsigned anon, unsigned mapped) {
         char text[256];
 
         (void)snprintf(text, sizeof(text),
@@ -159,7 +160,7 @@ static void set_memory(Host *h, unsigned anon, unsigned mapped) {
 
 /* What others map too stays after a pass, and is no reason for the next one. */
 TEST(what_a_pass_left) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         _cleanup_close_ int fd = -EBADF;
         Instance *i;
 
@@ -168,24 +169,25 @@ TEST(what_a_pass_left) {
         set_memory(&h, 300, 1000);
         fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         move_sample(i, fd);
-        assert_true(i->memory_known);
-        assert_int_equal(i->outside_bytes, 300);
-        assert_int_equal(i->mapped_outside_bytes, 1000);
-        assert_int_equal(i->mapped_left_bytes, 0);
-        i->passed = true;
+        assert_true(i->sampling.memory_known);
+        assert_int_equal(i->binding.outside_bytes, 300);
+        assert_int_equal(i->binding.mapped_outside_bytes, 1000);
+        assert_int_equal(i->binding.mapped_left_bytes, 0);
+        i->binding.passed = true;
         set_memory(&h, 300, 400);
         move_sample(i, fd);
-        assert_int_equal(i->mapped_left_bytes, 400);
-        assert_false(i->passed);
+        assert_int_equal(i->binding.mapped_left_bytes, 400);
+        assert_false(i->binding.passed);
         set_memory(&h, 300, 900);
         move_sample(i, fd);
-        assert_int_equal(i->mapped_left_bytes, 400);
+        assert_int_equal(i->binding.mapped_left_bytes, 400);
         set_memory(&h, 300, 100); /* the counters lag */
         move_sample(i, fd);
-        assert_int_equal(i->mapped_left_bytes, 100);
-        i->binding.alone = false;
+        assert_int_equal(i->binding.mapped_left_bytes, 100);
+        i->binding.observed.alone = false;
         move_sample(i, fd);
-        assert_true(!i->memory_known && i->outside_bytes + i->mapped_outside_bytes == 0);
+        assert_true(!i->sampling.memory_known &&
+                    i->binding.outside_bytes + i->binding.mapped_outside_bytes == 0);
 }
 
 /* Nothing was found outside, for nothing could be looked at: that is no whole pass. */
@@ -194,7 +196,7 @@ TEST(what_cannot_be_looked_into) {
                 int error;
                 bool whole;
         } rows[] = { { -ESRCH, true }, { -EACCES, false }, { -EMFILE, false }, { 0, true } };
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
@@ -203,16 +205,16 @@ TEST(what_cannot_be_looked_into) {
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
                 fake.begin_error = rows[k].error;
                 move_begin(i, fake.now);
-                if (i->moving)
+                if (i->binding.moving)
                         move_slice(i, fake.now);
-                assert_false(i->moving);
-                assert_int_equal(i->progress.pass_whole, rows[k].whole);
+                assert_false(i->binding.moving);
+                assert_int_equal(i->binding.progress.pass_whole, rows[k].whole);
         }
 }
 
 /* What the kernel's own way has moved is counted when it shows. */
 TEST(what_the_kernel_moved) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         _cleanup_close_ int fd = -EBADF;
         Instance *i;
 
@@ -221,15 +223,15 @@ TEST(what_the_kernel_moved) {
         set_memory(&h, 300, 0);
         fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         sweeps_init(true);
-        i->placement.migrate = MIGRATE_KERNEL;
+        i->binding.placement.migrate = MIGRATE_KERNEL;
         move_sample(i, fd);
-        assert_int_equal(i->migrated_bytes, 0);
+        assert_int_equal(i->binding.migrated_bytes, 0);
         move_begin(i, fake.now);
         set_memory(&h, 100, 0);
         move_sample(i, fd);
-        assert_int_equal(i->migrated_bytes, 200);
+        assert_int_equal(i->binding.migrated_bytes, 200);
         move_sample(i, fd);
-        assert_int_equal(i->migrated_bytes, 200);
+        assert_int_equal(i->binding.migrated_bytes, 200);
         wait_for_end(i);
         (void)munmap(fake.sweeps, sizeof(Sweeps));
 }

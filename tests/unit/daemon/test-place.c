@@ -12,17 +12,17 @@
 enum { NODES = 4, INSTANCES = 4 };
 
 /* Two sockets of two nodes, a CPU each, and up to four instances of two policies. */
-typedef struct Host {
+typedef struct TestHost {
         Manager manager;
         Node nodes[NODES];
         uint64_t left[NODES];
         Policy policies[2];
         Instance instances[INSTANCES];
         Instance *pointers[INSTANCES];
-} Host;
+} TestHost;
 
-static void host_init(Host *h) {
-        *h = (Host){ .manager = { .sysroot = SYSROOT_NONE } };
+static void host_init(TestHost *h) {
+        *h = (TestHost){ .manager = { .host.sysroot = SYSROOT_NONE } };
         for (uint32_t i = 0; i < NODES; i++) {
                 h->nodes[i] = (Node){ .id = i, .package = i / 2, .memory_bytes = 1 << 30 };
                 id_set_add(&h->nodes[i].cpus, i);
@@ -32,25 +32,25 @@ static void host_init(Host *h) {
                 h->policies[i] = (Policy){ .name = i == 0 ? (char *)"tidb" : (char *)"tikv",
                                            .file = (char *)"p.yaml",
                                            .place = { .count = 1, .same_package = true } };
-        h->manager.topology = (Topology){ .nodes = h->nodes, .n_nodes = NODES };
-        h->manager.left_bytes = h->left;
-        h->manager.policies = (PolicySet){ .policies = h->policies, .n_policies = 2 };
-        h->manager.instances = h->pointers;
+        h->manager.host.topology = (Topology){ .nodes = h->nodes, .n_nodes = NODES };
+        h->manager.placing.left_bytes = h->left;
+        h->manager.host.policies = (PolicySet){ .policies = h->policies, .n_policies = 2 };
+        h->manager.roster.instances = h->pointers;
 }
 
-static Instance *host_add(Host *h, const char *name, size_t policy) {
-        Instance *i = &h->instances[h->manager.n_instances];
+static Instance *host_add(TestHost *h, const char *name, size_t policy) {
+        Instance *i = &h->instances[h->manager.roster.n_instances];
 
         *i = (Instance){ .manager = &h->manager,
                          .name = (char *)name,
                          .policy = &h->policies[policy],
-                         .due_usec = INSTANCE_NEVER };
-        h->pointers[h->manager.n_instances++] = i;
+                         .binding.due_usec = INSTANCE_NEVER };
+        h->pointers[h->manager.roster.n_instances++] = i;
         place_spoil(&h->manager);
         return i;
 }
 
-static void assert_place(Host *h, const Instance *i, const char *nodes) {
+static void assert_place(TestHost *h, const Instance *i, const char *nodes) {
         const IdSet expected = ids(nodes);
 
         place_refresh(&h->manager);
@@ -59,24 +59,24 @@ static void assert_place(Host *h, const Instance *i, const char *nodes) {
 }
 
 TEST(each_its_own_and_nobody_moves) {
-        Host h;
+        TestHost h;
         Instance *a, *b;
 
         host_init(&h);
         a = host_add(&h, "b-name", 0);
         assert_place(&h, a, "0");
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
-        assert_true(a->due_usec != INSTANCE_NEVER); /* it is looked at */
-        a->due_usec = INSTANCE_NEVER;
+        assert_true(a->binding.due_usec != INSTANCE_NEVER); /* it is looked at */
+        a->binding.due_usec = INSTANCE_NEVER;
         b = host_add(&h, "a-name", 0); /* which alone would have been first */
         assert_place(&h, b, "2");
         assert_place(&h, a, "0");
-        assert_true(a->due_usec == INSTANCE_NEVER); /* nothing is new for it */
+        assert_true(a->binding.due_usec == INSTANCE_NEVER); /* nothing is new for it */
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
 }
 
 TEST(nothing_is_planned_that_did_not_change) {
-        Host h;
+        TestHost h;
         Instance *a;
 
         host_init(&h);
@@ -90,20 +90,20 @@ TEST(nothing_is_planned_that_did_not_change) {
 }
 
 /* `fresh` is a copy of the host's policies, to be changed. */
-static void host_reload(Host *h, const Policy fresh[2], const Reserve *reserve) {
+static void host_reload(TestHost *h, const Policy fresh[2], const Reserve *reserve) {
         PolicySet set = { .policies = (Policy *)fresh, .n_policies = 2 };
 
         set.host.reserve = *reserve;
         place_note_policies(&h->manager, &set);
         memcpy(h->policies, fresh, sizeof(h->policies));
-        h->manager.policies.host.reserve = *reserve;
+        h->manager.host.policies.host.reserve = *reserve;
 }
 
 TEST(a_reload_moves_who_no_longer_fits) {
         const Reserve none = { 0 };
         Policy fresh[2];
         Instance *a, *b;
-        Host h;
+        TestHost h;
 
         host_init(&h);
         a = host_add(&h, "a", 0);
@@ -123,7 +123,7 @@ TEST(a_reload_with_other_wishes) {
         const Reserve none = { 0 };
         Policy fresh[2];
         Instance *a, *b;
-        Host h;
+        TestHost h;
 
         host_init(&h);
         a = host_add(&h, "a", 0);
@@ -148,7 +148,7 @@ TEST(a_node_that_becomes_reserved) {
         Reserve both = first;
         Instance *a, *b;
         Policy fresh[2];
-        Host h;
+        TestHost h;
 
         host_init(&h);
         a = host_add(&h, "a", 0);
@@ -159,7 +159,7 @@ TEST(a_node_that_becomes_reserved) {
         host_reload(&h, fresh, &first);
         assert_place(&h, a, "1");
         assert_place(&h, b, "2");
-        assert_true(id_set_has(&h.manager.reserved, 0));
+        assert_true(id_set_has(&h.manager.placing.reserved, 0));
         both.nodes = ids("0-3"); /* nothing is left: it stays rather than wanders */
         host_reload(&h, fresh, &both);
         assert_place(&h, a, "0");
@@ -167,7 +167,7 @@ TEST(a_node_that_becomes_reserved) {
 }
 
 TEST(a_disk_that_becomes_known) {
-        Host h;
+        TestHost h;
         Instance *chosen, *kept;
         const NodeSet disk = ids("3");
 
@@ -191,38 +191,38 @@ TEST(own_limits_that_become_known) {
         Process process = { .id = { .pid = 50 } };
         UndoRecord *record;
         Instance *a;
-        Host h;
+        TestHost h;
 
         host_init(&h);
-        undo_init(&h.manager.undo, &h.manager.sysroot);
-        h.manager.backend.ops = &backend_systemd_ops;
+        undo_init(&h.manager.undo.records, &h.manager.host.sysroot);
+        h.manager.host.backend.ops = &backend_systemd_ops;
         a = host_add(&h, "a", 0);
         a->unit = (char *)"a.service";
         a->processes = &process;
         a->n_processes = 1;
         assert_place(&h, a, "0");
-        assert_int_equal(undo_get(&h.manager.undo, "a", "a.service", NULL, &record), 0);
+        assert_int_equal(undo_get(&h.manager.undo.records, "a", "a.service", NULL, &record), 0);
         record_noted(a); /* it is not read yet */
-        assert_false(h.manager.plan_stale);
+        assert_false(h.manager.placing.stale);
         record->unit_noted = true;
         record_noted(a); /* it sets nothing */
-        assert_false(h.manager.plan_stale);
+        assert_false(h.manager.placing.stale);
         record->mems.before = ids("3");
         record_noted(a);
         assert_place(&h, a, "3");
-        undo_done(&h.manager.undo);
+        undo_done(&h.manager.undo.records);
 }
 
 TEST(cards_keep_their_node) {
         Device card = {
                 .kind = DEVICE_NET, .name = (char *)"eth0", .node = 0, .default_route = true
         };
-        Host h;
+        TestHost h;
         Instance *a;
 
         host_init(&h);
-        h.manager.devices = (DeviceList){ .devices = &card, .n_devices = 1 };
-        h.manager.policies.host.reserve.kind = RESERVE_NIC;
+        h.manager.host.devices = (DeviceList){ .devices = &card, .n_devices = 1 };
+        h.manager.host.policies.host.reserve.kind = RESERVE_NIC;
         a = host_add(&h, "a", 0);
         assert_place(&h, a, "1");
         assert_int_equal(a->planned.warnings, 0);

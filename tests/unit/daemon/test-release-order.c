@@ -49,59 +49,59 @@ static const BackendOps *const all_ops[] = {
         [BACKEND_AFFINITY] = &masks_ops,
 };
 
-typedef struct Host {
+typedef struct TestHost {
         FakeTree tree;
         Args args;
         Manager manager;
         uint64_t now_usec;
-} Host;
+} TestHost;
 
-static void host_init(Host *h) {
+static void host_init(TestHost *h) {
         Manager *m = &h->manager;
 
         memset(&seen, 0, sizeof(seen));
-        *h = (Host){ 0 };
+        *h = (TestHost){ 0 };
         fake_init(&h->tree);
-        *m = (Manager){ .args = &h->args,
-                        .sysroot = h->tree.sysroot,
-                        .connector_fd = -EBADF,
-                        .policy_load_success = true,
-                        .journal = { .max_priority = LOG_EMERG } };
-        m->sysroot.live = true;
-        m->backend.sysroot = &m->sysroot;
-        m->backend.ops = &group_ops;
-        m->backend.all = all_ops;
-        undo_init(&m->undo, &m->sysroot);
+        *m = (Manager){ .host.args = &h->args,
+                        .host.sysroot = h->tree.sysroot,
+                        .roster.connector_fd = -EBADF,
+                        .host.policy_load_success = true,
+                        .host.journal = { .max_priority = LOG_EMERG } };
+        m->host.sysroot.live = true;
+        m->host.backend.sysroot = &m->host.sysroot;
+        m->host.backend.ops = &group_ops;
+        m->host.backend.all = all_ops;
+        undo_init(&m->undo.records, &m->host.sysroot);
         fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
                    "0123abcd-0123-4567-89ab-0123456789ab\n");
-        assert_int_equal(undo_open(&m->undo, h->tree.fd), 0);
-        assert_int_equal(sd_event_new(&m->event), 0);
+        assert_int_equal(undo_open(&m->undo.records, h->tree.fd), 0);
+        assert_int_equal(sd_event_new(&m->host.event), 0);
         assert_int_equal(release_start(m), 0);
         for (const char *name = "ab"; *name; name++) {
                 const char instance[] = { *name, '\0' }, unit[] = { *name, '.', 's', '\0' };
                 UndoRecord *record;
 
-                assert_int_equal(undo_get(&m->undo, instance, unit, NULL, &record), 0);
+                assert_int_equal(undo_get(&m->undo.records, instance, unit, NULL, &record), 0);
                 release_begin(m, record, "the test wants it");
         }
         h->now_usec = clock_monotonic_usec();
 }
 
-static void host_done(Host *h) {
+static void host_done(TestHost *h) {
         release_done(&h->manager);
-        undo_done(&h->manager.undo);
-        sd_event_unref(h->manager.event);
+        undo_done(&h->manager.undo.records);
+        sd_event_unref(h->manager.host.event);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
-static void later(Host *h) {
+static void later(TestHost *h) {
         h->now_usec += SEC(1);
         release_at_due(&h->manager, h->now_usec);
 }
 
 static void assert_masks_wait_for(const char *slow) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         seen.slow = slow;
@@ -113,7 +113,7 @@ static void assert_masks_wait_for(const char *slow) {
         later(&h);
         later(&h);
         assert_int_equal(strlen(seen.said), 2);
-        assert_int_equal(h.manager.releases.n, 0);
+        assert_int_equal(h.manager.undo.releases.n, 0);
 }
 
 TEST(masks_wait_for_all_groups) {
@@ -123,7 +123,7 @@ TEST(masks_wait_for_all_groups) {
 
 /* It is tried again for as long as it takes. */
 TEST(not_for_one_that_has_failed) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         seen.slow = "b";
@@ -131,26 +131,26 @@ TEST(not_for_one_that_has_failed) {
         later(&h);
         later(&h);
         assert_string_equal(seen.said, "a");
-        assert_int_equal(h.manager.releases.n, 1);
+        assert_int_equal(h.manager.undo.releases.n, 1);
 }
 
 /* Stopping, and the last that was left fails for the last time: the end is not put off. */
 TEST(the_last_is_given_up) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         uint64_t usec;
 
         host_init(&h);
-        h.manager.policies.on_stop = ON_STOP_RESTORE;
+        h.manager.host.policies.on_stop = ON_STOP_RESTORE;
         assert_true(release_before_stop(&h.manager));
         seen.slow = "b";
         for (unsigned i = 0; i < 3; i++) {
-                assert_true(h.manager.releases.n > 0);
+                assert_true(h.manager.undo.releases.n > 0);
                 h.now_usec += SEC(5);
                 release_at_due(&h.manager, h.now_usec);
                 seen.reply(-EIO, "", seen.userdata);
         }
-        assert_int_equal(h.manager.releases.n, 0);
-        assert_int_equal(h.manager.undo.n_records, 1);
-        assert_true(sd_event_source_get_time(h.manager.releases.timer, &usec) >= 0);
+        assert_int_equal(h.manager.undo.releases.n, 0);
+        assert_int_equal(h.manager.undo.records.n_records, 1);
+        assert_true(sd_event_source_get_time(h.manager.undo.releases.timer, &usec) >= 0);
         assert_true(usec <= clock_monotonic_usec());
 }

@@ -4,7 +4,7 @@
 /* --- what is wanted --- */
 
 static void set_release(Life *l, char **globs, size_t n) {
-        l->m.policies.release = (WordList){ .words = globs, .n_words = n };
+        l->m.host.policies.release = (WordList){ .words = globs, .n_words = n };
 }
 
 TEST(wanted, .setup_func = setup, .teardown_func = teardown) {
@@ -18,28 +18,28 @@ TEST(wanted, .setup_func = setup, .teardown_func = teardown) {
         bind(&l, "2", "1");
         release_unwanted(&l.m);
         release_stray(&l.m);
-        assert_int_equal(l.m.releases.n, 0); /* it has an instance */
+        assert_int_equal(l.m.undo.releases.n, 0); /* it has an instance */
         set_release(&l, globs, 1);
         release_unwanted(&l.m);
-        assert_int_equal(l.m.releases.n, 0);
+        assert_int_equal(l.m.undo.releases.n, 0);
         set_release(&l, globs, 2);
-        l.m.policies.mode = ENFORCEMENT_OBSERVE;
+        l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
         release_unwanted(&l.m);
-        assert_int_equal(l.m.releases.n, 0); /* paused */
-        l.m.policies.mode = ENFORCEMENT_ENFORCE;
-        l.m.policy_load_success = false;
+        assert_int_equal(l.m.undo.releases.n, 0); /* paused */
+        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
+        l.m.host.policy_load_success = false;
         release_unwanted(&l.m);
-        assert_int_equal(l.m.releases.n, 0); /* nobody knows what is wanted */
-        l.m.policy_load_success = true;
+        assert_int_equal(l.m.undo.releases.n, 0); /* nobody knows what is wanted */
+        l.m.host.policy_load_success = true;
         release_unwanted(&l.m);
-        assert_int_equal(l.m.releases.n, 1);
+        assert_int_equal(l.m.undo.releases.n, 1);
         release_unwanted(&l.m);
-        assert_int_equal(l.m.releases.n, 1);
-        l.m.policies.mode = ENFORCEMENT_OBSERVE; /* in the middle */
+        assert_int_equal(l.m.undo.releases.n, 1);
+        l.m.host.policies.mode = ENFORCEMENT_OBSERVE; /* in the middle */
         n = world.n_operations;
         release_at_due(&l.m, UINT64_MAX / 4);
         assert_int_equal(world.n_operations, n);
-        l.m.policies.mode = ENFORCEMENT_ENFORCE;
+        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
         release(&l);
         assert_as_before();
         bind(&l, "2", "1");
@@ -60,21 +60,21 @@ TEST(named_later, .setup_func = setup, .teardown_func = teardown) {
         bind(&l, "2", "1");
         set_release(&l, globs, 1);
         assert_false(release_if_asked(l.instance));
-        assert_int_equal(l.m.releases.n, 0);
+        assert_int_equal(l.m.undo.releases.n, 0);
         free(l.instance->name);
         l.instance->name = strdup("a:4000");
-        l.m.policies.mode = ENFORCEMENT_OBSERVE;
+        l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
         assert_true(release_if_asked(l.instance));
-        assert_int_equal(l.m.releases.n, 0); /* paused */
-        l.m.policies.mode = ENFORCEMENT_ENFORCE;
+        assert_int_equal(l.m.undo.releases.n, 0); /* paused */
+        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
         assert_true(release_if_asked(l.instance));
-        assert_int_equal(l.m.releases.n, 1);
+        assert_int_equal(l.m.undo.releases.n, 1);
         assert_true(release_if_asked(l.instance));
-        assert_int_equal(l.m.releases.n, 1);
+        assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
         assert_as_before();
         assert_true(release_if_asked(l.instance)); /* nothing is left to do */
-        assert_int_equal(l.m.releases.n, 0);
+        assert_int_equal(l.m.undo.releases.n, 0);
         life_end(&l);
 }
 
@@ -85,12 +85,12 @@ TEST(no_place_any_more, .setup_func = setup, .teardown_func = teardown) {
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         release_without_place(l.instance); /* nothing is known yet, and nothing was done */
-        assert_int_equal(undo_get(&l.m.undo, "a", "a.service", NULL, &record), 0);
+        assert_int_equal(undo_get(&l.m.undo.records, "a", "a.service", NULL, &record), 0);
         record->unit_noted = true; /* what its unit sets may leave it no place */
         l.instance->planned = (Planned){ .known = true, .refusal = REFUSAL_CGROUP_NODES };
         release_without_place(l.instance);
-        assert_int_equal(l.m.releases.n, 0);
-        undo_forget(&l.m.undo, record);
+        assert_int_equal(l.m.undo.releases.n, 0);
+        undo_forget(&l.m.undo.records, record);
         l.instance->planned = (Planned){ .known = false };
         bind(&l, "2", "1");
         release_without_place(l.instance);
@@ -101,12 +101,12 @@ TEST(no_place_any_more, .setup_func = setup, .teardown_func = teardown) {
         release_without_place(l.instance);
         l.instance->planned.refusal = REFUSAL_RESERVED;
         l.instance->planned.placement.nodes = ids("");
-        l.m.policies.mode = ENFORCEMENT_OBSERVE;
+        l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
         release_without_place(l.instance);
-        assert_int_equal(l.m.releases.n, 0);
-        l.m.policies.mode = ENFORCEMENT_ENFORCE;
+        assert_int_equal(l.m.undo.releases.n, 0);
+        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
         release_without_place(l.instance);
-        assert_int_equal(l.m.releases.n, 1);
+        assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
         assert_as_before();
         life_end(&l);
@@ -120,7 +120,7 @@ TEST(watched_only, .setup_func = setup, .teardown_func = teardown) {
         bind(&l, "2", "1");
         l.policy.built_in = true; /* the last file of policies is gone */
         release_unwanted(&l.m);
-        assert_int_equal(l.m.releases.n, 1);
+        assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
         assert_as_before();
         life_end(&l);
@@ -136,7 +136,7 @@ TEST(without_an_instance, .setup_func = setup, .teardown_func = teardown) {
         roster_remove_process(&l.m, l.instance, 0);
         assert_int_equal(count_files(), 1);
         release_stray(&l.m);
-        assert_int_equal(l.m.releases.n, 1);
+        assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
         assert_as_before();
         life_end(&l);
@@ -149,8 +149,8 @@ TEST(not_bound_again_on_its_way_back, .setup_func = setup, .teardown_func = tear
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
-        release_begin(&l.m, l.m.undo.records[0], "a test");
-        l.instance->placement.cpus = ids("3");
+        release_begin(&l.m, l.m.undo.records.records[0], "a test");
+        l.instance->binding.placement.cpus = ids("3");
         assert_false(bind_carry_out(l.instance, &set, 0));
         assert_true(is(&world.cpus, "2"));
         release(&l);
@@ -164,14 +164,14 @@ TEST(stop, .setup_func = setup, .teardown_func = teardown) {
         world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         assert_false(release_before_stop(&l.m)); /* keep */
-        l.m.policies.on_stop = ON_STOP_RESTORE;
+        l.m.host.policies.on_stop = ON_STOP_RESTORE;
         assert_false(release_before_stop(&l.m)); /* nothing to restore */
         bind(&l, "2", "1");
-        l.m.policies.mode = ENFORCEMENT_OBSERVE;
+        l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
         assert_false(release_before_stop(&l.m)); /* paused */
-        l.m.policies.mode = ENFORCEMENT_ENFORCE;
+        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
         assert_true(release_before_stop(&l.m));
-        assert_int_equal(l.m.releases.n, 1);
+        assert_int_equal(l.m.undo.releases.n, 1);
         assert_false(manager_enforces(&l.m)); /* nothing is bound from now on */
         release(&l);
         assert_as_before();

@@ -76,8 +76,8 @@ static void assert_told(const BackendOps *ops, unsigned at, int error, Reason re
         bind(&l, "2", "1");
         assert_int_equal(counted_in_all(&l), 1);
         assert_int_equal(counted(&l, reason) + counted(&l, REASON_RECORD_UNWRITABLE), 1);
-        assert_int_equal(counted(&l, l.instance->failure_code), 1);
-        assert_non_null(l.instance->failure);
+        assert_int_equal(counted(&l, l.instance->binding.failure_code), 1);
+        assert_non_null(l.instance->binding.failure);
         release(&l);
         life_end(&l);
 }
@@ -171,12 +171,12 @@ TEST(a_new_life_knows_what_it_did, .setup_func = setup, .teardown_func = teardow
         bind(&l, "2", "1");
         life_end(&l);
         life_begin(&l);
-        assert_true(l.instance->we_narrowed);
+        assert_true(l.instance->binding.we_narrowed);
         bind(&l, "3", "1");
         /* Once it stands, who sets the former one is somebody else. */
-        assert_int_equal(l.m.undo.records[0]->cpus.ours.n, 1);
+        assert_int_equal(l.m.undo.records.records[0]->cpus.ours.n, 1);
         release(&l);
-        assert_false(l.instance->we_narrowed);
+        assert_false(l.instance->binding.we_narrowed);
         life_end(&l);
         assert_as_before();
 }
@@ -193,11 +193,11 @@ TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
 
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
-        l.m.topology = (Topology){ .nodes = machine, .n_nodes = 4 };
+        l.m.host.topology = (Topology){ .nodes = machine, .n_nodes = 4 };
         assert_null(record_keep_own(l.instance, &p)); /* nobody has looked yet */
         assert_ids(p.cpus, "2-5");
         assert_ids(record_open_nodes(l.instance), "0-2");
-        l.m.plan_stale = false;
+        l.m.placing.stale = false;
         bind(&l, "2", "1");
         assert_null(record_keep_own(l.instance, &p));
         assert_ids(p.cpus, "2-3");
@@ -208,8 +208,8 @@ TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
         p.nodes = ids("4");
         assert_non_null(strstr(record_keep_own(l.instance, &p), "AllowedMemoryNodes="));
         assert_ids(p.nodes, "4");
-        assert_true(l.m.plan_stale); /* where it may choose, it is placed among these */
-        p.memory = MEMORY_PREFERRED; /* holds no memory anywhere */
+        assert_true(l.m.placing.stale); /* where it may choose, it is placed among these */
+        p.memory = MEMORY_PREFERRED;    /* holds no memory anywhere */
         assert_null(record_keep_own(l.instance, &p));
         p.cpus = ids("7");
         assert_non_null(record_keep_own(l.instance, &p));

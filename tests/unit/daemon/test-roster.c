@@ -11,13 +11,13 @@
 static Policy policy = { .name = (char *)"ours" };
 
 static void setup(Manager *m) {
-        *m = (Manager){ .connector_fd = -EBADF };
+        *m = (Manager){ .roster.connector_fd = -EBADF };
 }
 
 static void teardown(Manager *m) {
-        for (size_t i = 0; i < m->n_instances; i++)
-                instance_free(m->instances[i]);
-        free(m->instances);
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                instance_free(m->roster.instances[i]);
+        free(m->roster.instances);
 }
 
 static Instance *add(Manager *m, pid_t pid, const char *exe, const char *unit, uint16_t port) {
@@ -41,9 +41,9 @@ static Instance *add(Manager *m, pid_t pid, const char *exe, const char *unit, u
 }
 
 static void assert_names(const Manager *m, size_t n, const char *const *names) {
-        assert_int_equal(m->n_instances, n);
+        assert_int_equal(m->roster.n_instances, n);
         for (size_t i = 0; i < n; i++)
-                assert_string_equal(m->instances[i]->name, names[i]);
+                assert_string_equal(m->roster.instances[i]->name, names[i]);
 }
 
 #define ASSERT_NAMES(m, ...)                                                                       \
@@ -60,11 +60,11 @@ TEST(order_and_search) {
         (void)add(&m, 10, "/x", "c.service", 0);
         (void)add(&m, 20, "/x", "a.service", 0);
         ASSERT_NAMES(&m, "a", "b", "c");
-        assert_ptr_equal(roster_find_pid(&m, 10, &index), m.instances[2]);
+        assert_ptr_equal(roster_find_pid(&m, 10, &index), m.roster.instances[2]);
         assert_int_equal(index, 0);
         assert_null(roster_find_pid(&m, 11, &index));
-        assert_ptr_equal(roster_find_owner(&m, &other), m.instances[1]);
-        roster_remove_process(&m, m.instances[1], 0);
+        assert_ptr_equal(roster_find_owner(&m, &other), m.roster.instances[1]);
+        roster_remove_process(&m, m.roster.instances[1], 0);
         ASSERT_NAMES(&m, "a", "c");
         assert_null(roster_find_owner(&m, &other));
         teardown(&m);
@@ -79,9 +79,9 @@ TEST(collisions) {
         ASSERT_NAMES(&m, "x:4000", "x:4000:20");
         /* The first goes: the second gets the name when it is asked for again, and not before. */
 
-        roster_remove_process(&m, m.instances[0], 0);
+        roster_remove_process(&m, m.roster.instances[0], 0);
         ASSERT_NAMES(&m, "x:4000:20");
-        assert_int_equal(roster_rename(&m, m.instances[0]), 0);
+        assert_int_equal(roster_rename(&m, m.roster.instances[0]), 0);
         ASSERT_NAMES(&m, "x:4000");
         teardown(&m);
 }
@@ -124,15 +124,15 @@ TEST(its_policy_is_gone) {
 
         fake_init(&tree);
         setup(&m);
-        m.sysroot = tree.sysroot;
-        m.access.available = true;
-        m.policy_counters = calloc(1, sizeof(*m.policy_counters));
-        assert_non_null(m.policy_counters);
+        m.host.sysroot = tree.sysroot;
+        m.sampling.access.available = true;
+        m.binding.policy_counters = calloc(1, sizeof(*m.binding.policy_counters));
+        assert_non_null(m.binding.policy_counters);
         i = add(&m, 10, "/x", NULL, 0);
         i->policy_index = 3;
         assert_int_equal(watch_rematch(&m), 0);
-        assert_int_equal(m.n_instances, 0);
-        free(m.policy_counters);
-        pid_list_done(&m.scan);
+        assert_int_equal(m.roster.n_instances, 0);
+        free(m.binding.policy_counters);
+        pid_list_done(&m.roster.scan);
         teardown(&m);
 }

@@ -14,40 +14,40 @@
 #include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sys/cgroup.h"
 
-typedef struct Host {
+typedef struct TestHost {
         Manager manager;
         Instance instance;
         ProcHandle handle;
         Policy policy;
         Capture said;
-} Host;
+} TestHost;
 
-static void host_init(Host *h) {
-        *h = (Host){ .manager = { .sysroot = SYSROOT_NONE } };
-        assert_int_equal(sysroot_open(NULL, &h->manager.sysroot), 0);
-        assert_int_equal(topology_load(&h->manager.sysroot, &h->manager.topology), 0);
-        assert_int_equal(proc_open(&h->manager.sysroot, getpid(), &h->handle), 0);
-        journal_init(&h->manager.journal, false);
+static void host_init(TestHost *h) {
+        *h = (TestHost){ .manager = { .host.sysroot = SYSROOT_NONE } };
+        assert_int_equal(sysroot_open(NULL, &h->manager.host.sysroot), 0);
+        assert_int_equal(topology_load(&h->manager.host.sysroot, &h->manager.host.topology), 0);
+        assert_int_equal(proc_open(&h->manager.host.sysroot, getpid(), &h->handle), 0);
+        journal_init(&h->manager.host.journal, false);
         h->policy = (Policy){ .name = (char *)"tidb" };
-        h->manager.policies.sampling_interval_usec = 10000000;
-        h->manager.policies.sampling_budget_ppm = 10000;
+        h->manager.host.policies.sampling_interval_usec = 10000000;
+        h->manager.host.policies.sampling_budget_ppm = 10000;
         h->instance = (Instance){
                 .manager = &h->manager,
                 .name = (char *)"tidb-4000",
                 .policy = &h->policy,
                 .handles = &h->handle,
                 .n_processes = 1,
-                .remote_ratio = NAN,
+                .sampling.remote_ratio = NAN,
         };
-        h->instance.by_node = calloc(h->manager.topology.n_nodes, sizeof(NodeMemory));
-        h->instance.placement.nodes = topology_nodes(&h->manager.topology);
+        h->instance.sampling.by_node = calloc(h->manager.host.topology.n_nodes, sizeof(NodeMemory));
+        h->instance.binding.placement.nodes = topology_nodes(&h->manager.host.topology);
 }
 
-static void host_done(Host *h) {
-        free(h->instance.by_node);
+static void host_done(TestHost *h) {
+        free(h->instance.sampling.by_node);
         proc_close(&h->handle);
-        topology_done(&h->manager.topology);
-        sysroot_close(&h->manager.sysroot);
+        topology_done(&h->manager.host.topology);
+        sysroot_close(&h->manager.host.sysroot);
 }
 
 /* A clock that stands: a turn never ends by it. */
@@ -62,65 +62,65 @@ static uint64_t slow(void) {
         return now += 3000;
 }
 
-static uint64_t anon_bytes(const Host *h) {
+static uint64_t anon_bytes(const TestHost *h) {
         uint64_t bytes = 0;
 
-        for (size_t i = 0; i < h->manager.topology.n_nodes; i++)
-                bytes += h->instance.by_node[i].anon_bytes;
+        for (size_t i = 0; i < h->manager.host.topology.n_nodes; i++)
+                bytes += h->instance.sampling.by_node[i].anon_bytes;
         return bytes;
 }
 
 TEST(drawn) {
         const NodeSet elsewhere = ids("1023");
-        Host h;
+        TestHost h;
 
         host_init(&h);
-        assert_true(isnan(sample_ratio(&h.instance, &h.instance.placement.nodes)));
+        assert_true(isnan(sample_ratio(&h.instance, &h.instance.binding.placement.nodes)));
         assert_true(sample_halfwidth(&h.instance) == 0);
         assert_int_equal(sample_draw(&h.instance, still), 0);
-        assert_true(h.instance.sampled);
-        assert_false(h.instance.memory_known); /* nothing is decided by it */
+        assert_true(h.instance.sampling.sampled);
+        assert_false(h.instance.sampling.memory_known); /* nothing is decided by it */
         assert_true(anon_bytes(&h) > 100000);
-        assert_true(h.instance.remote_ratio == 0);
-        assert_true(sample_ratio(&h.instance, &h.instance.placement.nodes) == 0);
+        assert_true(h.instance.sampling.remote_ratio == 0);
+        assert_true(sample_ratio(&h.instance, &h.instance.binding.placement.nodes) == 0);
         assert_true(isnan(sample_ratio(&h.instance, &elsewhere))); /* that was not asked */
-        assert_int_equal(h.manager.sampling.durations[SAMPLE_DRAWN].n, 1);
-        assert_int_equal(h.manager.sampling.durations[SAMPLE_NUMA_STAT].n, 0);
-        h.instance.placement.nodes = elsewhere;
+        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
+        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
+        h.instance.binding.placement.nodes = elsewhere;
         assert_int_equal(sample_draw(&h.instance, still), 0);
-        assert_true(h.instance.remote_ratio > 0.999999);
+        assert_true(h.instance.sampling.remote_ratio > 0.999999);
         host_done(&h);
 }
 
 /* Not bound: outside of where its threads ran. */
 TEST(without_a_place) {
-        Host h;
+        TestHost h;
 
         host_init(&h);
-        h.instance.placement.nodes = (NodeSet){ 0 };
-        h.instance.binding.last_nodes = ids("1023");
+        h.instance.binding.placement.nodes = (NodeSet){ 0 };
+        h.instance.binding.observed.last_nodes = ids("1023");
         assert_int_equal(sample_draw(&h.instance, still), 0);
-        assert_true(h.instance.remote_ratio > 0.999999);
+        assert_true(h.instance.sampling.remote_ratio > 0.999999);
         host_done(&h);
 }
 
 TEST(nothing_known_of_what_ended) {
-        Host h;
+        TestHost h;
 
         host_init(&h);
         assert_int_equal(sample_draw(&h.instance, still), 0);
         h.instance.n_processes = 0;
         assert_true(sample_draw(&h.instance, still) < 0);
-        assert_false(h.instance.sampled);
-        assert_true(isnan(h.instance.remote_ratio));
-        assert_true(isnan(sample_ratio(&h.instance, &h.instance.placement.nodes)));
+        assert_false(h.instance.sampling.sampled);
+        assert_true(isnan(h.instance.sampling.remote_ratio));
+        assert_true(isnan(sample_ratio(&h.instance, &h.instance.binding.placement.nodes)));
         host_done(&h);
 }
 
 enum { PROCESSES = 5 };
 
 /* The same process, five times: by 3 ms a look two of them fit into a turn of 5 ms. */
-static void five(Host *h, ProcHandle handles[static PROCESSES]) {
+static void five(TestHost *h, ProcHandle handles[static PROCESSES]) {
         host_init(h);
         for (size_t i = 0; i < PROCESSES; i++)
                 handles[i] = h->handle;
@@ -130,25 +130,25 @@ static void five(Host *h, ProcHandle handles[static PROCESSES]) {
 
 TEST(a_turn_ends) {
         ProcHandle handles[PROCESSES];
-        Host h;
+        TestHost h;
 
         five(&h, handles);
         assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
-        assert_int_equal(h.manager.sampling.n_draws, 2);
-        assert_false(h.instance.sampled); /* not from a part */
-        assert_int_equal(h.manager.sampling.durations[SAMPLE_DRAWN].n, 0);
+        assert_int_equal(h.manager.sampling.rounds.n_draws, 2);
+        assert_false(h.instance.sampling.sampled); /* not from a part */
+        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_DRAWN].n, 0);
         assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
-        assert_int_equal(h.manager.sampling.n_draws, 4);
+        assert_int_equal(h.manager.sampling.rounds.n_draws, 4);
         assert_int_equal(sample_draw(&h.instance, slow), 0);
-        assert_int_equal(h.manager.sampling.n_draws, 5);
-        assert_true(h.instance.sampled);
-        assert_true(h.instance.remote_ratio == 0);
+        assert_int_equal(h.manager.sampling.rounds.n_draws, 5);
+        assert_true(h.instance.sampling.sampled);
+        assert_true(h.instance.sampling.remote_ratio == 0);
         assert_true(anon_bytes(&h) > 5 * 100000); /* of all five */
-        assert_int_equal(h.manager.sampling.durations[SAMPLE_DRAWN].n, 1);
-        assert_null(h.instance.drawing);
+        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
+        assert_null(h.instance.sampling.drawing);
         assert_int_equal(sample_draw(&h.instance, still),
                          0); /* all in one turn, were it so quick */
-        assert_int_equal(h.manager.sampling.n_draws, 10);
+        assert_int_equal(h.manager.sampling.rounds.n_draws, 10);
         host_done(&h);
 }
 
@@ -156,27 +156,27 @@ TEST(a_turn_ends) {
  * the draw begins anew. */
 TEST(turns_of_one_round) {
         ProcHandle handles[PROCESSES];
-        Host h;
+        TestHost h;
 
         five(&h, handles);
         assert_int_equal(sample_draw(&h.instance, still), 0);
         assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
-        assert_true(h.instance.sampled);
+        assert_true(h.instance.sampling.sampled);
         sample_begin_round(&h.manager);
         assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
         assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
         sample_drop(&h.instance);
-        h.manager.sampling.n_draws = 0;
+        h.manager.sampling.rounds.n_draws = 0;
         assert_int_equal(sample_draw(&h.instance, still), 0);
-        assert_int_equal(h.manager.sampling.n_draws, PROCESSES);
+        assert_int_equal(h.manager.sampling.rounds.n_draws, PROCESSES);
         assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
         h.instance.n_processes = 0;
         assert_int_equal(sample_draw(&h.instance, slow), -E2BIG);
-        assert_null(h.instance.drawing);
+        assert_null(h.instance.sampling.drawing);
         host_done(&h);
 }
 
-static void draw_in_vain(Host *h, int error) {
+static void draw_in_vain(TestHost *h, int error) {
         capture_begin(&h->said, STDERR_FILENO);
         assert_int_equal(sample_draw(&h->instance, still), error);
         capture_end(&h->said);
@@ -185,7 +185,7 @@ static void draw_in_vain(Host *h, int error) {
 /* Why, once; not of what has ended, nor of what is gone while it is looked at. */
 TEST(why_not) {
         ProcHandle handles[100];
-        Host h;
+        TestHost h;
 
         host_init(&h);
         for (size_t i = 0; i < 100; i++)
@@ -201,12 +201,12 @@ TEST(why_not) {
         h.instance.n_processes = 100;
         draw_in_vain(&h, -E2BIG);
         assert_contains(h.said.text, "cannot be sampled");
-        h.instance.not_drawn_told = false;
+        h.instance.sampling.not_drawn_told = false;
         h.instance.n_processes = 0;
         draw_in_vain(&h, -E2BIG);
         assert_string_equal(h.said.text, "");
         h.instance.n_processes = 1;
-        handles[0].dir_fd = h.manager.sysroot.sys_fd; /* there is no such file */
+        handles[0].dir_fd = h.manager.host.sysroot.sys_fd; /* there is no such file */
         draw_in_vain(&h, -ESRCH);
         assert_string_equal(h.said.text, "");
         host_done(&h);
@@ -215,20 +215,20 @@ TEST(why_not) {
 TEST(counted_takes_its_place) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
-        Host h;
+        TestHost h;
 
         host_init(&h);
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
         assert_int_equal(sample_draw(&h.instance, still), 0);
-        h.instance.sampled_halfwidth = 0.5;
+        h.instance.sampling.sampled_halfwidth = 0.5;
         assert_true(sample_halfwidth(&h.instance) > 0);
         assert_int_equal(sample_count(&h.instance, fd), 0);
-        assert_false(h.instance.sampled);
+        assert_false(h.instance.sampling.sampled);
         assert_true(sample_halfwidth(&h.instance) == 0);
         assert_int_equal(anon_bytes(&h), 4096);
-        assert_int_equal(h.manager.sampling.durations[SAMPLE_NUMA_STAT].n, 1);
+        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 1);
         host_done(&h);
 }
 
@@ -246,7 +246,7 @@ TEST(counted_in_part) {
         _cleanup_close_ int fd = -EBADF, dir_fd = -EBADF;
         ProcHandle handles[2];
         uint64_t drawn;
-        Host h;
+        TestHost h;
 
         host_init(&h);
         fake_init(&tree);
@@ -261,9 +261,9 @@ TEST(counted_in_part) {
         h.instance.handles = handles;
         h.instance.n_processes = 2;
         assert_int_equal(sample_count(&h.instance, fd), -ENODATA);
-        assert_true(h.instance.sampled);
+        assert_true(h.instance.sampling.sampled);
         assert_int_equal(anon_bytes(&h), drawn);
-        assert_int_equal(h.manager.sampling.durations[SAMPLE_NUMA_STAT].n, 0);
+        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=409600000000\nfile N0=0\n");
         assert_int_equal(sample_count(&h.instance, fd), 0);
         assert_true(anon_bytes(&h) == UINT64_C(409600000000));
@@ -274,15 +274,15 @@ TEST(counted_in_part) {
 }
 
 TEST(interval_from_the_last_round) {
-        Host h;
+        TestHost h;
 
         host_init(&h);
         assert_int_equal(sample_interval_usec(&h.manager), 10000000);
-        h.manager.sampling.cost_usec = 1000000;
+        h.manager.sampling.rounds.cost_usec = 1000000;
         assert_int_equal(sample_interval_usec(&h.manager), 10000000); /* it is not over */
         sample_begin_round(&h.manager);
         assert_int_equal(sample_interval_usec(&h.manager), 100000000);
-        assert_int_equal(h.manager.sampling.cost_usec, 0);
+        assert_int_equal(h.manager.sampling.rounds.cost_usec, 0);
         sample_begin_round(&h.manager);
         assert_int_equal(sample_interval_usec(&h.manager), 10000000);
         host_done(&h);

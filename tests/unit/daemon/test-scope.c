@@ -15,15 +15,15 @@
 #define NAME "tidbnumad-tidb-server:50-1050.scope"
 #define SCOPE SLICE "/" NAME
 
-typedef struct Host {
+typedef struct TestHost {
         FakeTree tree;
         Args args;
         Manager m;
         Policy policy;
         Instance *instance;
-} Host;
+} TestHost;
 
-static void add(Host *h, pid_t pid, const char *cgroup, const char *scope) {
+static void add(TestHost *h, pid_t pid, const char *cgroup, const char *scope) {
         Process p = { .id = { .pid = pid, .start_ticks = 1000 + (uint64_t)pid },
                       .exe = strdup("/srv/tidb-server"),
                       .cgroup = strdup(cgroup),
@@ -41,33 +41,33 @@ static void add(Host *h, pid_t pid, const char *cgroup, const char *scope) {
         assert_int_equal(instance_add_process(h->instance, &p, &handle), 0);
 }
 
-static void host_init(Host *h) {
-        *h = (Host){ .policy = { .name = (char *)"p" } };
+static void host_init(TestHost *h) {
+        *h = (TestHost){ .policy = { .name = (char *)"p" } };
         fake_init(&h->tree);
-        h->m = (Manager){ .args = &h->args,
-                          .sysroot = h->tree.sysroot,
-                          .journal = { .max_priority = -1 } };
-        backend_init(&h->m.backend, &h->m.sysroot, NULL);
-        h->m.backend.ops = &backend_systemd_ops;
-        undo_init(&h->m.undo, &h->m.sysroot);
+        h->m = (Manager){ .host.args = &h->args,
+                          .host.sysroot = h->tree.sysroot,
+                          .host.journal = { .max_priority = -1 } };
+        backend_init(&h->m.host.backend, &h->m.host.sysroot, NULL);
+        h->m.host.backend.ops = &backend_systemd_ops;
+        undo_init(&h->m.undo.records, &h->m.host.sysroot);
         fake_write(&h->tree, "sys/fs/cgroup" HOME "/cgroup.procs", "40\n50\n");
 }
 
-static void host_done(Host *h) {
+static void host_done(TestHost *h) {
         instance_free(h->instance);
         release_done(&h->m);
-        undo_done(&h->m.undo);
-        backend_done(&h->m.backend);
+        undo_done(&h->m.undo.records);
+        backend_done(&h->m.host.backend);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
-static UndoRecord *scoped_record(Host *h, pid_t pid) {
+static UndoRecord *scoped_record(TestHost *h, pid_t pid) {
         const ProcessId id = { .pid = pid, .start_ticks = 1000 + (uint64_t)pid };
         UndoProcess *entry;
         UndoRecord *r;
 
-        assert_int_equal(undo_get(&h->m.undo, "tidb-server:50", NULL, &id, &r), 0);
+        assert_int_equal(undo_get(&h->m.undo.records, "tidb-server:50", NULL, &id, &r), 0);
         assert_int_equal(undo_record_add(r, &id, &entry), 0);
         assert_int_equal(undo_record_set_scope(r, NAME, HOME), 0);
         return r;
@@ -77,7 +77,7 @@ static UndoRecord *scoped_record(Host *h, pid_t pid) {
 TEST(found_in_a_scope_it_is_who_it_was) {
         _cleanup_process_ Process p = { .scope = strdup(NAME) }, lost = { .scope = strdup(NAME) },
                                   other = { .unit = strdup("a.service") };
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         UndoRecord *r;
 
         host_init(&h);
@@ -97,7 +97,7 @@ TEST(found_in_a_scope_it_is_who_it_was) {
 }
 
 TEST(a_move_shows) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         char *path;
 
         host_init(&h);
@@ -107,10 +107,10 @@ TEST(a_move_shows) {
         assert_false(scope_holds(h.instance));
         assert_string_equal(bind_target(h.instance).unit, "session-3.scope");
         fake_process(&h.tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
-        h.m.backend.ops = &backend_affinity_ops; /* which does not ask */
+        h.m.host.backend.ops = &backend_affinity_ops; /* which does not ask */
         scope_follow(h.instance);
         assert_null(scope_of(h.instance));
-        h.m.backend.ops = &backend_systemd_ops;
+        h.m.host.backend.ops = &backend_systemd_ops;
         scope_follow(h.instance);
         assert_string_equal(scope_of(h.instance), NAME);
         assert_true(scope_holds(h.instance));
@@ -127,7 +127,7 @@ TEST(a_move_shows) {
 
 /* A group below its scope is still in it; that of a service is the service's. */
 TEST(the_path_of_its_unit) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         char *path;
 
         host_init(&h);
@@ -156,7 +156,7 @@ TEST(who_belongs_to_it) {
                                                .scope = strdup("tidbnumad-b-2.scope") },
                                   neighbour = { .id = { .pid = 62 },
                                                 .unit = strdup("session-3.scope") };
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         UndoRecord *r;
 
         host_init(&h);
@@ -180,7 +180,7 @@ TEST(who_belongs_to_it) {
 }
 
 TEST(why_not) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         UndoRecord *r;
         Reason code;
 
@@ -199,16 +199,16 @@ TEST(why_not) {
 
 /* Whatever ends first, what is in the scope is sent home. */
 TEST(its_end) {
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
         UndoRecord *r;
 
         host_init(&h);
         r = scoped_record(&h, 77); /* which has ended */
         record_left(&h.m, r, false);
-        assert_int_equal(h.m.releases.n, 0);
+        assert_int_equal(h.m.undo.releases.n, 0);
         record_left(&h.m, r, true);
-        assert_int_equal(h.m.undo.n_records, 1);
-        assert_int_equal(h.m.releases.n, 1);
+        assert_int_equal(h.m.undo.records.n_records, 1);
+        assert_int_equal(h.m.undo.releases.n, 1);
         assert_true(r->releasing);
 }
 
@@ -238,7 +238,8 @@ static int note_scope(Backend *b, const BackendTarget *target, BackendNote *note
 /* By what another life of the daemon would read. */
 static int start_scope(Backend *b, const BackendTarget *target, const UndoRecord *record,
                        BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
-        const Host *h = (const Host *)(const void *)((const char *)b - offsetof(Host, m.backend));
+        const TestHost *h = (const TestHost *)(const void *)((const char *)b -
+                                                             offsetof(TestHost, m.host.backend));
         Undo undo;
 
         (void)target;
@@ -247,7 +248,7 @@ static int start_scope(Backend *b, const BackendTarget *target, const UndoRecord
         (void)ret_slot;
         backend.n_starts++;
         assert_string_equal(record->scope, NAME);
-        undo_init(&undo, &h->m.sysroot);
+        undo_init(&undo, &h->m.host.sysroot);
         assert_int_equal(undo_open(&undo, h->tree.fd), 0);
         assert_int_equal(undo_load(&undo, NULL, NULL), 0);
         assert_non_null(undo_find_scope(&undo, NAME));
@@ -260,7 +261,7 @@ static const BackendOps ops = { .name = "systemd",
                                 .note_scope = note_scope,
                                 .start_scope = start_scope };
 
-static bool carry_out(Host *h, int note, int start) {
+static bool carry_out(TestHost *h, int note, int start) {
         const Step step = { .kind = STEP_SCOPE, .reason = "" };
 
         backend.note = note;
@@ -271,31 +272,31 @@ static bool carry_out(Host *h, int note, int start) {
 /* What cannot be written down is not done; what was is not written again. */
 TEST(the_record_comes_first) {
         PolicyCounters counters = { 0 };
-        _cleanup_host_ Host h;
+        _cleanup_host_ TestHost h;
 
         memset(&backend, 0, sizeof(backend));
         host_init(&h);
-        h.m.backend.ops = &ops;
-        h.m.policy_counters = &counters;
+        h.m.host.backend.ops = &ops;
+        h.m.binding.policy_counters = &counters;
         fake_write(&h.tree, "proc/sys/kernel/random/boot_id",
                    "0a1b2c3d-0001-4000-8000-00000000000f\n");
         add(&h, 50, HOME, NULL);
         assert_false(carry_out(&h, 1, 1)); /* there is no folder yet */
-        assert_non_null(strstr(h.instance->failure, "cannot be written down"));
-        assert_int_equal(undo_open(&h.m.undo, h.tree.fd), 0);
+        assert_non_null(strstr(h.instance->binding.failure, "cannot be written down"));
+        assert_int_equal(undo_open(&h.m.undo.records, h.tree.fd), 0);
         assert_false(carry_out(&h, -EIO, 1));
         assert_false(carry_out(&h, 0, 1)); /* systemd is being asked */
         assert_int_equal(backend.n_starts, 0);
-        assert_int_equal(h.instance->progress.scope_moves, 0);
+        assert_int_equal(h.instance->binding.progress.scope_moves, 0);
         assert_false(carry_out(&h, 1, -ENOTCONN));
-        assert_non_null(strstr(h.instance->failure, "did not make a scope for it"));
+        assert_non_null(strstr(h.instance->binding.failure, "did not make a scope for it"));
         assert_int_equal(backend.n_starts, 1);
         assert_false(carry_out(&h, 1, 0)); /* it is being made */
         assert_true(carry_out(&h, 1, 1));
         assert_int_equal(backend.n_starts, 3);
-        assert_int_equal(h.instance->progress.scope_moves, 1);
-        assert_int_equal(h.m.undo.n_records, 1);
-        h.m.undo.records[0]->releasing = true; /* it is on its way home */
+        assert_int_equal(h.instance->binding.progress.scope_moves, 1);
+        assert_int_equal(h.m.undo.records.n_records, 1);
+        h.m.undo.records.records[0]->releasing = true; /* it is on its way home */
         assert_false(carry_out(&h, 1, 1));
         assert_int_equal(backend.n_starts, 3);
 }
