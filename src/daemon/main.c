@@ -7,10 +7,10 @@
 #include <systemd/sd-daemon.h>
 
 #include "config.h"
-#include "tidbnumad/daemon/dry-run.h"
-#include "tidbnumad/daemon/look.h"
+#include "tidbnumad/daemon/binding/look.h"
+#include "tidbnumad/daemon/host/dry-run.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/publish.h"
+#include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/sys/clock.h"
 
 /* --once: instances that are still on their way after so long are reported as they are. */

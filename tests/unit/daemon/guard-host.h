@@ -8,9 +8,9 @@
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
-#include "tidbnumad/daemon/guard.h"
-#include "tidbnumad/daemon/move.h"
-#include "tidbnumad/daemon/roster.h"
+#include "tidbnumad/daemon/binding/guard.h"
+#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/plan/guard.h"
 
 #define SEC(n) ((uint64_t)(n)*1000000)

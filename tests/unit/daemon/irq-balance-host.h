@@ -10,8 +10,8 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/irq-balance-tell.h"
-#include "tidbnumad/daemon/irq.h"
+#include "tidbnumad/daemon/interrupts/irq-balance-tell.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/clock.h"
 

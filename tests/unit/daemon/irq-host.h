@@ -10,9 +10,9 @@
 
 #include "../../support/fake-tree.h"
 #include "../observe/fake-devices.h"
-#include "tidbnumad/daemon/irq-apply.h"
-#include "tidbnumad/daemon/irq-report.h"
-#include "tidbnumad/daemon/irq.h"
+#include "tidbnumad/daemon/interrupts/irq-apply.h"
+#include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/link-events.h"

@@ -10,11 +10,11 @@
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
-#include "tidbnumad/daemon/look.h"
-#include "tidbnumad/daemon/move-kernel.h"
-#include "tidbnumad/daemon/move-progress.h"
-#include "tidbnumad/daemon/move.h"
-#include "tidbnumad/daemon/roster.h"
+#include "tidbnumad/daemon/binding/look.h"
+#include "tidbnumad/daemon/binding/move-kernel.h"
+#include "tidbnumad/daemon/binding/move-progress.h"
+#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/roster/roster.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 

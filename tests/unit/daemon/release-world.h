@@ -14,10 +14,10 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/bind.h"
-#include "tidbnumad/daemon/record.h"
-#include "tidbnumad/daemon/release.h"
-#include "tidbnumad/daemon/roster.h"
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/sys/atomic-file.h"
 
 typedef enum Harm {

@@ -11,9 +11,9 @@
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
-#include "tidbnumad/daemon/access.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/roster.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/sampling/access.h"
 
 int __real_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
 int __wrap_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);

@@ -7,8 +7,8 @@
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
-#include "tidbnumad/daemon/drift.h"
-#include "tidbnumad/daemon/roster.h"
+#include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/daemon/roster/roster.h"
 
 #define SEC(n) ((uint64_t)(n)*1000000)
 

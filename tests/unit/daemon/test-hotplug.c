@@ -6,7 +6,7 @@
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/place.h"
+#include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/observe/topology-load.h"
 
 enum { NODES = 3 };

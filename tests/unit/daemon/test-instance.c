@@ -6,7 +6,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/daemon/instance.h"
+#include "tidbnumad/daemon/roster/instance.h"
 
 DEFINE_CLEANUP(Instance *, instance_free)
 #define _cleanup_instance_ _cleanup_(instance_freep)

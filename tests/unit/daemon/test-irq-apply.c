@@ -7,7 +7,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/irq-apply.h"
+#include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/manager.h"
 
 #define PCI "0000:3b:00.0"

@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "capture.h"
-#include "tidbnumad/daemon/journal.h"
+#include "tidbnumad/daemon/host/journal.h"
 
 TEST(stderr) {
         const JournalFields fields = { .instance = "tikv-1", .policy = "tikv" };

@@ -6,8 +6,8 @@
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/place.h"
-#include "tidbnumad/daemon/record.h"
+#include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/undo/record.h"
 
 enum { NODES = 4, INSTANCES = 4 };
 

@@ -6,7 +6,7 @@
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/release.h"
+#include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/sys/clock.h"
 
 #define SEC(n) ((uint64_t)(n)*1000000)

@@ -5,8 +5,8 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/roster.h"
-#include "tidbnumad/daemon/watch.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/roster/watch.h"
 
 static Policy policy = { .name = (char *)"ours" };
 

@@ -10,7 +10,7 @@
 #include "../../support/id-sets.h"
 #include "capture.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/sample.h"
+#include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sys/cgroup.h"
 

@@ -4,11 +4,11 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/bind.h"
-#include "tidbnumad/daemon/groups.h"
+#include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/record.h"
-#include "tidbnumad/daemon/scope.h"
+#include "tidbnumad/daemon/roster/groups.h"
+#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/undo/record.h"
 
 #define SLICE "/user.slice/user-7.slice"
 #define HOME SLICE "/session-3.scope"

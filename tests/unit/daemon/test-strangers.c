@@ -7,7 +7,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/daemon/strangers.h"
+#include "tidbnumad/daemon/roster/strangers.h"
 
 #define S(text) ((char *)(text))
 

@@ -1,0 +1,29 @@
+/* The control groups in which an instance is looked at. */
+#pragma once
+
+#include "tidbnumad/daemon/roster/instance.h"
+
+typedef struct Groups {
+        int group_fd;      /* who shares it, and its memory: the unit on v2, the group of the memory
+                            * controller on v1; -EBADF: none of its own */
+        char *group_path;  /* on v1 its path in the memory hierarchy; owned */
+        int cpuset_fd;     /* whose cpuset holds it: the unit's on v2, with cgroup1 our directory;
+                            * -EBADF: none */
+        char *unit_path;   /* v2: the path of the unit; NULL: none; owned */
+        char *cpuset_path; /* cgroup1: the path that its processes have in it; owned */
+} Groups;
+
+#define GROUPS_NONE                                                                                \
+        (Groups) {                                                                                 \
+                .group_fd = -EBADF, .cpuset_fd = -EBADF                                            \
+        }
+
+/* The cgroup of its unit on v2, whatever groups the service has made below that; where its
+ * processes have no unit of their own, that of the oldest. The caller owns it; NULL: none, or no
+ * memory. */
+char *groups_unit_path(const Instance *instance);
+
+/* -ESRCH: the unit is gone. */
+int groups_open(Instance *instance, Groups *ret);
+void groups_close(Groups *groups);
+#define _cleanup_groups_ _cleanup_(groups_close)

@@ -1,0 +1,189 @@
+/* One instance: the processes of one unit that one policy names, and how far its binding is. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/sampling/access.h"
+#include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/enforce/mover.h"
+#include "tidbnumad/enforce/rate.h"
+#include "tidbnumad/model/binding.h"
+#include "tidbnumad/model/instance-name.h"
+#include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/snapshot.h"
+#include "tidbnumad/model/workload.h"
+#include "tidbnumad/plan/pace.h"
+#include "tidbnumad/plan/step.h"
+#include "tidbnumad/sys/proc.h"
+
+#define INSTANCE_NEVER UINT64_MAX
+
+/* How far the way to its placement is; begins anew whenever the instance or its policy changes. */
+typedef struct Progress {
+        unsigned cpu_writes, mem_writes;
+        unsigned call_failures;
+        unsigned scope_moves;
+        unsigned passes, sweeps, settles;
+        bool pass_whole; /* the last pass saw all of its memory */
+        uint64_t pass_found_bytes, pass_moved_bytes;
+} Progress;
+
+/* Of its CPUs or its memory nodes; see drift.h. */
+typedef struct Drift {
+        bool stood;         /* at the last look, and nothing of ours has changed it since */
+        unsigned n_repairs; /* of what had stood, until `end_usec` */
+        uint64_t end_usec;
+} Drift;
+
+/* What the full-node guard knows of it; see guard.h. */
+typedef struct InstanceGuard {
+        bool watched;               /* it is narrow by our doing, as of the last look */
+        NodeSet extra;              /* memory nodes that it has beside its own; empty: none */
+        bool extra_unsaid;          /* the backend has not yet confirmed them */
+        bool widened;               /* it was, and is not narrow again yet */
+        bool told;                  /* that its nodes fill, and nothing is done about it */
+        NodeSet barred;             /* nodes that its cgroup does not allow */
+        uint64_t rested_since_usec; /* see guard_has_rested() */
+        uint64_t n_widenings;
+} InstanceGuard;
+
+/* Memory on its way, from the first pass until the instance comes to an end; see move-progress.h.
+ */
+typedef struct Migration {
+        bool under_way;
+        bool told; /* by a line in the journal */
+        uint64_t begun_usec;
+        uint64_t moved_bytes;
+        Pace pace;
+        bool pressure_known;
+        uint64_t window_usec; /* since when `waited_usec` counts */
+        uint64_t waited_usec; /* of the control group's tasks until then */
+} Migration;
+
+/* What the room of sampling knows of it. */
+typedef struct InstanceSampling {
+        NodeMemory *by_node; /* owned; n_nodes of the topology */
+        bool memory_known;   /* counted: `by_node` is exact */
+        bool sampled;        /* not counted, but drawn: see sample.h */
+        double remote_ratio, sampled_ratio, sampled_halfwidth;
+        NodeSet sampled_nodes;   /* outside of which the two count */
+        bool not_drawn_told;     /* why, until it is again */
+        struct Drawing *drawing; /* under way, see sample.h; NULL; owned */
+        InstanceAccess access;
+} InstanceSampling;
+
+/* What the room of undo knows of it. */
+typedef struct InstanceUndo {
+        BackendNote note; /* in flight, with `call` */
+        bool released;    /* by enforcement.release */
+} InstanceUndo;
+
+/* How far it is on the way to its place. */
+typedef struct InstanceBinding {
+        Placement placement; /* what is being carried out */
+        bool observed_known;
+        Binding observed;              /* by the kernel's files, at the last look */
+        uint64_t outside_bytes;        /* anonymous; goes down while it is being moved */
+        uint64_t mapped_outside_bytes; /* of files and shared memory */
+        uint64_t mapped_left_bytes;    /* what a pass left of these, for others map them too */
+        bool passed;                   /* a pass ended since the last sample */
+        bool fits;                     /* its nodes have room for all that is outside */
+        bool pulled; /* of one whose memory is not counted: a pass left nothing outside its nodes */
+        bool fresh;  /* a process has come since the last look */
+
+        Progress progress;
+        Step step; /* the last decision */
+        Step said; /* the last one that was an end, as the log has it */
+        uint64_t rest_until_usec, rest_outside_bytes;
+        const char *state; /* a word, a constant */
+        char *failure;     /* what went wrong in the last attempt; NULL; owned */
+        Reason failure_code;
+        sd_bus_slot *call;             /* in flight */
+        StepKind call_kind;            /* what it, or the last one, was for */
+        NodeSet call_mems;             /* of one for memory nodes */
+        uint64_t effect_deadline_usec; /* until then a call that was answered may still take effect
+                                        */
+        bool we_narrowed;
+        const char *own_refuses; /* what the admin has set on its unit leaves nothing: why; NULL */
+        Drift cpus_drift, mems_drift;
+        int drift_watches[2]; /* of the files of its cpuset; -1: none */
+        InstanceGuard guard;
+
+        Mover mover;
+        bool moving; /* a pass is under way */
+        size_t mover_process;
+        bool missed;         /* a process that is there could not be looked into */
+        unsigned execs;      /* of the process that the pass is at */
+        int kernel_mover_fd; /* see move-kernel.h; -EBADF: none */
+        Rate rate;
+        Migration migration;
+
+        uint64_t due_usec;   /* monotonic; INSTANCE_NEVER: wait for an event */
+        double bind_seconds; /* NAN until bound for the first time */
+        bool latency_noted;  /* of its CPUs, or it never will be */
+        uint64_t bind_attempts, bind_failures, migrated_bytes, failed_pages;
+} InstanceBinding;
+
+/* Its first fields are the roster's; then one sub-structure a room. Each is written by its room
+ * alone. */
+typedef struct Instance {
+        Manager *manager; /* borrowed */
+        char *name;       /* metric label; owned */
+        char *first_name; /* as it was found: what backends know it by, for `name` changes when its
+                             port becomes known; owned */
+        char *unit;       /* NULL: none; owned */
+        char *exe;        /* of its oldest process; owned */
+        uint16_t *ports;  /* TCP ports that it listens on, ascending, once known; owned */
+        size_t n_ports;
+        char *data_dir;       /* NULL: none, or not known; owned */
+        unsigned n_described; /* times that the two were looked for since a process came */
+        uint64_t describe_due_usec;
+        const Policy *policy;
+        size_t policy_index;
+        uint64_t first_seen_usec; /* monotonic */
+
+        Process *processes; /* ascending by pid, beside `handles`; owned */
+        ProcHandle *handles;
+        sd_event_source **exits; /* its end, from its pidfd; beside the two; owned */
+        size_t n_processes, processes_allocated, handles_allocated, exits_allocated;
+
+        InstanceSampling sampling;
+        InstanceUndo undo;
+        Planned planned; /* where it belongs */
+        InstanceBinding binding;
+} Instance;
+
+/* Still without a name: the roster gives it one. */
+int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_t now_usec,
+                 Instance **ret);
+Instance *instance_free(Instance *instance);
+
+/* The identity that processes of one instance share: their system service, or the scope of ours
+ * that they are in, or else the process alone. */
+bool instance_owns(const Instance *instance, const Process *process);
+
+/* Takes over both (they are empty afterwards). -ENOMEM: they stay with the caller. */
+int instance_add_process(Instance *instance, Process *process, ProcHandle *handle);
+
+/* -1: not one of its processes. */
+ssize_t instance_find(const Instance *instance, pid_t pid);
+void instance_remove_process(Instance *instance, size_t index);
+
+/* Names by which it can be called, see model/instance-name.h. It needs a process. -ENOMEM. */
+int instance_render_name(const Instance *instance, unsigned rank, char **ret);
+
+/* Does it run as a system service, which then is the instance? */
+bool instance_is_service(const Instance *instance);
+
+/* Forgets how far it was, so that the next look begins anew. Ends a pass that is under way. */
+void instance_restart(Instance *instance, uint64_t now_usec);
+
+/* Keeps the sentence for status, and of what kind it is. */
+void instance_set_failure(Instance *instance, Reason code, const char *format, ...) _printf_(3, 4);
+void instance_clear_failure(Instance *instance);

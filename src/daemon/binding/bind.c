@@ -1,0 +1,312 @@
+/* Steps that a backend carries out. When one is due, look.c decides. */
+#include <string.h>
+#include <unistd.h>
+
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/sys/clock.h"
+
+#define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
+
+/* Seconds. Older ones were there before the daemon, or before the policy that names them: an unseen
+ * start is found by polling within two. */
+#define LATENCY_AGE_MAX 5.0
+
+BackendTarget bind_target(const Instance *i) {
+        return (BackendTarget){ .instance = i->first_name,
+                                .unit = scope_of(i) ? scope_of(i) : i->unit,
+                                .handles = i->handles,
+                                .processes = i->processes,
+                                .n_processes = i->n_processes };
+}
+
+static Reason refusal_code(const Instance *i) {
+        if (i->binding.own_refuses)
+                return REASON_OWN_LIMITS;
+        if (i->manager->host.sysroot.live && !i->manager->host.backend.ops)
+                return REASON_CONTROLLER_MISSING;
+        switch (backend_kind(&i->manager->host.backend)) {
+        case BACKEND_CGROUP1:
+        case BACKEND_AFFINITY:
+                return REASON_SLICE_TOO_TIGHT;
+        case BACKEND_AUTO:
+        case BACKEND_SYSTEMD:
+                break;
+        }
+        return REASON_NO_UNIT;
+}
+
+const char *bind_refuses(Instance *i, Reason *ret_code) {
+        const BackendTarget target = bind_target(i);
+        const char *why = i->binding.own_refuses;
+
+        /* The dump of another machine is planned for as if that host could. */
+        if (!why && i->manager->host.sysroot.live)
+                why = backend_refuses(&i->manager->host.backend, &target, &i->binding.placement);
+        if (ret_code)
+                *ret_code = why ? refusal_code(i) : REASON_NONE;
+        return why;
+}
+
+bool bind_cpus_given(const Instance *i) {
+        for (size_t k = 0; k < i->n_processes; k++)
+                if (!i->processes[k].cpus_given)
+                        return false;
+        return true;
+}
+
+void bind_begin_anew(Instance *i) {
+        for (size_t k = 0; k < i->n_processes; k++)
+                i->processes[k].cpus_given = false;
+        i->binding.cpus_drift = i->binding.mems_drift = (Drift){ 0 };
+}
+
+/* What the instance's oldest process had lived when it was first seen. Its start is known to a
+ * clock tick only: what is no more than two of them counts as nothing. */
+static double age_when_seen(const Instance *i, uint64_t now_usec) {
+        const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+        const double age = clock_boottime_seconds() - (double)i->handles[0].start_ticks * tick -
+                           (double)(now_usec - i->first_seen_usec) / 1e6;
+
+        return age > 2 * tick ? age : 0;
+}
+
+void bind_note_latency(Instance *i, uint64_t now_usec) {
+        Manager *m = i->manager;
+        double age;
+
+        if (i->binding.latency_noted || id_set_is_empty(&i->binding.placement.nodes) ||
+            !manager_enforces(m) || i->n_processes == 0 ||
+            i->binding.observed.n_threads_off_cpus > 0 ||
+            !step_cpus_stand(backend_kind(&m->host.backend), &i->binding.observed,
+                             &i->binding.placement))
+                return;
+        i->binding.latency_noted = true;
+        age = age_when_seen(i, now_usec);
+        if (age < LATENCY_AGE_MAX)
+                histogram_add(&m->binding.policy_counters[i->policy_index].bind_latency,
+                              age + (double)(now_usec - i->first_seen_usec) / 1e6);
+}
+
+uint64_t bind_backoff_usec(unsigned failures) {
+        uint64_t usec = UINT64_C(1000000) << (failures < 5 ? failures : 5);
+
+        return usec < BACKOFF_MAX_USEC ? usec : BACKOFF_MAX_USEC;
+}
+
+/* The failure's sentence is there. */
+static void try_later(Instance *i, int error) {
+        const JournalFields fields = { .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = i->binding.failure_code };
+
+        if (i->binding.progress.call_failures == 0)
+                journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s: %s", i->name,
+                            i->binding.failure ? i->binding.failure : strerror(-error));
+        i->binding.due_usec =
+                clock_monotonic_usec() + bind_backoff_usec(i->binding.progress.call_failures++);
+        i->binding.bind_failures++;
+        i->manager->binding.policy_counters[i->policy_index]
+                .bind_failures[i->binding.failure_code]++;
+        i->binding.effect_deadline_usec = 0;
+        manager_publish_soon(i->manager);
+}
+
+static void failed(Instance *i, int error, const char *message) {
+        const char *what = i->binding.call_kind == STEP_SCOPE      ? "make a scope for it"
+                           : i->binding.call_kind == STEP_SET_CPUS ? "set the CPUs"
+                                                                   : "set the memory nodes";
+
+        const Reason code = reason_of_error(error);
+
+        instance_set_failure(i, code, "%s did not %s: %s%s%s; %s; trying again",
+                             backend_name(&i->manager->host.backend), what, strerror(-error),
+                             *message ? ": " : "", message, reason_to_remedy(code));
+        try_later(i, error);
+}
+
+/* What stands is not known, so it could not be taken back. */
+static void cannot_note(Instance *i, int error) {
+        const Reason code = reason_of_error(error);
+
+        instance_set_failure(i, code,
+                             "what stands before cannot be read, so nothing is changed: %s; %s; "
+                             "trying again",
+                             strerror(-error), reason_to_remedy(code));
+        try_later(i, error);
+}
+
+/* Without a record nothing could be taken back, so nothing is done. */
+static void cannot_record(Instance *i, int error) {
+        if (reason_of_error(error) == REASON_BUS_GONE) { /* of which a folder knows nothing */
+                cannot_note(i, error);
+                return;
+        }
+        instance_set_failure(i, REASON_RECORD_UNWRITABLE,
+                             "what stands before cannot be written down to %s/" UNDO_FOLDER
+                             ", so nothing is changed: %s; trying again",
+                             i->manager->host.args->runtime_dir, strerror(-error));
+        try_later(i, error);
+}
+
+static void succeeded(Instance *i) {
+        Progress *p = &i->binding.progress;
+
+        record_after(i, i->binding.call_kind);
+
+        p->call_failures = 0;
+        if (i->binding.call_kind == STEP_SCOPE) {
+                p->scope_moves++;
+                return;
+        }
+        if (i->binding.call_kind == STEP_SET_CPUS) {
+                p->cpu_writes++;
+                for (size_t k = 0; k < i->n_processes; k++)
+                        i->processes[k].cpus_given = true;
+                return;
+        }
+        p->mem_writes++;
+        units_note_mems(i->manager, i->unit, &i->binding.call_mems);
+        i->binding.we_narrowed |= i->binding.call_kind == STEP_NARROW;
+        i->binding.guard.extra_unsaid = false;
+        /* What passes did before says nothing about what they will do now. */
+        p->passes = p->sweeps = p->settles = 0;
+}
+
+static void on_reply(int error, const char *message, void *userdata) {
+        Instance *i = userdata;
+        uint64_t now = clock_monotonic_usec();
+
+        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        if (error < 0)
+                failed(i, error, message);
+        else {
+                succeeded(i);
+                i->binding.due_usec = now;
+                i->binding.effect_deadline_usec = now + BIND_SHOW_TIMEOUT_USEC;
+        }
+        manager_schedule(i->manager);
+}
+
+/* What stands was read: the step itself is next. */
+static void on_noted(int error, const char *message, void *userdata) {
+        Instance *i = userdata;
+
+        (void)message;
+        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        if (error < 0) {
+                cannot_note(i, error);
+        } else {
+                record_noted(i);
+                i->binding.due_usec = clock_monotonic_usec();
+        }
+        manager_schedule(i->manager);
+}
+
+static void tell_strangers(Instance *i, uint64_t before) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+
+        if (i->manager->host.backend.n_strangers > before)
+                journal_log(&i->manager->host.journal, LOG_WARNING, &fields,
+                            "%s: the number of a thread of it was given to another process while "
+                            "it was bound; that one has its own CPUs back (%llu such cases so far)",
+                            i->name, (unsigned long long)i->manager->host.backend.n_strangers);
+}
+
+static int ask(Instance *i, const Step *step) {
+        Backend *backend = &i->manager->host.backend;
+        const BackendTarget target = bind_target(i);
+        const uint64_t strangers = backend->n_strangers;
+        int r;
+
+        if (step->kind == STEP_SCOPE)
+                r = backend->ops->start_scope
+                            ? backend->ops->start_scope(backend, &target, record_of(i), on_reply, i,
+                                                        &i->binding.call)
+                            : -EOPNOTSUPP;
+        else if (step->kind == STEP_SET_CPUS)
+                r = backend->ops->set_cpus(backend, &target, &i->binding.placement.cpus, on_reply,
+                                           i, &i->binding.call);
+        else if (backend->ops->set_mems)
+                r = backend->ops->set_mems(backend, &target, &step->mems, on_reply, i,
+                                           &i->binding.call);
+        else
+                r = -EOPNOTSUPP;
+        tell_strangers(i, strangers);
+        return r;
+}
+
+bool bind_carry_out(Instance *i, const Step *step, uint64_t now_usec) {
+        int r;
+
+        i->binding.due_usec = INSTANCE_NEVER;
+        r = record_before(i, step, on_noted);
+        if (r < 0 && r != -ESRCH)
+                cannot_record(i, r);
+        if (r <= 0)
+                return false;
+        drift_count(i, step, now_usec);
+        i->binding.call_kind = step->kind;
+        i->binding.call_mems = step->mems;
+        i->binding.effect_deadline_usec = 0;
+        i->binding.bind_attempts++;
+        i->manager->binding.policy_counters[i->policy_index].bind_attempts++;
+        r = ask(i, step);
+        if (r < 0 && r != -ESRCH) /* of one that has ended, the exit event is on its way */
+                failed(i, r, "");
+        if (r <= 0)
+                return false;
+        succeeded(i);
+        return true;
+}
+
+int bind_widen_now(Instance *i, const NodeSet *mems, uint64_t now_usec) {
+        const Step step = { .kind = STEP_WIDEN, .mems = *mems, .reason = "" };
+        Backend *backend = &i->manager->host.backend;
+        const BackendTarget target = bind_target(i);
+        int r = backend->ops && backend->ops->widen_mems
+                        ? backend->ops->widen_mems(backend, &target, mems)
+                        : -EOPNOTSUPP;
+
+        if (r == -ENODEV || r == -ESRCH)
+                return r;
+        /* What is on its way to systemd is done before this, and this stands in the end. */
+        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        i->binding.guard.extra_unsaid = true;
+        i->binding.mems_drift.stood = false; /* that they change now is our own doing */
+        if (bind_carry_out(i, &step, now_usec))
+                i->binding.due_usec = now_usec;
+        return 0;
+}
+
+int bind_open_cpuset(Instance *i, int *ret_fd, char **ret_path) {
+        const BackendTarget target = bind_target(i);
+
+        return backend_cgroup1_open(&i->manager->host.backend, &target, ret_fd, ret_path);
+}
+
+void bind_tidy(Manager *m) {
+        if (m->host.backend.ops && m->host.backend.ops->tidy && manager_enforces(m))
+                m->host.backend.ops->tidy(&m->host.backend);
+}
+
+void bind_choose_backend(Manager *m) {
+        const char *before = backend_name(&m->host.backend);
+
+        if (!backend_choose(&m->host.backend, m->host.policies.backend))
+                return;
+        if (m->roster.n_instances > 0)
+                journal_log(&m->host.journal, LOG_NOTICE, NULL,
+                            "Processes are bound by another backend from now on: %s, not %s. What "
+                            "%s did stays as it is",
+                            backend_name(&m->host.backend), before, before);
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                Instance *i = m->roster.instances[k];
+
+                i->binding.call = sd_bus_slot_unref(i->binding.call);
+                i->binding.due_usec = clock_monotonic_usec();
+                bind_begin_anew(i);
+        }
+}

@@ -1,0 +1,191 @@
+/* Drift: how it is noticed, and how often it was repaired. What is done about it, plan/step.c says.
+ *
+ * cgroupfs tells of writes by inotify(7), as any file system does that the VFS writes to; what the
+ * kernel itself changes there, or what is written to a group above, it does not tell. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/sys/clock.h"
+
+#define WINDOW_USEC (UINT64_C(60) * 1000 * 1000)
+
+/* A writer seldom comes alone: systemd writes several files of a group. So long they are awaited,
+ * and so often at most an instance is looked at for them. */
+#define DELAY_USEC (UINT64_C(20) * 1000)
+
+static const char *const FILES[] = { "cpuset.cpus", "cpuset.mems" };
+
+/* --- noticing --- */
+
+static Instance *watcher_of(const Manager *m, int watch) {
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
+                        if (m->roster.instances[k]->binding.drift_watches[n] == watch)
+                                return m->roster.instances[k];
+        return NULL;
+}
+
+/* What is under way is looked at anyhow; and who is left to another one is, until the minute is
+ * over. */
+static bool wants_look(const Instance *i, uint64_t now_usec) {
+        return !i->binding.call && !i->binding.moving &&
+               i->binding.due_usec > now_usec + DELAY_USEC &&
+               drift_repairs(&i->binding.cpus_drift, now_usec) < STEP_REPAIRS_MAX &&
+               drift_repairs(&i->binding.mems_drift, now_usec) < STEP_REPAIRS_MAX;
+}
+
+static void note_event(Manager *m, const struct inotify_event *event, uint64_t now_usec) {
+        Instance *i = event->wd >= 0 ? watcher_of(m, event->wd) : NULL;
+
+        if (!i)
+                return;
+        if (event->mask & IN_IGNORED) { /* the group is gone */
+                for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
+                        if (i->binding.drift_watches[n] == event->wd)
+                                i->binding.drift_watches[n] = -1;
+                return;
+        }
+        if (wants_look(i, now_usec))
+                i->binding.due_usec = now_usec + DELAY_USEC;
+}
+
+void drift_note_events(Manager *m, const char *events, size_t size, uint64_t now_usec) {
+        for (size_t at = 0; at + sizeof(struct inotify_event) <= size;) {
+                struct inotify_event event;
+
+                memcpy(&event, events + at, sizeof(event));
+                if (event.mask & IN_Q_OVERFLOW) /* whose they were is not known */
+                        for (size_t k = 0; k < m->roster.n_instances; k++)
+                                if (wants_look(m->roster.instances[k], now_usec))
+                                        m->roster.instances[k]->binding.due_usec =
+                                                now_usec + DELAY_USEC;
+                note_event(m, &event, now_usec);
+                at += sizeof(event) + event.len;
+        }
+        manager_schedule(m);
+}
+
+static int on_events(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        char buffer[4096];
+        ssize_t n = read(fd, buffer, sizeof(buffer));
+
+        (void)source;
+        (void)revents;
+        if (n > 0)
+                drift_note_events(userdata, buffer, (size_t)n, clock_monotonic_usec());
+        return 0;
+}
+
+void drift_start(Manager *m) {
+        m->binding.drift_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        if (m->binding.drift_fd >= 0 &&
+            sd_event_add_io(m->host.event, &m->binding.drift_source, m->binding.drift_fd, EPOLLIN,
+                            on_events, m) < 0)
+                closep(&m->binding.drift_fd);
+}
+
+void drift_stop(Manager *m) {
+        sd_event_source_unref(m->binding.drift_source);
+        closep(&m->binding.drift_fd);
+}
+
+/* Of two instances one may have had the number of a watch that is gone. */
+static void watch_file(Instance *i, size_t n, int cpuset_fd) {
+        char path[64 + NAME_MAX];
+        int watch;
+
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", cpuset_fd, FILES[n]);
+        watch = inotify_add_watch(i->manager->binding.drift_fd, path, IN_MODIFY);
+        if (i->binding.drift_watches[n] >= 0 && i->binding.drift_watches[n] != watch)
+                (void)inotify_rm_watch(i->manager->binding.drift_fd, i->binding.drift_watches[n]);
+        i->binding.drift_watches[n] = watch;
+}
+
+void drift_watch(Instance *i, int cpuset_fd) {
+        if (i->manager->binding.drift_fd < 0 || cpuset_fd < 0)
+                return;
+        for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
+                watch_file(i, n, cpuset_fd);
+}
+
+/* --- counting --- */
+
+unsigned drift_repairs(const Drift *drift, uint64_t now_usec) {
+        return now_usec < drift->end_usec ? drift->n_repairs : 0;
+}
+
+static void count(Drift *drift, uint64_t now_usec) {
+        drift->n_repairs = drift_repairs(drift, now_usec) + 1;
+        /* The minute of leaving it alone begins with the last one. */
+        if (drift->n_repairs == 1 || drift->n_repairs == STEP_REPAIRS_MAX)
+                drift->end_usec = now_usec + WINDOW_USEC;
+}
+
+void drift_note(Instance *i, StepInput *in) {
+        i->binding.cpus_drift.stood |= step_cpus_stand(in->backend, in->binding, in->placement);
+        i->binding.mems_drift.stood |= step_mems_stand(in);
+        if (i->binding.cpus_drift.stood)
+                in->cpu_writes = i->binding.progress.cpu_writes = 0;
+        if (i->binding.mems_drift.stood)
+                in->mem_writes = i->binding.progress.mem_writes = 0;
+}
+
+static void say(const Instance *i, DriftKind kind, const char *what, const IdSet *stood,
+                const IdSet *ours) {
+        const JournalFields fields = { .message_id = JOURNAL_DRIFT,
+                                       .instance = i->name,
+                                       .policy = i->policy->name };
+        char stood_list[ID_SET_LIST_MAX], ours_list[ID_SET_LIST_MAX];
+
+        (void)id_set_render_list(stood, stood_list, sizeof(stood_list));
+        (void)id_set_render_list(ours, ours_list, sizeof(ours_list));
+        if (kind == DRIFT_THREADS)
+                journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
+                            "%s: %zu of its %zu threads could run outside CPUs %s, by somebody "
+                            "else's doing: they are put back",
+                            i->name, i->binding.observed.n_threads_outside,
+                            i->binding.observed.n_threads, ours_list);
+        else
+                journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
+                            "%s: its %s were %s, not %s, by somebody else's doing: they are set "
+                            "again",
+                            i->name, what, stood_list, ours_list);
+}
+
+static void repair(Instance *i, DriftKind kind, const NodeSet *ours, uint64_t now_usec) {
+        const bool mems = kind == DRIFT_MEMS;
+
+        count(mems ? &i->binding.mems_drift : &i->binding.cpus_drift, now_usec);
+        i->manager->binding.policy_counters[i->policy_index].drift_repairs[kind]++;
+        say(i, kind, mems ? "memory nodes" : "CPUs",
+            mems ? &i->binding.observed.mems : &i->binding.observed.cpus, ours);
+}
+
+/* Where each process is bound for itself, one that has just come is no drift. */
+static bool is_for_new_ones(const Instance *i) {
+        return backend_kind(&i->manager->host.backend) != BACKEND_SYSTEMD && !bind_cpus_given(i);
+}
+
+static DriftKind kind_of_cpus(const Instance *i) {
+        return backend_kind(&i->manager->host.backend) == BACKEND_AFFINITY ? DRIFT_THREADS
+                                                                           : DRIFT_CPUS;
+}
+
+void drift_count(Instance *i, const Step *step, uint64_t now_usec) {
+        if (step->kind == STEP_SET_CPUS) {
+                if (i->binding.cpus_drift.stood && !is_for_new_ones(i))
+                        repair(i, kind_of_cpus(i), &i->binding.placement.cpus, now_usec);
+                i->binding.cpus_drift.stood = false;
+                return;
+        }
+        /* The guard's nodes are ours, too. */
+        if (i->binding.mems_drift.stood && id_set_is_empty(&i->binding.guard.extra))
+                repair(i, DRIFT_MEMS, &step->mems, now_usec);
+        i->binding.mems_drift.stood = false;
+}

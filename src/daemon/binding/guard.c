@@ -1,0 +1,363 @@
+/* The full-node guard: reads the nodes, and carries out what plan/guard judges. */
+#include <stdlib.h>
+
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/guard-say.h"
+#include "tidbnumad/daemon/binding/guard.h"
+#include "tidbnumad/daemon/binding/move-progress.h"
+#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/plan/guard.h"
+#include "tidbnumad/sys/bus-manager.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/node.h"
+
+/* It may wake so much later than asked, to wake together with others. */
+#define ACCURACY_USEC (UINT64_C(20) * 1000)
+
+struct Guard {
+        sd_event_source *timer;
+        bool armed;
+        GuardNode *nodes; /* beside the topology's; owned */
+};
+
+/* A node without memory is in no effective set, whatever is written. */
+static NodeSet home_of(const Instance *i) {
+        const NodeSet all = topology_memory_nodes(&i->manager->host.topology);
+        NodeSet home = i->binding.placement.nodes;
+
+        id_set_keep_only(&home, &all);
+        return home;
+}
+
+/* What the kernel allows it, as far as we know: a look is not made for each tick. */
+static NodeSet usable_by(const Instance *i) {
+        NodeSet nodes = i->binding.observed.mems;
+
+        id_set_add_all(&nodes, &i->binding.guard.extra);
+        return nodes;
+}
+
+/* --- reading --- */
+
+static uint64_t pull_rate_to(const Manager *m, uint32_t node) {
+        uint64_t rate = 0;
+
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (id_set_has(&m->roster.instances[k]->binding.placement.nodes, node))
+                        rate += move_rate_in_force(m->roster.instances[k]);
+        return rate;
+}
+
+static int read_node(const Manager *m, size_t index, uint64_t now_usec, GuardReading *ret,
+                     uint64_t *ret_headroom_bytes) {
+        NodeMeminfo info;
+        int r = node_meminfo_read(&m->host.sysroot, m->host.topology.nodes[index].id, &info);
+
+        if (r < 0)
+                return r;
+        *ret = (GuardReading){ .usec = now_usec,
+                               .free_bytes = info.free_bytes,
+                               .inactive_file_bytes = info.inactive_file_bytes,
+                               .active_file_bytes = info.active_file_bytes,
+                               .unclean_bytes = info.dirty_bytes + info.writeback_bytes,
+                               .pull_bytes_per_sec =
+                                       pull_rate_to(m, m->host.topology.nodes[index].id) };
+        *ret_headroom_bytes =
+                fit_headroom_bytes(info.total_bytes, m->host.high_watermark_bytes[index]);
+        return 0;
+}
+
+/* Of one that cannot be read nothing is known, and nothing is done for its sake. */
+static void read_nodes(Manager *m, const NodeSet *nodes, uint64_t now_usec) {
+        for (size_t n = 0; n < m->host.topology.n_nodes; n++) {
+                GuardNode *node = &m->binding.guard->nodes[n];
+                GuardReading reading;
+
+                if (!id_set_has(nodes, m->host.topology.nodes[n].id))
+                        continue;
+                if (read_node(m, n, now_usec, &reading, &node->headroom_bytes) < 0)
+                        node->n_readings = 0;
+                else
+                        guard_add(node, &reading);
+        }
+}
+
+static GuardOutlook outlook_on(const Manager *m, const NodeSet *nodes) {
+        return guard_predict(m->binding.guard->nodes, m->host.topology.n_nodes, nodes);
+}
+
+static size_t read_rooms(const Manager *m, const NodeSet *not_these, NodeRoom *rooms) {
+        size_t n_rooms = 0;
+
+        for (size_t n = 0; n < m->host.topology.n_nodes; n++) {
+                const Node *node = &m->host.topology.nodes[n];
+                NodeRoom room = { .node = node->id };
+                GuardReading now;
+
+                if (node->memory_bytes == 0 || id_set_has(not_these, node->id) ||
+                    read_node(m, n, 0, &now, &room.headroom_bytes) < 0)
+                        continue;
+                room.free_bytes = now.free_bytes;
+                room.reclaimable_bytes = guard_left_bytes(&now) - now.free_bytes;
+                room.promised_bytes = move_promised_to(m, NULL, node->id);
+                rooms[n_rooms++] = room;
+        }
+        return n_rooms;
+}
+
+/* --- widening --- */
+
+/* What it has already, what its group does not allow, and what the admin of its unit has not named.
+ */
+static NodeSet barred_for(const Instance *i) {
+        const NodeSet open = record_open_nodes(i);
+        NodeSet barred = topology_memory_nodes(&i->manager->host.topology), usable = usable_by(i);
+
+        id_set_remove_all(&barred, &open);
+        id_set_add_all(&barred, &usable);
+        id_set_add_all(&barred, &i->binding.guard.barred);
+        return barred;
+}
+
+/* -ENOSPC: there is none. */
+static int choose_node(const Instance *i, const GuardOutlook *o, uint32_t *ret) {
+        const Manager *m = i->manager;
+        const NodeSet home = home_of(i), barred = barred_for(i);
+        _cleanup_free_ NodeRoom *rooms = calloc(m->host.topology.n_nodes, sizeof(*rooms));
+        GuardSearch search;
+        int best;
+
+        if (!rooms)
+                return -ENOMEM;
+        search = (GuardSearch){
+                .topology = &m->host.topology,
+                .home = &home,
+                .barred = &barred,
+                .reserved = &m->placing.reserved,
+                .strict = m->host.policies.host.reserve.strict,
+                .rooms = rooms,
+                .n_rooms = read_rooms(m, &barred, rooms),
+                .want_bytes = o->fall_bytes_per_sec * (GUARD_WIDEN_USEC / 1000000),
+        };
+        best = guard_choose(&search);
+        if (best < 0)
+                return -ENOSPC;
+        *ret = rooms[best].node;
+        return 0;
+}
+
+static void note_widened(Instance *i, const NodeSet *mems) {
+        const NodeSet home = home_of(i);
+
+        i->binding.guard.extra = *mems;
+        id_set_remove_all(&i->binding.guard.extra, &home);
+        i->binding.guard.widened = true;
+        i->binding.guard.rested_since_usec = 0;
+        i->binding.guard.n_widenings++;
+        i->manager->binding.policy_counters[i->policy_index].memory_widenings++;
+        guard_say_safe(i);
+        manager_publish_soon(i->manager);
+}
+
+static bool widen(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
+        const NodeSet before = usable_by(i);
+        uint32_t node;
+
+        while (choose_node(i, o, &node) == 0) {
+                NodeSet mems = before;
+                int r;
+
+                id_set_add(&mems, node);
+                r = bind_widen_now(i, &mems, now_usec);
+                if (r == -ESRCH)
+                        return false; /* it is told of elsewhere that it has ended */
+                if (r >= 0) {
+                        guard_say_widened(i, &before, o, node);
+                        note_widened(i, &mems);
+                        return true;
+                }
+                id_set_add(&i->binding.guard.barred, node);
+        }
+        guard_say_danger(i, &before, o,
+                         "no other node that it may use has room: free memory there, or the kernel "
+                         "may kill it or another process");
+        return false;
+}
+
+static bool relieve(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
+        const NodeSet mems = usable_by(i);
+
+        i->binding.guard.rested_since_usec = 0;
+        if (i->policy->on_full == ON_FULL_WIDEN)
+                return widen(i, o, now_usec);
+        guard_say_danger(i, &mems, o,
+                         "it stays bound as it is (on_full: keep), and the kernel may kill it or "
+                         "another process");
+        return false;
+}
+
+/* --- and back --- */
+
+/* The steps do the rest: the gentle pull, if there is something that fits, and the narrowing. */
+static void lift(Instance *i, uint64_t now_usec) {
+        i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
+        i->binding.guard.extra_unsaid = false;
+        instance_restart(i, now_usec);
+        manager_publish_soon(i->manager);
+}
+
+static void let_rest(Instance *i, uint64_t now_usec) {
+        const NodeSet home = home_of(i);
+        const GuardOutlook o = outlook_on(i->manager, &home);
+
+        if (!guard_has_rested(&o, &i->binding.guard.rested_since_usec, now_usec))
+                return;
+        guard_say_safe(i);
+        if (!id_set_is_empty(&i->binding.guard.extra))
+                lift(i, now_usec);
+}
+
+/* True: to be read again soon. */
+static bool attend(Instance *i, uint64_t now_usec) {
+        const NodeSet mems = usable_by(i);
+        const GuardOutlook o = outlook_on(i->manager, &mems);
+        const GuardVerdict verdict = guard_judge(&o);
+
+        if (i->policy->on_full == ON_FULL_KEEP && !id_set_is_empty(&i->binding.guard.extra))
+                lift(i, now_usec); /* the policy has become another one meanwhile */
+        if (verdict == GUARD_WIDEN)
+                return relieve(i, &o, now_usec);
+        let_rest(i, now_usec);
+        return verdict == GUARD_WATCH;
+}
+
+/* --- the timer --- */
+
+uint64_t guard_tick(Manager *m, uint64_t now_usec) {
+        NodeSet nodes = { 0 };
+        bool fast = false;
+
+        if (!manager_enforces(m))
+                return INSTANCE_NEVER; /* paused, or stopping: who is looked at again is watched */
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                const NodeSet its = usable_by(m->roster.instances[k]);
+
+                if (m->roster.instances[k]->binding.guard.watched)
+                        id_set_add_all(&nodes, &its);
+        }
+        if (id_set_is_empty(&nodes))
+                return INSTANCE_NEVER;
+        read_nodes(m, &nodes, now_usec);
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (m->roster.instances[k]->binding.guard.watched)
+                        fast |= attend(m->roster.instances[k], now_usec);
+        return fast ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
+}
+
+static void arm(Guard *guard, uint64_t usec) {
+        guard->armed = sd_event_source_set_time(guard->timer, usec) >= 0 &&
+                       sd_event_source_set_enabled(guard->timer, SD_EVENT_ONESHOT) >= 0;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        const uint64_t now = clock_monotonic_usec();
+        Manager *m = userdata;
+        uint64_t wait;
+
+        (void)source;
+        (void)usec;
+        m->binding.guard->armed = false;
+        wait = guard_tick(m, now);
+        if (wait != INSTANCE_NEVER)
+                arm(m->binding.guard, now + wait);
+        manager_schedule(m);
+        return 0;
+}
+
+int guard_start(Manager *m) {
+        Guard *guard;
+        int r;
+
+        if (m->host.args->once || !m->host.sysroot.live)
+                return 0;
+        guard = calloc(1, sizeof(*guard));
+        if (!guard)
+                return -ENOMEM;
+        m->binding.guard = guard;
+        guard->nodes = calloc(m->host.topology.n_nodes, sizeof(*guard->nodes));
+        if (!guard->nodes)
+                return -ENOMEM;
+        for (size_t n = 0; n < m->host.topology.n_nodes; n++)
+                guard->nodes[n].node = m->host.topology.nodes[n].id;
+        r = sd_event_add_time(m->host.event, &guard->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC,
+                              on_timer, m);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(guard->timer, SD_EVENT_OFF);
+        /* A second's delay may be a gigabyte. */
+        return r < 0 ? r : sd_event_source_set_priority(guard->timer, SD_EVENT_PRIORITY_IMPORTANT);
+}
+
+void guard_stop(Manager *m) {
+        if (!m->binding.guard)
+                return;
+        sd_event_source_disable_unref(m->binding.guard->timer);
+        free(m->binding.guard->nodes);
+        free(m->binding.guard);
+        m->binding.guard = NULL;
+}
+
+/* --- what others tell --- */
+
+/* By whom, its record knows, also of what an earlier life of this daemon did. Where that is lost, a
+ * property that is gone after a boot is taken for ours: else nobody would guard it. */
+static bool is_ours(const Instance *i) {
+        if (!i->binding.observed.cpuset)
+                return false;
+        return backend_kind(&i->manager->host.backend) == BACKEND_CGROUP1 ||
+               i->binding.we_narrowed || units_did_narrow(i->manager, i->unit) ||
+               (i->unit && !record_of(i) &&
+                bus_manager_is_runtime(&i->manager->host.sysroot, i->unit, "AllowedMemoryNodes"));
+}
+
+static bool is_narrow(const Instance *i, const NodeSet *home) {
+        const NodeSet all = topology_memory_nodes(&i->manager->host.topology);
+
+        return !id_set_is_empty(home) && id_set_is_subset(home, &i->binding.observed.mems) &&
+               !id_set_equal(&i->binding.observed.mems, &all) && is_ours(i);
+}
+
+/* Widened to all nodes there are it is not narrow, and must become so again. */
+static bool is_to_be_watched(const Instance *i, const NodeSet *home) {
+        const Manager *m = i->manager;
+
+        return m->binding.guard && manager_enforces(m) &&
+               i->binding.placement.memory == MEMORY_BIND &&
+               (is_narrow(i, home) || !id_set_is_empty(&i->binding.guard.extra));
+}
+
+void guard_note(Instance *i) {
+        const NodeSet home = home_of(i);
+        Guard *guard = i->manager->binding.guard;
+
+        i->binding.guard.watched = is_to_be_watched(i, &home);
+        if (i->binding.guard.widened && id_set_is_empty(&i->binding.guard.extra) &&
+            id_set_equal(&i->binding.observed.mems, &home)) {
+                i->binding.guard.widened = false;
+                manager_publish_soon(i->manager);
+        }
+        if (i->binding.guard.watched && guard->timer && !guard->armed)
+                arm(guard, clock_monotonic_usec());
+}
+
+void guard_forget(Instance *i) {
+        i->binding.guard = (InstanceGuard){ .n_widenings = i->binding.guard.n_widenings };
+}
+
+uint64_t guard_margin_bytes(const Instance *i) {
+        const NodeSet home = home_of(i);
+
+        return i->binding.guard.widened && i->binding.outside_bytes > 0
+                       ? outlook_on(i->manager, &home).headroom_bytes
+                       : 0;
+}

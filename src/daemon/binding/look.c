@@ -1,0 +1,369 @@
+/* One look at an instance: observe, decide, act. */
+#include <math.h>
+#include <string.h>
+
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/daemon/binding/guard.h"
+#include "tidbnumad/daemon/binding/look-say.h"
+#include "tidbnumad/daemon/binding/look.h"
+#include "tidbnumad/daemon/binding/move-progress.h"
+#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/roster/groups.h"
+#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/observe/binding-load.h"
+#include "tidbnumad/sys/clock.h"
+
+#define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
+#define SETTLE_USEC (UINT64_C(1000) * 1000)
+
+/* How long what came to an end is left so, unless so much more lies outside. */
+#define REST_USEC (UINT64_C(60) * 1000 * 1000)
+#define REST_GROWTH_BYTES (UINT64_C(16) << 20)
+
+/* Less room than this is not worth a pass over the whole process. */
+#define LEAST_ROOM_BYTES (UINT64_C(8) << 20)
+
+/* Steps of a backend that answers at once, within one look: one that has no effect is tried thrice
+ * for the CPUs and thrice for the memory nodes. */
+enum { STEPS_AT_ONCE_MAX = 8 };
+
+static bool is_final(StepKind kind) {
+        return kind == STEP_WATCH || kind == STEP_REFUSE || kind == STEP_DONE ||
+               kind == STEP_WIDENED || kind == STEP_PARTLY;
+}
+
+static void finish(Instance *i) {
+        const uint64_t now_usec = clock_monotonic_usec();
+        bool news = i->binding.step.kind != i->binding.said.kind || !i->binding.said.reason ||
+                    strcmp(i->binding.step.reason, i->binding.said.reason) != 0;
+
+        if (i->binding.step.code == REASON_INNER_GROUP)
+                instance_set_failure(i, i->binding.step.code, "%s (%s)", i->binding.step.reason,
+                                     i->binding.observed.inner_group);
+        else
+                instance_clear_failure(i);
+        i->binding.rest_until_usec = now_usec + REST_USEC;
+        i->binding.rest_outside_bytes = i->binding.outside_bytes;
+        if (news)
+                look_say_final(i);
+        move_progress_end(i, news && i->binding.step.kind == STEP_DONE, now_usec);
+        i->binding.said = i->binding.step;
+}
+
+/* Is what came to an end to be left so for now? */
+static bool is_resting(const Instance *i, uint64_t now_usec) {
+        return is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
+               i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
+}
+
+/* A pass walks through the whole process: not for a few pages that went astray, and not again and
+ * again for pages that do not move. */
+static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
+        return (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
+               is_resting(i, now_usec);
+}
+
+static void decide(Instance *i, Step step) {
+        bool changed = step.kind != i->binding.step.kind ||
+                       strcmp(step.reason, i->binding.step.reason) != 0 ||
+                       strcmp(i->binding.state, look_say_state(i, step.kind)) != 0;
+
+        i->binding.step = step;
+        i->binding.state = look_say_state(i, step.kind);
+        if (!changed)
+                return;
+        if (step.kind == STEP_DONE && isnan(i->binding.bind_seconds))
+                i->binding.bind_seconds =
+                        (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
+        if (is_final(step.kind))
+                finish(i);
+        manager_publish_soon(i->manager);
+}
+
+/* Where it belongs, as far as the operator and the admin of its unit leave it that. */
+static Placement allowed_placement(Instance *i) {
+        Placement p = i->planned.placement;
+
+        i->undo.released = release_if_asked(i);
+        release_without_place(i);
+        if (i->undo.released) {
+                p.nodes = (NodeSet){ 0 };
+                p.cpus = (CpuSet){ 0 };
+                p.reason = manager_enforces(i->manager)
+                                   ? "enforcement.release names it: it has back what it had, and "
+                                     "is watched"
+                                   : "enforcement.release names it: what it had is given back "
+                                     "when the daemon changes anything again";
+        }
+        i->binding.own_refuses = record_keep_own(i, &p);
+        return p;
+}
+
+static void choose_placement(Instance *i) {
+        Placement p;
+
+        place_ensure(i);
+        p = allowed_placement(i);
+        if (!id_set_equal(&p.nodes, &i->binding.placement.nodes) ||
+            p.memory != i->binding.placement.memory) {
+                guard_forget(i);
+                move_forget(i);
+                i->binding.pulled = false;
+                i->binding.progress = (Progress){ 0 };
+                i->binding.mems_drift = (Drift){ 0 };
+        }
+        if (!id_set_equal(&p.cpus, &i->binding.placement.cpus))
+                bind_begin_anew(i);
+        i->binding.placement = p;
+        record_adopt(i);
+}
+
+/* -ESRCH: it has ended. */
+static int observe(Instance *i) {
+        _cleanup_groups_ Groups open = GROUPS_NONE;
+        Manager *m = i->manager;
+        int r;
+
+        scope_follow(i);
+        r = groups_open(i, &open);
+        const BindingGroups groups = { .group_fd = open.group_fd,
+                                       .cpuset_fd = open.cpuset_fd,
+                                       .cpuset_path = open.cpuset_path,
+                                       .group_path = open.group_path,
+                                       .unit_path = open.unit_path,
+                                       .suspect = i->binding.observed.intruder };
+
+        if (r < 0)
+                return r;
+        r = binding_load(&m->host.topology, &m->host.sysroot, i->handles, i->n_processes, &groups,
+                         &i->binding.placement.cpus, &i->binding.observed);
+        if (r < 0)
+                return r;
+        i->binding.observed_known = true;
+        drift_watch(i, open.cpuset_fd);
+        move_sample(i, open.group_fd);
+        return 0;
+}
+
+/* When the room cannot be read, nothing is moved into it. */
+static void check_room(const Instance *i, StepInput *in) {
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        size_t n_rooms;
+
+        if (!i->sampling.memory_known || move_rooms(i, &rooms, &n_rooms) < 0)
+                return;
+        in->fits =
+                fit_check(rooms, n_rooms, i->binding.outside_bytes + guard_margin_bytes(i), NULL);
+        in->has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
+}
+
+static Step plan(Instance *i, uint64_t now_usec) {
+        const Manager *m = i->manager;
+        Reason cannot_code;
+        const char *cannot = bind_refuses(i, &cannot_code);
+        StepInput in = {
+                .placement = &i->binding.placement,
+                .binding = &i->binding.observed,
+                .backend = backend_kind(&m->host.backend),
+                .all_nodes = record_open_nodes(i),
+                .can_enforce = !cannot,
+                .cannot = cannot,
+                .cannot_code = cannot_code,
+                .cpus_given = bind_cpus_given(i),
+                .repairs = drift_repairs(&i->binding.cpus_drift, now_usec),
+                .mem_repairs = drift_repairs(&i->binding.mems_drift, now_usec),
+                .outside_unit = !instance_is_service(i) && !scope_holds(i),
+                .in_scope = scope_holds(i),
+                .scope_moves = i->binding.progress.scope_moves,
+                .pulled = i->binding.pulled,
+                .pass_whole = i->binding.progress.pass_whole,
+                .memory_known = i->sampling.memory_known,
+                .outside_bytes = i->binding.outside_bytes,
+                .follows = manager_enforces(m) &&
+                           i->binding.mapped_outside_bytes >=
+                                   i->binding.mapped_left_bytes + REST_GROWTH_BYTES,
+                .we_narrowed = i->binding.we_narrowed || units_did_narrow(m, i->unit),
+                .extra = i->binding.guard.extra,
+                .extra_unsaid = i->binding.guard.extra_unsaid,
+                .cpu_writes = i->binding.progress.cpu_writes,
+                .mem_writes = i->binding.progress.mem_writes,
+                .passes = i->binding.progress.passes,
+                .pass_found_bytes = i->binding.progress.pass_found_bytes,
+                .pass_moved_bytes = i->binding.progress.pass_moved_bytes,
+                .sweeps = i->binding.progress.sweeps,
+                .settles = i->binding.progress.settles,
+        };
+        Step next;
+
+        if (step_needs_scope(&in))
+                in.no_scope = scope_cannot(i, &in.no_scope_code);
+        check_room(i, &in);
+        i->binding.fits = in.fits;
+        in.pulled = i->binding.pulled = (i->binding.pulled || step_was_pulled(&in)) &&
+                                        id_set_is_empty(&i->binding.guard.extra);
+        drift_note(i, &in);
+        next = step_next(&in);
+        if (next.kind == STEP_WATCH && i->undo.released)
+                next.code = REASON_RELEASED;
+        return next;
+}
+
+/* Nothing is read that is not needed for it: until this returns, every thread may run anywhere. */
+static void begin_blind(Instance *i, uint64_t now_usec) {
+        const Step step = { .kind = STEP_SET_CPUS, .reason = "" };
+        const StepInput in = { .placement = &i->binding.placement,
+                               .backend = backend_kind(&i->manager->host.backend),
+                               .can_enforce = true,
+                               .cpus_given = bind_cpus_given(i) };
+
+        if (manager_enforces(i->manager) && step_begins_blind(&in) && !bind_refuses(i, NULL))
+                (void)bind_carry_out(i, &step, now_usec);
+}
+
+/* True: it is done, look again. */
+static bool act(Instance *i, const Step *step, uint64_t now_usec) {
+        if (is_final(step->kind)) {
+                i->binding.due_usec = INSTANCE_NEVER; /* until an event or the next sample */
+                return false;
+        }
+        if (!manager_enforces(i->manager)) {
+                look_say_plan(i, step);
+                return false;
+        }
+        switch (step->kind) {
+        case STEP_SCOPE:
+        case STEP_SET_CPUS:
+        case STEP_WIDEN:
+        case STEP_NARROW:
+                if (i->binding.call_kind != step->kind ||
+                    now_usec >= i->binding.effect_deadline_usec)
+                        return bind_carry_out(i, step, now_usec);
+                i->binding.due_usec = now_usec + EFFECT_POLL_USEC;
+                break;
+        case STEP_PULL:
+                move_begin(i, now_usec);
+                break;
+        case STEP_SWEEP:
+                move_sweep(i, now_usec);
+                break;
+        case STEP_SETTLE:
+                i->binding.progress.settles++;
+                i->binding.due_usec = now_usec + SETTLE_USEC;
+                break;
+        default:
+                break;
+        }
+        return false;
+}
+
+/* What the kernel shows, and the step that follows. True: it was done at once, look again. */
+static bool look_once(Instance *i, uint64_t now_usec) {
+        const JournalFields fields = { .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = REASON_STATE_UNREADABLE };
+        const JournalFields debug = { .instance = i->name, .policy = i->policy->name };
+        Step step;
+        int r = observe(i);
+
+        if (r == -ESRCH)
+                return false; /* its exit event, or the next scan, takes it away */
+        if (r < 0) {
+                instance_set_failure(i, REASON_STATE_UNREADABLE, "its state cannot be read: %s",
+                                     strerror(-r));
+                journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s: %s", i->name,
+                            i->binding.failure ? i->binding.failure : strerror(-r));
+                return false;
+        }
+        guard_note(i);
+        bind_note_latency(i, clock_monotonic_usec());
+        step = plan(i, now_usec);
+        journal_log(&i->manager->host.journal, LOG_DEBUG, &debug,
+                    "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
+                    look_say_state(i, step.kind), i->binding.observed.n_threads,
+                    i->binding.observed.n_threads_off_cpus,
+                    (unsigned long long)i->binding.outside_bytes, step.reason);
+        if (is_postponed(i, step.kind, now_usec))
+                return false;
+        decide(i, step);
+        return act(i, &step, now_usec);
+}
+
+/* What is on its way back is not bound again before it is there. */
+static bool is_on_its_way_back(const Instance *i) {
+        const UndoRecord *record = record_of(i);
+
+        return record && record->releasing;
+}
+
+static void look(Instance *i, uint64_t now_usec) {
+        unsigned n = 0;
+
+        if (i->binding.call ||
+            is_on_its_way_back(i)) { /* its answer, its end brings the next look */
+                i->binding.due_usec = INSTANCE_NEVER;
+                return;
+        }
+        if (i->binding.moving) {
+                move_slice(i, now_usec);
+                return;
+        }
+        choose_placement(i);
+        i->binding.due_usec = INSTANCE_NEVER;
+        begin_blind(i, now_usec);
+        while (n++ < STEPS_AT_ONCE_MAX && look_once(i, now_usec))
+                ;
+}
+
+/* Bindings before moves; and of the moves one slice, so that what has happened meanwhile is heard
+ * of before the next. */
+void look_at_due(Manager *m, uint64_t now_usec) {
+        Instance *mover;
+
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (!m->roster.instances[k]->binding.moving &&
+                    m->roster.instances[k]->binding.due_usec <= now_usec)
+                        look(m->roster.instances[k], now_usec);
+        mover = move_next(m, now_usec);
+        if (mover)
+                look(mover, now_usec);
+}
+
+void look_at_fresh(Manager *m, uint64_t now_usec) {
+        for (size_t i = 0; i < m->roster.n_instances; i++) {
+                Instance *instance = m->roster.instances[i];
+
+                if (!instance->binding.fresh || instance->binding.due_usec > now_usec)
+                        continue;
+                instance->binding.fresh = false;
+                look(instance, now_usec);
+        }
+}
+
+void look_at_all(Manager *m, uint64_t now_usec) {
+        bind_tidy(m);
+        hotplug_check(m);
+        place_read_room(m);
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                Instance *i = m->roster.instances[k];
+
+                /* What is under way goes on; what came to an end is looked at again from the start.
+                 */
+                if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
+                        continue;
+                i->binding.progress = (Progress){ 0 };
+                look(i, now_usec);
+        }
+        manager_publish_soon(m);
+}
+
+bool look_is_settled(const Manager *m) {
+        if (m->undo.releases.n > 0)
+                return false;
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->binding.call ||
+                    m->roster.instances[i]->binding.due_usec != INSTANCE_NEVER)
+                        return false;
+        return true;
+}

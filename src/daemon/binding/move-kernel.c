@@ -1,0 +1,107 @@
+/* The kernel's own way of moving memory, made by a child. */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "tidbnumad/daemon/binding/move-kernel.h"
+#include "tidbnumad/daemon/binding/move.h"
+
+/* What lies on one node, and where it goes. */
+typedef struct Errand {
+        uint32_t from, to;
+} Errand;
+
+/* Nobody reads any more: the daemon has ended, or wants no more of it. */
+static bool is_unwanted(int fd) {
+        struct pollfd p = { .fd = fd };
+
+        return poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP));
+}
+
+static void run_errands(const Instance *i, const Errand *errands, size_t n, int fd) {
+        for (size_t k = 0; k < n; k++)
+                for (size_t p = 0; p < i->n_processes; p++)
+                        if (!is_unwanted(fd) && proc_is_alive(&i->handles[p]))
+                                (void)pages_sweep(i->handles[p].pid, errands[k].from,
+                                                  errands[k].to);
+}
+
+/* Each node's pages go to the node that has the most room when those before it have come. */
+static size_t plan_errands(const Instance *i, NodeRoom *rooms, size_t n_rooms, Errand *errands) {
+        const Topology *topology = &i->manager->host.topology;
+        size_t n = 0;
+
+        for (size_t k = 0; k < topology->n_nodes; k++) {
+                const uint64_t bytes = i->sampling.by_node[k].anon_bytes;
+                int best;
+
+                if (bytes == 0 || id_set_has(&i->binding.placement.nodes, topology->nodes[k].id))
+                        continue;
+                best = fit_best(rooms, n_rooms, bytes);
+                if (best < 0)
+                        continue;
+                rooms[best].free_bytes -=
+                        bytes < rooms[best].free_bytes ? bytes : rooms[best].free_bytes;
+                errands[n++] = (Errand){ .from = topology->nodes[k].id, .to = rooms[best].node };
+        }
+        return n;
+}
+
+/* Twice, so that the one which works is init's to wait for. Its end shows in the pipe, whose other
+ * side it holds. */
+static int start(Instance *i, const Errand *errands, size_t n) {
+        int ends[2];
+        pid_t pid;
+
+        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+                return -errno;
+        pid = fork();
+        if (pid == 0) {
+                (void)close(ends[0]);
+                if (fork() == 0)
+                        run_errands(i, errands, n, ends[1]);
+                _exit(0);
+        }
+        (void)close(ends[1]);
+        if (pid < 0) {
+                (void)close(ends[0]);
+                return -EAGAIN;
+        }
+        (void)waitpid(pid, NULL, 0);
+        i->binding.kernel_mover_fd = ends[0];
+        return 0;
+}
+
+int move_kernel_begin(Instance *i) {
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        _cleanup_free_ Errand *errands = NULL;
+        size_t n_rooms, n;
+        int r;
+
+        move_kernel_forget(i);
+        r = move_rooms(i, &rooms, &n_rooms);
+        if (r < 0)
+                return r;
+        errands = calloc(i->manager->host.topology.n_nodes, sizeof(*errands));
+        if (!errands)
+                return -ENOMEM;
+        n = plan_errands(i, rooms, n_rooms, errands);
+        return n > 0 ? start(i, errands, n) : 0;
+}
+
+bool move_kernel_runs(Instance *i) {
+        char byte;
+
+        if (i->binding.kernel_mover_fd < 0)
+                return false;
+        if (read(i->binding.kernel_mover_fd, &byte, 1) < 0 && errno == EAGAIN)
+                return true;
+        move_kernel_forget(i);
+        return false;
+}
+
+void move_kernel_forget(Instance *i) {
+        closep(&i->binding.kernel_mover_fd);
+        i->binding.kernel_mover_fd = -EBADF;
+}

@@ -1,0 +1,36 @@
+/* What a dry run that publishes nothing prints. */
+#include "tidbnumad/daemon/host/dry-run.h"
+#include "tidbnumad/publish/table.h"
+
+static void add_ids(const IdSet *ids, Table *table) {
+        char list[ID_SET_LIST_MAX];
+
+        (void)id_set_render_list(ids, list, sizeof(list));
+        table_add(table, list[0] ? list : "-");
+}
+
+static void add_row(const Instance *i, Table *table) {
+        const char *reason = i->binding.failure ? i->binding.failure : i->binding.step.reason;
+
+        table_add(table, i->name);
+        table_add(table, i->policy->name);
+        table_add(table, i->binding.state);
+        add_ids(&i->binding.placement.nodes, table);
+        add_ids(&i->binding.placement.cpus, table);
+        table_add(table, reason ? reason : "");
+}
+
+void dry_run_render(const Manager *m, Text *text) {
+        static const char *const headings[] = { "INSTANCE", "POLICY", "STATE",
+                                                "NODES",    "CPUS",   "REASON" };
+        _cleanup_table_ Table table = { 0 };
+
+        if (m->roster.n_instances == 0) {
+                text_append(text, "No process that a policy names runs.\n");
+                return;
+        }
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                add_row(m->roster.instances[i], &table);
+        table_render(&table, 0, text);
+}

@@ -1,0 +1,107 @@
+/* Loading of policies at the start and on SIGHUP. */
+#include <string.h>
+
+#include "tidbnumad/config/policy-load.h"
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/host/load.h"
+#include "tidbnumad/observe/policy-users.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/policy-dir.h"
+
+static int read_policies(Manager *m, PolicySet *ret) {
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        int r;
+
+        diagnostics_done(&m->host.policy_errors);
+        diagnostics_done(&m->host.policy_warnings);
+        r = policy_dir_read(m->host.args->policy_dirs, m->host.args->n_policy_dirs, &files,
+                            &m->host.policy_errors);
+        if (r < 0)
+                return r;
+        r = policy_set_parse(&files, &m->host.topology, ret, &m->host.policy_errors,
+                             &m->host.policy_warnings);
+        if (r < 0)
+                return r;
+        policy_users_look_up(ret, &files, m->host.sysroot.live, &m->host.policy_warnings);
+        return 0;
+}
+
+/* Counters go with a policy's name, so that a reload does not set them back. Behind the last are
+ * those of instances that no policy names any more. */
+static int carry_counters(const Manager *m, const PolicySet *fresh, PolicyCounters **ret) {
+        PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
+
+        if (!counters)
+                return -ENOMEM;
+        for (size_t i = 0; i < fresh->n_policies; i++)
+                for (size_t j = 0; j < m->host.policies.n_policies; j++)
+                        if (strcmp(fresh->policies[i].name, m->host.policies.policies[j].name) == 0)
+                                counters[i] = m->binding.policy_counters[j];
+        *ret = counters;
+        return 0;
+}
+
+static void say_refused(Manager *m) {
+        static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
+
+        /* Of files that are not in force, and often of nothing but the error itself. */
+        diagnostics_done(&m->host.policy_warnings);
+
+        for (size_t i = 0; i < m->host.policy_errors.n_messages; i++)
+                journal_log(&m->host.journal, LOG_ERR, &fields, "%s",
+                            m->host.policy_errors.messages[i]);
+        journal_log(
+                &m->host.journal, LOG_NOTICE, NULL,
+                "The policy files were refused as a whole; those loaded before stay in force (%zu "
+                "policies). Correct the files and reload: systemctl reload tidbnumad",
+                policy_set_count_written(&m->host.policies));
+}
+
+static void say_loaded(const Manager *m) {
+        static const JournalFields fields = { .message_id = JOURNAL_POLICY_LOADED };
+
+        for (size_t i = 0; i < m->host.policy_warnings.n_messages; i++)
+                journal_log(&m->host.journal, LOG_WARNING, NULL, "%s",
+                            m->host.policy_warnings.messages[i]);
+        if (policy_set_count_written(&m->host.policies) == 0)
+                journal_log(&m->host.journal, LOG_INFO, &fields,
+                            "No policy is there; tidb-server, tikv-server, pd-server and haproxy "
+                            "are watched, and nothing will be changed. Write one to %s",
+                            m->host.args->policy_dirs[m->host.args->n_policy_dirs > 1 ? 1 : 0]);
+        else
+                journal_log(&m->host.journal, LOG_INFO, &fields, "Policies in force: %zu%s",
+                            policy_set_count_written(&m->host.policies),
+                            m->host.policies.mode == ENFORCEMENT_OBSERVE
+                                    ? " (enforcement.mode: observe: nothing will be changed)"
+                                    : "");
+}
+
+int load_policies(Manager *m) {
+        _cleanup_policy_set_ PolicySet fresh = { 0 };
+        PolicyCounters *counters = NULL;
+        int r;
+
+        policy_set_init(&fresh);
+        m->host.policy_load_seconds = clock_realtime_seconds();
+        r = read_policies(m, &fresh);
+        m->host.policy_load_success = r >= 0;
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0) {
+                say_refused(m);
+                return 0;
+        }
+        r = carry_counters(m, &fresh, &counters);
+        if (r < 0)
+                return r;
+        place_note_policies(m, &fresh);
+        free(m->binding.policy_counters);
+        m->binding.policy_counters = counters;
+        policy_set_done(&m->host.policies);
+        m->host.policies = fresh;
+        fresh = (PolicySet){ 0 };
+        say_loaded(m);
+        access_choose(m);
+        bind_choose_backend(m);
+        return 0;
+}

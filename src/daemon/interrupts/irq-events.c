@@ -1,0 +1,75 @@
+/* When interrupts are looked at. */
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "tidbnumad/daemon/interrupts/irq-events.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/link-events.h"
+
+/* The slow look may wake together with other things; those after an event are awaited. */
+#define SLOW_ACCURACY_USEC (UINT64_C(250) * 1000)
+#define EVENT_ACCURACY_USEC (UINT64_C(1) * 1000)
+
+void irq_events_schedule(Irq *irq) {
+        const uint64_t soon = irq_again_due(&irq->again);
+
+        if (!irq->timer)
+                return;
+        (void)sd_event_source_set_time_accuracy(
+                irq->timer, soon < irq->due_usec ? EVENT_ACCURACY_USEC : SLOW_ACCURACY_USEC);
+        (void)sd_event_source_set_time(irq->timer, soon < irq->due_usec ? soon : irq->due_usec);
+        (void)sd_event_source_set_enabled(irq->timer, SD_EVENT_ONESHOT);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        (void)source;
+        (void)usec;
+        irq_look(userdata);
+        return 0;
+}
+
+static void on_event(void *userdata) {
+        const Manager *m = userdata;
+
+        irq_again_event(&m->irq->again, clock_monotonic_usec());
+        irq_events_schedule(m->irq);
+}
+
+static int on_link(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        (void)source;
+        (void)revents;
+        if (link_events_drain(fd))
+                on_event(userdata);
+        return 0;
+}
+
+static int listen_to_events(Manager *m) {
+        static const char *const subsystems[] = { "net", "nvme", "pci", "queues", NULL };
+        Irq *irq = m->irq;
+        int r = uevents_open(&irq->uevents, m->host.event, subsystems, on_event, m);
+
+        if (r < 0)
+                journal_log(&m->host.journal, LOG_INFO, NULL,
+                            "udev is not heard: %s. Devices that come or change are noticed within "
+                            "seconds",
+                            strerror(-r));
+        if (link_events_open(&irq->link_fd) < 0)
+                return 0;
+        return sd_event_add_io(m->host.event, &irq->link_source, irq->link_fd, EPOLLIN, on_link, m);
+}
+
+int irq_events_start(Manager *m) {
+        int r = sd_event_add_time(m->host.event, &m->irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                  m);
+
+        return r < 0 ? r : listen_to_events(m);
+}
+
+void irq_events_done(Irq *irq) {
+        uevents_close(&irq->uevents);
+        irq->timer = sd_event_source_disable_unref(irq->timer);
+        irq->link_source = sd_event_source_disable_unref(irq->link_source);
+        closep(&irq->link_fd);
+        irq->link_fd = -EBADF;
+}

@@ -1,0 +1,278 @@
+/* What is told of interrupts. */
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/interrupts/irq-apply.h"
+#include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/plan/irq-landed.h"
+#include "tidbnumad/sys/clock.h"
+
+/* A driver is done with its queues by then. */
+#define ANEW_USEC (UINT64_C(2000) * 1000)
+
+/* --- what has landed --- */
+
+static IrqLanded *landed_of(Irq *irq, const char *device, const char *instance) {
+        IrqLanded *l;
+
+        for (size_t i = 0; i < irq->n_landed; i++)
+                if (strcmp(irq->landed[i].device, device) == 0 &&
+                    strcmp(irq->landed[i].instance, instance) == 0)
+                        return &irq->landed[i];
+        if (ARRAY_RESERVE(irq->landed, irq->landed_allocated, irq->n_landed + 1) < 0)
+                return NULL;
+        l = &irq->landed[irq->n_landed];
+        *l = (IrqLanded){ .device = strdup(device), .instance = strdup(instance) };
+        if (!l->device || !l->instance) {
+                free(l->device);
+                free(l->instance);
+                *l = (IrqLanded){ 0 };
+                return NULL;
+        }
+        irq->n_landed++;
+        return l;
+}
+
+static void landed_done(IrqLanded *l) {
+        free(l->device);
+        free(l->instance);
+        *l = (IrqLanded){ 0 };
+}
+
+/* Of instances and devices that are gone nothing is told any more. */
+static void sweep_landed(Irq *irq) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < irq->n_landed; i++)
+                if (irq->landed[i].seen)
+                        irq->landed[n++] = irq->landed[i];
+                else
+                        landed_done(&irq->landed[i]);
+        irq->n_landed = n;
+}
+
+void irq_report_forget(Irq *irq, const char *instance) {
+        for (size_t i = 0; irq && i < irq->n_landed; i++)
+                irq->landed[i].seen = strcmp(irq->landed[i].instance, instance) != 0;
+        if (irq)
+                sweep_landed(irq);
+}
+
+void irq_report_landed(Irq *irq, const IrqHost *host, const IrqOwner *owners, size_t n_owners) {
+        for (size_t i = 0; i < irq->n_landed; i++)
+                irq->landed[i].seen = false;
+        for (size_t d = 0; d < host->n_devices; d++) {
+                const IrqDevice *device = &host->devices[d];
+
+                for (size_t o = 0; device->n_vectors > 0 && o < n_owners; o++) {
+                        IrqLanded *l = landed_of(irq, device->name, owners[o].name);
+
+                        if (!l)
+                                continue;
+                        l->seen = true;
+                        if (irq->host_known)
+                                l->count += irq_landed(&irq->host, host, device, &owners[o].cpus);
+                }
+        }
+        sweep_landed(irq);
+}
+
+/* --- the devices --- */
+
+static void summary_done(IrqSummary *s) {
+        free(s->name);
+        free(s->pci);
+        *s = (IrqSummary){ 0 };
+}
+
+static void free_summaries(IrqSummary *list, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                summary_done(&list[i]);
+        free(list);
+}
+
+const IrqSummary *irq_report_find(const Irq *irq, const IrqDevice *device) {
+        for (size_t i = 0; i < irq->n_devices; i++)
+                if (irq->devices[i].kind == device->kind &&
+                    strcmp(irq->devices[i].name, device->name) == 0)
+                        return &irq->devices[i];
+        return NULL;
+}
+
+static bool has_changed(const IrqSummary *s, const IrqDevice *d) {
+        return s->n_tx != d->n_tx || s->n_rx != d->n_rx || s->n_vectors != d->n_vectors ||
+               s->link != d->link;
+}
+
+/* 0: it has not been, as long as we know it. */
+static uint64_t anew_since(const Irq *irq, const IrqDevice *d, uint64_t now_usec) {
+        const IrqSummary *s = irq_report_find(irq, d);
+
+        return !s ? 0 : has_changed(s, d) ? now_usec : s->anew_usec;
+}
+
+bool irq_report_is_anew(const Irq *irq, const IrqDevice *d, uint64_t now_usec) {
+        const uint64_t since = anew_since(irq, d, now_usec);
+
+        return since != 0 && now_usec < since + ANEW_USEC;
+}
+
+static IrqState state_of(const Irq *irq, const IrqPlanDevice *p, size_t index) {
+        const IrqVector *v = &p->device->vectors[index];
+        const SettingKey key = { SETTING_VECTOR, irq_device_key(p->device), v->irq };
+        const IrqPlanVector *planned = &p->vectors[index];
+        const IrqSetting *s = irq_setting_find(irq, &key);
+
+        if (planned->decision == IRQ_MANAGED || (s && s->progress.refused))
+                return IRQ_STATE_MANAGED;
+        if (planned->decision != IRQ_STEERED)
+                return IRQ_STATE_LEFT;
+        if (s && s->progress.contested)
+                return IRQ_STATE_CONTESTED;
+        if (s && (s->progress.error != 0 || irq_follow_fails(&s->follow)))
+                return IRQ_STATE_FAILED;
+        if ((s && s->progress.written) || id_set_equal(&v->requested, &planned->cpus))
+                return IRQ_STATE_STEERED;
+        return IRQ_STATE_LEFT;
+}
+
+static int summarise(const Irq *irq, const IrqPlanDevice *p, IrqSummary *ret) {
+        const IrqDevice *d = p->device;
+        IrqSummary s = { .kind = d->kind,
+                         .node = d->node,
+                         .reason = p->reason,
+                         .n_tx = d->n_tx,
+                         .n_rx = d->n_rx,
+                         .n_vectors = d->n_vectors,
+                         .link = d->link,
+                         .anew_usec = anew_since(irq, d, clock_monotonic_usec()) };
+
+        s.name = strdup(d->name);
+        s.pci = d->pci ? strdup(d->pci) : NULL;
+        if (!s.name || (d->pci && !s.pci)) {
+                summary_done(&s);
+                return -ENOMEM;
+        }
+        for (size_t i = 0; p->vectors && i < d->n_vectors; i++) {
+                s.vectors[state_of(irq, p, i)]++;
+                if (p->vectors[i].decision == IRQ_STEERED)
+                        id_set_add_all(&s.cpus, &p->vectors[i].cpus);
+        }
+        *ret = s;
+        return 0;
+}
+
+/* A card that was just plugged in has no interface yet either: the next look tells. */
+static bool is_premature(const IrqSummary *before, const IrqSummary *now) {
+        return !before && now->reason == IRQ_REASON_OTHER_NETNS;
+}
+
+static bool is_news(const IrqSummary *before, const IrqSummary *now) {
+        if (!before || before->untold)
+                return now->vectors[IRQ_STATE_STEERED] > 0 || now->reason != IRQ_REASON_NO_ENTRY;
+        return before->reason != now->reason || !id_set_equal(&before->cpus, &now->cpus) ||
+               memcmp(before->vectors, now->vectors, sizeof(now->vectors)) != 0;
+}
+
+static void say_device(const Manager *m, const IrqSummary *s) {
+        static const JournalFields fields = { .message_id = JOURNAL_IRQ_STEERED };
+        char cpus[ID_SET_LIST_MAX];
+
+        if (s->vectors[IRQ_STATE_STEERED] == 0) {
+                journal_log(&m->host.journal, LOG_INFO, NULL,
+                            "%s: its interrupts are left alone: %s", s->name,
+                            irq_reason_to_string(s->reason));
+                return;
+        }
+        (void)id_set_render_list(&s->cpus, cpus, sizeof(cpus));
+        journal_log(&m->host.journal, LOG_INFO, &fields,
+                    "%s: %llu interrupts are on CPUs %s: %s (%llu the kernel's own, %llu "
+                    "contested, %llu failed)",
+                    s->name, (unsigned long long)s->vectors[IRQ_STATE_STEERED], cpus,
+                    irq_reason_to_string(s->reason),
+                    (unsigned long long)s->vectors[IRQ_STATE_MANAGED],
+                    (unsigned long long)s->vectors[IRQ_STATE_CONTESTED],
+                    (unsigned long long)s->vectors[IRQ_STATE_FAILED]);
+}
+
+void irq_report_devices(Manager *m, const IrqPlan *plan) {
+        IrqSummary *list = calloc(plan->n_devices + 1, sizeof(*list));
+        Irq *irq = m->irq;
+        size_t n = 0;
+
+        for (; list && n < plan->n_devices; n++)
+                if (summarise(irq, &plan->devices[n], &list[n]) < 0)
+                        break;
+        if (!list || n < plan->n_devices) {
+                free_summaries(list, list ? n : 0);
+                return; /* no memory: told at the next look */
+        }
+        for (size_t i = 0; i < n; i++) {
+                const IrqSummary *before = irq_report_find(irq, plan->devices[i].device);
+
+                list[i].untold = is_premature(before, &list[i]);
+                if (list[i].untold || !is_news(before, &list[i]))
+                        continue;
+                say_device(m, &list[i]);
+                manager_publish_soon(m);
+        }
+        free_summaries(irq->devices, irq->n_devices);
+        irq->devices = list;
+        irq->n_devices = n;
+}
+
+/* --- the snapshot --- */
+
+static void fill_device(const IrqSummary *s, IrqDeviceSnapshot *ret) {
+        *ret = (IrqDeviceSnapshot){ .name = s->name,
+                                    .kind = irq_device_kind_to_string(s->kind),
+                                    .pci = s->pci,
+                                    .node = s->node,
+                                    .reason_id = irq_reason_to_id(s->reason),
+                                    .reason = irq_reason_to_string(s->reason),
+                                    .cpus = &s->cpus };
+        memcpy(ret->vectors, s->vectors, sizeof(ret->vectors));
+}
+
+int irq_report_fill(const Irq *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_devices,
+                    IrqLandedSnapshot **ret_landed) {
+        _cleanup_free_ IrqDeviceSnapshot *devices = NULL;
+        _cleanup_free_ IrqLandedSnapshot *landed = NULL;
+
+        if (!irq)
+                return 0;
+        devices = calloc(irq->n_devices + 1, sizeof(*devices));
+        landed = calloc(irq->n_landed + 1, sizeof(*landed));
+        if (!devices || !landed)
+                return -ENOMEM;
+        for (size_t i = 0; i < irq->n_devices; i++)
+                fill_device(&irq->devices[i], &devices[i]);
+        for (size_t i = 0; i < irq->n_landed; i++)
+                landed[i] = (IrqLandedSnapshot){ irq->landed[i].device, irq->landed[i].instance,
+                                                 irq->landed[i].count };
+        *ret = (IrqSnapshot){
+                .known = irq->host_known,
+                .n_devices = irq->n_devices,
+                .n_landed = irq->n_landed,
+                .n_writes = irq->n_writes,
+                .n_repairs = irq->n_repairs,
+                .undo_settings = irq->undo.n_settings,
+                .irqbalance_pid = irq->balance.id.pid ? irq->balance.id.pid : irq->balance.mute_pid,
+                .irqbalance_told = irq->balance.told,
+                .irqbalance_cpus = &irq->balance.told_cpus,
+                .n_irqbalance_irqs = irq->balance.n_told_irqs,
+        };
+        ret->devices = *ret_devices = TAKE_PTR(devices);
+        ret->landed = *ret_landed = TAKE_PTR(landed);
+        return 0;
+}
+
+void irq_report_done(Irq *irq) {
+        for (size_t i = 0; i < irq->n_landed; i++)
+                landed_done(&irq->landed[i]);
+        free(irq->landed);
+        free_summaries(irq->devices, irq->n_devices);
+        irq->devices = NULL;
+        irq->n_devices = irq->n_landed = 0;
+}

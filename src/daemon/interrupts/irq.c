@@ -1,0 +1,363 @@
+/* One look at interrupts: what there is, and what is wanted. When it is taken, irq-events.c knows;
+ * what is written, irq-apply.c does. */
+#include <poll.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/interrupts/irq-apply.h"
+#include "tidbnumad/daemon/interrupts/irq-balance-tell.h"
+#include "tidbnumad/daemon/interrupts/irq-events.h"
+#include "tidbnumad/daemon/interrupts/irq-follow.h"
+#include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/undo/release.h"
+#include "tidbnumad/observe/irq-load.h"
+#include "tidbnumad/sys/clock.h"
+
+/* Where something is wanted, a mask that somebody else has set stands so long; elsewhere the look
+ * is for the counters alone. */
+#define LOOK_USEC (UINT64_C(3) * 1000 * 1000)
+#define IDLE_LOOK_USEC (UINT64_C(10) * 1000 * 1000)
+
+/* A cluster starts within some seconds, and irqbalance places everything anew with each word. */
+#define OWNERS_DELAY_USEC (UINT64_C(1000) * 1000)
+
+/* One that has no socket is found by a look at all processes. */
+#define FIND_IRQBALANCE_USEC (UINT64_C(60) * 1000 * 1000)
+
+/* At the end of the daemon, for the unit that sets the sysctl. */
+enum { LAST_TRIES = 30, LAST_WAIT_MSEC = 100 };
+
+/* --- who owns CPUs --- */
+
+static size_t collect_owners(const Manager *m, IrqOwner *ret) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < m->roster.n_instances; i++) {
+                const Instance *instance = m->roster.instances[i];
+
+                if (!instance->planned.known || id_set_is_empty(&instance->planned.placement.nodes))
+                        continue;
+                ret[n++] = (IrqOwner){ .name = instance->name,
+                                       .cpus = instance->planned.placement.cpus,
+                                       .shared = instance->policy->place.share == SHARE_SHARED };
+        }
+        return n;
+}
+
+/* FNV-1a, in any order of the instances. */
+static uint64_t sum_owner(const Instance *i) {
+        const CpuSet *cpus = &i->planned.placement.cpus;
+        uint64_t sum = UINT64_C(14695981039346656037);
+
+        for (size_t k = 0; k < ID_SET_WORDS; k++)
+                sum = (sum ^ cpus->words[k]) * UINT64_C(1099511628211);
+        return (sum ^ i->policy->place.share) * UINT64_C(1099511628211);
+}
+
+void irq_note_owners(Manager *m) {
+        uint64_t sum = 0;
+
+        if (!m->irq)
+                return;
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->planned.known &&
+                    !id_set_is_empty(&m->roster.instances[i]->planned.placement.nodes))
+                        sum += sum_owner(m->roster.instances[i]);
+        if (sum != m->irq->owners_sum)
+                irq_look_within(m, OWNERS_DELAY_USEC);
+        m->irq->owners_sum = sum;
+}
+
+/* --- what there is --- */
+
+/* What was tried tells more than the file. */
+static void teach(const Irq *irq, IrqHost *host) {
+        for (size_t i = 0; i < host->n_devices; i++)
+                for (size_t k = 0; k < host->devices[i].n_vectors; k++) {
+                        IrqVector *v = &host->devices[i].vectors[k];
+                        const SettingKey key = { SETTING_VECTOR, irq_device_key(&host->devices[i]),
+                                                 v->irq };
+                        const IrqSetting *s = irq_setting_find(irq, &key);
+
+                        if (s && s->progress.refused)
+                                v->managed = IRQ_MANAGED_YES;
+                }
+}
+
+static void look_for_irqbalance(Manager *m, IrqHost *host) {
+        const uint64_t now = clock_monotonic_usec();
+        IrqBalance *b = &m->irq->balance;
+
+        irq_balance_look(m, &host->irqbalance);
+        if (host->irqbalance.pid != 0) {
+                b->mute_pid = 0;
+                b->searched_usec = 0;
+                return;
+        }
+        if (b->searched_usec == 0 || now >= b->searched_usec + FIND_IRQBALANCE_USEC) {
+                const pid_t before = b->mute_pid;
+
+                b->searched_usec = now;
+                b->mute_pid = irq_host_find_irqbalance(&m->host.sysroot);
+                if (b->mute_pid != 0 && b->mute_pid == before)
+                        irq_balance_say_mute(m); /* and not only just starting */
+        }
+        host->irqbalance.pid = b->mute_pid;
+}
+
+static int load(Manager *m, IrqHost *ret) {
+        int r = irq_host_load_devices(&m->host.sysroot, m->host.policies.irqs,
+                                      m->host.policies.n_irqs, ret);
+
+        if (r < 0 && !m->irq->load_failed)
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
+                            "Interrupts cannot be read: %s. They are left as they are",
+                            strerror(-r));
+        m->irq->load_failed = r < 0;
+        if (r < 0)
+                return r;
+        teach(m->irq, ret);
+        look_for_irqbalance(m, ret);
+        return 0;
+}
+
+/* --- what is wanted --- */
+
+/* Of the device none is banned any more. */
+static void drop_bans(IrqPlanBalance *balance, const IrqDevice *device) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < balance->n_banned_irqs; i++)
+                if (!irq_device_vector(device, balance->banned_irqs[i]))
+                        balance->banned_irqs[n++] = balance->banned_irqs[i];
+        balance->n_banned_irqs = n;
+}
+
+static void drop_device(IrqPlan *plan, size_t index) {
+        IrqPlanDevice *d = &plan->devices[index];
+
+        if (!irq_reason_steers(d->reason) && d->reason != IRQ_REASON_IRQBALANCE)
+                return;
+        d->reason = IRQ_REASON_RELEASED;
+        drop_bans(&plan->irqbalance, d->device);
+
+        for (size_t i = 0; d->vectors && i < d->device->n_vectors; i++)
+                if (d->vectors[i].decision == IRQ_STEERED)
+                        d->vectors[i].decision = IRQ_LEFT;
+        free(d->xps);
+        free(d->rps);
+        d->xps = d->rps = NULL;
+}
+
+/* enforcement.release names devices as it names instances; "host" is what belongs to no instance.
+ */
+static void drop_released(const Manager *m, IrqPlan *plan) {
+        for (size_t i = 0; i < plan->n_devices; i++)
+                if (release_is_asked(m, plan->devices[i].device->name, NULL))
+                        drop_device(plan, i);
+        if (release_is_asked(m, "host", NULL))
+                plan->irqbalance.told = false;
+}
+
+static int build_plan(const Manager *m, const IrqHost *host, IrqPlan *ret) {
+        _cleanup_free_ IrqOwner *owners = calloc(m->roster.n_instances + 1, sizeof(*owners));
+        const IrqPlanInput input = {
+                .topology = &m->host.topology,
+                .host = host,
+                .policies = m->host.policies.irqs,
+                .n_policies = m->host.policies.n_irqs,
+                .reserved = m->placing.reserved,
+                .owners = owners,
+                .n_owners = owners ? collect_owners(m, owners) : 0,
+        };
+        int r = owners ? irq_plan_build(&input, ret) : -ENOMEM;
+
+        if (r < 0)
+                return r;
+        irq_report_landed(m->irq, host, owners, input.n_owners);
+        drop_released(m, ret);
+        return 0;
+}
+
+/* 2, memory tiering, is on as well. */
+static int add_numa_balancing(Manager *m, IrqWishes *wishes) {
+        static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
+        const NumaBalancing wanted = m->host.policies.host.numa_balancing;
+        IrqWish wish = { .key = key, .value.number = wanted == NUMA_BALANCING_ON, .known = true };
+        char text[SETTING_TEXT_MAX];
+
+        if (wanted == NUMA_BALANCING_LEAVE || release_is_asked(m, "host", NULL) ||
+            m->irq->ops->read(&m->host.sysroot, &key, text) < 0 ||
+            setting_parse(key.kind, text, &wish.stands) < 0)
+                return 0; /* a kernel without it does none */
+        if (wanted == NUMA_BALANCING_ON && wish.stands.number != 0)
+                wish.value.number = wish.stands.number;
+        if (ARRAY_RESERVE(wishes->wishes, wishes->allocated, wishes->n_wishes + 1) < 0)
+                return -ENOMEM;
+        wishes->wishes[wishes->n_wishes++] = wish;
+        return 0;
+}
+
+/* Its driver has set all of its masks anew, and may not be done yet: that is no quarrel. */
+static void forgive(Irq *irq, const IrqDevice *d) {
+        for (size_t i = 0; i < irq->n_settings; i++)
+                if (strcmp(irq->settings[i].key.device, d->name) == 0 ||
+                    strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
+                        irq_step_forgive(&irq->settings[i].progress);
+}
+
+static void forgive_drivers(Irq *irq, const IrqHost *host, uint64_t now_usec) {
+        for (size_t i = 0; i < host->n_devices; i++)
+                if (irq_report_is_anew(irq, &host->devices[i], now_usec))
+                        forgive(irq, &host->devices[i]);
+}
+
+/* --- one look --- */
+
+static bool may_change(const Manager *m) {
+        return manager_enforces(m) && m->undo.records.dir_fd >= 0;
+}
+
+/* Where newer policies are broken, those in force stay; but at the start there are none, and that
+ * something is unwanted is not known. */
+static void carry_out(Manager *m, const IrqHost *host, const IrqPlan *plan,
+                      const IrqWishes *wishes) {
+        if (!may_change(m))
+                return;
+        if (m->host.policy_load_success)
+                irq_give_back(m, host, wishes);
+        irq_put_on(m, host, wishes);
+        if (m->host.policy_load_success || plan->irqbalance.told)
+                irq_balance_tell(m, &plan->irqbalance);
+}
+
+static uint64_t pause_until_next(const Manager *m, const IrqWishes *wishes) {
+        const UndoHost *undo = &m->irq->undo;
+
+        return wishes->n_wishes > 0 || !undo_host_is_empty(undo) || m->irq->balance.told
+                       ? LOOK_USEC
+                       : IDLE_LOOK_USEC;
+}
+
+static int look(Manager *m) {
+        _cleanup_irq_host_ IrqHost host = { 0 };
+        _cleanup_irq_plan_ IrqPlan plan = { 0 };
+        _cleanup_irq_wishes_ IrqWishes wishes = { 0 };
+        int r = load(m, &host);
+
+        if (r >= 0)
+                r = build_plan(m, &host, &plan);
+        if (r >= 0)
+                r = irq_wishes_build(&plan, &wishes);
+        if (r >= 0)
+                r = add_numa_balancing(m, &wishes);
+        if (r < 0)
+                return r;
+        forgive_drivers(m->irq, &host, clock_monotonic_usec());
+        carry_out(m, &host, &plan, &wishes);
+        irq_follow(m, &host, &wishes);
+        irq_settings_sweep(m, &host);
+        irq_report_devices(m, &plan);
+        irq_host_done(&m->irq->host);
+        m->irq->host = host;
+        m->irq->host_known = true;
+        host = (IrqHost){ 0 };
+        m->irq->due_usec = clock_monotonic_usec() + pause_until_next(m, &wishes);
+        return 0;
+}
+
+void irq_look(Manager *m) {
+        const uint64_t now = clock_monotonic_usec();
+        Irq *irq = m->irq;
+
+        if (!irq)
+                return;
+        irq->due_usec = now + IDLE_LOOK_USEC;
+        (void)look(m); /* what fails for want of memory comes again */
+        irq_again_looked(&irq->again, now);
+        irq_events_schedule(irq);
+}
+
+void irq_look_within(Manager *m, uint64_t usec) {
+        const uint64_t due = clock_monotonic_usec() + usec;
+
+        if (due < m->irq->due_usec)
+                m->irq->due_usec = due;
+        irq_events_schedule(m->irq);
+}
+
+void irq_give_all_back(Manager *m) {
+        static const SettingKey by_unit = { SETTING_NUMA_BALANCING, "", 0 };
+        const IrqWishes none = { 0 };
+        IrqHost host = { 0 };
+
+        if (!m->irq || !may_change(m))
+                return;
+        for (size_t i = 0; i < m->irq->n_settings; i++) /* there is no later, but for a unit */
+                if (m->irq->settings[i].progress.error != -EINPROGRESS)
+                        m->irq->settings[i].progress.retry_usec = 0;
+        if (irq_host_load_devices(&m->host.sysroot, m->host.policies.irqs, m->host.policies.n_irqs,
+                                  &host) >= 0)
+                irq_give_back(m, &host, &none);
+        for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&m->irq->undo, &by_unit); i++) {
+                (void)poll(NULL, 0, LAST_WAIT_MSEC);
+                irq_give_back(m, &host, &none);
+        }
+        irq_host_done(&host);
+        irq_balance_give_back(m);
+        (void)undo_host_write(&m->undo.records, &m->irq->undo);
+        if (m->irq->undo.n_settings > 0)
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
+                            "Stopping; %zu settings of interrupts could not be given back and "
+                            "stay. Their record stays, too: a start of the daemon takes them over",
+                            m->irq->undo.n_settings);
+}
+
+/* --- its life --- */
+
+static void read_record(Manager *m) {
+        int r = undo_host_read(&m->undo.records, &m->irq->undo);
+
+        if (r < 0 && r != -ENOENT)
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
+                            "The undo record %s/%s/%s is not believed: %s. What stood before of "
+                            "interrupts cannot be put back by this daemon",
+                            m->host.args->runtime_dir, UNDO_FOLDER, UNDO_HOST_FILE, strerror(-r));
+}
+
+int irq_start(Manager *m) {
+        int r = 0;
+
+        m->irq = calloc(1, sizeof(*m->irq));
+        if (!m->irq)
+                return -ENOMEM;
+        m->irq->link_fd = -EBADF;
+        m->irq->ops = &SETTING_FILES;
+        irq_balance_init(&m->irq->balance);
+        read_record(m);
+        if (m->host.sysroot.live && !m->host.args->once)
+                r = irq_events_start(m);
+        if (r < 0)
+                return r;
+        irq_look(m);
+        return 0;
+}
+
+void irq_done(Manager *m) {
+        Irq *irq = m->irq;
+
+        if (!irq)
+                return;
+        irq_events_done(irq);
+        irq_balance_done(&irq->balance);
+        undo_host_done(&irq->undo);
+        irq_host_done(&irq->host);
+        irq_report_done(irq);
+        for (size_t i = 0; i < irq->n_settings; i++)
+                free((char *)irq->settings[i].key.device);
+        free(irq->settings);
+        free(irq);
+        m->irq = NULL;
+}

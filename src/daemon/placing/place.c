@@ -1,0 +1,248 @@
+/* The plan in force: when it is made, and what follows from it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
+#include "tidbnumad/daemon/placing/place-input.h"
+#include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/sys/clock.h"
+
+/* What has started meanwhile is planned for together. */
+#define PLAN_DELAY_USEC (UINT64_C(50) * 1000)
+
+static int on_spoiled(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        (void)source;
+        (void)usec;
+        place_refresh(m);
+        for (size_t i = 0; i < m->units.n_units; i++) {
+                Unit *u = m->units.units[i];
+
+                if (u->planned.changed)
+                        unit_decide(u);
+                u->planned.changed = false;
+        }
+        manager_schedule(m);
+        return 0;
+}
+
+int place_start(Manager *m) {
+        int r = sd_event_add_time(m->host.event, &m->placing.source, CLOCK_MONOTONIC, 0, 0,
+                                  on_spoiled, m);
+
+        return r < 0 ? r : sd_event_source_set_enabled(m->placing.source, SD_EVENT_OFF);
+}
+
+void place_spoil(Manager *m) {
+        int enabled = SD_EVENT_OFF;
+
+        m->placing.stale = true;
+        if (!m->placing.source)
+                return;
+        (void)sd_event_source_get_enabled(m->placing.source, &enabled);
+        if (enabled != SD_EVENT_OFF)
+                return;
+        (void)sd_event_source_set_time_relative(m->placing.source, PLAN_DELAY_USEC);
+        (void)sd_event_source_set_enabled(m->placing.source, SD_EVENT_ONESHOT);
+}
+
+/* --- what a plan brings --- */
+
+static void say_warnings(const Manager *m, const char *name, const Policy *policy,
+                         const PlacementChoice *c, uint32_t before) {
+        const JournalFields fields = { .instance = name, .policy = policy->name };
+        char nodes[ID_SET_LIST_MAX];
+
+        (void)id_set_render_list(&c->placement.nodes, nodes, sizeof(nodes));
+        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++) {
+                const PlacementWarning w = (PlacementWarning)(1u << bit);
+                const char *rule = placement_warning_to_rule(w);
+
+                if (c->warnings & ~before & w)
+                        journal_log(&m->host.journal, LOG_NOTICE, &fields,
+                                    "%s on node %s: %s%s%s%s", name, nodes,
+                                    placement_warning_to_string(w), *rule ? " (" : "", rule,
+                                    *rule ? ")" : "");
+        }
+}
+
+static bool is_same(const Placement *a, const Placement *b) {
+        return id_set_equal(&a->nodes, &b->nodes) && id_set_equal(&a->cpus, &b->cpus) &&
+               a->memory == b->memory && a->reason == b->reason;
+}
+
+/* True: it is another place. */
+static bool note(const Manager *m, Planned *p, const PlacementInstance *in,
+                 const PlacementChoice *c) {
+        const bool changed = !p->known || !is_same(&p->placement, &c->placement);
+
+        say_warnings(m, in->name, in->policy, c, p->known ? p->warnings : 0);
+        p->placement = c->placement;
+        /* That it was kept says nothing about why it came there. */
+        if (c->basis != BASIS_KEPT || !p->known)
+                p->basis = c->basis;
+        p->refusal = c->refusal;
+        p->warnings = c->warnings;
+        p->known = true;
+        p->again = false;
+        return changed;
+}
+
+/* What a unit's instance has learned holds for its next start. */
+static void teach_unit(const Manager *m, const Instance *i) {
+        for (size_t k = 0; i->unit && k < m->units.n_units; k++)
+                if (strcmp(m->units.units[k]->name, i->unit) == 0)
+                        m->units.units[k]->planned = i->planned;
+}
+
+static void carry(Manager *m, const PlaceInput *in, const PlacementPlan *plan) {
+        const uint64_t now = clock_monotonic_usec();
+
+        for (size_t k = 0; k < in->n; k++) {
+                const PlaceEntry *e = &in->entries[k];
+                Planned *p = e->instance ? &e->instance->planned : &e->unit->planned;
+                const bool changed = note(m, p, &in->instances[k], &plan->choices[k]);
+
+                if (e->unit) {
+                        p->changed |= changed;
+                        continue;
+                }
+                teach_unit(m, e->instance);
+                if (changed && now < e->instance->binding.due_usec && !e->instance->binding.call)
+                        e->instance->binding.due_usec = now;
+        }
+}
+
+/* All but the instances. */
+static PlacementInput input_of(const Manager *m, const PolicySet *policies) {
+        const WordList *cards = &policies->host.reserve.devices;
+
+        return (PlacementInput){
+                .topology = &m->host.topology,
+                .host = &policies->host,
+                .nic_nodes = device_nic_nodes(&m->host.devices, (const char *const *)cards->words,
+                                              cards->n_words),
+                .free_bytes = m->placing.left_known ? m->placing.left_bytes : NULL,
+        };
+}
+
+void place_refresh(Manager *m) {
+        _cleanup_place_input_ PlaceInput in = { 0 };
+        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+        PlacementInput input = input_of(m, &m->host.policies);
+
+        if (!m->placing.stale)
+                return;
+        m->placing.reserved = placement_reserved(&input);
+        if (place_input_collect(m, &in) < 0)
+                return;
+        input.instances = in.instances;
+        input.n_instances = in.n;
+        if (placement_plan_build(&input, &plan) < 0)
+                return;
+        m->placing.stale = false;
+        carry(m, &in, &plan);
+        irq_note_owners(m);
+        manager_publish_soon(m);
+}
+
+static void plan_alone(Instance *i) {
+        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+        PlacementInput input = input_of(i->manager, &i->manager->host.policies);
+        PlacementInstance in;
+
+        place_input_fill(i, &in);
+        input.instances = &in;
+        input.n_instances = 1;
+        if (placement_plan_build(&input, &plan) >= 0)
+                (void)note(i->manager, &i->planned, &in, &plan.choices[0]);
+        irq_note_owners(i->manager);
+}
+
+void place_ensure(Instance *i) {
+        const Manager *m = i->manager;
+
+        if (i->planned.known && !i->planned.again && m->host.ready)
+                return; /* others come and go without moving it */
+        if (m->host.ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
+                plan_alone(i);
+        else
+                place_refresh(i->manager);
+}
+
+/* --- what it is made from --- */
+
+static const Policy *find_policy(const PolicySet *set, const char *name) {
+        for (size_t i = 0; i < set->n_policies; i++)
+                if (strcmp(set->policies[i].name, name) == 0)
+                        return &set->policies[i];
+        return NULL;
+}
+
+/* True: `planned` is of a policy that changes so that its place is weighed anew. */
+static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Planned *planned,
+                        const NodeSet *newly_reserved) {
+        return placement_weighs_anew(before, before ? find_policy(fresh, before->name) : NULL,
+                                     &planned->placement.nodes, newly_reserved);
+}
+
+void place_note_policies(Manager *m, const PolicySet *fresh) {
+        const PlacementInput before = input_of(m, &m->host.policies), after = input_of(m, fresh);
+        const NodeSet reserved = placement_reserved(&before);
+        NodeSet newly = placement_reserved(&after);
+
+        id_set_remove_all(&newly, &reserved);
+        for (size_t i = 0; i < m->roster.n_instances; i++) {
+                Instance *instance = m->roster.instances[i];
+
+                instance->planned.again |=
+                        weighs_anew(instance->policy, fresh, &instance->planned, &newly);
+        }
+        for (size_t i = 0; i < m->units.n_units; i++) {
+                Unit *u = m->units.units[i];
+                const char *reason;
+
+                u->planned.again |= weighs_anew(known_unit_policy(&m->host.policies, u->name,
+                                                                  u->uid_known, u->uid, &reason),
+                                                fresh, &u->planned, &newly);
+        }
+        place_spoil(m);
+}
+
+void place_note_devices(Instance *i, const NodeSet *nodes) {
+        Planned *p = &i->planned;
+
+        if (id_set_equal(&p->device_nodes, nodes))
+                return;
+        /* It was placed while nobody knew: it is young, and moves now rather than later. Where it
+         * was found bound, it stays. */
+        if (p->known && id_set_is_empty(&p->device_nodes) && p->basis == BASIS_CHOSEN &&
+            i->policy->place.near == NEAR_STORAGE)
+                p->again = true;
+        p->device_nodes = *nodes;
+        place_spoil(i->manager);
+}
+
+void place_read_room(Manager *m) {
+        const NodeSet all = topology_memory_nodes(&m->host.topology);
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        size_t n_rooms;
+
+        m->placing.left_known = move_rooms_on(m, &all, NULL, &rooms, &n_rooms) >= 0;
+        if (!m->placing.left_known)
+                return;
+        memset(m->placing.left_bytes, 0, m->host.topology.n_nodes * sizeof(uint64_t));
+        for (size_t r = 0; r < n_rooms; r++) {
+                const size_t n = (size_t)(topology_find(&m->host.topology, rooms[r].node) -
+                                          m->host.topology.nodes);
+                uint64_t left = rooms[r].free_bytes + rooms[r].reclaimable_bytes;
+
+                left -= left < rooms[r].headroom_bytes ? left : rooms[r].headroom_bytes;
+                for (size_t i = 0; i < m->roster.n_instances; i++)
+                        if (m->roster.instances[i]->sampling.memory_known)
+                                left += m->roster.instances[i]->sampling.by_node[n].anon_bytes;
+                m->placing.left_bytes[n] = left;
+        }
+}

@@ -1,0 +1,226 @@
+/* Ports and data directories of instances. */
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/roster/describe.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/observe/data-dir.h"
+#include "tidbnumad/observe/devices-load.h"
+#include "tidbnumad/plan/match.h"
+#include "tidbnumad/sys/affinity.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/listen-ports.h"
+
+/* After the start of its last process. A TiKV replays its log before it listens, which may take
+ * minutes; what listens later than the last is found when it starts anew. */
+static const unsigned delays_ms[] = { 200, 1000, 3000, 10000, 30000, 120000, 600000 };
+
+/* A unit of many processes, such as a pool of workers, says the same with each. */
+enum { PROCESSES_MAX = 16 };
+
+static int compare_ports(const void *a, const void *b) {
+        const uint16_t *x = a, *y = b;
+
+        return *x - *y;
+}
+
+static void sort_once_each(ListenPorts *ports) {
+        size_t n = 0;
+
+        if (ports->n_ports == 0)
+                return;
+        qsort(ports->ports, ports->n_ports, sizeof(uint16_t), compare_ports);
+        for (size_t i = 0; i < ports->n_ports; i++)
+                if (n == 0 || ports->ports[n - 1] != ports->ports[i])
+                        ports->ports[n++] = ports->ports[i];
+        ports->n_ports = n;
+}
+
+/* Of all its processes: a haproxy's master hands the sockets on to its workers. */
+static int read_ports(const Instance *i, ListenPorts *ret) {
+        _cleanup_listen_ports_ ListenPorts all = { 0 };
+
+        for (size_t p = 0; p < i->n_processes && p < PROCESSES_MAX; p++) {
+                _cleanup_listen_ports_ ListenPorts own = { 0 };
+                uint16_t *grown;
+                int r = listen_ports_read(&i->manager->host.sysroot, &i->handles[p], &own);
+
+                if (r == -ENOMEM)
+                        return r;
+                if (r < 0 || own.n_ports == 0)
+                        continue;
+                grown = reallocarray(all.ports, all.n_ports + own.n_ports, sizeof(uint16_t));
+                if (!grown)
+                        return -ENOMEM;
+                memcpy(grown + all.n_ports, own.ports, own.n_ports * sizeof(uint16_t));
+                all.ports = grown;
+                all.n_ports += own.n_ports;
+        }
+        sort_once_each(&all);
+        *ret = all;
+        all = (ListenPorts){ 0 };
+        return 0;
+}
+
+/* A process leads us to files of its own choice. Only one that the administrator vouches for, by
+ * its user or its unit, is followed there. */
+static bool is_vouched_for(const Instance *i) {
+        return i->policy->match.user || instance_is_service(i);
+}
+
+/* Its command line is a page of its own memory. */
+static CpuSet cpus_of(const Instance *i) {
+        return id_set_is_empty(&i->binding.placement.nodes)
+                       ? topology_cpus_of(&i->manager->host.topology,
+                                          &i->binding.observed.last_nodes)
+                       : i->binding.placement.cpus;
+}
+
+static bool wants_storage(const Instance *i) {
+        return i->policy->place.near == NEAR_STORAGE;
+}
+
+static void say_storage(const Instance *i, int error, const StorageDevices *storage) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+
+        if (error < 0)
+                journal_log(&i->manager->host.journal, LOG_DEBUG, &fields,
+                            "%s: the disk under %s cannot be found: %s", i->name, i->data_dir,
+                            strerror(-error));
+        else
+                journal_log(&i->manager->host.journal, LOG_DEBUG, &fields, "%s: %s", i->name,
+                            storage->chain);
+}
+
+/* Where the directory is now: a disk may be mounted over it later, and a link led elsewhere. */
+static void read_storage(Instance *i) {
+        for (size_t p = 0; i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++) {
+                _cleanup_storage_devices_ StorageDevices storage = { 0 };
+
+                int r = storage_find_process(&i->manager->host.sysroot, i->handles[p].dir_fd,
+                                             i->data_dir, &storage);
+
+                say_storage(i, r, &storage);
+                if (r < 0)
+                        continue;
+                place_note_devices(i, &storage.nodes);
+                return;
+        }
+}
+
+static void read_data_dir(Instance *i) {
+        _cleanup_affinity_loan_ AffinityLoan loan;
+        const CpuSet cpus = cpus_of(i);
+
+        affinity_borrow(&cpus, &loan);
+        for (size_t p = 0; !i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++)
+                (void)data_dir_read(&i->manager->host.sysroot, &i->handles[p], i->processes[p].uid,
+                                    &i->data_dir);
+}
+
+void describe_storage(Instance *i) {
+        if (!is_vouched_for(i))
+                return;
+        read_data_dir(i);
+        if (wants_storage(i))
+                read_storage(i);
+}
+
+static bool has_same_ports(const Instance *i, const ListenPorts *ports) {
+        return i->n_ports == ports->n_ports &&
+               (ports->n_ports == 0 ||
+                memcmp(i->ports, ports->ports, ports->n_ports * sizeof(uint16_t)) == 0);
+}
+
+static bool is_placed_by_port(const Instance *i) {
+        for (size_t k = 0; k < i->policy->n_instances; k++)
+                if (i->policy->instances[k].match.port != 0)
+                        return true;
+        return false;
+}
+
+static int describe(Instance *i) {
+        _cleanup_listen_ports_ ListenPorts ports = { 0 };
+        int r;
+
+        describe_storage(i);
+        r = read_ports(i, &ports);
+        if (r < 0 || has_same_ports(i, &ports))
+                return r;
+        /* Of a server that is going down the last ports stay: they are its name. */
+        if (ports.n_ports == 0)
+                return 0;
+        free(i->ports);
+        i->ports = TAKE_PTR(ports.ports);
+        i->n_ports = ports.n_ports;
+        if (is_placed_by_port(i)) {
+                place_spoil(i->manager);
+                instance_restart(i, clock_monotonic_usec());
+        }
+        manager_publish_soon(i->manager);
+        r = roster_rename(i->manager, i);
+        if (r >= 0 && release_is_asked(i->manager, i->name, i->unit) != i->undo.released)
+                instance_restart(i, clock_monotonic_usec());
+        return r;
+}
+
+static void arm(Manager *m) {
+        uint64_t due = INSTANCE_NEVER;
+
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (m->roster.instances[k]->describe_due_usec < due)
+                        due = m->roster.instances[k]->describe_due_usec;
+        if (!m->roster.describe_timer)
+                return; /* a single run */
+        if (due != INSTANCE_NEVER)
+                (void)sd_event_source_set_time(m->roster.describe_timer, due);
+        (void)sd_event_source_set_enabled(m->roster.describe_timer,
+                                          due == INSTANCE_NEVER ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+}
+
+/* One at a time, so that others come in between; a rename also moves it in the roster. */
+static Instance *find_due(const Manager *m, uint64_t now_usec) {
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                if (m->roster.instances[k]->describe_due_usec <= now_usec)
+                        return m->roster.instances[k];
+        return NULL;
+}
+
+static int on_describe(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+        const uint64_t now = clock_monotonic_usec();
+        Instance *i = find_due(m, now);
+
+        (void)source;
+        (void)usec;
+        if (i) {
+                i->describe_due_usec = ++i->n_described < ELEMENTSOF(delays_ms)
+                                               ? now + delays_ms[i->n_described] * UINT64_C(1000)
+                                               : INSTANCE_NEVER;
+                (void)describe(i); /* what is missing now may come with the next */
+        }
+        arm(m);
+        manager_schedule(m);
+        return 0;
+}
+
+void describe_again(Instance *i, uint64_t now_usec) {
+        i->n_described = 0;
+        i->describe_due_usec = now_usec + delays_ms[0] * UINT64_C(1000);
+        arm(i->manager);
+}
+
+void describe_all(Manager *m) {
+        for (size_t k = m->roster.n_instances; k > 0; k--)
+                (void)describe(m->roster.instances[k - 1]);
+}
+
+int describe_start(Manager *m) {
+        int r = sd_event_add_time(m->host.event, &m->roster.describe_timer, CLOCK_MONOTONIC, 0, 0,
+                                  on_describe, m);
+
+        if (r < 0)
+                return r;
+        arm(m);
+        return 0;
+}

@@ -1,0 +1,76 @@
+/* Whose forks the kernel is to tell. */
+#include "tidbnumad/daemon/roster/follow.h"
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/binding/look.h"
+#include "tidbnumad/daemon/roster/identify.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/proc-connector.h"
+
+/* Children of children of children that all came within one moment; the scan finds deeper ones. */
+enum { ROUNDS_MAX = 8 };
+
+typedef struct Collection {
+        PidList members;
+        PidList children; /* of those that came since the last time */
+} Collection;
+
+static int append(PidList *list, pid_t pid) {
+        if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
+                return -ENOMEM;
+        list->pids[list->n_pids++] = pid;
+        return 0;
+}
+
+static int append_child(pid_t pid, void *userdata) {
+        Collection *c = userdata;
+
+        return append(&c->children, pid);
+}
+
+static int collect_members(const Manager *m, Collection *c) {
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                for (size_t p = 0; p < m->roster.instances[k]->n_processes; p++)
+                        if (append(&c->members, m->roster.instances[k]->processes[p].id.pid) < 0)
+                                return -ENOMEM;
+        return 0;
+}
+
+/* After the kernel was told: whoever is forked from now on brings an event. */
+static void collect_children(const Manager *m, Collection *c) {
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                Instance *i = m->roster.instances[k];
+
+                for (size_t p = 0; p < i->n_processes; p++) {
+                        if (!i->processes[p].followed)
+                                (void)proc_foreach_child(&i->handles[p], append_child, c);
+                        i->processes[p].followed = true;
+                }
+        }
+}
+
+static void follow_round(Manager *m) {
+        Collection c = { 0 };
+
+        m->roster.follow_stale = false;
+        /* What cannot be said to the kernel costs events, and nothing is missed. */
+        if (collect_members(m, &c) < 0)
+                (void)proc_connector_filter(m->roster.connector_fd, NULL, 0);
+        else if (c.members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !m->roster.follows_all)
+                (void)proc_connector_filter(m->roster.connector_fd, c.members.pids,
+                                            c.members.n_pids);
+        m->roster.follows_all = c.members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
+        collect_children(m, &c);
+        for (size_t k = 0; k < c.children.n_pids; k++)
+                (void)identify_consider(m, c.children.pids[k]);
+        pid_list_done(&c.members);
+        pid_list_done(&c.children);
+}
+
+void follow_members(Manager *m) {
+        if (m->roster.connector_fd < 0 || !m->roster.follow_stale)
+                return;
+        for (unsigned n = 0; m->roster.follow_stale && n < ROUNDS_MAX; n++)
+                follow_round(m);
+        look_at_fresh(m, clock_monotonic_usec());
+}

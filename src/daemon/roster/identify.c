@@ -1,0 +1,217 @@
+/* Who a process is, and where it belongs. By what /proc says now, whatever brought us to look. */
+#include <limits.h>
+#include <string.h>
+
+#include "tidbnumad/daemon/roster/describe.h"
+#include "tidbnumad/daemon/roster/identify.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/plan/match.h"
+#include "tidbnumad/sys/clock.h"
+
+/* A process that execs faster than we look, bash to numactl to env to the server: tried so often at
+ * once; its next exec brings an event anyway. */
+enum { IDENTIFY_TRIES = 3 };
+
+static bool wants_exe(const char *exe, void *userdata) {
+        const Manager *m = userdata;
+
+        return match_wants_exe(&m->host.policies, exe);
+}
+
+bool identify_may_match(Manager *m, pid_t pid) {
+        return process_may_match(&m->host.sysroot, pid, wants_exe, m);
+}
+
+static void forget(Manager *m, pid_t pid) {
+        Instance *instance;
+        size_t index;
+
+        strangers_forget(&m->roster.strangers, pid);
+        instance = roster_find_pid(m, pid, &index);
+        if (instance)
+                roster_remove_process(m, instance, index);
+}
+
+static int on_process_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Instance *instance = userdata;
+        Manager *m = instance->manager;
+
+        (void)source;
+        (void)revents;
+        for (size_t i = 0; i < instance->n_processes; i++)
+                if (instance->handles[i].pidfd == fd) {
+                        roster_remove_process(m, instance, i);
+                        break;
+                }
+        manager_schedule(m);
+        return 0;
+}
+
+/* A pidfd tells when the last thread has gone, which an event of the first one's end does not, and
+ * it never speaks of another process that got the number. */
+static int watch_exit(Manager *m, Instance *instance, pid_t pid) {
+        ssize_t i = instance_find(instance, pid);
+
+        if (instance->handles[i].pidfd < 0)
+                return 0;
+        return sd_event_add_io(m->host.event, &instance->exits[i], instance->handles[i].pidfd,
+                               EPOLLIN, on_process_exit, instance);
+}
+
+static int join(Manager *m, Instance *instance, Process *process, ProcHandle *handle) {
+        const pid_t pid = process->id.pid;
+        int r;
+
+        r = instance_add_process(instance, process, handle);
+        if (r < 0)
+                return r;
+        instance_restart(instance, clock_monotonic_usec());
+        m->roster.follow_stale = true;
+        r = watch_exit(m, instance, pid);
+        if (r < 0)
+                instance_remove_process(instance, (size_t)instance_find(instance, pid));
+        return r;
+}
+
+static int found(Manager *m, const Policy *policy, Process *process, ProcHandle *handle) {
+        Instance *instance;
+        int r;
+
+        r = instance_new(m, process, m->host.topology.n_nodes, clock_monotonic_usec(), &instance);
+        if (r < 0)
+                return r;
+        instance->policy = policy;
+        instance->policy_index = (size_t)(policy - m->host.policies.policies);
+        r = join(m, instance, process, handle);
+        if (r >= 0)
+                r = roster_add(m, instance);
+        if (r < 0)
+                instance_free(instance);
+        return r;
+}
+
+static int add_process(Manager *m, const Policy *policy, Process *process, ProcHandle *handle) {
+        Instance *instance = roster_find_owner(m, process);
+        const pid_t pid = process->id.pid;
+        size_t index;
+        int r;
+
+        r = instance ? join(m, instance, process, handle) : found(m, policy, process, handle);
+        if (r < 0)
+                return r;
+        instance = roster_find_pid(m, pid, &index);
+        describe_again(instance, clock_monotonic_usec());
+        if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
+                describe_storage(instance);
+        journal_log(&m->host.journal, LOG_DEBUG, NULL,
+                    "process %d (%s) belongs to %s of policy '%s'", pid,
+                    instance->processes[index].exe, instance->name, policy->name);
+        return 0;
+}
+
+static int on_stranger_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Manager *m = userdata;
+
+        (void)source;
+        (void)fd;
+        (void)revents;
+        strangers_prune(&m->roster.strangers);
+        manager_publish_soon(m);
+        return 0;
+}
+
+static int add_stranger(Manager *m, const Policy *policy, MatchVerdict verdict, Process *process,
+                        ProcHandle *handle) {
+        Stranger *s;
+        int r = strangers_add(&m->roster.strangers, process, handle, policy, verdict);
+
+        if (r < 0)
+                return r == -ENOSPC ? 0 : r;
+        s = &m->roster.strangers.strangers[m->roster.strangers.n_strangers - 1];
+        if (s->handle.pidfd >= 0)
+                (void)sd_event_add_io(m->host.event, &s->exit, s->handle.pidfd, EPOLLIN,
+                                      on_stranger_exit, m);
+        journal_log(&m->host.journal, LOG_DEBUG, NULL, "process %d (%s) is left alone: %s",
+                    s->process.id.pid, s->process.exe, s->reason);
+        manager_publish_soon(m);
+        return 0;
+}
+
+/* Is it known already, as the very process and as who it was then? */
+static bool is_known(const Manager *m, const Process *process) {
+        size_t index;
+        const Instance *instance = roster_find_pid(m, process->id.pid, &index);
+
+        if (!instance)
+                return strangers_has(&m->roster.strangers, process);
+        return process_is_same(&instance->processes[index], process) &&
+               instance_owns(instance, process);
+}
+
+void identify_read_args(const Manager *m, Process *process, const ProcHandle *handle) {
+        if (!process->args && match_wants_args(&m->host.policies, process->exe))
+                (void)process_read_args(handle, process);
+}
+
+static int sort_in(Manager *m, Process *process, ProcHandle *handle) {
+        const Policy *policy = NULL;
+        MatchVerdict verdict;
+
+        identify_read_args(m, process, handle);
+        if (is_known(m, process))
+                return 0;
+        forget(m, process->id.pid);
+        verdict = match_judge(&m->host.policies, process, &policy);
+        if (verdict == MATCH_NONE)
+                return 0;
+        return verdict == MATCH_POLICY ? add_process(m, policy, process, handle)
+                                       : add_stranger(m, policy, verdict, process, handle);
+}
+
+/* A process lives as long as any of its threads; with the first one ended it shows no executable
+ * any more, and is the same all the same. */
+static bool lives_on_without_its_first_thread(const Manager *m, pid_t pid) {
+        char exe[PATH_MAX];
+        size_t index;
+        const Instance *instance = roster_find_pid(m, pid, &index);
+
+        return instance && proc_exe_read(&m->host.sysroot, pid, exe, sizeof(exe)) == -ENOENT &&
+               instance->handles[index].pidfd >= 0 && proc_is_alive(&instance->handles[index]);
+}
+
+static void cannot_identify(Manager *m, pid_t pid, int error) {
+        if (!m->roster.identify_failed)
+                journal_log(&m->host.journal, LOG_WARNING, NULL,
+                            "Process %d cannot be looked at: %s. It is tried again at each scan; "
+                            "further ones are not told",
+                            pid, strerror(-error));
+        m->roster.identify_failed = true;
+}
+
+int identify_consider(Manager *m, pid_t pid) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_process_ Process process = { 0 };
+        int r = -EAGAIN;
+
+        for (unsigned i = 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++)
+                r = process_identify(&m->host.sysroot, pid, wants_exe, m, &handle, &process);
+        switch (r) {
+        case 0:
+                m->roster.identify_failed = false;
+                scope_resolve(m, &process);
+                return sort_in(m, &process, &handle);
+        case -ENOMEM:
+                return r;
+        case -ESRCH:
+        case -EAGAIN:
+        case -EACCES:
+        case -EPERM:
+                if (!lives_on_without_its_first_thread(m, pid))
+                        forget(m, pid);
+                return 0;
+        default: /* no descriptor free, a file that cannot be read: the next scan tries again */
+                cannot_identify(m, pid, r);
+                return 0;
+        }
+}

@@ -1,0 +1,152 @@
+/* All instances there are, by name, and who is in them. */
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/sys/clock.h"
+
+Instance *roster_find_owner(const Manager *m, const Process *process) {
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (instance_owns(m->roster.instances[i], process))
+                        return m->roster.instances[i];
+        return NULL;
+}
+
+Instance *roster_find_pid(const Manager *m, pid_t pid, size_t *ret_index) {
+        for (size_t i = 0; i < m->roster.n_instances; i++) {
+                ssize_t index = instance_find(m->roster.instances[i], pid);
+
+                if (index < 0)
+                        continue;
+                *ret_index = (size_t)index;
+                return m->roster.instances[i];
+        }
+        return NULL;
+}
+
+static const Instance *find_name(const Manager *m, const char *name) {
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->name && strcmp(m->roster.instances[i]->name, name) == 0)
+                        return m->roster.instances[i];
+        return NULL;
+}
+
+static void say_collision(const Manager *m, const Instance *instance, const Instance *other,
+                          const char *name) {
+        const JournalFields fields = { .instance = name, .policy = instance->policy->name };
+
+        journal_log(&m->host.journal, LOG_NOTICE, &fields,
+                    "process %d is called %s, for %s is the name of process %d already",
+                    instance->processes[0].id.pid, name, other->name, other->processes[0].id.pid);
+}
+
+/* The best name that nobody else has. */
+static int choose_name(const Manager *m, const Instance *instance, char **ret) {
+        const Instance *other = NULL;
+
+        for (unsigned rank = 0; rank < INSTANCE_NAME_RANKS; rank++) {
+                _cleanup_free_ char *name = NULL;
+                const Instance *holder;
+                int r = instance_render_name(instance, rank, &name);
+
+                if (r < 0)
+                        return r;
+                holder = find_name(m, name);
+                if (holder && holder != instance) {
+                        other = other ? other : holder;
+                        continue;
+                }
+                if (other && !holder)
+                        say_collision(m, instance, other, name);
+                *ret = TAKE_PTR(name);
+                return 0;
+        }
+        return -EEXIST; /* the last one holds the pid */
+}
+
+static size_t find_index(const Manager *m, const Instance *instance) {
+        size_t i = 0;
+
+        while (m->roster.instances[i] != instance)
+                i++;
+        return i;
+}
+
+static void take_out(Manager *m, size_t index) {
+        ARRAY_REMOVE(m->roster.instances, m->roster.n_instances, index);
+}
+
+/* There is room for it. */
+static void put_in(Manager *m, Instance *instance) {
+        size_t i = m->roster.n_instances;
+
+        while (i > 0 && strcmp(m->roster.instances[i - 1]->name, instance->name) > 0)
+                i--;
+        (void)ARRAY_INSERT(m->roster.instances, m->roster.n_instances,
+                           m->roster.instances_allocated, i, &instance);
+}
+
+int roster_add(Manager *m, Instance *instance) {
+        int r;
+
+        if (ARRAY_RESERVE(m->roster.instances, m->roster.instances_allocated,
+                          m->roster.n_instances + 1) < 0)
+                return -ENOMEM;
+        r = choose_name(m, instance, &instance->name);
+        if (r < 0)
+                return r;
+        instance->first_name = strdup(instance->name);
+        if (!instance->first_name)
+                return -ENOMEM;
+        record_adopt(instance);
+        put_in(m, instance);
+        place_spoil(m);
+        return 0;
+}
+
+int roster_rename(Manager *m, Instance *instance) {
+        const JournalFields fields = { .instance = instance->name,
+                                       .policy = instance->policy->name };
+        char *name;
+        int r;
+
+        r = choose_name(m, instance, &name);
+        if (r < 0)
+                return r;
+        if (strcmp(name, instance->name) == 0) {
+                free(name);
+                return 0;
+        }
+        journal_log(&m->host.journal, LOG_DEBUG, &fields, "%s is called %s from now on",
+                    instance->name, name);
+        irq_report_forget(m->irq, instance->name);
+        take_out(m, find_index(m, instance));
+        free(instance->name);
+        instance->name = name;
+        put_in(m, instance);
+        return 0;
+}
+
+void roster_remove_process(Manager *m, Instance *instance, size_t index) {
+        const JournalFields fields = { .instance = instance->name };
+        UndoRecord *record = record_of(instance);
+
+        instance_remove_process(instance, index);
+        if (instance->n_processes > 0) {
+                instance_restart(instance, clock_monotonic_usec());
+                record_left(m, record, false);
+                return;
+        }
+        journal_log(&m->host.journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
+        irq_report_forget(m->irq, instance->name);
+        access_end(instance);
+        take_out(m, find_index(m, instance));
+        instance_free(instance);
+        record_left(m, record, true);
+        place_spoil(m);
+        bind_tidy(m);
+        manager_publish_soon(m);
+}

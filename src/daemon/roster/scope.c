@@ -1,0 +1,75 @@
+/* Who is in a scope of ours, and who might be. */
+#include <string.h>
+
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/enforce/scope.h"
+
+void scope_resolve(const Manager *m, Process *process) {
+        const UndoRecord *record =
+                process->scope ? undo_find_scope(&m->undo.records, process->scope) : NULL;
+
+        /* Without memory for its name it has none: at the next scan it is another process. */
+        if (record && !process->unit)
+                (void)unit_from_cgroup(record->home, &process->unit);
+        if (unit_is_own_scope(process->unit)) {
+                free(process->unit);
+                process->unit = NULL;
+        }
+}
+
+static void take_group(Process *process, char *cgroup) {
+        char *unit = NULL;
+
+        free(process->cgroup);
+        free(process->scope);
+        process->cgroup = cgroup;
+        process->scope = NULL;
+        if (unit_from_cgroup(cgroup, &unit) < 0)
+                return;
+        if (unit_is_own_scope(unit))
+                process->scope = unit;
+        else
+                free(unit);
+}
+
+void scope_follow(Instance *i) {
+        if (instance_is_service(i) || backend_kind(&i->manager->host.backend) != BACKEND_SYSTEMD)
+                return;
+        for (size_t k = 0; k < i->n_processes; k++) {
+                Process *p = &i->processes[k];
+                char *cgroup;
+
+                if (proc_cgroup_read(&i->handles[k], &cgroup) < 0)
+                        continue;
+                if (p->cgroup && strcmp(p->cgroup, cgroup) == 0)
+                        free(cgroup);
+                else
+                        take_group(p, cgroup);
+        }
+}
+
+const char *scope_of(const Instance *i) {
+        for (size_t k = 0; k < i->n_processes; k++)
+                if (i->processes[k].scope)
+                        return i->processes[k].scope;
+        return NULL;
+}
+
+bool scope_holds(const Instance *i) {
+        const char *scope = scope_of(i);
+
+        for (size_t k = 0; scope && k < i->n_processes; k++)
+                if (!i->processes[k].scope || strcmp(i->processes[k].scope, scope) != 0)
+                        return false;
+        return scope;
+}
+
+const char *scope_cannot(const Instance *i, Reason *ret_code) {
+        const BackendTarget target = bind_target(i);
+        const UndoRecord *record = record_of(i);
+        const char *why = scope_refuses(&i->manager->host.sysroot, &target, ret_code);
+
+        return why || !record ? why : scope_refuses_by(record, &target, ret_code);
+}

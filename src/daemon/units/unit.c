@@ -1,0 +1,317 @@
+/* One known unit. Only an idle one is written to: what runs is the instance's business, which moves
+ * memory before it narrows. */
+#include <string.h>
+
+#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/units/unit-list.h"
+#include "tidbnumad/daemon/units/unit-wish.h"
+#include "tidbnumad/sys/bus-units.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/users.h"
+
+/* A start script may wait for a disk before it becomes the server. */
+#define MISUSED_USEC (2 * MANAGER_SCAN_INTERVAL_USEC)
+
+int unit_new(Manager *manager, const char *name, Unit **ret) {
+        Unit *u = calloc(1, sizeof(*u));
+
+        if (!u)
+                return -ENOMEM;
+        u->manager = manager;
+        u->state = "unprepared";
+        u->reason = "";
+        u->name = strdup(name);
+        u->label = strndup(name, strlen(name) - strlen(".service"));
+        if (!u->name || !u->label) {
+                unit_free(u);
+                return -ENOMEM;
+        }
+        *ret = u;
+        return 0;
+}
+
+Unit *unit_free(Unit *unit) {
+        if (!unit)
+                return NULL;
+        sd_bus_slot_unref(unit->call);
+        sd_bus_slot_unref(unit->state_match);
+        sd_bus_slot_unref(unit->job_match);
+        free(unit->user);
+        free(unit->name);
+        free(unit->label);
+        free(unit);
+        return NULL;
+}
+
+int unit_watch(Unit *u) {
+        u->call = sd_bus_slot_unref(u->call);
+        u->state_match = sd_bus_slot_unref(u->state_match);
+        u->job_match = sd_bus_slot_unref(u->job_match);
+        u->known = u->again = false;
+        return bus_manager_watch_unit(&u->manager->units.bus, u->name, &u->state_match,
+                                      &u->job_match);
+}
+
+/* --- writing --- */
+
+static void say(const Unit *u, int priority, const UnitWish *w, const char *message_id,
+                const char *what, const char *more) {
+        const JournalFields fields = {
+                .message_id = message_id,
+                .instance = u->label,
+                .policy = w && w->policy ? w->policy->name : NULL,
+        };
+
+        journal_log(&u->manager->host.journal, priority, &fields, "%s %s%s%s", u->name, what,
+                    *more ? "; " : "", more);
+}
+
+static void say_prepared(const Unit *u, const UnitWish *w) {
+        char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX];
+        _cleanup_free_ char *what = NULL;
+
+        (void)id_set_render_list(&w->cpus, cpus, sizeof(cpus));
+        (void)id_set_render_list(&w->mems, mems, sizeof(mems));
+        if (asprintf(&what, "is prepared for its next start: CPUs %s, memory nodes %s", cpus,
+                     mems[0] ? mems : "as they are") < 0) {
+                what = NULL;
+                return;
+        }
+        say(u, LOG_INFO, w, JOURNAL_PREPARED, what, w->reason);
+}
+
+/* All stands as wished. */
+static void settle(Unit *u, const UnitWish *w) {
+        u->state = u->released ? "released" : id_set_is_empty(&w->cpus) ? "unprepared" : "prepared";
+        u->reason = w->reason;
+        u->failures = 0;
+        manager_publish_soon(u->manager);
+}
+
+static void not_prepared(Unit *u, Reason code, int error, const char *message) {
+        if (u->failures++ == 0)
+                journal_log(&u->manager->host.journal, LOG_WARNING,
+                            &(JournalFields){ .instance = u->label, .reason = code },
+                            "%s is not prepared: %s%s%s; it is tried again at each scan", u->name,
+                            strerror(-error), *message ? ": " : "", message);
+        u->state = "failed";
+        u->reason = reason_to_sentence(code);
+        u->known = false;
+        manager_publish_soon(u->manager);
+}
+
+static void call_failed(Unit *u, int error, const char *message) {
+        not_prepared(u, reason_of_error(error), error, message);
+}
+
+static void finish_write(Unit *u) {
+        const UnitWish w = unit_wish_make(u);
+
+        record_after_unit(u);
+        u->cpus = u->next_cpus;
+        u->mems = u->next_mems;
+        if (!id_set_is_empty(&w.cpus))
+                say_prepared(u, &w);
+        settle(u, &w);
+}
+
+static void on_written(int error, const char *message, void *userdata) {
+        Unit *u = userdata;
+
+        u->call = sd_bus_slot_unref(u->call);
+        if (error < 0) {
+                call_failed(u, error, message);
+                return;
+        }
+        finish_write(u);
+        if (u->again)
+                unit_look(u);
+}
+
+static void write_next(Unit *u) {
+        BusUnitsProperty properties[2];
+        size_t n = 0;
+        int r = record_before_unit(u);
+
+        if (r < 0) {
+                not_prepared(u, REASON_RECORD_UNWRITABLE, r,
+                             "what stands before cannot be written down");
+                return;
+        }
+        if (u->writes_cpus)
+                properties[n++] = (BusUnitsProperty){ "AllowedCPUs", &u->next_cpus.value };
+        if (u->writes_mems)
+                properties[n++] = (BusUnitsProperty){ "AllowedMemoryNodes", &u->next_mems.value };
+        r = bus_units_set_all(u->manager->units.bus.bus, u->name, properties, n, on_written, u,
+                              &u->call);
+        if (r < 0)
+                call_failed(u, r, "");
+}
+
+/* True: it must be written, and `ret_next` is what it will be then. */
+static bool plan_property(const IdSet *want, KnownProperty *property, KnownProperty *ret_next) {
+        IdSet value = property->value;
+        bool write = known_property_plan(property, want, &value);
+
+        *ret_next = *property;
+        known_property_stands(ret_next, want, &value);
+        if (!write)
+                *property = *ret_next;
+        return write;
+}
+
+static void plan_write(Unit *u, const UnitWish *w) {
+        u->writes_cpus = plan_property(&w->cpus, &u->cpus, &u->next_cpus);
+        u->writes_mems = plan_property(&w->mems, &u->mems, &u->next_mems);
+}
+
+/* Nothing is to stand on it any more, and something of ours does. */
+static bool gives_back(Unit *u, const UnitWish *w) {
+        UndoRecord *record = record_of_unit(u);
+
+        if (!record || !id_set_is_empty(&w->cpus) || !(u->cpus.ours || u->mems.ours))
+                return false;
+        u->state = "unprepared";
+        u->reason = w->reason;
+        release_begin(u->manager, record, *w->reason ? w->reason : "no policy names it any more");
+        return true;
+}
+
+static bool is_on_its_way_back(const Unit *u) {
+        const UndoRecord *record = record_of_unit(u);
+
+        return record && record->releasing;
+}
+
+void unit_decide(Unit *u) {
+        UnitWish w = { .reason = u->reason };
+
+        if (!u->known || u->call || u->manager->units.gathering || !manager_enforces(u->manager) ||
+            is_on_its_way_back(u))
+                return;
+        if (!u->loaded) {
+                u->state = "missing";
+                u->reason = "";
+                return;
+        }
+        if (!u->released)
+                w = unit_wish_make(u);
+        if (!u->idle || gives_back(u, &w))
+                return; /* what runs is not written to */
+        plan_write(u, &w);
+        if (u->writes_cpus || u->writes_mems)
+                write_next(u);
+        else
+                settle(u, &w);
+}
+
+/* --- giving back --- */
+
+bool unit_is_misused(const Unit *u, uint64_t now_usec) {
+        const Manager *m = u->manager;
+
+        if (u->released || u->active_since_usec == 0 || !(u->cpus.ours || u->mems.ours) ||
+            now_usec < u->active_since_usec + MISUSED_USEC)
+                return false;
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->unit &&
+                    strcmp(m->roster.instances[i]->unit, u->name) == 0)
+                        return false;
+        return true;
+}
+
+void unit_release(Unit *u) {
+        UndoRecord *record = record_of_unit(u);
+
+        if (u->call)
+                return; /* the next scan comes back to it */
+        u->released = true;
+        place_spoil(u->manager);
+        u->state = "released";
+        u->reason = "nothing that its policy names ran in it";
+        say(u, LOG_WARNING, NULL, NULL,
+            "was prepared, but for a minute nothing that its policy names has run in it",
+            "its CPUs and memory nodes become what they were before, until policies are loaded "
+            "again");
+        if (record)
+                release_begin(u->manager, record, u->reason);
+}
+
+/* --- reading --- */
+
+static void note_state(Unit *u, const char *active_state) {
+        u->idle = strcmp(active_state, "inactive") == 0 || strcmp(active_state, "failed") == 0;
+        if (strcmp(active_state, "active") != 0)
+                u->active_since_usec = 0;
+        else if (u->active_since_usec == 0)
+                u->active_since_usec = clock_monotonic_usec();
+        if (!u->idle && !u->released)
+                u->state = "running";
+}
+
+/* Names are looked up only when they change: that may ask a directory service. */
+static void note_user(Unit *u, const BusUnit *read) {
+        char *user;
+
+        if (read->dynamic_user && read->user[0] == '\0') {
+                u->uid_known = false; /* made at the start */
+                return;
+        }
+        if (u->user && u->uid_known && strcmp(u->user, read->user) == 0)
+                return;
+        u->uid = 0;
+        u->uid_known = read->user[0] == '\0' || user_to_uid(read->user, &u->uid) == 0;
+        user = strdup(read->user);
+        if (!user)
+                return; /* looked up once more */
+        free(u->user);
+        u->user = user;
+}
+
+static void note(Unit *u, const BusUnit *read) {
+        const bool planned = u->known && u->loaded, uid_known = u->uid_known;
+        const uid_t uid = u->uid;
+
+        /* An alias: the unit itself is known by its own name. */
+        u->loaded = strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->name) == 0;
+        note_state(u, read->active_state);
+        note_user(u, read);
+        record_note_unit(u, read);
+        u->known = true;
+        if (planned != u->loaded || uid_known != u->uid_known || uid != u->uid)
+                place_spoil(u->manager);
+}
+
+static void on_read(int error, const BusUnit *read, void *userdata) {
+        Unit *u = userdata;
+
+        u->call = sd_bus_slot_unref(u->call);
+        if (error < 0) {
+                call_failed(u, error, "");
+                unit_list_settle(u->manager);
+                return;
+        }
+        note(u, read);
+        if (u->again)
+                unit_look(u);
+        else
+                unit_decide(u);
+        unit_list_settle(u->manager);
+}
+
+void unit_look(Unit *u) {
+        int r;
+
+        u->again = u->call != NULL;
+        if (u->again)
+                return;
+        r = bus_manager_read_unit(u->manager->units.bus.bus, u->name, on_read, u, &u->call);
+        if (r < 0)
+                call_failed(u, r, "");
+}
+
+void unit_set_state(Unit *u, const char *active_state) {
+        note_state(u, active_state);
+        if (u->idle)
+                unit_look(u);
+}
