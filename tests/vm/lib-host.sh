@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What run and shell share: machine files, acceleration, the payload disk and QEMU's command line. To be sourced.
+# What run and shell share: machine files, the payload disk and QEMU's command line. To be sourced.
 # A caller sets $vm_dir (tests/vm) and calls vm_init first; temporary files live in $tmp, which vm_cleanup removes.
 
 # shellcheck disable=SC2054  # commas are QEMU's
@@ -7,6 +7,10 @@
 
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 readonly QEMU=qemu-system-x86_64
+readonly QEMU_BASE=(-machine q35,i8042=off,smbus=off,sata=off,vmport=off -cpu max,la57=off -no-user-config -nodefaults
+        -display none -no-reboot)
+# shellcheck source=tests/vm/lib-accel.sh
+. "$vm_dir/lib-accel.sh"
 
 # The machine, as its file says. Lists hold NAME:NODE:SIZE and NAME:NODE or NAME:NODE:QUEUES.
 declare -A machine
@@ -121,40 +125,6 @@ check_machine() {
         done
 }
 
-# --- acceleration --------------------------------------------------------------------------------------------------
-
-# /dev/kvm may be there and still not work (nested, emulated). Only firmware that spoke proves it. Asked once a boot.
-kvm_works() {
-        local answer deadline boot_id
-        boot_id=$(</proc/sys/kernel/random/boot_id)
-        answer=$cache/kvm-$boot_id
-
-        if [[ ! -e $answer ]]; then
-                rm -f "$cache"/kvm-*
-                : >"$tmp/firmware"
-                (ulimit -c 0 && exec "$QEMU" -accel kvm -cpu max -m 64 -machine q35 -display none -nodefaults -no-user-config \
-                        -chardev "file,id=d,path=$tmp/firmware" -device isa-debugcon,iobase=0x402,chardev=d) \
-                        </dev/null >"$tmp/kvm.log" 2>&1 &
-                qemu_pid=$!
-                deadline=$((SECONDS + 5))
-                while kill -0 "$qemu_pid" 2>/dev/null && [[ ! -s $tmp/firmware ]] && ((SECONDS < deadline)); do
-                        sleep 0.1
-                done
-                if [[ -s $tmp/firmware ]]; then echo yes; else echo no; fi >"$answer.$$"
-                end_qemu 2>/dev/null
-                mv "$answer.$$" "$answer"
-        fi
-        [[ $(<"$answer") == yes ]]
-}
-
-accel_option() {
-        if [[ -w /dev/kvm ]] && kvm_works; then
-                echo kvm
-        else
-                echo tcg,thread=multi
-        fi
-}
-
 # --- payload -------------------------------------------------------------------------------------------------------
 
 # build_workload FILE: the stand-in for tidb-server and the others; static, so that it runs on every release.
@@ -206,7 +176,7 @@ qemu_machine() {
         local image=$1 kernel_line
         shift
 
-        kernel_line="root=LABEL=vmroot rw fsck.mode=skip console=ttyS0 panic=-1 oops=panic loglevel=5 audit=0"
+        kernel_line="root=LABEL=vmroot rw fsck.mode=skip console=ttyS0 panic=-1 oops=panic loglevel=6 audit=0"
         # Unless told that its clock can be trusted, the kernel reads the HPET each time, which is emulated under a lock.
         kernel_line+=" tsc=reliable mitigations=off init_on_alloc=0"
         kernel_line+=" nosoftlockup cryptomgr.notests net.ifnames=0 systemd.getty_auto=no systemd.show_status=no"
@@ -214,7 +184,8 @@ qemu_machine() {
 
         kernel_line+=" ${machine[append]:-} $*"
 
-        qemu=("$QEMU" -machine q35,i8042=off,smbus=off,sata=off,vmport=off -cpu max,la57=off -accel "$(accel_option)" -no-user-config -nodefaults -display none -no-reboot
+        choose_accel "$image"
+        qemu=("$QEMU" -accel "$accel" "${QEMU_BASE[@]}"
                 -kernel "$image/kernel" -initrd "$image/initrd" -append "$kernel_line"
                 -drive "if=none,id=root,file=$image/rootfs.ext4,format=raw,snapshot=on"
                 -device virtio-blk-pci,drive=root,bus=pcie.0

@@ -9,8 +9,8 @@ readonly LOGS_SECONDS=60 RESET_SECONDS=240
 # Lines of the console that no sane kernel writes, and those of a boot that went astray.
 readonly KERNEL_BROKE='Kernel panic|Oops: |BUG: |general protection fault|kernel BUG at|You are in emergency mode|Dropping to a shell'
 
-declare -A result seconds_of reason
-current='' machine_failure='' finished=''
+declare -A result seconds_of reason phase_seconds phase_cpu
+current='' machine_failure='' finished='' qemu_cpu=0
 
 shown() {
         realpath --relative-base="$PWD" "$1"
@@ -44,8 +44,12 @@ watch_round() {
                 done
                 # At the end of the file read leaves the beginning of a line that is still being written.
                 part+=$line
-                [[ -z $finished ]] || break
+                [[ -z $finished ]] || { end_phase && break; }
                 if console_shows_trouble; then break; fi
+                if kvm_is_silent "$out/console" $((SECONDS - phase_start)); then
+                        restart_without_kvm
+                        continue
+                fi
                 if ! kill -0 "$qemu_pid" 2>/dev/null; then
                         # It may have written its last lines just before it ended.
                         [[ -z ${ended:-} ]] || { fail_machine "the machine ended before the round did" && break; }
@@ -60,8 +64,41 @@ watch_round() {
         exec {live}<&-
 }
 
+restart_without_kvm() {
+        say "  KVM: the guest's kernel printed nothing within $((SECONDS - phase_start)) s; starting again under software emulation"
+        exec {live}<&-
+        start_without_kvm
+        exec {live}<"$out/results.tap"
+        expect 'boot' "$boot_timeout"
+}
+
+# end_phase: adds the phase that ends now to the totals of its kind. CPU time is QEMU's, which a busy host does not distort
+# as it does the time on the clock.
+end_phase() {
+        local kind=scenarios used=$qemu_cpu
+        local -a stat=()
+        case $waits_for in
+        boot) kind=boot ;;
+        'the first scenario' | 'what comes after '*) kind=resets ;;
+        esac
+        ! read -ra stat 2>/dev/null <"/proc/$qemu_pid/stat" || used=$(((stat[13] + stat[14]) / 100))
+        phase_seconds[$kind]=$((${phase_seconds[$kind]:-0} + SECONDS - phase_start))
+        # A machine that was started again counts from nothing.
+        phase_cpu[$kind]=$((${phase_cpu[$kind]:-0} + (used >= qemu_cpu ? used - qemu_cpu : used)))
+        qemu_cpu=$used
+}
+
+phase_report() {
+        local kind text=''
+        for kind in boot resets scenarios; do
+                text+=", $kind ${phase_seconds[$kind]:-0} s (CPU ${phase_cpu[$kind]:-0} s)"
+        done
+        echo "  where the time went: ${text#, }"
+}
+
 # expect WHAT SECONDS: what comes next and how long it may take.
 expect() {
+        end_phase
         waits_for=$1 phase_start=$SECONDS deadline=$((SECONDS + $2))
 }
 
@@ -163,6 +200,7 @@ report() {
                 *) failed=$((failed + 1)) ;;
                 esac
         done
+        phase_report
         echo "vm/$machine_name: $passed passed, $failed failed, $skipped skipped"
         ((failed == 0)) && [[ -z $machine_failure ]]
 }
