@@ -64,7 +64,7 @@ static int read_data_dir(const Sysroot *sysroot, Running *r) {
         if (!r->policy->match.user && !unit_is_service(r->unit))
                 return 0;
         for (size_t p = 0; !r->data_dir && p < r->n_processes && p < PROCESSES_MAX; p++) {
-                error = data_dir_read(sysroot, &r->handles[p], r->processes[p].uid, &r->data_dir);
+                error = data_dir_read(sysroot, &r->handles[p], &r->data_dir);
                 if (error == -ENOMEM)
                         return error;
         }

@@ -2,12 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "tidbnumad/base/toml.h"
 #include "tidbnumad/observe/data-dir.h"
 #include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/open-files.h"
@@ -55,19 +53,8 @@ static const char *data_dir_of(const char *argument, const char *next) {
         return value ? value : short_value(argument, 's', next);
 }
 
-static const char *config_of(const char *argument, const char *next) {
-        const char *value = long_value(argument, "config", next);
-
-        return value ? value : short_value(argument, 'C', next);
-}
-
-static const char *unless_empty(const char *text) {
-        return text && *text ? text : NULL;
-}
-
-void data_dir_parse_cmdline(const char *bytes, size_t size, const char **ret_data_dir,
-                            const char **ret_config) {
-        const char *data_dir = NULL, *config = NULL, *next;
+const char *data_dir_parse_cmdline(const char *bytes, size_t size) {
+        const char *data_dir = NULL, *next;
         const char *argument = cmdline_next(bytes, size, NULL); /* the program's name */
 
         for (argument = argument ? cmdline_next(bytes, size, argument) : NULL; argument;
@@ -76,19 +63,13 @@ void data_dir_parse_cmdline(const char *bytes, size_t size, const char **ret_dat
 
                 next = cmdline_next(bytes, size, argument);
                 value = data_dir_of(argument, next);
-                if (value)
-                        data_dir = value;
-                else {
-                        value = config_of(argument, next);
-                        if (!value)
-                                continue;
-                        config = value;
-                }
+                if (!value)
+                        continue;
+                data_dir = value;
                 if (value == next)
                         next = cmdline_next(bytes, size, value);
         }
-        *ret_data_dir = unless_empty(data_dir);
-        *ret_config = unless_empty(config);
+        return data_dir && *data_dir ? data_dir : NULL;
 }
 
 /* --- paths ---------------------------------------------------------------------------------- */
@@ -175,10 +156,10 @@ static const char *below_root(const char *root, const char *path) {
 typedef struct Search {
         const Sysroot *sysroot;
         const ProcHandle *handle;
-        uid_t uid;
         char root[PATH_MAX];
         char cwd[PATH_MAX]; /* in its view; empty where there is none */
-        char *found;
+        size_t n_looked;    /* of its open files, at how they are open */
+        char *found;        /* owned */
 } Search;
 
 static int load_root(Search *search) {
@@ -202,135 +183,87 @@ static int load_cwd(Search *search) {
         return 0;
 }
 
-static const char *cwd_of(const Search *search) {
-        return search->cwd[0] ? search->cwd : NULL;
-}
-
-/* --- the configuration ---------------------------------------------------------------------- */
-
-/* What the process sees as "/". */
-static int open_root(const Search *search) {
-        int fd = search->sysroot->live
-                         ? openat(search->handle->dir_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC)
-                         : open(search->sysroot->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-        return fd < 0 ? -errno : fd;
-}
-
-/* Links are followed, but not out of the root, and not the magic ones of /proc, which lead
- * anywhere. O_PATH opens nothing: a device or FIFO does not notice. */
-static int locate_config(const Search *search, const char *path) {
-        const struct open_how how = {
-                .flags = O_PATH | O_CLOEXEC,
-                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-        };
-        _cleanup_close_ int root = open_root(search);
-        int fd;
-
-        if (root < 0)
-                return root;
-        fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-        return fd < 0 ? -errno : fd;
-}
-
-static bool may_be_config(const Search *search, const struct stat *st) {
-        return S_ISREG(st->st_mode) && st->st_size >= 0 &&
-               (size_t)st->st_size <= DATA_DIR_CONFIG_MAX_BYTES &&
-               (!search->sysroot->live || st->st_uid == 0 || st->st_uid == search->uid);
-}
-
-static int read_config(const Search *search, const char *path, char **ret, size_t *ret_size) {
-        _cleanup_close_ int fd = locate_config(search, path);
-        _cleanup_free_ char *text = NULL;
-        char again[64];
-        struct stat st;
-        ssize_t n;
-
-        if (fd < 0)
-                return fd;
-        if (fstat(fd, &st) < 0)
-                return -errno;
-        if (!may_be_config(search, &st))
-                return -EPERM;
-        text = malloc((size_t)st.st_size + 2);
-        if (!text)
-                return -ENOMEM;
-        /* The very file that was looked at, whatever its name means by now. */
-        (void)snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
-        n = read_file_at(AT_FDCWD, again, text, (size_t)st.st_size + 2);
-        if (n < 0)
-                return (int)n; /* also when it grew meanwhile */
-        *ret = TAKE_PTR(text);
-        *ret_size = (size_t)n;
-        return 0;
-}
-
-static int parse_config(const char *text, size_t size, char **ret) {
-        int r = toml_find_string(text, size, "storage", "data-dir", ret);
-
-        return r == -ENOENT ? toml_find_string(text, size, NULL, "data-dir", ret) : r;
-}
-
-/* A file that cannot be read, or says nothing of it, is no obstacle: there is a third source. */
-static int search_config(Search *search, const char *config) {
-        _cleanup_free_ char *path = NULL, *text = NULL, *data_dir = NULL;
-        size_t size = 0;
-        int r = data_dir_join(cwd_of(search), config, &path);
-
-        if (r >= 0)
-                r = read_config(search, path, &text, &size);
-        if (r >= 0)
-                r = parse_config(text, size, &data_dir);
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0 || !*data_dir)
-                return -ENODATA;
-        return data_dir_join(cwd_of(search), data_dir, &search->found);
-}
-
 static int search_cmdline(Search *search) {
         _cleanup_free_ char *bytes = NULL;
-        const char *data_dir, *config;
+        const char *data_dir;
         size_t size;
         int r = cmdline_read(search->handle, &bytes, &size);
 
         if (r < 0)
                 return r;
-        data_dir_parse_cmdline(bytes, size, &data_dir, &config);
-        if (data_dir)
-                return data_dir_join(cwd_of(search), data_dir, &search->found);
-        return config ? search_config(search, config) : -ENODATA;
+        data_dir = data_dir_parse_cmdline(bytes, size);
+        return data_dir ? data_dir_join(search->cwd[0] ? search->cwd : NULL, data_dir,
+                                        &search->found)
+                        : -ENODATA;
 }
 
 /* --- the open files ------------------------------------------------------------------------- */
 
-static int take_lock_folder(int fd, const char *target, void *userdata) {
-        Search *search = userdata;
-        const char *slash = strrchr(target, '/'), *path;
-        char folder[PATH_MAX];
-        int r;
+/* A process may hoard files of these names. */
+enum { LOOKED_MOST = 1024 };
 
-        (void)fd;
-        if (!slash || strcmp(slash, "/LOCK") != 0)
-                return 0;
+/* "000123.log", "000123.sst": RocksDB's names. A program's own log has a name of letters. */
+static bool is_numbered(const char *name) {
+        size_t digits = strspn(name, "0123456789");
+
+        return digits > 0 &&
+               (strcmp(name + digits, ".log") == 0 || strcmp(name + digits, ".sst") == 0);
+}
+
+/* "flags:\t0100002" of /proc/PID/fdinfo/FD, proc(5), in octal. A dump has no such file. */
+static bool is_open_for_writing(const Search *search, int fd) {
+        static const char key[] = "flags:";
+        char name[32], text[1024];
+        const char *flags;
+        ssize_t n;
+
+        (void)snprintf(name, sizeof(name), "fdinfo/%d", fd);
+        n = read_file_at(search->handle->dir_fd, name, text, sizeof(text));
+        if (n < 0)
+                return !search->sysroot->live;
+        flags = strstr(text, key);
+        return flags && (strtoul(flags + strlen(key), NULL, 8) & O_ACCMODE) != O_RDONLY;
+}
+
+static int note_folder(Search *search, const char *target, const char *slash) {
+        char folder[PATH_MAX];
+        const char *path;
+
         (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - target), target);
         path = below_root(search->root, slash == target ? "/" : folder);
         if (!path)
                 return 0;
-        r = data_dir_join(NULL, path, &search->found);
-        return r < 0 ? r : -ECANCELED;
+        free(search->found);
+        search->found = NULL;
+        return data_dir_join(NULL, path, &search->found);
+}
+
+static int look_at_file(int fd, const char *target, void *userdata) {
+        Search *search = userdata;
+        const char *slash = strrchr(target, '/');
+        bool is_lock = slash && strcmp(slash, "/LOCK") == 0;
+        int r;
+
+        if (!is_lock && (search->found || !slash || !is_numbered(slash + 1)))
+                return 0;
+        if (search->n_looked++ >= LOOKED_MOST)
+                return -ECANCELED;
+        if (!is_open_for_writing(search, fd))
+                return 0;
+        r = note_folder(search, target, slash);
+        return r < 0 || !is_lock || !search->found ? r : -ECANCELED;
 }
 
 static int search_open_files(Search *search) {
-        int r = open_files_foreach(search->handle, take_lock_folder, search);
+        int r = open_files_foreach(search->handle, look_at_file, search);
 
         if (search->found)
                 return 0;
-        return r < 0 ? r : -ENODATA;
+        return r < 0 && r != -ECANCELED ? r : -ENODATA;
 }
 
-int data_dir_read(const Sysroot *sysroot, const ProcHandle *handle, uid_t uid, char **ret) {
-        Search search = { .sysroot = sysroot, .handle = handle, .uid = uid };
+int data_dir_read(const Sysroot *sysroot, const ProcHandle *handle, char **ret) {
+        Search search = { .sysroot = sysroot, .handle = handle };
         int r = load_root(&search);
 
         if (r >= 0)

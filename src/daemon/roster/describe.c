@@ -114,8 +114,7 @@ static void read_data_dir(Instance *i) {
 
         affinity_borrow(&cpus, &loan);
         for (size_t p = 0; !i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++)
-                (void)data_dir_read(&i->manager->host.sysroot, &i->handles[p], i->processes[p].uid,
-                                    &i->data_dir);
+                (void)data_dir_read(&i->manager->host.sysroot, &i->handles[p], &i->data_dir);
 }
 
 void describe_storage(Instance *i) {

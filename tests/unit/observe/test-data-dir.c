@@ -1,22 +1,18 @@
-/* Data directories out of command lines, configurations and open files of a dump. Those of living
+/* Data directories out of command lines and open files of a dump. Those of living
  * processes are in test-data-dir-live.c. */
 #include <errno.h>
 #include <limits.h>
-#include <sys/ioctl.h>
 
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/observe/data-dir.h"
 
-static void assert_cmdline(const char *bytes, size_t size, const char *data_dir,
-                           const char *config) {
-        const char *got_dir = "?", *got_config = "?";
+static void assert_cmdline(const char *bytes, size_t size, const char *data_dir) {
+        const char *got = data_dir_parse_cmdline(bytes, size);
 
-        data_dir_parse_cmdline(bytes, size, &got_dir, &got_config);
-        assert_string_equal(got_dir ? got_dir : "", data_dir ? data_dir : "");
-        assert_string_equal(got_config ? got_config : "", config ? config : "");
-        assert_true(!got_dir == !data_dir && !got_config == !config);
+        assert_string_equal(got ? got : "", data_dir ? data_dir : "");
+        assert_true(!got == !data_dir);
 }
 
 #define LINE(text) text "\0", sizeof(text)
@@ -25,38 +21,35 @@ TEST(cmdline) {
         /* As TiUP starts them. */
         assert_cmdline(
                 LINE("bin/tikv-server\0--addr\0:20160\0--data-dir\0/d\0--config\0conf/t.toml"),
-                "/d", "conf/t.toml");
+                "/d");
         assert_cmdline(LINE("bin/pd-server\0--name=pd-1\0--data-dir=/d\0--config=conf/pd.toml"),
-                       "/d", "conf/pd.toml");
-        assert_cmdline(LINE("x\0-data-dir\0/d\0-config\0c"), "/d", "c");
-        assert_cmdline(LINE("x\0-data-dir=/d\0-config=c"), "/d", "c");
-        assert_cmdline(LINE("x\0-s\0d\0-C\0c"), "d", "c");
-        assert_cmdline(LINE("x\0-s/d\0-C/c"), "/d", "/c");
-        assert_cmdline(LINE("x\0-s=./d\0-C=../c"), "./d", "../c");
-        assert_cmdline(LINE("x\0--store=/d"), "/d", NULL);
-        assert_cmdline(LINE("x\0--store\0/d"), "/d", NULL);
-        assert_cmdline(LINE("x\0--data-dir=/a\0--data-dir=/b"), "/b", NULL);
+                       "/d");
+        assert_cmdline(LINE("x\0-data-dir\0/d\0-config\0c"), "/d");
+        assert_cmdline(LINE("x\0-data-dir=/d\0-config=c"), "/d");
+        assert_cmdline(LINE("x\0-s\0d\0-C\0c"), "d");
+        assert_cmdline(LINE("x\0-s/d\0-C/c"), "/d");
+        assert_cmdline(LINE("x\0-s=./d\0-C=../c"), "./d");
+        assert_cmdline(LINE("x\0--store=/d"), "/d");
+        assert_cmdline(LINE("x\0--store\0/d"), "/d");
+        assert_cmdline(LINE("x\0--data-dir=/a\0--data-dir=/b"), "/b");
         /* The value of an option is none itself. */
-        assert_cmdline(LINE("x\0--data-dir\0--config=c"), "--config=c", NULL);
-        assert_cmdline(LINE("x\0--config\0-s\0/d"), NULL, "-s");
+        assert_cmdline(LINE("x\0--data-dir\0--data-dir=c"), "--data-dir=c");
 }
 
 TEST(cmdline_of_others) {
-        assert_cmdline(LINE("tidb-server\0--store=tikv\0--path=h:2379\0--status=10080\0-C"), NULL,
-                       NULL);
+        assert_cmdline(LINE("tidb-server\0--store=tikv\0--path=h:2379\0--status=10080\0-s"), NULL);
         assert_cmdline(LINE("tidb-server\0-store=tikv\0-status=10080\0-store\0tikv\0-socket=/s"),
-                       NULL, NULL);
+                       NULL);
         assert_cmdline(LINE("haproxy\0-sf\0"
                             "12\0-st\0"
                             "13\0-Ws\0-f\0/etc/haproxy.cfg"),
-                       NULL, NULL);
-        assert_cmdline(LINE("x\0--config-check\0--data-directory=/d\0data-dir=/d\0---data-dir=/d"),
-                       NULL, NULL);
-        assert_cmdline(LINE("x\0--data-dir=\0--config="), NULL, NULL);
-        assert_cmdline(LINE("x\0--data-dir"), NULL, NULL);
-        assert_cmdline(LINE("--data-dir=/d"), NULL, NULL); /* the program's name */
-        assert_cmdline(LINE("x\0-\0\0--\0-s="), NULL, NULL);
-        assert_cmdline("", 0, NULL, NULL);
+                       NULL);
+        assert_cmdline(LINE("x\0--data-directory=/d\0data-dir=/d\0---data-dir=/d"), NULL);
+        assert_cmdline(LINE("x\0--data-dir="), NULL);
+        assert_cmdline(LINE("x\0--data-dir"), NULL);
+        assert_cmdline(LINE("--data-dir=/d"), NULL); /* the program's name */
+        assert_cmdline(LINE("x\0-\0\0--\0-s="), NULL);
+        assert_cmdline("", 0, NULL);
 }
 
 static void assert_joined(const char *base, const char *path, const char *expected) {
@@ -116,7 +109,7 @@ static int read_fake(const FakeTree *tree, char **ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
 
         assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
-        return data_dir_read(&tree->sysroot, &handle, 997, ret);
+        return data_dir_read(&tree->sysroot, &handle, ret);
 }
 
 static void assert_fake(const FakeTree *tree, const char *expected) {
@@ -136,15 +129,8 @@ static void assert_fake_fails(const FakeTree *tree, int error) {
 TEST(sources_in_order) {
         _cleanup_fake_ FakeTree tree;
 
-        fake_server(&tree, LINE("tikv-server\0--data-dir=data\0--config=t.toml"));
-        fake_write(&tree, "srv/t.toml", "data-dir = \"top\"\n[storage]\ndata-dir = \"table\"\n");
+        fake_server(&tree, LINE("tikv-server\0--data-dir=data"));
         assert_fake(&tree, "/srv/data");
-        write_cmdline(&tree, LINE("tikv-server\0--config=t.toml"));
-        assert_fake(&tree, "/srv/table");
-        fake_write(&tree, "srv/t.toml", "data-dir = \"/top\"\n[log]\nlevel = \"info\"\n");
-        assert_fake(&tree, "/top");
-        fake_write(&tree, "srv/t.toml", "[log]\nlevel = \"info\"\n");
-        assert_fake(&tree, "/srv/lock");
         write_cmdline(&tree, LINE("tikv-server"));
         assert_fake(&tree, "/srv/lock");
         fake_link(&tree, "proc/50/fd/3", "/LOCK");
@@ -157,6 +143,34 @@ TEST(sources_in_order) {
         assert_fake_fails(&tree, -EBADMSG);
         write_cmdline(&tree, LINE("tikv-server\0-s\0/a\nb"));
         assert_fake_fails(&tree, -EBADMSG);
+}
+
+/* A configuration file may name another directory, and is not read. */
+TEST(no_configuration_is_read) {
+        _cleanup_fake_ FakeTree tree;
+
+        fake_server(&tree, LINE("tikv-server\0--config\0/srv/t.toml"));
+        fake_write(&tree, "srv/t.toml", "[storage]\ndata-dir = \"/table\"\n");
+        assert_fake(&tree, "/srv/lock");
+}
+
+TEST(files_of_a_store) {
+        _cleanup_fake_ FakeTree tree;
+
+        fake_server(&tree, LINE("tikv-server"));
+        fake_link(&tree, "proc/50/fd/3", "/deploy/log/tikv.log");
+        assert_fake_fails(&tree, -ENODATA);
+        fake_link(&tree, "proc/50/fd/4", "/data/db/000017.log");
+        assert_fake(&tree, "/data/db");
+        fake_link(&tree, "proc/50/fd/5", "/data/LOCK");
+        assert_fake(&tree, "/data");
+        fake_remove(&tree, "proc/50/fd/5");
+        fake_link(&tree, "proc/50/fd/4", "/data/db/000018.sst");
+        assert_fake(&tree, "/data/db");
+        fake_link(&tree, "proc/50/fd/4", "/data/db/.sst");
+        assert_fake_fails(&tree, -ENODATA);
+        fake_link(&tree, "proc/50/fd/4", "/data/db/000018.sst.tmp");
+        assert_fake_fails(&tree, -ENODATA);
 }
 
 TEST(cwd_that_is_gone) {
@@ -174,55 +188,4 @@ TEST(cwd_that_is_gone) {
         assert_fake(&tree, "/data");
         write_cmdline(&tree, LINE("tikv-server\0--data-dir=data"));
         assert_fake_fails(&tree, -ESRCH);
-}
-
-/* With /srv/t.toml as given by the caller: it says nothing, and does not hang. */
-static void assert_config_ignored(const FakeTree *tree) {
-        (void)alarm(20);
-        assert_fake(tree, "/srv/lock");
-        (void)alarm(0);
-        fake_remove(tree, "srv/t.toml");
-}
-
-TEST(configs_that_are_none) {
-        _cleanup_fake_ FakeTree tree;
-        _cleanup_close_ int big = -EBADF, fifo = -EBADF;
-        int unread = 0;
-
-        fake_server(&tree, LINE("tikv-server\0--config=/srv/t.toml"));
-        assert_fake(&tree, "/srv/lock"); /* there is none */
-        assert_int_equal(mkfifoat(tree.fd, "srv/t.toml", 0666), 0);
-        fifo = openat(tree.fd, "srv/t.toml", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-        assert_int_equal(write(fifo, "x", 1), 1);
-        assert_config_ignored(&tree);
-        assert_int_equal(ioctl(fifo, FIONREAD, &unread), 0);
-        assert_int_equal(unread, 1); /* nobody has touched it */
-        fake_mkdir(&tree, "srv/t.toml");
-        assert_config_ignored(&tree);
-        fake_link(&tree, "srv/t.toml", "t.toml");
-        assert_config_ignored(&tree);
-        fake_link(&tree, "srv/t.toml", "/dev/zero"); /* below the root: not there */
-        assert_config_ignored(&tree);
-        fake_write(&tree, "srv/t.toml", "data-dir = \"/d\" #");
-        assert_fake(&tree, "/d");
-        big = openat(tree.fd, "srv/t.toml", O_WRONLY | O_CLOEXEC);
-        assert_int_equal(ftruncate(big, (off_t)DATA_DIR_CONFIG_MAX_BYTES), 0);
-        assert_fake(&tree, "/d");
-        assert_int_equal(ftruncate(big, (off_t)DATA_DIR_CONFIG_MAX_BYTES + 1), 0);
-        assert_config_ignored(&tree);
-}
-
-/* Links inside of the root are followed as the process follows them, and never out of it. */
-TEST(config_below_the_root) {
-        _cleanup_fake_ FakeTree tree;
-        char outside[64];
-
-        fake_server(&tree, LINE("tikv-server\0--config=/srv/../../../srv/conf"));
-        fake_link(&tree, "srv/conf", "/etc/t.toml");
-        fake_write(&tree, "etc/t.toml", "data-dir = \"/inside\"");
-        assert_fake(&tree, "/inside");
-        /* By its name on this machine it would be found. */
-        (void)snprintf(outside, sizeof(outside), "%s/etc/t.toml", tree.path);
-        fake_link(&tree, "srv/conf", outside);
-        assert_fake(&tree, "/srv/lock");
 }
