@@ -8,6 +8,9 @@
 #define COUNT "policies[].place.count"
 #define SAME_PACKAGE "policies[].place.same_package"
 #define CPUS "policies[].cpus"
+#define ON_FULL "policies[].on_full"
+#define RATE "policies[].rate"
+#define RATE_LOW (UINT64_C(1) << 20)
 
 typedef struct Check {
         const PolicyDraft *draft;
@@ -25,6 +28,25 @@ static const char *render(const IdSet *ids, char buffer[static ID_SET_LIST_MAX])
         if (id_set_render_list(ids, buffer, ID_SET_LIST_MAX) < 0)
                 strcpy(buffer, "numbers"); /* thousands of single ones */
         return buffer;
+}
+
+/* Keys that have no effect beside another one, or too little of it. */
+static void check_idle_keys(const Check *c) {
+        const Policy *policy = c->policy;
+
+        if (policy->memory != MEMORY_BIND && policy_draft_gives(c->draft, ON_FULL))
+                WARN(c, policy_draft_span(c->draft, ON_FULL),
+                     "`" ON_FULL "` has no effect with `memory: %s`; it is for `memory: bind`",
+                     memory_mode_to_string(policy->memory));
+        if (!policy_draft_gives(c->draft, RATE))
+                return;
+        if (policy->migrate != MIGRATE_GENTLE)
+                WARN(c, policy_draft_span(c->draft, RATE),
+                     "`" RATE "` has no effect with `migrate: %s`; it is for `migrate: gentle`",
+                     policy->migrate == MIGRATE_KERNEL ? "kernel" : "none");
+        else if (policy->rate_bytes_per_sec < RATE_LOW)
+                WARN(c, policy_draft_span(c->draft, RATE),
+                     "`" RATE "` is below 1MiB/s: moving 1 GiB takes more than 17 minutes");
 }
 
 static void check_match(const Check *c) {
@@ -177,6 +199,8 @@ void policy_check_draft(const PolicyDraft *draft, const Topology *topology, Diag
         const Check c = { draft, &draft->policy, topology, errors, warnings };
 
         check_match(&c);
+        check_idle_keys(&c);
+        policy_check_entries(draft, errors, warnings);
         policy_check_later(draft->places, warnings);
         check_choice(&c);
         check_avoid(&c);

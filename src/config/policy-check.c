@@ -93,6 +93,7 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
                 if (!merge->drafts[i].faulty)
                         policy_check_draft(&merge->drafts[i], topology, errors, warnings);
         check_pairs(merge, errors, warnings);
+        policy_check_shadowed(merge, warnings);
 }
 
 /* --- once the processes are known --- */

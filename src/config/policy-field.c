@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-list.h"
 #include "tidbnumad/config/policy-loader.h"
 #include "tidbnumad/config/policy-value.h"
@@ -65,6 +66,29 @@ static void check_present(PolicyLoader *l, const PolicyKey *key, const YamlNode 
                       key->path, cpus ? "CPU" : "node", missing, there);
 }
 
+static void append_cards(const DeviceList *devices, Text *text) {
+        for (size_t i = 0; i < devices->n_devices; i++)
+                if (devices->devices[i].kind == DEVICE_NET)
+                        text_appendf(text, "%s%s", text->length ? ", " : "",
+                                     devices->devices[i].name);
+}
+
+/* Where no card at all is known, such as in a container, any name will do. */
+static void check_card(PolicyLoader *l, const PolicyKey *key, const YamlNode *node) {
+        _cleanup_text_ Text cards = { 0 };
+        char shown[YAML_SHOWN_MAX];
+
+        if (!l->devices || key->type != POLICY_KEY_INTERFACES ||
+            device_list_find(l->devices, DEVICE_NET, node->text))
+                return;
+        append_cards(l->devices, &cards);
+        if (cards.length > 0)
+                POLICY_REFUSE(l, node,
+                              "`%s` names the network card %s, which this machine does not have, "
+                              "expected some of %s",
+                              key->path, yaml_show(node->text, shown), cards.data);
+}
+
 static int load_items(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *field) {
         bool cpus;
 
@@ -86,6 +110,8 @@ static int load_items(PolicyLoader *l, const PolicyKey *key, const YamlNode *nod
                         return r;
                 if (r < 0)
                         policy_refuse_value(l, key, item, reason);
+                else
+                        check_card(l, key, item);
                 if (r < 0 || !ids)
                         continue;
                 added = *ids;
@@ -111,6 +137,8 @@ static int load_scalar(PolicyLoader *l, const PolicyKey *key, const YamlNode *no
                 policy_refuse_value(l, key, node, reason);
                 return 0;
         }
+        if (r == 0)
+                check_card(l, key, node);
         ids = r == 0 ? policy_list_ids(key, field, &cpus) : NULL;
         if (ids)
                 check_present(l, key, node, ids, cpus);

@@ -47,7 +47,7 @@ static int load_instance(PolicyLoader *l, const YamlNode *node, Policy *policy) 
         const PolicyKey *nodes = policy_key_at("policies[].instances[].nodes");
         size_t n = policy->n_instances + 1;
         PolicyInstance *instances;
-        SourceSpan *entries;
+        PolicyEntryPlace *entries;
         int r;
 
         instances = reallocarray(policy->instances, n, sizeof(*instances));
@@ -61,7 +61,7 @@ static int load_instance(PolicyLoader *l, const YamlNode *node, Policy *policy) 
         instances[n - 1] = (PolicyInstance){ 0 };
         policy->n_instances = n;
         r = policy_section_load(l, node, "policies[].instances[]", &instances[n - 1]);
-        entries[n - 1] = l->places[policy_key_index(nodes)].at;
+        entries[n - 1] = (PolicyEntryPlace){ node->at, l->places[policy_key_index(nodes)].at };
         return r;
 }
 
@@ -141,15 +141,19 @@ static int load_files(PolicyLoader *l, const SourceFileList *files) {
         }
         policy_check_later(places, l->warnings);
         policy_check_reserve(&l->set->host.reserve, places, l->warnings);
+        policy_check_irqs(l->set, files, l->warnings);
         return r;
 }
 
-int policy_set_parse(const SourceFileList *files, const Topology *topology, PolicySet *ret,
-                     Diagnostics *errors, Diagnostics *warnings) {
+int policy_set_parse(const SourceFileList *files, const Topology *topology,
+                     const DeviceList *devices, PolicySet *ret, Diagnostics *errors,
+                     Diagnostics *warnings) {
         _cleanup_policy_set_ PolicySet set;
-        PolicyLoader l = {
-                .topology = topology, .errors = errors, .warnings = warnings, .set = &set
-        };
+        PolicyLoader l = { .topology = topology,
+                           .devices = devices,
+                           .errors = errors,
+                           .warnings = warnings,
+                           .set = &set };
         size_t before = errors->n_told;
         int r;
 

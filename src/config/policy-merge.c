@@ -40,7 +40,7 @@ size_t policy_draft_n_explicit(const PolicyDraft *draft) {
 
 const NodeSet *policy_draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at) {
         if (i < draft->policy.n_instances) {
-                *ret_at = draft->entries[i];
+                *ret_at = draft->entries[i].nodes;
                 return &draft->policy.instances[i].nodes;
         }
         *ret_at = policy_draft_span(draft, "policies[].place.nodes");

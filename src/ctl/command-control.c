@@ -68,8 +68,9 @@ static int open_folder(Control *c) {
 
 static int load(Control *c) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
-        _cleanup_diagnostics_ Diagnostics errors = { 0 };
-        int r = policy_dir_read(c->args->policy_dirs, c->args->n_policy_dirs, &files, &errors);
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+        int r = policy_dir_read(c->args->policy_dirs, c->args->n_policy_dirs, &files, &errors,
+                                &warnings);
 
         if (r >= 0)
                 r = drop_in_load(&files, c->path, &c->drop_in);

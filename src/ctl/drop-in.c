@@ -57,7 +57,7 @@ static int parse(const SourceFileList *files, PolicySet *ret, Diagnostics *error
         _cleanup_diagnostics_ Diagnostics warnings = { 0 };
 
         policy_set_init(ret);
-        return policy_set_parse(files, NULL, ret, errors, &warnings);
+        return policy_set_parse(files, NULL, NULL, ret, errors, &warnings);
 }
 
 static int split(const SourceFileList *files, const char *path, SourceFileList *others,

@@ -37,6 +37,16 @@ void policies_done(Policies *policies) {
         *policies = (Policies){ 0 };
 }
 
+/* O_NONBLOCK: a FIFO must not hold up the command until somebody writes to it. */
+static int open_regular(const char *path) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        return S_ISREG(st.st_mode) ? TAKE_FD(fd) : S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
+}
+
 /* "-" is standard input. One byte above the limit tells a file that is too large. */
 static int read_text(const char *path, char **ret, size_t *ret_size) {
         _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
@@ -45,10 +55,9 @@ static int read_text(const char *path, char **ret, size_t *ret_size) {
 
         if (!text)
                 return -ENOMEM;
-        fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                    : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+        fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open_regular(path);
         if (fd < 0)
-                return -errno;
+                return strcmp(path, "-") == 0 ? -errno : fd;
         n = read_up_to(fd, text, SOURCE_FILE_MAX_BYTES + 1);
         if (n < 0)
                 return (int)n;
@@ -72,6 +81,11 @@ static int read_file(const char *path, SourceFileList *list, Diagnostics *errors
                                  "%s: larger than %zu bytes, expected at most that; split it into "
                                  "several files",
                                  path, SOURCE_FILE_MAX_BYTES);
+        else if (r == -ESPIPE)
+                diagnostics_addf(errors,
+                                 "%s: not a regular file, expected one; to read from a pipe, give "
+                                 "- and connect the pipe to standard input",
+                                 path);
         else if (r < 0)
                 diagnostics_addf(errors, "%s: cannot be read: %s, expected a policy file", path,
                                  strerror(-r));
@@ -94,7 +108,9 @@ static int read_files(const char *const *paths, size_t n, SourceFileList *list,
 }
 
 static int parse(const Machine *machine, int read_result, Policies *p) {
-        int r = policy_set_parse(&p->files, &machine->topology, &p->set, &p->errors, &p->warnings);
+        int r = policy_set_parse(&p->files, &machine->topology,
+                                 machine->runs ? &machine->devices : NULL, &p->set, &p->errors,
+                                 &p->warnings);
 
         if (r < 0)
                 return r;
@@ -110,7 +126,7 @@ static int load(const char *const *dirs, size_t n_dirs, const char *const *paths
         *ret = (Policies){ 0 };
         policy_set_init(&ret->set);
         if (n_dirs > 0)
-                r = policy_dir_read(dirs, n_dirs, &ret->files, &ret->errors);
+                r = policy_dir_read(dirs, n_dirs, &ret->files, &ret->errors, &ret->warnings);
         else
                 r = read_files(paths, n_paths, &ret->files, &ret->errors);
         return r == -ENOMEM ? r : parse(machine, r, ret);

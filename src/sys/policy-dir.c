@@ -34,7 +34,7 @@ typedef struct Scan {
         Entry *entries;
         size_t n_entries;
         size_t allocated;
-        Diagnostics *errors;
+        Diagnostics *errors, *warnings;
 } Scan;
 
 static void scan_done(Scan *scan) {
@@ -110,6 +110,23 @@ static int add_entry(Scan *scan, const char *name, size_t folder) {
         return 0;
 }
 
+static int note_entry(Scan *scan, const struct dirent *entry, size_t folder) {
+        _cleanup_free_ char *path = NULL;
+
+        if (is_policy_name(entry->d_name))
+                return add_entry(scan, entry->d_name, folder);
+        if (entry->d_name[0] == '.' || entry->d_type == DT_DIR)
+                return 0;
+        if (asprintf(&path, "%s/%s", scan->folders[folder].path, entry->d_name) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        diagnostics_add_path(scan->warnings, path,
+                             "is not read, because its name does not end in " SUFFIX
+                             "; rename it, or move it out of the policy folder");
+        return 0;
+}
+
 static int list_folder(Scan *scan, size_t folder) {
         _cleanup_closedir_ DIR *dir = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -130,9 +147,7 @@ static int list_folder(Scan *scan, size_t folder) {
                                              "cannot be listed: %m, expected a folder");
                 if (!entry)
                         return 0;
-                if (!is_policy_name(entry->d_name))
-                        continue;
-                r = add_entry(scan, entry->d_name, folder);
+                r = note_entry(scan, entry, folder);
                 if (r < 0)
                         return r;
         }
@@ -292,16 +307,16 @@ static int scan_folders(Scan *scan, const char *const *dirs, size_t n_dirs) {
 }
 
 int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
-                    Diagnostics *errors) {
+                    Diagnostics *errors, Diagnostics *warnings) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
-        _cleanup_(scan_done) Scan scan = { .errors = errors };
+        _cleanup_(scan_done) Scan scan = { .errors = errors, .warnings = warnings };
         size_t before = errors->n_told;
         int r;
 
         r = scan_folders(&scan, dirs, n_dirs);
         for (size_t i = 0; i < scan.n_entries && r == 0; i++)
                 r = read_entry(&scan, &scan.entries[i], &list);
-        if (r == 0 && errors->error < 0)
+        if (r == 0 && (errors->error < 0 || warnings->error < 0))
                 r = -ENOMEM;
         if (r == 0 && errors->n_told > before)
                 r = -EINVAL;

@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 return 0;
         memset(&set, 0xa5, sizeof(set));
         memset(&untouched, 0xa5, sizeof(untouched));
-        r = policy_set_parse(&files, &topology, &set, &errors, &warnings);
+        r = policy_set_parse(&files, &topology, NULL, &set, &errors, &warnings);
         check_messages(&errors);
         check_messages(&warnings);
         if (r == 0) {

@@ -15,6 +15,17 @@ void policy_check_later(const PolicyPlace places[static POLICY_KEYS_MAX], Diagno
 void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
                           Diagnostics *warnings);
 
+/* Warns of entries of `irq` that an earlier one shadows, and of `steer: reserved` without a
+ * reserve.
+ */
+void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagnostics *warnings);
+
+/* Entries of `instances` that are there twice, and those that an earlier one shadows. */
+void policy_check_entries(const PolicyDraft *draft, Diagnostics *errors, Diagnostics *warnings);
+
+/* Warns of a policy whose processes all belong to an earlier one. */
+void policy_check_shadowed(const PolicyMerge *merge, Diagnostics *warnings);
+
 /* Contradictions inside of each policy and between two of them, and what is allowed but probably
  * not what is wanted. Policies with an error are left out. With `topology` NULL nothing is asked
  * of the machine. */

@@ -5,13 +5,15 @@
 #include "tidbnumad/config/policy-merge.h"
 #include "tidbnumad/config/policy-table.h"
 #include "tidbnumad/config/policy-yaml.h"
+#include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 
 typedef struct PolicyLoader {
         const SourceFile *file;
         size_t file_index;
-        const Topology *topology; /* NULL: any number will do */
+        const Topology *topology;  /* NULL: any number will do */
+        const DeviceList *devices; /* NULL: any name of a card will do */
         Diagnostics *errors, *warnings;
         PolicyPlace
                 *places;    /* of the thing that is read now, beside the table; NULL: nobody asks */

@@ -16,6 +16,11 @@ typedef struct PolicyPlace {
         const char *later; /* see policy_key_later() */
 } PolicyPlace;
 
+/* Where an entry of `instances` and its nodes are. */
+typedef struct PolicyEntryPlace {
+        SourceSpan at, nodes;
+} PolicyEntryPlace;
+
 /* A policy and where its parts stand. */
 typedef struct PolicyDraft {
         Policy policy;
@@ -23,8 +28,8 @@ typedef struct PolicyDraft {
         size_t file_index;
         SourceSpan at;
         PolicyPlace places[POLICY_KEYS_MAX]; /* beside the table */
-        SourceSpan *entries; /* the nodes of each of the policy's `instances`; owned */
-        bool faulty;         /* something in it was refused */
+        PolicyEntryPlace *entries;           /* beside the policy's `instances`; owned */
+        bool faulty;                         /* something in it was refused */
 } PolicyDraft;
 
 typedef struct PolicyMerge {

@@ -15,7 +15,9 @@
  * directly in one of these folders; what is not a regular file; a file above
  * SOURCE_FILE_MAX_BYTES; what cannot be read.
  *
+ * Warned of: a file whose name does not end in `.yaml`, which is not read.
+ *
  * Returns 0 and the files in the order of their names (byte order, as strcmp(3)); -EINVAL after a
  * refusal, with everything that is wrong in `errors`; -ENOMEM. `ret` is untouched on failure. */
 int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
-                    Diagnostics *errors);
+                    Diagnostics *errors, Diagnostics *warnings);

@@ -8,6 +8,12 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"
 
+/* While the host boots, network cards may still come, and be renamed: a policy that names one must
+ * not be refused for that. */
+static bool cards_known(const Manager *m) {
+        return m->binding.policy_counters || m->host.args->once;
+}
+
 static int read_policies(Manager *m, PolicySet *ret) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         int r;
@@ -15,11 +21,11 @@ static int read_policies(Manager *m, PolicySet *ret) {
         diagnostics_done(&m->host.policy_errors);
         diagnostics_done(&m->host.policy_warnings);
         r = policy_dir_read(m->host.args->policy_dirs, m->host.args->n_policy_dirs, &files,
-                            &m->host.policy_errors);
+                            &m->host.policy_errors, &m->host.policy_warnings);
         if (r < 0)
                 return r;
-        r = policy_set_parse(&files, &m->host.topology, ret, &m->host.policy_errors,
-                             &m->host.policy_warnings);
+        r = policy_set_parse(&files, &m->host.topology, cards_known(m) ? &m->host.devices : NULL,
+                             ret, &m->host.policy_errors, &m->host.policy_warnings);
         if (r < 0)
                 return r;
         policy_users_look_up(ret, &files, m->host.sysroot.live, &m->host.policy_warnings);

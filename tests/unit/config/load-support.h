@@ -47,14 +47,23 @@ static inline const Topology *eight_nodes(void) {
         return &topology;
 }
 
+static inline const DeviceList *eight_cards(void) {
+        static Device devices[] = { { .kind = DEVICE_NET, .name = (char *)"eth0" },
+                                    { .kind = DEVICE_NET, .name = (char *)"eth1" },
+                                    { .kind = DEVICE_DISK, .name = (char *)"nvme0n1" } };
+        static const DeviceList list = { .devices = devices, .n_devices = ELEMENTSOF(devices) };
+
+        return &list;
+}
+
 /* The set is filled with a pattern before, so that a half-written one shows. */
 static inline void load_run(Load *load) {
         PolicySet untouched;
 
         memset(&untouched, 0xa5, sizeof(untouched));
         memset(&load->set, 0xa5, sizeof(load->set));
-        load->result = policy_set_parse(&load->files, eight_nodes(), &load->set, &load->errors,
-                                        &load->warnings);
+        load->result = policy_set_parse(&load->files, eight_nodes(), eight_cards(), &load->set,
+                                        &load->errors, &load->warnings);
         assert_true(load->result == 0 || load->result == -EINVAL);
         assert_int_equal(load->result == 0, load->errors.n_messages == 0);
         for (size_t i = 0; i < load->errors.n_messages && i < DIAGNOSTICS_EXCERPTS_MAX; i++)

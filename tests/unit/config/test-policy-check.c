@@ -171,6 +171,123 @@ TEST(no_topology) {
         _cleanup_policy_set_ PolicySet set = { 0 };
 
         assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
-        assert_int_equal(policy_set_parse(&files, NULL, &set, &errors, &warnings), 0);
+        assert_int_equal(policy_set_parse(&files, NULL, NULL, &set, &errors, &warnings), 0);
         assert_int_equal(warnings.n_messages, 0);
+}
+
+/* A card that is not there decides nothing, and the operator would not notice. */
+TEST(cards) {
+        assert_errors(V "host: {reserve: {nodes: nic, devices: eth7}}\n",
+                      "a.yaml:2:39: `host.reserve.devices` names the network card eth7, which this "
+                      "machine does not have, expected some of eth0, eth1");
+        assert_errors(V "host: {reserve: {nodes: nic, devices: [eth1, nvme0n1]}}\n",
+                      "a.yaml:2:46: `host.reserve.devices` names the network card nvme0n1, which "
+                      "this machine does not have, expected some of eth0, eth1");
+}
+
+/* In a container without a card of its own any name will do. */
+TEST(no_cards) {
+        static const char text[] = V "host: {reserve: {nodes: nic, devices: eth7}}\n";
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        const DeviceList none = { 0 }, *const lists[] = { NULL, &none };
+
+        assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
+        for (size_t i = 0; i < ELEMENTSOF(lists); i++) {
+                _cleanup_policy_set_ PolicySet set = { 0 };
+
+                assert_int_equal(policy_set_parse(&files, NULL, lists[i], &set, &errors, &warnings),
+                                 0);
+        }
+}
+
+TEST(idle_keys) {
+        assert_warned(
+                P "  on_full: keep\n  memory: preferred\n",
+                "a.yaml:5:12: `policies[].on_full` has no effect with `memory: preferred`; it "
+                "is for `memory: bind`");
+        assert_warned(P "  on_full: keep\n  memory: none\n",
+                      "a.yaml:5:12: `policies[].on_full` has no effect with `memory: none`; it is "
+                      "for `memory: bind`");
+        assert_warned(P "  rate: 64MiB/s\n  migrate: kernel\n",
+                      "a.yaml:5:9: `policies[].rate` has no effect with `migrate: kernel`; it is "
+                      "for `migrate: gentle`");
+        assert_warned(P "  rate: 1023KiB/s\n",
+                      "a.yaml:5:9: `policies[].rate` is below 1MiB/s: moving 1 GiB takes more than "
+                      "17 minutes");
+        assert_warned(P "  rate: 1MiB/s\n  migrate: gentle\n  on_full: keep\n", NULL);
+        assert_warned(P "  migrate: none\n  memory: none\n", NULL);
+}
+
+TEST(entries_twice) {
+        assert_errors(P "  instances:\n"
+                        "  - {match: {port: 1}, nodes: 2}\n"
+                        "  - {match: {unit: b.scope}, nodes: 3}\n"
+                        "  - {match: {port: 1}, nodes: 4}\n"
+                        "  - {match: {unit: b.scope}, nodes: 5}\n"
+                        "  - {match: {unit: c.scope, port: 2}, nodes: 6}\n"
+                        "  - {match: {unit: c.scope, port: 2}, nodes: 6}\n",
+                      "a.yaml:8:5: a second entry of `instances` for the same port, expected one; "
+                      "the first is in line 6",
+                      "a.yaml:9:5: a second entry of `instances` for the same unit, expected one; "
+                      "the first is in line 7",
+                      "a.yaml:11:5: a second entry of `instances` for the same unit and port, "
+                      "expected one; the first is in line 10");
+}
+
+#define HAS_NO_EFFECT                                                                              \
+        ": this entry of `instances` has no effect: that in line 6 is before it and matches the "  \
+        "same; put the narrower one first"
+
+TEST(entries_shadowed) {
+        assert_warned(P "  instances:\n"
+                        "  - {match: {unit: \"b-*.scope\"}, nodes: 2}\n"
+                        "  - {match: {unit: b-1.scope, port: 4}, nodes: 3}\n"
+                        "  - {match: {unit: \"b-[12].scope\"}, nodes: 3}\n",
+                      "a.yaml:7:5" HAS_NO_EFFECT, "a.yaml:8:5" HAS_NO_EFFECT);
+        assert_warned(P "  instances:\n"
+                        "  - {match: {unit: b-1.scope, port: 4}, nodes: 3}\n"
+                        "  - {match: {unit: \"b-?.scope\", port: 5}, nodes: 2}\n"
+                        "  - {match: {unit: \"b-*.scope\", port: 5}, nodes: 1}\n"
+                        "  - {match: {port: 4}, nodes: 3}\n"
+                        "  - {match: {unit: \"b-1*\"}, nodes: 2}\n",
+                      NULL);
+}
+
+TEST(policies_shadowed) {
+        assert_warned(
+                V "policies:\n"
+                  "- {name: a, match: {exe: x, unit: \"a-*.service\"}}\n"
+                  "- {name: b, match: {exe: /opt/x, unit: a-1.service, user: u}}\n"
+                  "- {name: c, match: {exe: /opt/x, unit: b-1.service, user: u}}\n"
+                  "- {name: d, match: {exe: x, unit: a-1.service, containers: true}}\n",
+                "a.yaml:4:3: policy `b` has no effect: policy `a` (a.yaml:3) is before it and "
+                "matches all of its processes; put the narrower one first");
+        assert_warned(V "policies:\n"
+                        "- {name: a, match: {exe: /opt/x, unit: a.service, args: \"*y*\"}}\n"
+                        "- {name: b, match: {exe: x, unit: a.service}}\n"
+                        "- {name: c, match: {unit: a.service, user: u}}\n"
+                        "- {name: d, match: {unit: a.service}}\n",
+                      NULL);
+}
+
+TEST(irqs_shadowed) {
+        assert_warned(
+                V "irq:\n"
+                  "- match: {net: [\"eth*\", ib0], nvme: nvme0}\n"
+                  "- match: {net: eth1}\n"
+                  "- match: {net: [eth2, ib1]}\n"
+                  "- match: {net: ib0, nvme: nvme1}\n",
+                "a.yaml:4:3: this entry of `irq` has no effect: that in a.yaml:3 is before it "
+                "and matches the same devices; put the narrower one first");
+}
+
+TEST(steer_reserved) {
+        _cleanup_load_ Load load = load_two(V "irq: [{match: {net: eth0}, steer: reserved}]\n",
+                                            V "host: {reserve: {nodes: 0}}\n");
+
+        assert_warnings(load, NULL);
+        assert_warned(V "irq: [{match: {net: eth0}, steer: reserved}]\n",
+                      "a.yaml:2:7: `steer: reserved` has no CPUs to steer to, because no node is "
+                      "reserved; set `host.reserve.nodes`");
 }

@@ -151,21 +151,21 @@ TEST(host) {
 
 /* A later file takes over what it gives, a list as a whole, and nothing else. */
 TEST(host_key_by_key) {
-        _cleanup_load_ Load load =
-                load_two(V "host: {numa_balancing: off, reserve: {nodes: 0-3, devices: [a, b], "
-                           "strict: true}}\n"
-                           "sampling: {interval: 20s, budget: 2%, access: on, events: {local: 1, "
-                           "remote: 2}}\n"
-                           "enforcement: {on_stop: restore, backend: affinity}\n",
-                         V "host: {reserve: {nodes: [2], devices: c}}\n"
-                           "sampling: {budget: 0.5%, events: {remote: 3}}\n"
-                           "enforcement: {backend: auto}\n");
+        _cleanup_load_ Load load = load_two(
+                V "host: {numa_balancing: off, reserve: {nodes: 0-3, devices: [eth0, eth1], "
+                  "strict: true}}\n"
+                  "sampling: {interval: 20s, budget: 2%, access: on, events: {local: 1, "
+                  "remote: 2}}\n"
+                  "enforcement: {on_stop: restore, backend: affinity}\n",
+                V "host: {reserve: {nodes: [2], devices: eth0}}\n"
+                  "sampling: {budget: 0.5%, events: {remote: 3}}\n"
+                  "enforcement: {backend: auto}\n");
         const PolicySet *set = &load.set;
 
         assert_int_equal(load.result, 0);
         assert_int_equal(set->host.numa_balancing, NUMA_BALANCING_OFF);
         assert_ids(&set->host.reserve.nodes, "2");
-        assert_words(&set->host.reserve.devices, WORDS("c"));
+        assert_words(&set->host.reserve.devices, WORDS("eth0"));
         assert_true(set->host.reserve.strict);
         assert_int_equal(set->sampling_interval_usec, 20000000);
         assert_int_equal(set->sampling_budget_ppm, 5000);

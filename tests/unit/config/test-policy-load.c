@@ -53,7 +53,8 @@ TEST(everything) {
         const Policy *policy = load.set.policies;
 
         assert_int_equal(load.result, 0);
-        assert_int_equal(load.warnings.n_messages, 0);
+        assert_warnings(load, "a.yaml:11:11: `policies[].rate` has no effect with `migrate: none`; "
+                              "it is for `migrate: gentle`");
         assert_int_equal(load.set.n_policies, 1);
         assert_int_equal(load.set.mode, ENFORCEMENT_OBSERVE);
         assert_int_equal(load.set.sampling_interval_usec, 60000000);
@@ -201,7 +202,7 @@ TEST(no_topology) {
         _cleanup_policy_set_ PolicySet set = { 0 };
 
         assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
-        assert_int_equal(policy_set_parse(&files, NULL, &set, &errors, &warnings), 0);
+        assert_int_equal(policy_set_parse(&files, NULL, NULL, &set, &errors, &warnings), 0);
         assert_nodes(&set.policies[0].place.nodes, "63");
 }
 

@@ -143,6 +143,23 @@ TEST(unreadable) {
         assert_true(policies_are_built_in(&p));
 }
 
+/* Nobody writes to it: the command would wait for ever. */
+TEST(fifo) {
+        _cleanup_policies_ Policies p = { 0 };
+        _cleanup_(world_done) World w;
+        Args args = { .policy_given = true, .n_policy_files = 1 };
+        char a[64];
+
+        world_init(&w);
+        args.policy_files[0] = path_of(&w, "fifo", a);
+        assert_int_equal(mkfifo(a, 0600), 0);
+        assert_int_equal(policies_load(&args, &w.machine, &p), -EINVAL);
+        assert_int_equal(p.errors.n_messages, 1);
+        assert_contains(p.errors.messages[0],
+                        "/fifo: not a regular file, expected one; to read from a pipe, give - and "
+                        "connect the pipe to standard input");
+}
+
 TEST(dirs) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;

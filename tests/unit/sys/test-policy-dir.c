@@ -46,8 +46,8 @@ static void write_file(const char *path, const char *text) {
 
 static void assert_files(const char *const *expected) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
-        _cleanup_diagnostics_ Diagnostics errors = { 0 };
-        int r = policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors);
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+        int r = policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors, &warnings);
         size_t n = 0;
 
         if (errors.n_messages > 0)
@@ -64,9 +64,10 @@ static void assert_files(const char *const *expected) {
 /* The list is filled before, so that one that was touched shows. */
 static void assert_refused(const char *expected) {
         SourceFileList list = { .n_files = 7 };
-        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
 
-        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors), -EINVAL);
+        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors, &warnings),
+                         -EINVAL);
         assert_int_equal(list.n_files, 7);
         assert_null(list.files);
         assert_int_equal(errors.n_messages, 1);
@@ -75,7 +76,7 @@ static void assert_refused(const char *expected) {
 
 TEST(precedence_and_order, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
-        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
 
         write_file("usr/90-z.yaml", "usr z");
         write_file("usr/50-m.yaml", "usr m");
@@ -84,12 +85,17 @@ TEST(precedence_and_order, .setup_func = setup, .teardown_func = teardown) {
         write_file("etc/50-m.yml", "");
         write_file("etc/.hidden.yaml", "");
         write_file("etc/.yaml", "");
+        assert_int_equal(mkdir("etc/old", 0755), 0);
         assert_files(
                 (const char *const[]){ "etc/10-a.yaml", "etc/50-m.yaml", "usr/90-z.yaml", NULL });
-        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors), 0);
+        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors, &warnings), 0);
         assert_string_equal(list.files[1].text, "etc m");
         assert_int_equal(list.files[1].size, 5);
         assert_int_equal(list.files[0].size, 0);
+        assert_int_equal(warnings.n_messages, 1);
+        assert_string_equal(warnings.messages[0],
+                            "etc/50-m.yml: is not read, because its name does not end in .yaml; "
+                            "rename it, or move it out of the policy folder");
 }
 
 TEST(mask, .setup_func = setup, .teardown_func = teardown) {
@@ -209,10 +215,11 @@ TEST(folder_is_none, .setup_func = setup, .teardown_func = teardown) {
 
 TEST(all_refusals_are_told, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
-        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
 
         assert_int_equal(mkfifo("etc/a.yaml", 0600), 0);
         assert_int_equal(mkfifo("etc/b.yaml", 0600), 0);
-        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors), -EINVAL);
+        assert_int_equal(policy_dir_read(dirs, ELEMENTSOF(dirs), &list, &errors, &warnings),
+                         -EINVAL);
         assert_int_equal(errors.n_messages, 2);
 }
