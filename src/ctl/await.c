@@ -48,7 +48,7 @@ static bool are_released(const Await *a, const StatusFile *s, bool released) {
 }
 
 bool await_is_done(const Await *a, const StatusFile *s) {
-        if (s->load_seconds == a->loaded_before || s->load_failed)
+        if (s->load_seconds == a->loaded_before)
                 return false;
         switch (a->args->command) {
         case COMMAND_PAUSE:
@@ -63,11 +63,10 @@ bool await_is_done(const Await *a, const StatusFile *s) {
         }
 }
 
-static int refused(const StatusFile *s) {
+static void tell_refused(const StatusFile *s) {
         (void)fputs("tidbnumactl: the daemon refused the policies as they are now:\n", stderr);
-        for (size_t i = 0; i < s->n_errors; i++)
-                (void)fprintf(stderr, "  %s\n", s->errors[i]);
-        return EXIT_FAILURE;
+        for (size_t k = 0; k < s->n_errors; k++)
+                (void)fprintf(stderr, "  %s\n", s->errors[k]);
 }
 
 static void tell_instances(const Await *a, const StatusFile *s) {
@@ -100,6 +99,8 @@ static int tell_done(const Await *a, const StatusFile *s) {
 
 /* It has read the policies, and is not there yet. */
 static int tell_late(const Await *a, const StatusFile *s) {
+        if (s->load_failed)
+                tell_refused(s);
         if (a->args->command == COMMAND_RELEASE)
                 tell_instances(a, s);
         (void)fputs(a->args->command == COMMAND_RESUME
@@ -113,10 +114,11 @@ static int tell_late(const Await *a, const StatusFile *s) {
         return COMMAND_EXIT_REFUSED;
 }
 
-/* A daemon that changes nothing gives nothing back however long one waits. */
+/* It has read what was asked for, and waiting changes nothing: a daemon that changes nothing gives
+ * nothing back, and one that still enforces has refused the pause. */
 static bool is_in_vain(const Await *a, const StatusFile *s) {
-        return s->load_seconds != a->loaded_before && !s->enforcing &&
-               (a->args->command == COMMAND_RESUME || a->args->command == COMMAND_RELEASE);
+        return s->load_seconds != a->loaded_before &&
+               s->enforcing == (a->args->command == COMMAND_PAUSE);
 }
 
 int await_daemon(const Await *a) {
@@ -132,8 +134,6 @@ int await_daemon(const Await *a) {
                         return r;
                 if (await_is_done(a, &s))
                         return tell_done(a, &s);
-                if (s.load_failed && s.load_seconds != a->loaded_before)
-                        return refused(&s);
                 if (clock_monotonic_usec() > end || is_in_vain(a, &s) || !daemon_process_lives(&s))
                         return tell_late(a, &s);
                 (void)nanosleep(&pause, NULL);

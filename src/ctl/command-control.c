@@ -52,7 +52,7 @@ static int cannot(const char *what, const char *path, int error) {
 
 static int open_folder(Control *c) {
         c->dir = c->args->policy_dirs[c->args->n_policy_dirs - 1];
-        if (asprintf(&c->path, "%s/" DROP_IN_NAME, c->dir) < 0) {
+        if (asprintf(&c->path, "%s/" BRAKES_FILE, c->dir) < 0) {
                 c->path = NULL;
                 return -ENOMEM;
         }
@@ -66,6 +66,31 @@ static int open_folder(Control *c) {
         return 0;
 }
 
+/* A folder or a file that cannot be read: the drop-in is still read by itself. */
+static int load_alone(Control *c, Diagnostics *errors) {
+        _cleanup_source_file_list_ SourceFileList own = { 0 };
+        _cleanup_diagnostics_ Diagnostics again = { 0 };
+        int r = policy_dir_read_one(c->dir, BRAKES_FILE, &own, &again);
+
+        if (r >= 0)
+                r = drop_in_load(&own, c->path, &c->drop_in);
+        c->drop_in.refused = true;
+        if (c->drop_in.errors.n_messages == 0) {
+                c->drop_in.errors = *errors;
+                *errors = (Diagnostics){ 0 };
+        }
+        return r;
+}
+
+static void tell_refused(const DropIn *d) {
+        if (d->errors.n_messages > 0)
+                (void)fprintf(stderr,
+                              "note: the policy files have errors, so the daemon keeps the "
+                              "policies in force. 'tidbnumactl validate' shows them; the first:\n"
+                              "  %s\n",
+                              d->errors.messages[0]);
+}
+
 static int load(Control *c) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
@@ -74,13 +99,17 @@ static int load(Control *c) {
 
         if (r >= 0)
                 r = drop_in_load(&files, c->path, &c->drop_in);
-        if (r != -EINVAL)
-                return r;
-        (void)policies_print(&errors, "");
-        (void)policies_print(&c->drop_in.errors, "");
-        (void)fputs("tidbnumactl: the policy files are wrong as they are, and the daemon would "
-                    "refuse them. Nothing was written\n",
-                    stderr);
+        else if (r == -EINVAL)
+                r = load_alone(c, &errors);
+        if (r == -EINVAL) {
+                (void)policies_print(&c->drop_in.errors, "");
+                (void)fprintf(stderr,
+                              "tidbnumactl: %s itself is refused, and nothing was written. Correct "
+                              "it, or remove it, which ends a pause and each release\n",
+                              c->path);
+        } else if (r >= 0 && c->drop_in.refused) {
+                tell_refused(&c->drop_in);
+        }
         return r;
 }
 
@@ -116,23 +145,18 @@ static int write_drop_in(const Control *c, const Text *text) {
         int r;
 
         if (text->length > 0) {
-                r = atomic_file_write(c->dir_fd, DROP_IN_NAME, text->data, text->length, 0644);
+                r = atomic_file_write(c->dir_fd, BRAKES_FILE, text->data, text->length, 0644);
                 return r < 0 ? cannot("write", c->path, r) : 0;
         }
-        if (unlinkat(c->dir_fd, DROP_IN_NAME, 0) < 0 && errno != ENOENT)
+        if (unlinkat(c->dir_fd, BRAKES_FILE, 0) < 0 && errno != ENOENT)
                 return cannot("remove", c->path, -errno);
         return 0;
 }
 
 static int reload(const Control *c) {
-        int r = daemon_process_reload(&c->status, c->args->runtime_dir);
+        int r = daemon_process_reload(&c->status);
 
-        if (r == -ENOENT)
-                (void)fputs("tidbnumactl: there is no systemctl; send SIGHUP to the daemon\n",
-                            stderr);
-        else if (r < 0 && r != -EIO) /* systemctl has told */
-                (void)cannot("reload", "the daemon", r);
-        return r;
+        return r < 0 ? cannot("reload", "the daemon", r) : 0;
 }
 
 /* The drop-in as it is now, and the daemon told. */
@@ -221,12 +245,17 @@ static int unknown(const StatusFile *s, const char *glob) {
         return -ENOENT;
 }
 
+/* One that was refused its policies since its start knows no instance, but records of them. */
+static bool can_name(const Control *c) {
+        return c->daemon_lives && (!c->status.load_failed || c->status.n_policies > 0);
+}
+
 static int add_all(Control *c) {
         for (size_t i = 0; i < c->await.n_globs; i++) {
                 const char *glob = c->await.globs[i];
                 int r;
 
-                if (c->daemon_lives && !c->args->all && !is_known(&c->status, glob))
+                if (can_name(c) && !c->args->all && !is_known(&c->status, glob))
                         return unknown(&c->status, glob);
                 r = drop_in_add(&c->drop_in, glob);
                 if (r < 0)

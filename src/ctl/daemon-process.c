@@ -1,18 +1,12 @@
 /* The daemon as a process. */
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tidbnumad/ctl/daemon-process.h"
-
-extern char **environ;
-
-#define DEFAULT_RUNTIME_DIR "/run/tidbnumad"
 
 static bool is_tidbnumad(pid_t pid) {
         char path[64], comm[32] = { 0 };
@@ -47,27 +41,11 @@ bool daemon_process_lives(const StatusFile *status) {
         return fd >= 0;
 }
 
-static int run_systemctl(void) {
-        char *argv[] = { (char *)"systemctl", (char *)"reload", (char *)"tidbnumad.service", NULL };
-        int status = -1;
-        pid_t pid;
-        int r = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-
-        if (r != 0)
-                return -r;
-        while (waitpid(pid, &status, 0) < 0)
-                if (errno != EINTR)
-                        return -errno;
-        return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
-}
-
-int daemon_process_reload(const StatusFile *status, const char *runtime_dir) {
+/* Not by systemctl: its reload fails where policies are refused, and a pause works all the same. */
+int daemon_process_reload(const StatusFile *status) {
         _cleanup_close_ int fd = open_daemon(status);
 
         if (fd < 0)
                 return fd;
-        if (access("/run/systemd/system/", F_OK) == 0 &&
-            strcmp(runtime_dir, DEFAULT_RUNTIME_DIR) == 0)
-                return run_systemctl();
         return syscall(SYS_pidfd_send_signal, fd, SIGHUP, NULL, 0) < 0 ? -errno : 0;
 }

@@ -104,7 +104,8 @@ int drop_in_load(const SourceFileList *files, const char *path, DropIn *ret) {
         r = split(files, path, &ret->others, &own);
         if (r >= 0)
                 r = parse(&ret->others, &ret->base, &ret->errors);
-        return r < 0 ? r : take_own(&own, ret);
+        ret->refused = r == -EINVAL;
+        return r < 0 && r != -EINVAL ? r : take_own(&own, ret);
 }
 
 /* Are more released than by the other files? */
@@ -141,15 +142,16 @@ void drop_in_render(const DropIn *d, Text *text) {
         }
 }
 
-/* In the order of their names, as the daemon reads them. */
+/* In the order of their names, as the daemon reads them; the drop-in alone where they are refused.
+ */
 static int join(const DropIn *d, const char *path, const Text *text, SourceFileList *ret) {
         bool added = text->length == 0;
         int r = 0;
 
-        for (size_t i = 0; i < d->others.n_files && r >= 0; i++) {
+        for (size_t i = 0; i < d->others.n_files && r >= 0 && !d->refused; i++) {
                 const SourceFile *f = &d->others.files[i];
 
-                if (!added && strcmp(f->name, DROP_IN_NAME) > 0) {
+                if (!added && strcmp(f->name, BRAKES_FILE) > 0) {
                         r = source_file_list_add(ret, path, text->data, text->length);
                         added = true;
                 }

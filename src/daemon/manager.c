@@ -96,6 +96,7 @@ int manager_new(const Args *args, Manager **ret) {
                 -EBADF;
         journal_init(&m->host.journal, args->debug);
         policy_set_init(&m->host.policies);
+        m->host.brakes = BRAKES_NONE;
         r = read_machine(m);
         if (r < 0)
                 return r;
@@ -145,6 +146,7 @@ Manager *manager_free(Manager *m) {
         closep(&m->host.runtime_fd);
         closep(&m->host.lock_fd);
         policy_set_done(&m->host.policies);
+        brakes_done(&m->host.brakes);
         free(m->binding.policy_counters);
         diagnostics_done(&m->host.policy_errors);
         diagnostics_done(&m->host.policy_warnings);
@@ -245,7 +247,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
                          (unsigned long long)clock_monotonic_usec());
         read_devices(m);
         r = load_policies(m);
-        if (r >= 0 && m->host.policy_load_success)
+        if (r >= 0)
                 r = watch_rematch(m);
         manager_lock_memory(m);
         place_refresh(m);

@@ -34,6 +34,7 @@ typedef struct Scan {
         Entry *entries;
         size_t n_entries;
         size_t allocated;
+        const char *only; /* NULL: all files */
         Diagnostics *errors, *warnings;
 } Scan;
 
@@ -147,6 +148,8 @@ static int list_folder(Scan *scan, size_t folder) {
                                              "cannot be listed: %m, expected a folder");
                 if (!entry)
                         return 0;
+                if (scan->only && strcmp(entry->d_name, scan->only) != 0)
+                        continue;
                 r = note_entry(scan, entry, folder);
                 if (r < 0)
                         return r;
@@ -306,10 +309,10 @@ static int scan_folders(Scan *scan, const char *const *dirs, size_t n_dirs) {
         return 0;
 }
 
-int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
-                    Diagnostics *errors, Diagnostics *warnings) {
+static int read_folders(const char *const *dirs, size_t n_dirs, const char *only,
+                        SourceFileList *ret, Diagnostics *errors, Diagnostics *warnings) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
-        _cleanup_(scan_done) Scan scan = { .errors = errors, .warnings = warnings };
+        _cleanup_(scan_done) Scan scan = { .only = only, .errors = errors, .warnings = warnings };
         size_t before = errors->n_told;
         int r;
 
@@ -325,4 +328,16 @@ int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
         *ret = list;
         list = (SourceFileList){ 0 };
         return 0;
+}
+
+int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
+                    Diagnostics *errors, Diagnostics *warnings) {
+        return read_folders(dirs, n_dirs, NULL, ret, errors, warnings);
+}
+
+int policy_dir_read_one(const char *dir, const char *name, SourceFileList *ret,
+                        Diagnostics *errors) {
+        _cleanup_diagnostics_ Diagnostics warnings = { 0 };
+
+        return read_folders(&dir, 1, name, ret, errors, &warnings);
 }

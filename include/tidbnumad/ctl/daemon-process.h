@@ -8,7 +8,5 @@
  * another's by now, and a daemon may be busy. */
 bool daemon_process_lives(const StatusFile *status);
 
-/* Where systemd runs and the daemon publishes in its default folder: systemctl reload. Else the
- * signal that this sends. 0; -ESRCH: no daemon runs; -EPERM; -EIO: systemctl failed, and has said
- * why. */
-int daemon_process_reload(const StatusFile *status, const char *runtime_dir);
+/* Sends it SIGHUP, by which it reads its policies again. 0; -ESRCH: no daemon runs; -EPERM. */
+int daemon_process_reload(const StatusFile *status);

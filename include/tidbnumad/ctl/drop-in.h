@@ -8,22 +8,23 @@
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/source-file.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/config/brakes.h"
 #include "tidbnumad/model/policy.h"
-
-#define DROP_IN_NAME "zz-tidbnumactl.yaml"
 
 typedef struct DropIn {
         SourceFileList others; /* all other policy files, in order */
         PolicySet base;        /* what they come to */
-        bool is_there;         /* there is a drop-in */
-        bool observe;          /* it says mode: observe */
-        char **release;        /* of what is released with it; owned */
+        bool refused;   /* they are wrong: `base` is not known, and the daemon refuses them */
+        bool is_there;  /* there is a drop-in */
+        bool observe;   /* it says mode: observe */
+        char **release; /* of what is released with it; owned */
         size_t n_release, release_allocated;
         Diagnostics errors;
 } DropIn;
 
-/* What the files come to, and what of it is the drop-in's. -EINVAL: they are wrong as they are, and
- * `errors` tells why; -ENOMEM. `ret` is to be freed in each case. */
+/* What the files come to, and what of it is the drop-in's. That the others are wrong is no error:
+ * pause and release work on the policies that the daemon has in force. -EINVAL: the drop-in itself
+ * is wrong; -ENOMEM. `errors` has what is wrong with any. `ret` is to be freed in each case. */
 int drop_in_load(const SourceFileList *files, const char *path, DropIn *ret);
 void drop_in_done(DropIn *drop_in);
 #define _cleanup_drop_in_ _cleanup_(drop_in_done)

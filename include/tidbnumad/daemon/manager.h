@@ -6,6 +6,7 @@
 
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/config/brakes.h"
 #include "tidbnumad/daemon/host/args.h"
 #include "tidbnumad/daemon/host/hotplug.h"
 #include "tidbnumad/daemon/host/journal.h"
@@ -70,6 +71,8 @@ typedef struct Host {
         Diagnostics policy_errors; /* of the last attempt */
         Diagnostics policy_warnings;
         bool policy_load_success;
+        bool policies_known; /* some were loaded since the start, and are in force */
+        Brakes brakes;       /* what these say without the drop-in of pause and release */
         double policy_load_seconds;
 } Host;
 

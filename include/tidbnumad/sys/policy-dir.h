@@ -21,3 +21,7 @@
  * refusal, with everything that is wrong in `errors`; -ENOMEM. `ret` is untouched on failure. */
 int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
                     Diagnostics *errors, Diagnostics *warnings);
+
+/* The same of one file, whatever is wrong with the others; no file where it is not there. */
+int policy_dir_read_one(const char *dir, const char *name, SourceFileList *ret,
+                        Diagnostics *errors);

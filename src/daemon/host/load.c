@@ -14,7 +14,7 @@ static bool cards_known(const Manager *m) {
         return m->binding.policy_counters || m->host.args->once;
 }
 
-static int read_policies(Manager *m, PolicySet *ret) {
+static int read_policies(Manager *m, PolicySet *ret, Brakes *ret_brakes) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         int r;
 
@@ -29,7 +29,29 @@ static int read_policies(Manager *m, PolicySet *ret) {
         if (r < 0)
                 return r;
         policy_users_look_up(ret, &files, m->host.sysroot.live, &m->host.policy_warnings);
-        return 0;
+        r = brakes_read(&files, ret, ret_brakes);
+        return r == -ENOMEM ? r : 0;
+}
+
+/* The set is refused, but pause, resume and release work on the policies in force. */
+static int apply_brakes(Host *h) {
+        _cleanup_source_file_list_ SourceFileList drop_in = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+        const char *dir = h->args->policy_dirs[h->args->n_policy_dirs - 1];
+        int r = policy_dir_read_one(dir, BRAKES_FILE, &drop_in, &errors);
+
+        if (r >= 0)
+                r = brakes_apply(&drop_in, &h->brakes, &h->policies);
+        if (r == -EINVAL)
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "%s/%s is refused as well: what is paused and released stays as it is",
+                            dir, BRAKES_FILE);
+        else if (r >= 0 && drop_in.n_files > 0)
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "%s/%s is in force all the same: %s; %zu released", dir, BRAKES_FILE,
+                            h->policies.mode == ENFORCEMENT_OBSERVE ? "paused" : "not paused",
+                            h->policies.release.n_words);
+        return r == -EINVAL ? 0 : r;
 }
 
 /* Counters go with a policy's name, so that a reload does not set them back. Behind the last are
@@ -84,18 +106,19 @@ static void say_loaded(const Manager *m) {
 
 int load_policies(Manager *m) {
         _cleanup_policy_set_ PolicySet fresh = { 0 };
+        _cleanup_brakes_ Brakes brakes = BRAKES_NONE;
         PolicyCounters *counters = NULL;
         int r;
 
         policy_set_init(&fresh);
         m->host.policy_load_seconds = clock_realtime_seconds();
-        r = read_policies(m, &fresh);
+        r = read_policies(m, &fresh, &brakes);
         m->host.policy_load_success = r >= 0;
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
                 say_refused(m);
-                return 0;
+                return apply_brakes(&m->host);
         }
         r = carry_counters(m, &fresh, &counters);
         if (r < 0)
@@ -106,6 +129,10 @@ int load_policies(Manager *m) {
         policy_set_done(&m->host.policies);
         m->host.policies = fresh;
         fresh = (PolicySet){ 0 };
+        brakes_done(&m->host.brakes);
+        m->host.brakes = brakes;
+        brakes = BRAKES_NONE;
+        m->host.policies_known = true;
         say_loaded(m);
         access_choose(m);
         bind_choose_backend(m);

@@ -226,10 +226,10 @@ static void carry_out(Manager *m, const IrqHost *host, const IrqPlan *plan,
                       const IrqWishes *wishes) {
         if (!may_change(m))
                 return;
-        if (m->host.policy_load_success)
+        if (m->host.policies_known)
                 irq_give_back(m, host, wishes);
         irq_put_on(m, host, wishes);
-        if (m->host.policy_load_success || plan->irqbalance.told)
+        if (m->host.policies_known || plan->irqbalance.told)
                 irq_balance_tell(m, &plan->irqbalance);
 }
 

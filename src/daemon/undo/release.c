@@ -333,6 +333,8 @@ static const char *why_unwanted(const Manager *m, const UndoRecord *record) {
         if (release_is_asked(m, name, record->unit) ||
             release_is_asked(m, record->instance, record->unit))
                 return "enforcement.release names it";
+        if (!m->host.policies_known)
+                return NULL;
         /* A built-in policy watches, and gives no place. */
         if (i ? !i->policy->built_in
               : record->unit && known_unit_is_named(&m->host.policies, record->unit))
@@ -341,7 +343,7 @@ static const char *why_unwanted(const Manager *m, const UndoRecord *record) {
 }
 
 void release_unwanted(Manager *m) {
-        if (!m->host.policy_load_success || !manager_enforces(m))
+        if (!manager_enforces(m))
                 return;
         for (size_t i = m->undo.records.n_records; i > 0; i--) {
                 const char *why = why_unwanted(m, m->undo.records.records[i - 1]);
@@ -353,7 +355,7 @@ void release_unwanted(Manager *m) {
 }
 
 void release_stray(Manager *m) {
-        if (!m->host.policy_load_success || !manager_enforces(m))
+        if (!m->host.policies_known || !manager_enforces(m))
                 return;
         for (size_t i = m->undo.records.n_records; i > 0; i--) {
                 UndoRecord *record = m->undo.records.records[i - 1];

@@ -27,6 +27,17 @@ TEST(pause_and_resume) {
         assert_false(is_done(COMMAND_RESUME, false, false, "paused"));
 }
 
+/* The files are refused, and the daemon has done it all the same. */
+TEST(beside_broken_policies) {
+        const Args args = { .command = COMMAND_PAUSE };
+        const Await await = { .args = &args, .globs = all, .n_globs = 1, .loaded_before = 1 };
+        StatusFile status = { .load_seconds = 2, .load_failed = true };
+
+        assert_true(await_is_done(&await, &status));
+        status.enforcing = true;
+        assert_false(await_is_done(&await, &status));
+}
+
 TEST(release) {
         assert_true(is_done(COMMAND_RELEASE, false, true, "released"));
         assert_false(is_done(COMMAND_RELEASE, false, true, "bound"));

@@ -7,7 +7,7 @@
 
 #include "tidbnumad/ctl/drop-in.h"
 
-#define OWN "/run/x/" DROP_IN_NAME
+#define OWN "/run/x/" BRAKES_FILE
 
 static void add_file(SourceFileList *files, const char *path, const char *text) {
         assert_int_equal(source_file_list_add(files, path, text, strlen(text)), 0);
@@ -148,11 +148,29 @@ TEST(overruled) {
         assert_int_equal(drop_in_check(&e, OWN, &text), -EINVAL);
 }
 
-TEST(broken) {
-        _cleanup_drop_in_ DropIn d, e;
+/* Broken policies never keep an operator from a pause. */
+TEST(beside_broken_policies) {
+        _cleanup_drop_in_ DropIn d, again;
+        char *text;
 
-        assert_int_equal(load("nonsense: 1\n", NULL, NULL, &d), -EINVAL);
+        assert_int_equal(load("nonsense: 1\n",
+                              "version: 1\nenforcement: {mode: observe, release: [a]}\n", NULL, &d),
+                         0);
+        assert_true(d.refused);
+        assert_int_equal(d.errors.n_messages, 2);
+        assert_true(d.observe);
+        assert_int_equal(d.n_release, 1);
+        assert_int_equal(drop_in_add(&d, "b"), 1);
+        d.observe = false;
+        text = round_trip(&d, &again);
+        assert_false(again.observe);
+        assert_int_equal(again.n_release, 2);
+        free(text);
+}
+
+TEST(broken) {
+        _cleanup_drop_in_ DropIn d;
+
+        assert_int_equal(load(NULL, "nonsense: 1\n", NULL, &d), -EINVAL);
         assert_true(d.errors.n_messages > 0);
-        assert_int_equal(load(NULL, "nonsense: 1\n", NULL, &e), -EINVAL);
-        assert_true(e.errors.n_messages > 0);
 }

@@ -200,7 +200,7 @@ static inline void host_init(TestHost *h) {
         h->m = (Manager){ .host.args = &h->args,
                           .host.sysroot = h->tree.sysroot,
                           .host.journal = { .max_priority = -1 },
-                          .host.policy_load_success = true,
+                          .host.policies_known = true,
                           .roster.instances = &h->pointer,
                           .roster.n_instances = 1,
                           .host.policies = {

@@ -18,7 +18,7 @@ static inline void life_begin(Life *l) {
         *l = (Life){ .args = { .runtime_dir = "/test" }, .policy = { .name = (char *)"ours" } };
         l->m = (Manager){ .host.args = &l->args,
                           .binding.policy_counters = &l->counters,
-                          .host.policy_load_success = true,
+                          .host.policies_known = true,
                           .host.journal = { .max_priority = -1 },
                           .roster.connector_fd = -EBADF,
                           .binding.drift_fd = -EBADF,

@@ -232,7 +232,7 @@ TEST(end_with_broken_policies) {
 
         host_init(&h);
         start(&h);
-        h.m.host.policy_load_success = false;
+        h.m.host.policies_known = false;
         look_after(&h, SECOND);
         assert_steered(&h);
         irq_give_all_back(&h.m);

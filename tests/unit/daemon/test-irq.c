@@ -48,7 +48,7 @@ TEST(broken_policies) {
 
         host_init(&h);
         start(&h);
-        h.m.host.policy_load_success = false;
+        h.m.host.policies_known = false;
         write_mask(&h, 100, "2\n");
         look_after(&h, SECOND);
         assert_steered(&h);
@@ -59,7 +59,7 @@ TEST(broken_policies) {
         look_after(&h, SECOND);
         assert_steered(&h);
         assert_true(world.told);
-        h.m.host.policy_load_success = true;
+        h.m.host.policies_known = true;
         look_after(&h, SECOND);
         assert_untouched(&h);
         assert_false(world.told);

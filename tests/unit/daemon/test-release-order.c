@@ -65,7 +65,7 @@ static void host_init(TestHost *h) {
         *m = (Manager){ .host.args = &h->args,
                         .host.sysroot = h->tree.sysroot,
                         .roster.connector_fd = -EBADF,
-                        .host.policy_load_success = true,
+                        .host.policies_known = true,
                         .host.journal = { .max_priority = LOG_EMERG } };
         m->host.sysroot.live = true;
         m->host.backend.sysroot = &m->host.sysroot;

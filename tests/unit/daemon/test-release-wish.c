@@ -27,10 +27,6 @@ TEST(wanted, .setup_func = setup, .teardown_func = teardown) {
         release_unwanted(&l.m);
         assert_int_equal(l.m.undo.releases.n, 0); /* paused */
         l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        l.m.host.policy_load_success = false;
-        release_unwanted(&l.m);
-        assert_int_equal(l.m.undo.releases.n, 0); /* nobody knows what is wanted */
-        l.m.host.policy_load_success = true;
         release_unwanted(&l.m);
         assert_int_equal(l.m.undo.releases.n, 1);
         release_unwanted(&l.m);
@@ -119,6 +115,28 @@ TEST(watched_only, .setup_func = setup, .teardown_func = teardown) {
         life_begin(&l);
         bind(&l, "2", "1");
         l.policy.built_in = true; /* the last file of policies is gone */
+        l.m.host.policies_known = false;
+        release_unwanted(&l.m);
+        assert_int_equal(l.m.undo.releases.n, 0); /* refused since the start: nothing is known */
+        l.m.host.policies_known = true;
+        release_unwanted(&l.m);
+        assert_int_equal(l.m.undo.releases.n, 1);
+        release(&l);
+        assert_as_before();
+        life_end(&l);
+}
+
+/* The operator asks for it while the policies are refused since the start. */
+TEST(asked_while_no_policy_is_known, .setup_func = setup, .teardown_func = teardown) {
+        char *name[] = { (char *)"a" };
+        Life l;
+
+        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
+        life_begin(&l);
+        bind(&l, "2", "1");
+        l.policy.built_in = true;
+        l.m.host.policies_known = false;
+        set_release(&l, name, 1);
         release_unwanted(&l.m);
         assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
