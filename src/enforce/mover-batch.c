@@ -11,10 +11,15 @@ static size_t count_home(const int *where, size_t n, const NodeSet *nodes) {
         return home;
 }
 
-/* Asks again for the pages that showed no node though they are present: marked by NUMA balancing,
- * most of them. A touch that is refused leaves them as they are; one that is not may have moved
- * them already, which counts and is paid for. Where the kernel does not tell, all that are home now
- * are taken for moved: rather too slow than too fast. */
+/* A page that is present and shows no node: marked by NUMA balancing, most of them. Of a marked
+ * huge page the kernel says -EFAULT, as of the zero page, which is touched in vain. */
+static bool is_hidden(int where) {
+        return where == -ENOENT || where == -EFAULT;
+}
+
+/* Asks again for the hidden pages. A touch that is refused leaves them as they are; one that is not
+ * may have moved them already, which counts and is paid for. Where the kernel does not tell, all
+ * that are home now are taken for moved: rather too slow than too fast. */
 static int reveal_hidden(pid_t pid, void **addresses, size_t n, const NodeSet *nodes, int *where,
                          uint64_t *moved_pages) {
         void *hidden[PAGEMAP_PAGES_MAX];
@@ -23,7 +28,7 @@ static int reveal_hidden(pid_t pid, void **addresses, size_t n, const NodeSet *n
         size_t n_hidden = 0;
 
         for (size_t i = 0; i < n; i++)
-                if (where[i] == -ENOENT)
+                if (is_hidden(where[i]))
                         hidden[n_hidden++] = addresses[i];
         if (n_hidden == 0)
                 return 0;
@@ -35,7 +40,7 @@ static int reveal_hidden(pid_t pid, void **addresses, size_t n, const NodeSet *n
                 return r;
         *moved_pages += moved != PAGES_UNKNOWN ? moved : count_home(seen, n_hidden, nodes);
         for (size_t i = 0, k = 0; i < n; i++)
-                if (where[i] == -ENOENT)
+                if (is_hidden(where[i]))
                         where[i] = seen[k++];
         return 0;
 }
@@ -48,7 +53,7 @@ static int keep_outside(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint6
         size_t kept = 0;
 
         r = pages_query(pid, batch->n, batch->addresses, where);
-        if (r >= 0 && batch->reach == PAGES_ALL)
+        if (r >= 0 && batch->may_touch)
                 r = reveal_hidden(pid, batch->addresses, batch->n, nodes, where, moved_pages);
         if (r < 0)
                 return r;
@@ -74,8 +79,7 @@ static int try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32
 }
 
 static int move_pages_of(pid_t pid, PageBatch *batch, uint32_t target) {
-        const size_t most =
-                batch->reach == PAGES_ALONE ? MOVER_FILE_BATCH_PAGES : MOVER_BATCH_PAGES;
+        const size_t most = batch->may_touch ? MOVER_BATCH_PAGES : MOVER_FILE_BATCH_PAGES;
         int status[MOVER_BATCH_PAGES];
 
         for (size_t i = 0; i < batch->n; i += most) {
@@ -121,8 +125,7 @@ static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint3
                 return r;
         count(mover, batch->shared, n_found, batch->n);
         /* What the kernel refused of files cost next to nothing. */
-        return (int64_t)((batch->reach == PAGES_ALONE ? n_found - batch->n : n_found) *
-                         page_size_bytes());
+        return (int64_t)((batch->may_touch ? n_found : n_found - batch->n) * page_size_bytes());
 }
 
 int64_t mover_batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target) {

@@ -134,14 +134,15 @@ static int add(Walk *w, PageBatch *batch, const uint64_t *entries, size_t n, Pag
 }
 
 static int add_shared(Walk *w, const uint64_t *entries, size_t n) {
-        const PageReach reach =
-                w->mover->mapping.kind == MAPPING_SHARED_ANON ? PAGES_ALL : PAGES_ALONE;
-        int r = reach == w->shared.reach ? 0 : flush(w, &w->shared);
+        const bool anonymous = w->mover->mapping.kind == MAPPING_SHARED_ANON;
+        int r = anonymous == w->shared.may_touch ? 0 : flush(w, &w->shared);
 
-        w->shared.reach = reach;
+        w->shared.may_touch = anonymous;
+        w->shared.reach = anonymous ? w->own.reach : PAGES_ALONE;
         if (r < 0)
                 return r;
-        return add(w, &w->shared, entries, n, reach == PAGES_ALL ? PAGE_FILE : PAGE_FILE_ALONE);
+        return add(w, &w->shared, entries, n,
+                   w->shared.reach == PAGES_ALL ? PAGE_FILE : PAGE_FILE_ALONE);
 }
 
 /* The chunk, or the part of one, at the walk's address. */
@@ -213,7 +214,8 @@ int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t sca
         *ret_bytes = 0;
         if (mover->phase == MOVER_SURVEY)
                 return survey(mover, nodes);
-        w.own.reach = PAGES_ALL;
+        w.own.reach = mover->alone ? PAGES_ALL : PAGES_ALONE;
+        w.own.may_touch = true;
         w.shared.shared = true;
         r = walk(&w, scan_bytes);
         q = r < 0 ? 0 : flush(&w, &w.own);

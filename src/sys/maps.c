@@ -5,17 +5,31 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "tidbnumad/sys/maps.h"
 
-/* Shared memory that has a name only for those who read this: Documentation/filesystems/proc.rst.
- */
+ShmemDevices shmem_devices_read(void) {
+        _cleanup_close_ int fd = memfd_create("tidbnumad", MFD_CLOEXEC);
+        ShmemDevices devices = { 0 };
+        struct stat st;
+
+        if (fd >= 0 && fstat(fd, &st) == 0)
+                devices.kernel = st.st_dev;
+        if (stat("/dev/shm", &st) == 0)
+                devices.dev_shm = st.st_dev;
+        return devices;
+}
+
+/* On the kernel's own mount, where nobody chooses the names: Documentation/filesystems/proc.rst. */
 static bool is_shared_anonymous(const char *name) {
         return strncmp(name, "/dev/zero (deleted)", 19) == 0 ||
                strncmp(name, "[anon_shmem:", 12) == 0;
 }
 
-static MappingKind kind_of(const char *permissions, const char *name) {
+static MappingKind kind_of(const char *permissions, const char *name, bool is_kernel_shmem) {
         /* PROT_NONE is address space that an allocator (Go, jemalloc) reserves: nothing lies there.
          */
         if (permissions[0] != 'r' && permissions[1] != 'w')
@@ -25,7 +39,7 @@ static MappingKind kind_of(const char *permissions, const char *name) {
                 return MAPPING_OTHER;
         if (permissions[3] == 'p')
                 return MAPPING_PRIVATE;
-        if (is_shared_anonymous(name))
+        if (is_kernel_shmem && is_shared_anonymous(name))
                 return MAPPING_SHARED_ANON;
         /* A device's memory is where the device has it; /dev/shm is no device, hugetlbfs neither.
          */
@@ -35,17 +49,11 @@ static MappingKind kind_of(const char *permissions, const char *name) {
         return *name == '/' ? MAPPING_FILE : MAPPING_OTHER;
 }
 
-/* memfd, System V and /dev/shm are files of the kernel's own tmpfs. Another tmpfs shows nowhere
- * here. */
-static bool is_shmem(const char *name) {
-        return is_shared_anonymous(name) || strncmp(name, "/memfd:", 7) == 0 ||
-               strncmp(name, "/SYSV", 5) == 0 || strncmp(name, "/dev/shm/", 9) == 0;
-}
-
-int maps_parse_line(const char *line, Mapping *ret) {
+int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret) {
         unsigned major, minor;
         char permissions[5];
         uint64_t start, end;
+        dev_t device;
         int name = 0;
 
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %*u%n", &start, &end, permissions,
@@ -53,11 +61,14 @@ int maps_parse_line(const char *line, Mapping *ret) {
             strlen(permissions) != 4 || start >= end || name == 0)
                 return -EBADMSG;
         line += name + (int)strspn(line + name, " ");
+        device = makedev(major, minor);
         *ret = (Mapping){ .start = start,
                           .end = end,
-                          .kind = kind_of(permissions, line),
+                          .kind = kind_of(permissions, line,
+                                          device != 0 && device == shmem->kernel),
                           .has_file = *line == '/',
-                          .is_shmem = permissions[3] != 'p' && is_shmem(line) };
+                          .is_shmem = permissions[3] != 'p' && device != 0 &&
+                                      (device == shmem->kernel || device == shmem->dev_shm) };
         return 0;
 }
 
@@ -73,6 +84,7 @@ int maps_open(const ProcHandle *handle, MapsReader **ret) {
                 free(reader);
                 return r;
         }
+        reader->shmem = shmem_devices_read();
         *ret = reader;
         return 0;
 }
@@ -138,6 +150,6 @@ int maps_next(MapsReader *reader, Mapping *ret) {
                 r = next_line(reader, &line);
                 if (r <= 0)
                         return r;
-        } while (maps_parse_line(line, ret) < 0);
+        } while (maps_parse_line(line, &reader->shmem, ret) < 0);
         return 1;
 }

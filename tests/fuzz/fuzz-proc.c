@@ -52,11 +52,12 @@ static void check_cgroup(const char *text) {
 }
 
 static void check_maps(char *text) {
+        const ShmemDevices shmem = { .kernel = 1, .dev_shm = 0x19 };
         char *save = NULL;
 
         for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
                 Mapping m = { .start = 7, .end = 7 };
-                int r = maps_parse_line(line, &m);
+                int r = maps_parse_line(line, &shmem, &m);
 
                 if (r == 0)
                         check(m.start < m.end && m.kind <= MAPPING_FILE);

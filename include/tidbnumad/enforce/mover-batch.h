@@ -8,6 +8,7 @@ typedef struct PageBatch {
         size_t n;
         bool shared;     /* files and shared memory */
         PageReach reach; /* whose pages */
+        bool may_touch;  /* of memory without a file: reading it waits for no disk */
         bool dense;      /* it is one chunk and all of it, so that it may be one huge page */
 } PageBatch;
 

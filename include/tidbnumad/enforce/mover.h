@@ -6,9 +6,14 @@
  * lie and moves those outside, at most 256 a call or one huge page. It holds no lock of the process
  * for longer than one such call, and never reads numa_maps, which would.
  *
- * What is moved: private memory, also what a fork still shares; shared memory without a name; and
- * of files and named shared memory the mapped pages that no other process maps. Libraries that
- * others use too are never dragged about. Page cache that nobody maps stays where it is.
+ * What is moved: private memory; shared memory without a name; and of files and named shared memory
+ * the mapped pages that no other process maps. Libraries that others use too are never moved. Page
+ * cache that nobody maps stays where it is.
+ *
+ * Memory that a fork still shares is moved if the instance is alone in its cgroup (`alone`), for
+ * its holders are then the processes of the instance. What is not proven: a process that was forked
+ * without an exec and has left the cgroup since also holds such pages. They are moved all the same,
+ * which costs that process remote accesses until it writes to them.
  */
 #pragma once
 
@@ -53,6 +58,7 @@ typedef enum MoverPhase {
 
 typedef struct Mover {
         const ProcHandle *process; /* borrowed; NULL: idle */
+        bool alone;                /* the instance is the whole of its cgroup */
         int pagemap_fd;
         MapsReader *maps; /* owned */
         MoverPhase phase;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tidbnumad/sys/proc.h"
 
@@ -23,13 +24,24 @@ typedef struct Mapping {
         bool is_shmem; /* of a shared one: its pages count as shared memory, no disk has them */
 } Mapping;
 
+/* The devices of shared memory. A name in maps proves nothing: with a bind mount in a namespace of
+ * its own, any user can give any file any path. */
+typedef struct ShmemDevices {
+        dev_t kernel;  /* the kernel's internal mount: memfd, System V, memory without a name */
+        dev_t dev_shm; /* the tmpfs on this host's /dev/shm */
+} ShmemDevices;
+
+/* What cannot be found out stays 0, which no mapping of a file has. */
+ShmemDevices shmem_devices_read(void);
+
 /* One line of /proc/PID/maps, with or without its newline. 0; -EBADMSG: not such a line. */
-int maps_parse_line(const char *line, Mapping *ret);
+int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret);
 
 /* Holds a window of the file, and what address space it is of: once the process has executed
  * another program, or ended, there is nothing more to read. */
 typedef struct MapsReader {
         int fd;
+        ShmemDevices shmem;
         size_t begin, end; /* what of `window` is not yet read */
         bool cut;          /* the rest of a long line is to be passed over */
         char window[4096 + 1];

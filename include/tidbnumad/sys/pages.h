@@ -9,8 +9,8 @@
 #include "tidbnumad/base/id-set.h"
 
 /* The node of each page; a negative errno in `ret_nodes` for a page that has none now (-ENOENT: not
- * present or marked for NUMA hinting, -EFAULT: the zero page or unmapped). -ESRCH: the process is
- * gone. */
+ * present or marked for NUMA hinting; -EFAULT: the zero page, unmapped, or a huge page marked for
+ * NUMA hinting). -ESRCH: the process is gone. */
 int pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
 
 /* Reads one byte of each page, as the process itself would: a page that NUMA balancing has marked

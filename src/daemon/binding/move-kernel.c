@@ -7,6 +7,9 @@
 #include "tidbnumad/daemon/binding/move-kernel.h"
 #include "tidbnumad/daemon/binding/move.h"
 
+/* Address space that the mover looks through at a time. */
+#define SCAN_BYTES (UINT64_C(64) << 20)
+
 /* What lies on one node, and where it goes. */
 typedef struct Errand {
         uint32_t from, to;
@@ -19,12 +22,30 @@ static bool is_unwanted(int fd) {
         return poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP));
 }
 
-static void run_errands(const Instance *i, const Errand *errands, size_t n, int fd) {
+/* The kernel's call leaves what a fork still shares, for asked to take that along it would also
+ * take the libraries of others. The mover tells the two apart. */
+static void pull_the_rest(Instance *i, const ProcHandle *process, int fd) {
+        uint64_t bytes;
+        uint32_t target;
+        int r = mover_begin(&i->binding.mover, process);
+
+        for (r = r < 0 ? r : 1; r > 0 && !is_unwanted(fd);)
+                r = move_choose_target(i, &target) < 0
+                            ? -ENOSPC
+                            : mover_step(&i->binding.mover, &i->binding.placement.nodes, target,
+                                         SCAN_BYTES, &bytes);
+        mover_end(&i->binding.mover);
+}
+
+static void run_errands(Instance *i, const Errand *errands, size_t n, int fd) {
         for (size_t k = 0; k < n; k++)
                 for (size_t p = 0; p < i->n_processes; p++)
                         if (!is_unwanted(fd) && proc_is_alive(&i->handles[p]))
                                 (void)pages_sweep(i->handles[p].pid, errands[k].from,
                                                   errands[k].to);
+        for (size_t p = 0; p < i->n_processes; p++)
+                if (!is_unwanted(fd) && proc_is_alive(&i->handles[p]))
+                        pull_the_rest(i, &i->handles[p], fd);
 }
 
 /* Each node's pages go to the node that has the most room when those before it have come. */

@@ -5,6 +5,7 @@
 #include "tidbnumad/daemon/binding/move-kernel.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/node.h"
@@ -158,8 +159,14 @@ static void wait_for_kernel(Instance *i, uint64_t now_usec) {
                 end_pass(i, false, now_usec);
 }
 
+/* Where the cgroup is not known, nobody has looked who else is in it. */
+static bool is_alone(const Instance *i) {
+        return i->binding.observed.alone && (i->sampling.memory_known || scope_of(i));
+}
+
 void move_begin(Instance *i, uint64_t now_usec) {
         i->binding.moving = true;
+        i->binding.mover.alone = is_alone(i);
         i->binding.missed = false;
         i->binding.mover_process = 0;
         mover_reset_counters(&i->binding.mover);
@@ -172,7 +179,7 @@ void move_begin(Instance *i, uint64_t now_usec) {
                 end_pass(i, true, now_usec);
 }
 
-static int choose_target(const Instance *i, uint32_t *ret) {
+int move_choose_target(const Instance *i, uint32_t *ret) {
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
         int r, best;
@@ -195,7 +202,7 @@ static int move_piece(Instance *i) {
         uint32_t target;
         int r;
 
-        r = choose_target(i, &target);
+        r = move_choose_target(i, &target);
         if (r < 0)
                 return r;
         r = mover_step(&i->binding.mover, &i->binding.placement.nodes, target, SCAN_BYTES, &bytes);
@@ -265,7 +272,7 @@ static void sweep_process(Instance *i, const ProcHandle *process, uint32_t from)
         uint32_t target;
         int r;
 
-        if (choose_target(i, &target) < 0 || !proc_is_alive(process))
+        if (move_choose_target(i, &target) < 0 || !proc_is_alive(process))
                 return;
         r = pages_sweep(process->pid, from, target);
         if (r < 0 && r != -ESRCH)

@@ -29,6 +29,8 @@ typedef struct Sweep {
 typedef struct Sweeps {
         unsigned n;
         bool go; /* until then the first one waits */
+        unsigned n_pulls;
+        bool pulled_alone;
         Sweep list[8];
 } Sweeps;
 
@@ -60,6 +62,10 @@ int __wrap_mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint6
                       uint64_t *ret_bytes) {
         assert_true(id_set_has(nodes, target) && scan_bytes > 0);
         fake.n_steps++;
+        if (fake.sweeps) {
+                fake.sweeps->n_pulls++;
+                fake.sweeps->pulled_alone = mover->alone;
+        }
         fake.last = mover;
         mover->moved_bytes += fake.own;
         mover->shared_moved_bytes += fake.shared;

@@ -138,6 +138,8 @@ TEST(kernel) {
         i->sampling.by_node[0].anon_bytes = MIB(500);
         i->sampling.by_node[1].anon_bytes = MIB(500); /* at home */
         i->sampling.by_node[3].anon_bytes = MIB(400);
+        i->binding.observed.alone = true;
+        fake.answer = 0;
         set_free(&h, 1, 900);
         move_begin(i, fake.now);
         assert_true(i->binding.moving);
@@ -153,6 +155,8 @@ TEST(kernel) {
         assert_int_equal(fake.sweeps->list[1].from, 3);
         assert_int_equal(fake.sweeps->list[1].to, 2); /* 1 is full by then */
         assert_int_equal(fake.sweeps->list[1].pid, 10);
+        assert_int_equal(fake.sweeps->n_pulls, 1); /* what a fork shares is left by the sweeps */
+        assert_true(fake.sweeps->pulled_alone);
         (void)munmap(fake.sweeps, sizeof(Sweeps));
 }
 
@@ -185,6 +189,7 @@ TEST(kernel_has_nothing_to_do) {
         i = add(&h, 10);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = true;
+        fake.answer = 0;
         move_begin(i, fake.now);
         assert_false(i->binding.moving);
         assert_int_equal(i->binding.progress.passes, 1);

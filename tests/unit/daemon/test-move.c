@@ -224,6 +224,7 @@ TEST(what_the_kernel_moved) {
         fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         sweeps_init(true);
         i->binding.placement.migrate = MIGRATE_KERNEL;
+        fake.answer = 0;
         move_sample(i, fd);
         assert_int_equal(i->binding.migrated_bytes, 0);
         move_begin(i, fake.now);

@@ -33,6 +33,7 @@ typedef struct Kernel {
         unsigned queries, calls;
         bool says_busy;     /* of what it moved */
         bool marked[PAGES]; /* by NUMA balancing: hidden until it is touched */
+        int marked_answer;  /* of a query; 0: -ENOENT */
         unsigned touches[PAGES];
         int touch_refusal;
         bool touch_moves, touch_tells;
@@ -83,7 +84,7 @@ int __wrap_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nod
         kernel.queries++;
         for (size_t i = 0; i < n_pages; i++)
                 ret_nodes[i] = kernel.marked[page_of(addresses[i])]
-                                       ? -ENOENT
+                                       ? (kernel.marked_answer ? kernel.marked_answer : -ENOENT)
                                        : kernel.nodes[page_of(addresses[i])];
         return 0;
 }
@@ -169,6 +170,7 @@ static inline int begin(void **state, Mover *mover, ProcHandle *handle) {
 
         assert_int_equal(proc_open(sysroot, getpid(), handle), 0);
         *mover = MOVER_NONE;
+        mover->alone = true;
         return mover_begin(mover, handle);
 }
 

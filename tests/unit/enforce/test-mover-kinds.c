@@ -29,6 +29,50 @@ TEST(a_huge_page_is_asked_for_once, .teardown_func = end_test) {
         proc_close(&handle);
 }
 
+/* The kernel says -EFAULT of a huge page that NUMA balancing has marked, not -ENOENT. */
+TEST(a_marked_huge_page_is_found, .teardown_func = end_test) {
+        const size_t pages = MOVER_CHUNK_BYTES / page_size_bytes();
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(0);
+        kernel.marked_answer = -EFAULT;
+        kernel.huge_first = first_of_chunk();
+        kernel.huge_pages = pages;
+        for (size_t i = 0; i < pages; i++) {
+                kernel.nodes[kernel.huge_first + i] = 1;
+                kernel.marked[kernel.huge_first + i] = true;
+        }
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(pages));
+        assert_int_equal(mover.moved_bytes, BYTES(pages));
+        assert_int_equal(kernel.nodes[kernel.huge_first], 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* What a fork still shares is moved where all holders are in the instance's cgroup, and only there.
+ */
+TEST(fork_shared_pages_want_proof, .teardown_func = end_test) {
+        for (unsigned alone = 0; alone < 2; alone++)
+                for (unsigned shared = 0; shared < 2; shared++) {
+                        Mover mover;
+                        ProcHandle handle;
+
+                        kernel_init_as(1, shared ? MAPPING_SHARED_ANON : MAPPING_PRIVATE);
+                        kernel.others[3] = kernel.others[4] = true;
+                        assert_int_equal(begin(state, &mover, &handle), 0);
+                        mover.alone = alone;
+                        (void)walk(&mover, "0", 0);
+                        assert_int_equal(kernel.reach, alone ? PAGES_ALL : PAGES_ALONE);
+                        assert_int_equal(kernel.nodes[3], alone ? 0 : 1);
+                        assert_int_equal(kernel.nodes[5], 0);
+                        mover_end(&mover);
+                        proc_close(&handle);
+                        (void)end_test(NULL);
+                }
+}
+
 /* A chunk that is not outside as a whole is no huge page. */
 TEST(a_chunk_with_a_page_at_home, .teardown_func = end_test) {
         Mover mover;

@@ -1,11 +1,14 @@
 /* /proc/PID/maps: single lines, files of any length through the window, and this process's own. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 
 #include "../../support/test.h"
 
+#include "../../support/exec-child.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/maps.h"
 #include "tidbnumad/sys/pages.h"
@@ -17,6 +20,9 @@ typedef struct KnownLine {
 } KnownLine;
 
 #define AT "55e2c0000000-55e2c0021000 "
+
+/* 00:01 and 00:19 */
+static const ShmemDevices shmem = { .kernel = 0x01, .dev_shm = 0x19 };
 
 TEST(lines) {
         static const KnownLine known[] = {
@@ -33,6 +39,7 @@ TEST(lines) {
                 { AT "rw-p 00000000 00:0f 1 /anon_hugepage (deleted)", MAPPING_PRIVATE, true },
                 { AT "rw-s 00000000 00:01 1 /dev/zero (deleted)", MAPPING_SHARED_ANON, true },
                 { AT "rw-s 00000000 00:01 1 [anon_shmem:pool]", MAPPING_SHARED_ANON, false },
+                { AT "r--s 00000000 fe:00 1 /dev/zero (deleted)", MAPPING_OTHER, true },
                 { AT "r--s 00000000 fe:00 1 /usr/lib/locale", MAPPING_FILE, true },
                 { AT "rw-s 00000000 00:01 7 /SYSV00000000 (deleted)", MAPPING_FILE, true },
                 { AT "rw-s 00000000 00:01 7 /memfd:pool (deleted)", MAPPING_FILE, true },
@@ -53,7 +60,7 @@ TEST(lines) {
         for (size_t i = 0; i < ELEMENTSOF(known); i++) {
                 Mapping m = { 0 };
 
-                if (maps_parse_line(known[i].line, &m) != 0 || m.kind != known[i].kind ||
+                if (maps_parse_line(known[i].line, &shmem, &m) != 0 || m.kind != known[i].kind ||
                     m.has_file != known[i].has_file)
                         fail_msg("taken for kind %d: %s", m.kind, known[i].line);
                 assert_true(m.start == UINT64_C(0x55e2c0000000));
@@ -83,7 +90,7 @@ TEST(lines_that_are_none) {
         for (size_t i = 0; i < ELEMENTSOF(lines); i++) {
                 Mapping m = { .start = 7 };
 
-                if (maps_parse_line(lines[i], &m) != -EBADMSG)
+                if (maps_parse_line(lines[i], &shmem, &m) != -EBADMSG)
                         fail_msg("is taken: %s", lines[i]);
                 assert_int_equal(m.start, 7);
         }
@@ -114,15 +121,18 @@ TEST(shared_memory) {
                 { AT "rw-s 00000000 00:01 1 [anon_shmem:pool]", true },
                 { AT "rw-s 00000000 00:01 1 /memfd:x (deleted)", true },
                 { AT "rw-s 00000000 00:01 1 /SYSV00000000 (deleted)", true },
-                { AT "rw-s 00000000 00:01 1 /dev/shm/a", true },
-                { AT "rw-s 00000000 00:01 1 /srv/memfd:x", false },
+                { AT "rw-s 00000000 00:19 1 /dev/shm/a", true },
+                { AT "rw-s 00000000 00:19 1 /mnt/a", true },
+                { AT "rw-s 00000000 fe:00 1 /dev/shm/a", false },
+                { AT "rw-s 00000000 fe:00 1 /memfd:x (deleted)", false },
+                { AT "rw-s 00000000 fe:00 1 /dev/zero (deleted)", false },
                 { AT "rw-p 00000000 00:01 1 /memfd:x (deleted)", false },
                 { AT "rw-p 00000000 00:00 0 ", false },
         };
         Mapping mapping;
 
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-                assert_int_equal(maps_parse_line(known[i].line, &mapping), 0);
+                assert_int_equal(maps_parse_line(known[i].line, &shmem, &mapping), 0);
                 assert_int_equal(mapping.is_shmem, known[i].is_shmem);
         }
 }
@@ -254,4 +264,85 @@ TEST(own_maps) {
         (void)munmap(shared, size);
         (void)munmap(none, size);
         (void)munmap(named, size);
+}
+
+/* --- a name that a user gives to a file of the host --- */
+
+static bool write_own(const char *name, const char *text) {
+        _cleanup_close_ int fd = open(name, O_WRONLY | O_CLOEXEC);
+
+        return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+/* In a user and mount namespace of its own: its program, mapped under the name that the kernel
+ * gives to shared memory. */
+static void *map_forged(void) {
+        char path[4096] = "", uids[64], gids[64];
+        int fd;
+        void *p;
+
+        (void)snprintf(uids, sizeof(uids), "0 %u 1", geteuid());
+        (void)snprintf(gids, sizeof(gids), "0 %u 1", getegid());
+        if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0 ||
+            unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+                return NULL;
+        if (!write_own("/proc/self/setgroups", "deny") || !write_own("/proc/self/uid_map", uids) ||
+            !write_own("/proc/self/gid_map", gids) ||
+            mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("tmpfs", "/dev", "tmpfs", 0, NULL) < 0 ||
+            close(open("/dev/zero (deleted)", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) < 0 ||
+            mount(path, "/dev/zero (deleted)", NULL, MS_BIND, NULL) < 0)
+                return NULL;
+        fd = open("/dev/zero (deleted)", O_RDONLY | O_CLOEXEC);
+        p = mmap(NULL, page_size_bytes(), PROT_READ, MAP_SHARED, fd, 0);
+        return p == MAP_FAILED ? NULL : p;
+}
+
+static pid_t start_forger(void **ret) {
+        int ends[2];
+        pid_t pid;
+
+        assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                void *p = map_forged();
+
+                (void)!write(ends[1], &p, sizeof(p));
+                (void)pause();
+                _exit(0);
+        }
+        assert_int_equal(read(ends[0], ret, sizeof(*ret)), sizeof(*ret));
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        return pid;
+}
+
+static bool has_line(const ProcHandle *handle, const char *name) {
+        static char text[65536];
+
+        return read_file_at(handle->dir_fd, "maps", text, sizeof(text)) > 0 && strstr(text, name);
+}
+
+TEST(a_forged_name_is_no_shared_memory) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        MapsReader *reader;
+        void *p;
+        pid_t pid = start_forger(&p);
+        int kind;
+
+        if (!p) {
+                end_child(pid);
+                print_message("no user namespaces\n");
+                skip();
+        }
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_true(has_line(&handle, " /dev/zero (deleted)\n")); /* the forgery works */
+        assert_int_equal(maps_open(&handle, &reader), 0);
+        kind = kind_at(reader, p);
+        maps_close(reader);
+        end_child(pid);
+        assert_int_equal(kind, MAPPING_OTHER);
 }

@@ -29,6 +29,9 @@ int move_rooms(const Instance *instance, NodeRoom **ret, size_t *ret_n);
 int move_rooms_on(const Manager *manager, const NodeSet *nodes, const Instance *self,
                   NodeRoom **ret, size_t *ret_n);
 
+/* The node of the instance that has the most room. -ENOSPC: none has room for more. */
+int move_choose_target(const Instance *instance, uint32_t *ret);
+
 /* What instances other than `self` are still pulling to this node, each one's remainder spread over
  * its nodes. */
 uint64_t move_promised_to(const Manager *manager, const Instance *self, uint32_t node);
