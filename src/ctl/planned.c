@@ -109,6 +109,7 @@ static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
         row->entry = c->entry;
         row->warnings = c->warnings;
         row->reserved = c->reserved;
+        row->grounds = c->grounds;
         row->n_open = c->n_open;
         row->alternatives = c->alternatives;
         row->n_alternatives = c->n_alternatives;

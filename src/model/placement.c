@@ -108,7 +108,8 @@ typedef struct WarningText {
 
 static const WarningText *warning_text(PlacementWarning warning) {
         static const WarningText texts[N_PLACEMENT_WARNINGS] = {
-                { "R2", "it uses a reserved node: nothing else was left" },
+                { "R2", "it uses a reserved node: no other one was free when it was placed, or its "
+                        "device is there" },
                 { "R3", "it is exclusive and shares a node with another exclusive instance: there "
                         "are too few nodes, or their devices want the same one" },
                 { "R4", "it is not on the node of its device" },
@@ -119,6 +120,8 @@ static const WarningText *warning_text(PlacementWarning warning) {
                 { "R5", "its nodes belong to several sockets" },
                 { "R3", "a tidb-server on more than one node; several on one node each do better" },
                 { "", "the nodes that it was bound to are not open to it any more: it moves" },
+                { "R2", "its policy names a reserved node, which it shares with the interrupts of "
+                        "the network card" },
         };
 
         return &texts[__builtin_ctz(warning)];

@@ -73,7 +73,7 @@ void placement_explain_warnings(const PlanSearch *search, const PlanItem *item) 
         uint32_t warnings = 0;
 
         if (!id_set_is_empty(&choice->reserved))
-                warnings |= WARN_RESERVED;
+                warnings |= choice->basis == BASIS_EXPLICIT ? WARN_RESERVED_NAMED : WARN_RESERVED;
         if (shares_exclusive(counts, item))
                 warnings |= WARN_NOT_EXCLUSIVE;
         if (is_far(search->problem, item))
@@ -89,6 +89,36 @@ void placement_explain_warnings(const PlanSearch *search, const PlanItem *item) 
         if (has_moved(item))
                 warnings |= WARN_MOVED;
         choice->warnings = warnings;
+}
+
+/* --- grounds --- */
+
+static PlacementCriterion first_difference(const PlanCost *a, const PlanCost *b) {
+        for (unsigned c = 0; c < N_CRITERIA; c++)
+                if (a->by[c] != b->by[c])
+                        return (PlacementCriterion)c;
+        return WEIGH_NUMBER;
+}
+
+/* The item itself is not counted. */
+static void count_neighbours(const PlanCounts *counts, const PlanItem *item,
+                             PlacementGrounds *grounds) {
+        const PlanProblem *problem = counts->problem;
+        const uint32_t *of_policy = &counts->of_policy[item->policy_index * problem->n_nodes];
+        uint32_t package = UINT32_MAX;
+
+        for (size_t i = 0; i < item->n_nodes; i++) {
+                uint16_t node = item->nodes[i];
+
+                grounds->others += counts->all[node];
+                grounds->exclusive += item->exclusive ? counts->exclusive[node] : 0;
+                grounds->of_policy += of_policy[node];
+                if (problem->nodes[node].package != package) {
+                        package = problem->nodes[node].package;
+                        grounds->in_sockets +=
+                                (uint32_t)placement_counts_price_package(counts, item, package);
+                }
+        }
 }
 
 /* --- alternatives --- */
@@ -125,6 +155,7 @@ static bool is_same(const PlanItem *item, const PlanSets *sets) {
 }
 
 static void collect(PlanSearch *search, const PlanItem *item, const PlanCost *now, Others *others) {
+        PlacementGrounds *grounds = &item->choice->grounds;
         PlanSets *sets = &search->sets[item - search->problem->items];
 
         placement_sets_rewind(sets);
@@ -132,23 +163,19 @@ static void collect(PlanSearch *search, const PlanItem *item, const PlanCost *no
                 PlanCost cost =
                         placement_counts_price(&search->counts, item, sets->nodes, sets->n_nodes);
 
-                if (!is_same(item, sets) && placement_cost_compare(&cost, now) >= 0)
-                        insert(others, &cost, sets);
+                if (is_same(item, sets) || placement_cost_compare(&cost, now) < 0)
+                        continue;
+                grounds->decides |= 1u << first_difference(&cost, now);
+                insert(others, &cost, sets);
         }
 }
 
-/* The first number that differs; of none, the last one. */
 static PlacementAlternative describe(const PlanProblem *problem, const PlanCost *total,
                                      const PlanCost *now, const Other *other) {
-        PlacementAlternative a = { .criterion = WEIGH_NUMBER };
+        PlacementAlternative a = { .criterion = first_difference(now, &other->cost) };
 
         NODE_BITS_FOREACH(i, &other->nodes)
         id_set_add(&a.nodes, problem->nodes[i].node->id);
-        for (unsigned c = 0; c < N_CRITERIA; c++)
-                if (now->by[c] != other->cost.by[c]) {
-                        a.criterion = (PlacementCriterion)c;
-                        break;
-                }
         a.chosen = (uint64_t)total->by[a.criterion];
         a.other = (uint64_t)(total->by[a.criterion] - now->by[a.criterion] +
                              other->cost.by[a.criterion]);
@@ -165,6 +192,7 @@ int placement_explain_alternatives(PlanSearch *search, PlanItem *item, const Pla
         placement_search_take(search, item);
         now = placement_counts_price(&search->counts, item, item->nodes, item->n_nodes);
         collect(search, item, &now, others);
+        count_neighbours(&search->counts, item, &choice->grounds);
         placement_search_put(search, item, item->nodes);
         choice->alternatives = calloc(others->n + 1, sizeof(choice->alternatives[0]));
         if (!choice->alternatives)

@@ -8,41 +8,22 @@
 /* Longer lists are told by their ends. */
 enum { LIST_SHOWN_MAX = 23, HEAD_MAX = 8, REASONS_MAX = 2 };
 
-typedef struct CriterionWords {
-        const char *reason; /* why the nodes are better than those that lost by it */
-        const char *counts; /* what the sum counts */
-} CriterionWords;
-
-static const CriterionWords *words_of(PlacementCriterion criterion) {
-        static const CriterionWords words[N_CRITERIA] = {
-                [WEIGH_STABILITY] = { "it is bound there",
-                                      "nodes given up that an instance is bound to" },
-                [WEIGH_DEVICE] = { "nearest to its device",
-                                   "summed distances from instances to their devices" },
-                [WEIGH_EXCLUSIVE] = { "no node shared with another exclusive instance",
-                                      "pairs of exclusive instances on one node" },
-                [WEIGH_POLICY] = { "no node shared with its own kind",
-                                   "pairs of instances of one policy on one node" },
-                [WEIGH_RESERVED] = { "leaves reserved nodes free",
-                                     "reserved nodes that instances use" },
-                [WEIGH_SPREAD] = { "spreads instances over the sockets",
-                                   "pairs of exclusive instances, and of instances of one policy, "
-                                   "on one socket" },
-                [WEIGH_MEMORY] = { "has the memory for it",
-                                   "MiB that instances need beyond what their nodes have left" },
-                [WEIGH_DISTANCE] = { "nodes near each other",
-                                     "summed distances among the nodes of each instance" },
-                [WEIGH_LOAD] = { "its CPUs are the least taken",
-                                 "thousandths of other instances per CPU, summed over instances" },
-                [WEIGH_NUMBER] = { "the lowest number among equals",
-                                   "summed ranks of the nodes by number" },
+const char *plan_words_criterion(PlacementCriterion criterion) {
+        static const char *const words[N_CRITERIA] = {
+                [WEIGH_STABILITY] = "nodes given up that an instance is bound to",
+                [WEIGH_DEVICE] = "summed distances from instances to their devices",
+                [WEIGH_EXCLUSIVE] = "pairs of exclusive instances on one node",
+                [WEIGH_POLICY] = "pairs of instances of one policy on one node",
+                [WEIGH_RESERVED] = "reserved nodes that instances use",
+                [WEIGH_SPREAD] = "pairs of exclusive instances, and of instances of one policy, on "
+                                 "one socket",
+                [WEIGH_MEMORY] = "MiB that instances need beyond what their nodes have left",
+                [WEIGH_DISTANCE] = "summed distances among the nodes of each instance",
+                [WEIGH_LOAD] = "thousandths of other instances per CPU, summed over instances",
+                [WEIGH_NUMBER] = "summed ranks of the nodes by number",
         };
 
-        return &words[criterion];
-}
-
-const char *plan_words_criterion(PlacementCriterion criterion) {
-        return words_of(criterion)->counts;
+        return words[criterion];
 }
 
 static void append_rule(PlacementCriterion criterion, Text *text) {
@@ -64,18 +45,57 @@ void plan_words_alternative(const PlacementAlternative *a, Text *text) {
         append_rule(a->criterion, text);
 }
 
+static const char *exclusive_reason(const PlanReportInstance *i) {
+        if (i->grounds.others == 0)
+                return "alone on its ";
+        return i->grounds.exclusive == 0 ? "no other exclusive instance on its "
+                                         : "fewest exclusive instances on its ";
+}
+
+/* Why its nodes are better than those that lost by this criterion. It must be true of the instance
+ * itself: with too few nodes the best place is shared as well. A reason that ends with a blank goes
+ * on with "node" or "nodes". */
+static const char *reason_of(const PlanReportInstance *i, PlacementCriterion criterion) {
+        switch (criterion) {
+        case WEIGH_STABILITY:
+                return "it is bound there";
+        case WEIGH_DEVICE:
+                return "nearest to its device";
+        case WEIGH_EXCLUSIVE:
+                return exclusive_reason(i);
+        case WEIGH_POLICY:
+                return i->grounds.of_policy == 0 ? "no other of its policy on its "
+                                                 : "fewest of its policy on its ";
+        case WEIGH_RESERVED:
+                return id_set_is_empty(&i->reserved) ? "leaves reserved nodes free"
+                                                     : "fewest reserved nodes";
+        case WEIGH_SPREAD:
+                return i->grounds.in_sockets == 0 ? "one per socket" : "spread over the sockets";
+        case WEIGH_MEMORY:
+                return i->warnings & WARN_MEMORY ? "lacks the least memory"
+                                                 : "has the memory for it";
+        case WEIGH_DISTANCE:
+                return "nodes near each other";
+        case WEIGH_LOAD:
+                return "its CPUs are the least taken";
+        default:
+                return "the lowest number among equals";
+        }
+}
+
 /* The criteria by which others lost, the weightiest first. */
 static void append_reasons(const PlanReportInstance *i, Text *text) {
-        bool decides[N_CRITERIA] = { false };
+        const char *nodes = id_set_count(&i->placement->nodes) == 1 ? "node" : "nodes";
         unsigned n = 0;
 
-        for (size_t k = 0; k < i->n_alternatives; k++)
-                decides[i->alternatives[k].criterion] = true;
         for (unsigned c = 0; c < N_CRITERIA && n < REASONS_MAX; c++) {
-                if (!decides[c] || (c == WEIGH_NUMBER && n > 0))
+                const char *reason = reason_of(i, (PlacementCriterion)c);
+
+                if (!(i->grounds.decides & 1u << c) || (c == WEIGH_NUMBER && n > 0))
                         continue;
-                text_appendf(text, "%s%s", n > 0 ? ", " : "", words_of(c)->reason);
-                append_rule(c, text);
+                text_appendf(text, "%s%s%s", n > 0 ? "; " : "", reason,
+                             reason[strlen(reason) - 1] == ' ' ? nodes : "");
+                append_rule((PlacementCriterion)c, text);
                 n++;
         }
         if (n == 0)

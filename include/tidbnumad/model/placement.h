@@ -85,9 +85,19 @@ typedef struct PlacementAlternative {
         uint64_t chosen, other; /* the sums of that criterion, with the plan and with this */
 } PlacementAlternative;
 
+/* Why the nodes were chosen: by which criteria the others lost, whatever number of alternatives is
+ * kept, and how many other instances there are beside this one. */
+typedef struct PlacementGrounds {
+        uint32_t decides;    /* bits: 1 << PlacementCriterion */
+        uint32_t others;     /* on its nodes */
+        uint32_t exclusive;  /* of these, exclusive ones; 0 where it is not exclusive itself */
+        uint32_t of_policy;  /* of these, those of its policy */
+        uint32_t in_sockets; /* in the sockets of its nodes, as WEIGH_SPREAD counts them */
+} PlacementGrounds;
+
 /* What the operator should know all the same. Bits. */
 typedef enum PlacementWarning {
-        WARN_RESERVED = 1 << 0,      /* R2: it is on a reserved node, nothing else was left */
+        WARN_RESERVED = 1 << 0,      /* R2: it is on a reserved node that was chosen for it */
         WARN_NOT_EXCLUSIVE = 1 << 1, /* R3: it shares a node although it is exclusive */
         WARN_FAR_DEVICE = 1 << 2,    /* R4: not on the node of its device */
         WARN_DEVICE_UNKNOWN =
@@ -96,8 +106,9 @@ typedef enum PlacementWarning {
         WARN_PACKAGES = 1 << 5,   /* R5: explicit nodes of several sockets */
         WARN_MANY_NODES = 1 << 6, /* R3: a tidb-server on more than one node */
         WARN_MOVED = 1 << 7,      /* its former nodes were given up: they fit no more */
+        WARN_RESERVED_NAMED = 1 << 8, /* R2: its policy names a reserved node */
 } PlacementWarning;
-enum { N_PLACEMENT_WARNINGS = 8 };
+enum { N_PLACEMENT_WARNINGS = 9 };
 
 const char *placement_warning_to_string(PlacementWarning warning); /* a sentence */
 const char *placement_warning_to_rule(PlacementWarning warning);   /* "R2" */

@@ -25,6 +25,7 @@ typedef struct PlanReportInstance {
         const PolicyInstance *entry; /* of `instances`, that names its nodes; NULL: none */
         uint32_t warnings;           /* PlacementWarning */
         NodeSet reserved;            /* of its nodes, those that are reserved */
+        PlacementGrounds grounds;
         size_t n_open;
         const PlacementAlternative *alternatives; /* the best first */
         size_t n_alternatives;

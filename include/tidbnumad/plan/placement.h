@@ -52,6 +52,7 @@ typedef struct PlacementChoice {
         const PolicyInstance *entry; /* of `instances`, by which its nodes are explicit; borrowed */
         uint32_t warnings;           /* PlacementWarning */
         NodeSet reserved;            /* of its nodes, those that are reserved */
+        PlacementGrounds grounds;    /* of chosen nodes, where `explain` is asked for */
         size_t n_open;               /* sets of nodes that were open to it; 1 for an explicit one */
         PlacementAlternative *alternatives; /* the best first, at most
                                              * PLACEMENT_ALTERNATIVES_MAX; owned */

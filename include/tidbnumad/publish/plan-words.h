@@ -5,7 +5,7 @@
 #include "tidbnumad/model/plan-report.h"
 #include "tidbnumad/publish/table.h"
 
-/* Why it is where it is: "nearest to its device (R4), leaves reserved nodes free (R2)". */
+/* Why it is where it is: "nearest to its device (R4); leaves reserved nodes free (R2)". */
 void plan_words_why(const PlanReportInstance *instance, Text *text);
 
 /* "node 2: exclusive 1 against 0 (R3)": what the sum would be there, against what it is. */

@@ -96,7 +96,10 @@ static inline void check_choice(const World *w, size_t i, const PlacementChoice 
         assert_int_equal(choice->refusal == REFUSAL_NONE, choice->basis != BASIS_REFUSED);
         assert_int_equal(id_set_is_empty(nodes), choice->basis == BASIS_REFUSED);
         assert_true(id_set_equal(&cpus, &choice->placement.cpus));
-        assert_int_equal((choice->warnings & WARN_RESERVED) != 0, uses_reserved(w, nodes));
+        assert_int_equal(choice->warnings & (WARN_RESERVED | WARN_RESERVED_NAMED),
+                         !uses_reserved(w, nodes)          ? 0
+                         : choice->basis == BASIS_EXPLICIT ? WARN_RESERVED_NAMED
+                                                           : WARN_RESERVED);
         if (explicit) {
                 assert_true(choice->basis == BASIS_REFUSED ||
                             (choice->basis == BASIS_EXPLICIT && id_set_equal(nodes, explicit)));

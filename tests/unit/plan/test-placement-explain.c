@@ -146,6 +146,10 @@ TEST(alternatives) {
         assert_alternative(&a[0], "3", WEIGH_RESERVED, 0, 1);
         assert_alternative(&a[1], "1", WEIGH_EXCLUSIVE, 0, 1);
         assert_alternative(&a[2], "2", WEIGH_EXCLUSIVE, 0, 1);
+        assert_int_equal(plan.choices[0].grounds.decides,
+                         1 << WEIGH_RESERVED | 1 << WEIGH_EXCLUSIVE);
+        assert_int_equal(plan.choices[0].grounds.others, 0);
+        assert_int_equal(plan.choices[0].grounds.in_sockets, 2); /* exclusive, of its policy */
         assert_int_equal(plan.choices[2].basis, BASIS_KEPT);
         assert_int_equal(plan.choices[2].n_alternatives, 0);
         w->input.explain = false;
@@ -171,6 +175,46 @@ TEST(alternative_that_ties) {
         assert_int_equal(plan.choices[0].n_open, 6);
         assert_int_equal(plan.choices[0].n_alternatives, 5);
         assert_alternative(&plan.choices[0].alternatives[0], "0,2", WEIGH_EXCLUSIVE, 0, 1);
+}
+
+/* All share, and the grounds say so. */
+TEST(grounds_of_those_who_share) {
+        _cleanup_world_ World *w = world_new(2, 1, 8);
+        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+        Policy *tidb = world_policy(w, "tidb"), *tikv = world_policy(w, "tikv");
+
+        (void)world_add_many(w, tidb, 2);
+        (void)world_add_many(w, tikv, 2);
+        w->input.explain = true;
+        plan = plan_of(w);
+        for (size_t i = 0; i < 4; i++) {
+                const PlacementGrounds *grounds = &plan.choices[i].grounds;
+
+                assert_int_equal(grounds->decides, 1 << WEIGH_EXCLUSIVE);
+                assert_int_equal(grounds->others, 1);
+                assert_int_equal(grounds->exclusive, 1);
+                assert_int_equal(grounds->of_policy, 0);
+                assert_int_equal(grounds->in_sockets, 1);
+        }
+}
+
+/* Hundreds of sets are as good but for their numbers and fill the list of alternatives; those that
+ * lost by more decide all the same. */
+TEST(grounds_beyond_what_is_kept) {
+        _cleanup_world_ World *w = world_new(2, 32, 1);
+        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+        Policy *tikv = world_policy(w, "tikv");
+        bool kept = false;
+
+        give_count(tikv, 2);
+        (void)world_add_many(w, tikv, 2);
+        w->input.explain = true;
+        plan = plan_of(w);
+        for (size_t k = 0; k < plan.choices[0].n_alternatives; k++)
+                kept |= plan.choices[0].alternatives[k].criterion != WEIGH_NUMBER;
+        assert_false(kept);
+        assert_int_equal(plan.choices[0].grounds.decides,
+                         1 << WEIGH_NUMBER | 1 << WEIGH_SPREAD | 1 << WEIGH_EXCLUSIVE);
 }
 
 TEST(not_more_than_are_read) {

@@ -55,7 +55,7 @@ TEST(explicit_entry) {
         one.policy->place.avoid = ids("1");
         one.world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
         one.world->host.reserve.nodes = ids("1,7"); /* 7 is not there */
-        assert_placed(&one, BASIS_EXPLICIT, "1", "4-7", WARN_RESERVED);
+        assert_placed(&one, BASIS_EXPLICIT, "1", "4-7", WARN_RESERVED_NAMED);
         one.in->unit = "other.service"; /* no entry speaks of it */
         assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
 }

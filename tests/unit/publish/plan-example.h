@@ -56,14 +56,16 @@ static inline void plan_example_instances(PlanExample *e) {
         e->placements[0] = (Placement){ .nodes = ids("1"), .cpus = ids("4-7,12-15") };
         e->placements[1] = e->placements[0];
         e->placements[3] = (Placement){ .nodes = ids("0"), .cpus = ids("0"), .memory = 1 };
-        e->instances[0] = (PlanReportInstance){ .name = "tikv-1",
-                                                .policy = &e->policies[0],
-                                                .storage = "nvme0n1",
-                                                .device_nodes = ids("1"),
-                                                .basis = BASIS_CHOSEN,
-                                                .n_open = 9,
-                                                .alternatives = e->alternatives,
-                                                .n_alternatives = 2 };
+        e->instances[0] =
+                (PlanReportInstance){ .name = "tikv-1",
+                                      .policy = &e->policies[0],
+                                      .storage = "nvme0n1",
+                                      .device_nodes = ids("1"),
+                                      .basis = BASIS_CHOSEN,
+                                      .grounds.decides = 1 << WEIGH_DEVICE | 1 << WEIGH_RESERVED,
+                                      .n_open = 9,
+                                      .alternatives = e->alternatives,
+                                      .n_alternatives = 2 };
         e->instances[1] = (PlanReportInstance){ .name = "tikv-20160",
                                                 .unit = "tikv-20160.service",
                                                 .policy = &e->policies[0],

@@ -25,7 +25,7 @@ TEST(instances) {
                 " \"device_nodes\": \"1\", \"need_bytes\": null, \"nodes\": \"1\","
                 " \"cpus\": \"4-7,12-15\", \"memory_mode\": \"bind\", \"basis\": \"chosen\","
                 " \"refusal\": null,"
-                " \"why\": \"nearest to its device (R4), leaves reserved nodes free (R2)\","
+                " \"why\": \"nearest to its device (R4); leaves reserved nodes free (R2)\","
                 " \"warnings\": [], \"reserved_nodes\": \"\", \"open\": 9, \"alternatives\": ["
                 "{\"nodes\": \"0\", \"criterion\": \"device\", \"rule\": \"R4\", \"chosen\": 10,"
                 " \"other\": 32},"

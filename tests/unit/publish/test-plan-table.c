@@ -15,7 +15,7 @@ TEST(plan) {
         assert_string_equal(
                 text.data,
                 "INSTANCE    POLICY  NODES  CPUS       MEMORY     WHY\n"
-                "tikv-1      tikv    1      4-7,12-15  bind       nearest to its device (R4), "
+                "tikv-1      tikv    1      4-7,12-15  bind       nearest to its device (R4); "
                 "leaves reserved nodes free (R2)\n"
                 "tikv-20160  tikv    1      4-7,12-15  bind       it is bound there, and that "
                 "still fits\n"
@@ -30,7 +30,9 @@ TEST(plan) {
                 "4     1       -          1.0 TiB   0 B      no home\n"
                 "?                                                     sda\n"
                 "\n"
-                "warning: pd-2: it uses a reserved node: nothing else was left (R2)\n"
+                "warning: pd-2: it uses a reserved node: no other one was free when it was placed, "
+                "or its "
+                "device is there (R2)\n"
                 "warning: tikv-20160: it is exclusive and shares a node with another exclusive "
                 "instance: there are too few nodes, or their devices want the same one (R3)\n"
                 "warning: tikv-20160, pd-2: the nodes that it was bound to are not open to it any "
@@ -65,7 +67,7 @@ TEST(explain) {
         plan_table_explain(&e.report, &text);
         assert_string_equal(
                 text.data,
-                "tikv-1 on node 1: nearest to its device (R4), leaves reserved nodes free (R2)\n"
+                "tikv-1 on node 1: nearest to its device (R4); leaves reserved nodes free (R2)\n"
                 "  node 0: device 32 against 10 (R4)\n"
                 "  nodes 0-1: reserved 1 against 0 (R2)\n"
                 "  … and 6 more\n"
@@ -117,7 +119,7 @@ TEST(changes) {
                 text.data, "INSTANCE    FROM  TO  TO MOVE  WHY\n"
                            "tikv-20160  -     1   12 B     it is bound there, and that still fits\n"
                            "gone        0-1   -   -        no policy takes it any more\n"
-                           "tikv-1      0     1   -        nearest to its device (R4), leaves "
+                           "tikv-1      0     1   -        nearest to its device (R4); leaves "
                            "reserved nodes free (R2)\n"
                            "pd-2        -     0   unknown  its policy names the node\n");
         text_reset(&text);

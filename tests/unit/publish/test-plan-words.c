@@ -17,7 +17,7 @@ TEST(basis) {
         PlanExample e;
 
         plan_example_init(&e);
-        check_why(&e.instances[0], "nearest to its device (R4), leaves reserved nodes free (R2)");
+        check_why(&e.instances[0], "nearest to its device (R4); leaves reserved nodes free (R2)");
         check_why(&e.instances[1], "it is bound there, and that still fits");
         check_why(&e.instances[2], placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
         check_why(&e.instances[3], "its policy names the node");
@@ -25,30 +25,53 @@ TEST(basis) {
         check_why(&e.instances[3], "its policy names the nodes");
 }
 
+static void decide(PlanReportInstance *i, uint32_t criteria) {
+        i->grounds = (PlacementGrounds){ .decides = criteria };
+}
+
 TEST(chosen) {
         PlanExample e;
         PlanReportInstance *i = &e.instances[0];
 
         plan_example_init(&e);
-        /* In the order of the weights, not of the alternatives. */
-        e.alternatives[0].criterion = WEIGH_LOAD;
-        e.alternatives[1].criterion = WEIGH_EXCLUSIVE;
-        check_why(i, "no node shared with another exclusive instance (R3), its CPUs are the least "
-                     "taken");
-        i->n_alternatives = 3; /* two reasons are enough */
-        e.alternatives[2] = (PlacementAlternative){ .criterion = WEIGH_RESERVED };
-        check_why(i, "no node shared with another exclusive instance (R3), leaves reserved nodes "
-                     "free (R2)");
-        i->n_alternatives = 2;
-        /* The tie-break is told where nothing else decided. */
-        e.alternatives[0].criterion = WEIGH_NUMBER;
-        check_why(i, "no node shared with another exclusive instance (R3)");
-        e.alternatives[1].criterion = WEIGH_NUMBER;
+        decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE);
+        check_why(i, "alone on its node (R3); its CPUs are the least taken");
+        decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE | 1 << WEIGH_RESERVED);
+        check_why(i, "alone on its node (R3); leaves reserved nodes free (R2)"); /* two suffice */
+        e.placements[0].nodes = ids("0-1");
+        decide(i, 1 << WEIGH_NUMBER | 1 << WEIGH_EXCLUSIVE);
+        check_why(i, "alone on its nodes (R3)"); /* the tie-break is the last resort */
+        decide(i, 1 << WEIGH_NUMBER);
         check_why(i, "the lowest number among equals");
-        i->n_alternatives = 0;
+        i->n_alternatives = 0; /* what is kept of them does not matter */
+        check_why(i, "the lowest number among equals");
+        decide(i, 0);
         check_why(i, "as good as any");
         i->n_open = 1;
         check_why(i, "nothing else is open to it");
+}
+
+/* Where there are too few nodes for all, the best place is not said to be its own. */
+TEST(chosen_and_shared) {
+        PlanExample e;
+        PlanReportInstance *i = &e.instances[0];
+
+        plan_example_init(&e);
+        decide(i, 1 << WEIGH_EXCLUSIVE | 1 << WEIGH_SPREAD);
+        check_why(i, "alone on its node (R3); one per socket");
+        i->grounds.others = 2;
+        check_why(i, "no other exclusive instance on its node (R3); one per socket");
+        i->grounds.exclusive = i->grounds.in_sockets = 1;
+        check_why(i, "fewest exclusive instances on its node (R3); spread over the sockets");
+        decide(i, 1 << WEIGH_POLICY | 1 << WEIGH_RESERVED);
+        check_why(i, "no other of its policy on its node (R3); leaves reserved nodes free (R2)");
+        i->grounds.of_policy = 1;
+        i->reserved = ids("1");
+        check_why(i, "fewest of its policy on its node (R3); fewest reserved nodes (R2)");
+        decide(i, 1 << WEIGH_MEMORY);
+        check_why(i, "has the memory for it (R10)");
+        i->warnings = WARN_MEMORY;
+        check_why(i, "lacks the least memory (R10)");
 }
 
 TEST(alternative) {
