@@ -35,6 +35,7 @@ vm_init() {
 
 vm_cleanup() {
         end_qemu
+        [[ -z ${package_pid:-} ]] || kill "$package_pid" 2>/dev/null || true
         remove_wire
         [[ -z $tmp ]] || rm -rf "$tmp"
 }

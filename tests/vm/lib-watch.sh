@@ -34,7 +34,7 @@ say() {
 
 watch_round() {
         local line part=''
-        phase_start=$SECONDS next_progress=$((SECONDS + 10)) deadline=$((SECONDS + boot_timeout)) waits_for='boot'
+        round_start=$SECONDS phase_start=$SECONDS next_progress=$((SECONDS + 10)) deadline=$((SECONDS + boot_timeout)) waits_for='boot'
 
         exec {live}<"$out/results.tap"
         while true; do
@@ -46,6 +46,7 @@ watch_round() {
                 part+=$line
                 [[ -z $finished ]] || { end_phase && break; }
                 if console_shows_trouble; then break; fi
+                package_arrives || { fail_machine "the package could not be built: $(shown "$out/package.log")" && break; }
                 if kvm_is_silent "$out/console" $((SECONDS - phase_start)); then
                         restart_without_kvm
                         continue
@@ -118,6 +119,7 @@ take_line() {
         '# done') finished=yes ;;
         'ok '* | 'not ok '*) take_result "$line" ;;
         '    not ok '*) say "  $current: ${line#    }" ;;
+        '    # step: '*) say "  $(printf '%4d s' $((SECONDS - round_start)))  ${line#    # step: }" ;;
         # A check is in the log once more, beside the output it is about.
         '    # '*) [[ -z $verbose ]] || say "    ${line#    # }" ;;
         esac
@@ -190,14 +192,12 @@ report() {
 
         account_for_missing
         [[ ! -t 1 ]] || printf '\r\033[K'
-        echo
         for file in "${scenarios[@]}"; do
                 name=$(basename "$file" .sh)
-                result_line "$name"
                 case ${result[$name]} in
                 passed) passed=$((passed + 1)) ;;
                 skipped) skipped=$((skipped + 1)) ;;
-                *) failed=$((failed + 1)) ;;
+                *) failed=$((failed + 1)) && result_line "$name" ;;
                 esac
         done
         phase_report

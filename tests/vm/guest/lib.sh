@@ -98,11 +98,30 @@ artifact() {
         cp -r -- "$@" "$ARTIFACTS/"
 }
 
+# step TEXT: what happens now, for who watches the run
+step() {
+        echo "step: $1"
+}
+
 # --- the package ---------------------------------------------------------------------------------------------------
 
 # Skips the scenario where the run was given no package.
 need_package() {
+        fetch_late_package
         compgen -G "$vm_payload/debs/*.deb" >/dev/null || skip 'no package was given (run --deb)'
+}
+
+# A package that was still being built when the guest was started is on a disk of its own.
+fetch_late_package() {
+        local disk=/dev/disk/by-id/virtio-vm-debs
+        [[ -n ${VM_DEBS_LATER:-} ]] && ! compgen -G "$vm_payload/debs/*.deb" >/dev/null || return 0
+        wait_until 600 'the package is built' late_package_size "$disk"
+        dd if="$disk" bs=1M skip=1 count="$(late_package_size "$disk")" iflag=direct status=none | tar -x -C "$vm_payload/debs"
+}
+
+# In MiB, once it is there
+late_package_size() {
+        dd if="$1" bs=4096 count=1 iflag=direct status=none | tr -d '\0' | sed -n 's/^ready //p' | grep .
 }
 
 # The image has what it depends on, so dpkg will do. Apt, as users install it, takes 10 s more here: that is for the

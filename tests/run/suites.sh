@@ -1,0 +1,236 @@
+# shellcheck shell=bash
+# The suites of ./dev test as jobs of two lanes, one for this host and one for the emulated machine. To be sourced by dev.
+# shellcheck disable=SC2154 # repo, build_dir, logs, dist and the constants are dev's
+
+# The gcc build is as the package's; the clang build looks for what the other one hides.
+build_options() {
+        case $1 in
+        gcc) echo --buildtype=debugoptimized -Dc_args=-D_FORTIFY_SOURCE=2 ;;
+        clang) echo --buildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false ;;
+        esac
+}
+
+build_tree() {
+        local compiler=$1 dir=$build_dir/$1 options
+        options="--prefix=/usr --sysconfdir=/etc -Dwerror=true -Db_colorout=never $(build_options "$compiler")"
+        if [[ ! -f $dir/build.ninja || $(cat "$dir/dev-options" 2>/dev/null) != "$options" ]]; then
+                rm -rf "$dir"
+                # shellcheck disable=SC2086 # words on purpose
+                CC=$compiler meson setup $options "$dir" "$repo"
+                echo "$options" >"$dir/dev-options"
+        fi
+        # Of the clang build nothing is used but the tests.
+        if [[ $compiler == clang ]]; then ninja -C "$dir" meson-test-prereq; else ninja -C "$dir"; fi
+}
+
+build_title() {
+        if [[ $1 == gcc ]]; then echo "building with gcc"; else echo "building with clang and sanitizers"; fi
+}
+
+# Where the kernel randomises more address bits than clang 14's sanitizers know, they die at random in their start.
+sanitizer_wrapper() {
+        ! setarch -R true 2>/dev/null || echo setarch -R
+}
+
+meson_suite() {
+        local suite=$1 compiler=$2 wrapper=
+        rm -f "$build_dir/$compiler/meson-logs/$suite".{json,txt,junit.xml}
+        [[ $compiler != clang ]] || wrapper=$(sanitizer_wrapper)
+        export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+        export ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1
+        $wrapper meson test -C "$build_dir/$compiler" --no-rebuild --suite "$suite" --logbase "$suite" -t 4
+}
+
+# needs_build SCRIPT: does a check judge what was built?
+needs_build() {
+        grep -q '^# needs: the gcc build$' "$1"
+}
+
+# suite_scripts SUITE [PART]: the TAP scripts of tests/SUITE; the part `static` is those that need no build, `built` the others.
+suite_scripts() {
+        local script
+        for script in "$repo/tests/$1"/*; do
+                [[ -f $script && -x $script ]] || continue
+                case ${2:-} in
+                static) ! needs_build "$script" || continue ;;
+                built) needs_build "$script" || continue ;;
+                esac
+                echo "$script"
+        done
+}
+
+# tap_suite SUITE RESULTS [PART]: runs them. What suite_result reads goes to the file RESULTS.
+tap_suite() {
+        local suite=$1 results=$2 script name rc since part
+        local -a scripts
+        mapfile -t scripts < <(suite_scripts "$suite" "${3:-}")
+        : >"$results"
+        for script in "${scripts[@]}"; do
+                name=${script##*/} rc=0 since=$SECONDS
+                timeout -k 10 900 "$script" "$build_dir/gcc" >"$logs/$suite-$name.tap" 2>&1 || rc=$?
+                cat "$logs/$suite-$name.tap"
+                part=$(count_tap "$name" "$rc" <"$logs/$suite-$name.tap")
+                printf '%s\n' "$part" >>"$results"
+                echo "== $suite/$name: $(awk -F'\t' '{ n[$1] += $1 == "pass" ? $2 : 1 } END {
+                        printf "%d passed, %d failed, %d skipped", n["pass"], n["fail"], n["skip"] }' <<<"$part"), $((SECONDS - since)) s"
+        done
+}
+
+# show_failed_cases LOG: with the comments that follow each.
+show_failed_cases() {
+        local log=$1
+        echo "--- from $log"
+        awk '
+        /^== / { if (bad) print; bad = on = 0; next }
+        /^(not ok|Bail)/ && tolower($0) !~ /# *(skip|todo)/ { bad = on = 1; print; next }
+        on && /^#/ { print; next }
+        { on = 0 }' "$log" | sed 's/^/    /' | head -n 100
+        echo "---"
+}
+
+# deb_options: a --deb option for each package that a host installs
+deb_options() {
+        find "$dist" -name '*.deb' ! -name '*-dbgsym_*' -printf '--deb\n%p\n'
+}
+
+# --- the jobs of the lanes -----------------------------------------------------------------------------------------
+
+declare -A build_works=()
+package_works=''
+
+start_build() {
+        start "$1" "$(build_title "$2")" "build-$2" build_tree "$2"
+}
+
+end_build() {
+        local lane=$1 compiler=$3
+        if (($2 == 0)); then
+                build_works[$compiler]=yes
+                result "$lane"
+        else
+                result "$lane" FAILED
+                show_log "${job_log[$lane]}"
+                not_run "$(build_title "$compiler"): failed, see ${job_log[$lane]}"
+        fi
+}
+
+# can_run SUITE COMPILER: is that build there? Counts a failure where it is not.
+can_run() {
+        [[ -z ${build_works[$2]:-} ]] || return 0
+        step_at=$((step_at + 1))
+        line "[$step_at/$step_total] $1, $2 build  FAILED: there is no $2 build to run"
+        not_run "$1 ($2): could not run, the build failed"
+        return 1
+}
+
+# The part `static` of the checks runs before there is a build, so that its results are the first.
+start_checks() {
+        local title=checks
+        [[ $2 != static ]] || title='checks of the tree'
+        [[ $2 != built ]] || title='checks of what was built'
+        [[ $2 == static ]] || can_run checks gcc || return 1
+        start "$1" "$title" "checks-$2" tap_suite checks "$logs/checks-$2.results" "$2"
+        follow "$1"
+}
+
+end_checks() {
+        end_tap "$1" "$2" checks "$logs/checks-$3.results"
+}
+
+start_sandbox() {
+        can_run sandbox gcc || return 1
+        start "$1" sandbox sandbox tap_suite sandbox "$logs/sandbox.results"
+        follow "$1"
+}
+
+end_sandbox() {
+        end_tap "$1" "$2" sandbox "$logs/sandbox.results"
+}
+
+end_tap() {
+        (($2 == 0)) || printf 'fail\tthe suite broke off, see %s\n' "${job_log[$1]}" >>"$4"
+        suite_result "$1" "$3" "$4" || show_failed_cases "${job_log[$1]}"
+}
+
+start_meson() {
+        can_run "$2" "$3" || return 1
+        start "$1" "$2, $3 build" "$2-$3" meson_suite "$2" "$3"
+}
+
+end_meson() {
+        local lane=$1 status=$2 suite=$3 compiler=$4 json results=$logs/$3-$4.results
+        json=$build_dir/$compiler/meson-logs/$suite.json
+        : >"$results"
+        if [[ -f $json ]]; then
+                jq -r "$COUNT_MESON" "$json" >"$results" || printf 'fail\tcannot read %s\n' "$json" >>"$results"
+        else
+                printf 'fail\tmeson test did not run (exit status %s), see %s\n' "$status" "${job_log[$lane]}" >"$results"
+        fi
+        suite_result "$lane" "$suite ($compiler)" "$results" && return
+        if [[ -f $json ]]; then jq -r "$SHOW_MESON" "$json"; else show_log "${job_log[$lane]}"; fi
+}
+
+start_package() {
+        start "$1" 'building the Debian package' package "$repo/packaging/build" "$dist"
+}
+
+end_package() {
+        if (($2 == 0)); then
+                package_works=yes
+                result "$1"
+        else
+                result "$1" FAILED
+                show_log "${job_log[$1]}"
+        fi
+}
+
+start_vm() {
+        local -a options
+        if [[ -z $package_works ]]; then
+                step_at=$((step_at + 1))
+                not_run "vm ($2): could not run, the package could not be built, see $logs/package.log"
+                return 1
+        fi
+        mapfile -t options < <(deb_options)
+        [[ -z ${TIDBNUMAD_LONG:-} ]] || options+=(--long)
+        start "$1" "vm, machine $2" "vm-$2" "$repo/tests/vm/run" --machine "$2" --out "$build_dir/vm/$2" "${options[@]}"
+        follow "$1"
+}
+
+end_vm() {
+        local lane=$1 status=$2 machine=$3 log=${job_log[$1]} results=$logs/vm-$3.results numbers
+        numbers=$(grep -E "^vm/$machine: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped\$" "$log" | tail -n 1 || true)
+        if [[ $numbers =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped ]]; then
+                vm_results "${BASH_REMATCH[@]:1:3}" "$status" "$log" >"$results"
+        elif ((status == 77)); then
+                printf 'skip\t%s\n' "$(tail -n 1 "$log")" >"$results"
+        else
+                printf 'fail\tended with exit status %s and no result, see %s\n' "$status" "$log" >"$results"
+        fi
+        suite_result "$lane" "vm ($machine)" "$results" || show_vm_failures "$log"
+}
+
+# show_vm_failures LOG: each failed scenario with its failed checks
+show_vm_failures() {
+        grep -E '^  (failed|MACHINE)|not ok ' "$1" | head -n 60 | sed 's/^/    /' || true
+}
+
+# --- which jobs, in which order ------------------------------------------------------------------------------------
+
+# plan_lanes SUITE…: sets the arrays host and guest. The guest's lane is the longer one, so it begins at once.
+plan_lanes() {
+        local wanted=" $* " compiler suite
+        host=() guest=()
+        [[ $wanted != *' checks '* ]] || host+=('checks static')
+        if [[ $wanted != ' vm ' ]]; then host+=('build gcc'); fi
+        [[ $wanted != *' checks '* ]] || host+=('checks built')
+        for compiler in gcc clang; do
+                [[ $compiler == gcc || $wanted == *' unit '* || $wanted == *' golden '* || $wanted == *' fuzz '* ]] || continue
+                [[ $compiler == gcc ]] || host+=('build clang')
+                for suite in unit golden fuzz; do
+                        [[ $wanted != *" $suite "* ]] || host+=("meson $suite $compiler")
+                done
+        done
+        [[ $wanted != *' sandbox '* ]] || host+=(sandbox)
+        [[ $wanted != *' vm '* ]] || guest+=(package "${VM_MACHINES[@]/#/vm }")
+}
