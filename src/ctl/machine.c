@@ -7,7 +7,7 @@
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/observe/devices-load.h"
 
-#define EXAMPLE "\"package:2 numa:4 core:8 pu:2\""
+#define EXAMPLE "\"package:2 numa:4(memory=128GiB) core:8 pu:2\""
 
 void machine_close(Machine *machine) {
         sysroot_close(&machine->sysroot);

@@ -31,7 +31,7 @@ static const OptionRow rows[] = {
           "read DIR/proc and DIR/sys, the dump of another machine" },
         { "topology", "MACHINE", OPTION_TOPOLOGY, READING,
           "a machine that is not here: a file with hwloc's XML, or\n"
-          "a description such as \"package:2 numa:4 core:8 pu:2\"" },
+          "a description such as \"package:2 numa:4(memory=128GiB) core:8 pu:2\"" },
         { "instances", "LIST", OPTION_INSTANCES, PLANNING,
           "plan with imagined instances, COUNT:POLICY, instead of\n"
           "those that run: 4:tidb,2:tikv@nvme0n1,1:pd" },
@@ -63,7 +63,7 @@ static const CommandRow commands[N_COMMANDS] = {
                                "files, those alone. Ends with 1 when they would be refused.\n",
                                "  tidbnumactl validate\n"
                                "  tidbnumactl validate ./10-tidb.yaml --topology \"package:2 "
-                               "numa:4 core:8 pu:2\"\n" },
+                               "numa:4(memory=128GiB) core:8 pu:2\"\n" },
         [COMMAND_PLAN] = { "plan", "", "where each instance belongs, and why",
                            "Plans as the daemon does, for the instances that run or for imagined "
                            "ones, on this\n"
@@ -72,7 +72,8 @@ static const CommandRow commands[N_COMMANDS] = {
                            "Ends with 3 when an instance cannot be placed.\n",
                            "  tidbnumactl plan --explain\n"
                            "  tidbnumactl plan --against ./new-policies\n"
-                           "  tidbnumactl plan --topology \"package:2 numa:4 core:8 pu:2\" \\\n"
+                           "  tidbnumactl plan --topology \"package:2 numa:4(memory=128GiB) core:8 "
+                           "pu:2\" \\\n"
                            "                   --instances 4:tidb,4:tikv,1:pd,1:haproxy\n"
                            "  tidbnumactl plan --export plan.xml && lstopo --input plan.xml "
                            "plan.svg\n" },

@@ -162,7 +162,8 @@ static int load_synthetic(const char *description, hwloc_topology_t *ret, char *
 static int explain_synthetic(const char *description, const char *said, char **ret_message) {
         return say(ret_message, -EINVAL,
                    "hwloc does not take the machine \"%s\"%s%s; expected levels and how many of "
-                   "each are in one of the level before, such as \"package:2 numa:4 core:8 pu:2\"",
+                   "each are in one of the level before, such as \"package:2 numa:4(memory=128GiB) "
+                   "core:8 pu:2\"",
                    description, said ? ": " : "", said ? said : "");
 }
 
