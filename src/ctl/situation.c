@@ -117,6 +117,21 @@ static int note_policies(const Case *c, Planned *p) {
         return r;
 }
 
+static int note_machine(const Machine *machine, Planned *p) {
+        int r = 0;
+
+        for (unsigned i = 0; i < TOPOLOGY_NOTES && r >= 0; i++) {
+                _cleanup_text_ Text note = { 0 };
+
+                topology_append_note(&machine->topology, i, &note);
+                if (note.error < 0)
+                        r = note.error;
+                else if (note.length > 0)
+                        r = planned_add_note(p, "%s", note.data);
+        }
+        return r;
+}
+
 static int note_instances(const Situation *s, const Case *c, Planned *p) {
         const size_t denied = c->running.n_denied;
         int r = 0;
@@ -153,6 +168,8 @@ int case_open(const Situation *s, const char *path, const Case *before, Case *re
                 r = imagine(s, ret);
         if (r >= 0)
                 r = planned_build(&from, &ret->planned);
+        if (r >= 0)
+                r = note_machine(&s->machine, &ret->planned);
         if (r >= 0)
                 r = note_policies(ret, &ret->planned);
         return r < 0 ? r : note_instances(s, ret, &ret->planned);

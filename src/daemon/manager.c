@@ -67,6 +67,16 @@ static void read_devices(Manager *m) {
         place_spoil(m);
 }
 
+static void log_topology_notes(Manager *m) {
+        for (unsigned i = 0; i < TOPOLOGY_NOTES; i++) {
+                _cleanup_text_ Text note = { 0 };
+
+                topology_append_note(&m->host.topology, i, &note);
+                if (note.length > 0 && note.error == 0)
+                        journal_log(&m->host.journal, LOG_WARNING, NULL, "Topology: %s", note.data);
+        }
+}
+
 static int read_machine(Manager *m) {
         const char *root = m->host.args->sysroot ? m->host.args->sysroot : "/";
         int r;
@@ -79,6 +89,7 @@ static int read_machine(Manager *m) {
         if (r < 0)
                 return fail(m, r, "Cannot read the topology below", root,
                             "Is sys/devices/system/node there?");
+        log_topology_notes(m);
         read_devices(m);
         return read_watermarks(m);
 }

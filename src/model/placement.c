@@ -17,6 +17,7 @@ const char *placement_refusal_to_id(PlacementRefusal refusal) {
                 [REFUSAL_NO_CPU] = "no-cpu",
                 [REFUSAL_NO_MEMORY] = "no-memory",
                 [REFUSAL_CPUS_ABSENT] = "cpus-absent",
+                [REFUSAL_NO_HOME] = "no-home",
                 [REFUSAL_NO_NODE_LEFT] = "no-node-left",
                 [REFUSAL_TOO_FEW_NODES] = "too-few-nodes",
                 [REFUSAL_NO_PACKAGE] = "no-package",
@@ -40,6 +41,8 @@ const char *placement_refusal_to_string(PlacementRefusal refusal) {
                 [REFUSAL_NO_MEMORY] = "its nodes have no memory; name a node with memory",
                 [REFUSAL_CPUS_ABSENT] =
                         "its policy names CPUs that are not online CPUs of its nodes",
+                [REFUSAL_NO_HOME] = "no node of this machine has both CPUs and memory; check the "
+                                    "memory of its nodes with numactl --hardware",
                 [REFUSAL_NO_NODE_LEFT] =
                         "place.nodes and place.avoid leave no node with CPUs and memory; widen "
                         "place.nodes or shorten place.avoid",

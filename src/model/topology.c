@@ -1,7 +1,36 @@
 /* Questions about the machine's topology. Where it is read from is observe's business. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tidbnumad/model/topology.h"
+
+typedef struct KindWords {
+        const char *id, *memory;
+} KindWords;
+
+static const KindWords *words_of(NodeKind kind) {
+        static const KindWords words[N_NODE_KINDS] = {
+                [NODE_NORMAL] = { "normal", "memory without CPUs" },
+                [NODE_GPU] = { "gpu", "GPU memory" },
+                [NODE_NVM] = { "nvm", "non-volatile memory" },
+                [NODE_CXL] = { "cxl", "CXL memory" },
+                [NODE_HBM] = { "hbm", "high-bandwidth memory" },
+                [NODE_SPECIAL] = { "special", "specific-purpose memory" },
+        };
+
+        return &words[kind];
+}
+
+const char *node_kind_to_string(NodeKind kind) {
+        return words_of(kind)->id;
+}
+
+NodeKind node_kind_from_string(const char *kind) {
+        for (unsigned i = 0; i < N_NODE_KINDS; i++)
+                if (strcmp(kind, words_of(i)->id) == 0)
+                        return i;
+        return N_NODE_KINDS;
+}
 
 void topology_done(Topology *topology) {
         free(topology->nodes);
@@ -28,13 +57,30 @@ NodeSet topology_memory_nodes(const Topology *topology) {
         NodeSet nodes = { 0 };
 
         for (size_t i = 0; i < topology->n_nodes; i++)
-                if (topology->nodes[i].memory_bytes > 0)
+                if (topology_has_memory(&topology->nodes[i]))
                         id_set_add(&nodes, topology->nodes[i].id);
         return nodes;
 }
 
+bool topology_has_memory(const Node *node) {
+        return node->memory_bytes > 0 || node->memory_unknown;
+}
+
+const char *topology_why_no_home(const Node *node) {
+        if (node->overlaps)
+                return "lists CPUs of another node";
+        if (id_set_is_empty(&node->cpus))
+                return topology_has_memory(node) ? words_of(node->kind)->memory
+                                                 : "no CPUs, no memory";
+        return topology_has_memory(node) ? "" : "no memory";
+}
+
 bool topology_is_home(const Node *node) {
-        return node->memory_bytes > 0 && !id_set_is_empty(&node->cpus);
+        return *topology_why_no_home(node) == '\0';
+}
+
+bool topology_same_package(const Node *a, const Node *b) {
+        return a == b || (a->package == b->package && a->package != PACKAGE_UNKNOWN);
 }
 
 NodeSet topology_homes(const Topology *topology) {
@@ -77,4 +123,89 @@ uint16_t topology_distance(const Topology *topology, uint32_t from, uint32_t to)
                 return from == to ? 10 : 20;
         return topology->distances[(size_t)(a - topology->nodes) * topology->n_nodes +
                                    (size_t)(b - topology->nodes)];
+}
+
+/* --- notes ---------------------------------------------------------------------------------- */
+
+static bool overlaps(const Node *node) {
+        return node->overlaps;
+}
+
+static bool lacks_package(const Node *node) {
+        return node->package == PACKAGE_UNKNOWN && !id_set_is_empty(&node->cpus);
+}
+
+static bool lacks_memory_size(const Node *node) {
+        return node->memory_unknown;
+}
+
+static NodeSet nodes_that(const Topology *topology, bool (*is)(const Node *)) {
+        NodeSet nodes = { 0 };
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (is(&topology->nodes[i]))
+                        id_set_add(&nodes, topology->nodes[i].id);
+        return nodes;
+}
+
+static void append_about(const NodeSet *nodes, const char *one, const char *several, Text *text) {
+        char list[ID_SET_LIST_MAX];
+        const bool is_one = id_set_count(nodes) == 1;
+
+        if (id_set_is_empty(nodes))
+                return;
+        if (id_set_render_list(nodes, list, sizeof(list)) < 0)
+                list[0] = '\0';
+        text_appendf(text, "%s %s %s", is_one ? "node" : "nodes", list, is_one ? one : several);
+}
+
+void topology_append_note(const Topology *topology, unsigned number, Text *text) {
+        NodeSet nodes, homes;
+
+        switch (number) {
+        case 0:
+                nodes = nodes_that(topology, overlaps);
+                append_about(
+                        &nodes,
+                        "lists CPUs that a node with a lower number lists too (faulty firmware "
+                        "or numa=fake): it is kept as memory, and no instance is placed on it",
+                        "list CPUs that a node with a lower number lists too (faulty firmware "
+                        "or numa=fake): they are kept as memory, and no instance is placed on "
+                        "them",
+                        text);
+                break;
+        case 1:
+                append_about(&topology->lost_nodes,
+                             "is online, but its CPUs cannot be read: it is not used",
+                             "are online, but their CPUs cannot be read: they are not used", text);
+                break;
+        case 2:
+                nodes = nodes_that(topology, lacks_package);
+                homes = topology_homes(topology);
+                if (id_set_count(&homes) > 1)
+                        append_about(&nodes,
+                                     "has no known socket (physical_package_id of its CPUs is "
+                                     "missing or differs): it shares a socket with no other node",
+                                     "have no known socket (physical_package_id of their CPUs is "
+                                     "missing or differs): no two of them share a socket",
+                                     text);
+                break;
+        case 3:
+                append_about(&topology->mismasked_nodes,
+                             "has a socket whose CPU mask contradicts physical_package_id: the "
+                             "latter is used",
+                             "have sockets whose CPU masks contradict physical_package_id: the "
+                             "latter is used",
+                             text);
+                break;
+        case 4:
+                nodes = nodes_that(topology, lacks_memory_size);
+                append_about(&nodes,
+                             "has memory of unknown size: no instance's need is compared with it",
+                             "have memory of unknown size: no instance's need is compared with it",
+                             text);
+                break;
+        default:
+                break;
+        }
 }

@@ -65,6 +65,17 @@ static void restore(TopologyEnv *env) {
         drop_saved(env);
 }
 
+/* Nodes that hwloc would drop by itself: those whose CPUs another node lists too, and GPU memory.
+ * And it writes no banner of twelve lines when the firmware contradicts itself: what matters of
+ * that is a note of ours. It reads the last one once in a process's life. */
+static int keep_all_nodes(void) {
+        return setenv("HWLOC_DEBUG_ALLOW_OVERLAPPING_NODE_CPUSETS", "1", 1) < 0 ||
+                               setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1) < 0 ||
+                               setenv("HWLOC_HIDE_ERRORS", "2", 1) < 0
+                       ? -errno
+                       : 0;
+}
+
 static int point_at(const Sysroot *sysroot) {
         if (!sysroot || sysroot->live)
                 return 0;
@@ -99,7 +110,9 @@ int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture) {
         if (r < 0)
                 return r;
         unset_all();
-        r = point_at(sysroot);
+        r = keep_all_nodes();
+        if (r >= 0)
+                r = point_at(sysroot);
         if (r < 0) {
                 topology_env_leave(env, NULL);
                 return r;

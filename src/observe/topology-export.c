@@ -1,6 +1,7 @@
 /* A machine as hwloc's XML, with what only we know of it, and with instances for lstopo to draw. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,6 +30,25 @@ static NodeSet nodes_with_cpus(const Topology *topology) {
         return nodes;
 }
 
+static int note_node(hwloc_topology_t t, const Node *node) {
+        hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
+        _cleanup_free_ char *note = NULL;
+        char cpus[ID_SET_LIST_MAX];
+
+        if (!object)
+                return 0;
+        if (id_set_render_list(&node->cpus, cpus, sizeof(cpus)) < 0)
+                return -ENOSPC;
+        if (asprintf(&note, "package=%" PRId64 " memory=%s overlaps=%s kind=%s cpus=%s",
+                     node->package == PACKAGE_UNKNOWN ? -1 : (int64_t)node->package,
+                     node->memory_unknown ? "unknown" : "known", node->overlaps ? "yes" : "no",
+                     node_kind_to_string(node->kind), cpus) < 0) {
+                note = NULL;
+                return -ENOMEM;
+        }
+        return hwloc_obj_add_info(object, TOPOLOGY_INFO_NODE, note) < 0 ? -ENOMEM : 0;
+}
+
 static int note_topology(hwloc_topology_t t, const Topology *topology) {
         hwloc_obj_t root = hwloc_get_root_obj(t);
         NodeSet has_cpu = nodes_with_cpus(topology);
@@ -46,6 +66,12 @@ static int note_topology(hwloc_topology_t t, const Topology *topology) {
                 r = note_set(root, TOPOLOGY_INFO_HIDDEN_CPUS, &topology->hidden_cpus);
         if (r >= 0)
                 r = note_set(root, TOPOLOGY_INFO_HIDDEN_NODES, &topology->hidden_nodes);
+        if (r >= 0)
+                r = note_set(root, TOPOLOGY_INFO_LOST_NODES, &topology->lost_nodes);
+        if (r >= 0)
+                r = note_set(root, TOPOLOGY_INFO_MISMASKED, &topology->mismasked_nodes);
+        for (size_t i = 0; r >= 0 && i < topology->n_nodes; i++)
+                r = note_node(t, &topology->nodes[i]);
         return r;
 }
 

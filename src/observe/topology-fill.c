@@ -24,22 +24,42 @@ const char *topology_fill_info(hwloc_obj_t object, const char *name) {
 }
 
 /* Arm firmware numbers packages by an offset in its tables: they may be in the thousands. */
-static uint32_t number_of(hwloc_obj_t package) {
-        return package && package->os_index != HWLOC_UNKNOWN_INDEX ? package->os_index : 0;
-}
+_Static_assert(PACKAGE_UNKNOWN == HWLOC_UNKNOWN_INDEX, "a package without a number is unknown");
 
-/* A node in no package may hold several, as where the firmware hides nodes: then the first. */
+/* Where the firmware hides nodes, a node holds several packages: then none is its own. */
 static uint32_t find_package(hwloc_topology_t t, hwloc_obj_t node) {
         hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_PACKAGE, node);
         hwloc_obj_t other = NULL;
 
-        if (package)
-                return number_of(package);
-        while ((other = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PACKAGE, other)))
-                if (hwloc_bitmap_intersects(other->cpuset, node->cpuset) &&
-                    (!package || number_of(other) < number_of(package)))
+        while (!package && (other = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PACKAGE, other)))
+                if (hwloc_bitmap_isincluded(node->cpuset, other->cpuset) &&
+                    !hwloc_bitmap_iszero(node->cpuset))
                         package = other;
-        return number_of(package);
+        return package ? package->os_index : PACKAGE_UNKNOWN;
+}
+
+static const char *info_of(hwloc_obj_t node, const char *name) {
+        const char *value = topology_fill_info(node, name);
+
+        return value ? value : "";
+}
+
+/* hwloc's words: "GPUMemory", "NVM", "HBM", "MCDRAM", "CXL-DRAM", "SPM". Before 2.10 it knew no
+ * CXL: the device below the memory's region tells. */
+static NodeKind find_kind(hwloc_obj_t node) {
+        const char *subtype = node->subtype ? node->subtype : "";
+
+        if (strcmp(subtype, "GPUMemory") == 0)
+                return NODE_GPU;
+        if (strncmp(subtype, "CXL", 3) == 0 || strstr(info_of(node, "DAXParent"), "ACPI0017"))
+                return NODE_CXL;
+        if (strcmp(subtype, "NVM") == 0 || strcmp(info_of(node, "DAXType"), "NVM") == 0)
+                return NODE_NVM;
+        if (strcmp(subtype, "HBM") == 0 || strcmp(subtype, "MCDRAM") == 0)
+                return NODE_HBM;
+        return strcmp(subtype, "SPM") == 0 || strcmp(info_of(node, "DAXType"), "SPM") == 0
+                       ? NODE_SPECIAL
+                       : NODE_NORMAL;
 }
 
 static int compare_nodes(const void *a, const void *b) {
@@ -65,6 +85,7 @@ static int fill_nodes(hwloc_topology_t t, Topology *topology) {
                                 .id = object->os_index,
                                 .package = find_package(t, object),
                                 .memory_bytes = object->attr->numanode.local_memory,
+                                .kind = find_kind(object),
                         };
         qsort(topology->nodes, topology->n_nodes, sizeof(Node), compare_nodes);
         return topology->n_nodes > 0 ? 0 : -ENODATA;
@@ -101,6 +122,19 @@ static hwloc_obj_t find_owner(hwloc_topology_t t, const NodeSet *has_cpu, unsign
                     (!owner || owns(node, owner)))
                         owner = node;
         return owner;
+}
+
+void topology_fill_assign(Node *node, const CpuSet *cpus, const CpuSet *first_threads) {
+        node->cpus = node->first_threads = *cpus;
+        id_set_keep_only(&node->first_threads, first_threads);
+}
+
+CpuSet topology_fill_first_threads(const Topology *topology) {
+        CpuSet all = { 0 };
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                id_set_add_all(&all, &topology->nodes[i].first_threads);
+        return all;
 }
 
 static void fill_cpus(hwloc_topology_t t, const NodeSet *has_cpu, Topology *topology) {

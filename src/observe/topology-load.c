@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "tidbnumad/base/parse.h"
 #include "tidbnumad/observe/own-cpuset.h"
 #include "tidbnumad/observe/topology-env.h"
 #include "tidbnumad/observe/topology-fill.h"
 #include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/sys/node.h"
 
 #define CPUS "devices/system/cpu/"
+#define NODES "devices/system/node/"
 
 /* --- hwloc ---------------------------------------------------------------------------------- */
 
@@ -62,6 +65,82 @@ static bool read_set(int dir_fd, const char *path, IdSet *ret) {
                id_set_parse_list(text, ret) >= 0;
 }
 
+/* hwloc moves the CPUs of nodes that list the same ones, and gives a node without CPUs those near
+ * it. The kernel's own mask decides; a CPU of several nodes belongs to the lowest-numbered one. */
+static void fill_masks(const Sysroot *sysroot, Topology *topology) {
+        const CpuSet first_threads = topology_fill_first_threads(topology);
+        CpuSet left = topology_cpus(topology);
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                Node *node = &topology->nodes[i];
+                char text[ID_SET_MASK_MAX];
+                CpuSet mask, own;
+
+                if (node_read_file(sysroot, node->id, "cpumap", text, sizeof(text)) < 0 ||
+                    id_set_parse_mask(text, &mask) < 0)
+                        continue;
+                own = mask;
+                id_set_keep_only(&own, &left);
+                id_set_remove_all(&left, &own);
+                topology_fill_assign(node, &own, &first_threads);
+                for (size_t k = 0; k < i; k++)
+                        node->overlaps |= id_set_intersects(&mask, &topology->nodes[k].cpus);
+        }
+}
+
+/* The number that all CPUs of the node have. */
+static uint32_t read_package(const Sysroot *sysroot, const CpuSet *cpus) {
+        uint32_t package = PACKAGE_UNKNOWN;
+
+        ID_SET_FOREACH(cpu, cpus) {
+                char path[64], text[32];
+                uint64_t number;
+
+                (void)snprintf(path, sizeof(path), CPUS "cpu%d/topology/physical_package_id", cpu);
+                if (read_file_at(sysroot->sys_fd, path, text, sizeof(text)) < 0)
+                        return PACKAGE_UNKNOWN;
+                text[strcspn(text, "\n")] = '\0';
+                if (parse_u64(text, &number) < 0 || number >= PACKAGE_UNKNOWN ||
+                    (package != PACKAGE_UNKNOWN && package != number))
+                        return PACKAGE_UNKNOWN; /* "-1": the kernel does not know it either */
+                package = (uint32_t)number;
+        }
+        return package;
+}
+
+/* Of a node without CPUs hwloc knows the socket that it is near, if any. */
+static void fill_packages(const Sysroot *sysroot, Topology *topology) {
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                Node *node = &topology->nodes[i];
+                const uint32_t by_mask = node->package;
+
+                if (id_set_is_empty(&node->cpus))
+                        continue;
+                node->package = read_package(sysroot, &node->cpus);
+                if (node->package != PACKAGE_UNKNOWN && node->package != by_mask)
+                        id_set_add(&topology->mismasked_nodes, node->id);
+        }
+}
+
+static void fill_memory(const Sysroot *sysroot, Topology *topology) {
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                Node *node = &topology->nodes[i];
+                char text[8192];
+
+                node->memory_unknown =
+                        node->memory_bytes == 0 &&
+                        (node_read_file(sysroot, node->id, "meminfo", text, sizeof(text)) < 0 ||
+                         !strstr(text, "MemTotal:"));
+        }
+}
+
+static void fill_lost(const Sysroot *sysroot, Topology *topology) {
+        const NodeSet nodes = topology_nodes(topology);
+
+        if (read_set(sysroot->sys_fd, NODES "online", &topology->lost_nodes))
+                id_set_remove_all(&topology->lost_nodes, &nodes);
+}
+
 /* What hwloc does not show of the CPUs that it knows may also be sockets that are empty. */
 static void fill_offline(const Sysroot *sysroot, Topology *topology) {
         CpuSet present, online = topology_cpus(topology);
@@ -103,19 +182,18 @@ static void fill_hidden(const Sysroot *sysroot, Topology *topology) {
 int topology_load(const Sysroot *sysroot, Topology *ret) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_topology_ Topology topology = { 0 };
-        NodeSet has_cpu;
-        bool known;
         int r;
 
         r = load_hwloc(sysroot, &t);
         if (r < 0)
                 return r;
-        /* Absent on very old kernels, which had no such nodes either; empty in some dumps. */
-        known = read_set(sysroot->sys_fd, "devices/system/node/has_cpu", &has_cpu) &&
-                !id_set_is_empty(&has_cpu);
-        r = topology_fill(t, known ? &has_cpu : NULL, &topology);
+        r = topology_fill(t, NULL, &topology);
         if (r < 0)
                 return r;
+        fill_masks(sysroot, &topology);
+        fill_packages(sysroot, &topology);
+        fill_memory(sysroot, &topology);
+        fill_lost(sysroot, &topology);
         fill_offline(sysroot, &topology);
         fill_isolated(sysroot, &topology);
         if (sysroot->live)

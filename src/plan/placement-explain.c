@@ -45,7 +45,9 @@ static bool spans_packages(const PlanProblem *problem, const PlanItem *item) {
 
                 if (id_set_is_empty(&node->node->cpus))
                         continue;
-                if (first && first->package != node->package)
+                if (first && first->package != node->package &&
+                    first->node->package != PACKAGE_UNKNOWN &&
+                    node->node->package != PACKAGE_UNKNOWN)
                         return true;
                 first = node;
         }

@@ -67,7 +67,7 @@ static PlacementRefusal check_explicit(const PlanProblem *problem, const PlanIte
         if (node_bits_count(&bits) != id_set_count(nodes))
                 return REFUSAL_NODE_ABSENT;
         NODE_BITS_FOREACH(i, &bits)
-        has_memory |= problem->nodes[i].node->memory_bytes > 0;
+        has_memory |= topology_has_memory(problem->nodes[i].node);
         if (id_set_is_empty(&cpus))
                 return REFUSAL_NO_CPU;
         if (!has_memory)
@@ -159,6 +159,8 @@ static bool open_by_policy(const PlanProblem *problem, PlanItem *item) {
         NodeBits wanted = placement_problem_bits(problem, &place->nodes);
         NodeBits avoid = placement_problem_bits(problem, &place->avoid);
 
+        if (node_bits_count(&problem->homes) == 0)
+                return refuse(item, REFUSAL_NO_HOME) == REFUSAL_NONE;
         item->open = node_bits_minus(&problem->homes, &avoid);
         if (!id_set_is_empty(&place->nodes))
                 item->open = node_bits_and(&item->open, &wanted);

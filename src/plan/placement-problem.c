@@ -116,9 +116,9 @@ uint64_t placement_free_mib(const PlacementInput *input, size_t node) {
 
 /* --- nodes --- */
 
-static uint32_t find_package(const PlanProblem *problem, size_t n, uint32_t package) {
+static uint32_t find_package(const PlanProblem *problem, size_t n, const Node *node) {
         for (size_t i = 0; i < n; i++)
-                if (problem->nodes[i].node->package == package)
+                if (topology_same_package(problem->nodes[i].node, node))
                         return problem->nodes[i].package;
         return (uint32_t)problem->n_packages;
 }
@@ -129,7 +129,7 @@ static void add_node(PlanProblem *problem, size_t i, const NodeSet *reserved) {
         PlanNode *n = &problem->nodes[i];
 
         n->node = node;
-        n->package = find_package(problem, i, node->package);
+        n->package = find_package(problem, i, node);
         if (n->package == problem->n_packages)
                 problem->n_packages++;
         n->home = topology_is_home(node);

@@ -18,7 +18,7 @@ static bool has_node(const Topology *topology, const NodeSet *set, size_t node) 
 /* Has it any node in the socket of this one? */
 static bool has_package(const Topology *topology, const NodeSet *set, size_t node) {
         for (size_t n = 0; n < topology->n_nodes; n++)
-                if (topology->nodes[n].package == topology->nodes[node].package &&
+                if (topology_same_package(&topology->nodes[n], &topology->nodes[node]) &&
                     has_node(topology, set, n))
                         return true;
         return false;
@@ -51,7 +51,7 @@ static uint64_t pairs_of_policy(const PlacementInput *input, const NodeSet *node
 
 static bool is_first_of_package(const Topology *topology, size_t node) {
         for (size_t n = 0; n < node; n++)
-                if (topology->nodes[n].package == topology->nodes[node].package)
+                if (topology_same_package(&topology->nodes[n], &topology->nodes[node]))
                         return false;
         return true;
 }

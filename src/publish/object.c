@@ -49,6 +49,10 @@ json_t *object_count(uint64_t value) {
         return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
+json_t *object_known(bool known, uint64_t value) {
+        return known ? object_count(value) : json_null();
+}
+
 json_t *object_number(double value) {
         return isfinite(value) ? json_real(value) : json_null();
 }

@@ -101,15 +101,18 @@ static json_t *node_devices(const PlanReport *report, uint32_t node) {
 
 static json_t *node(const PlanReport *report, size_t index) {
         const Node *node = &report->topology->nodes[index];
+        const bool home = topology_is_home(node);
         Object o = object_new();
 
         object_set(&o, "id", json_integer(node->id));
-        object_set(&o, "package", json_integer(node->package));
+        object_set(&o, "package", object_known(node->package != PACKAGE_UNKNOWN, node->package));
         object_set(&o, "cpus", object_list(&node->cpus));
-        object_set(&o, "memory_bytes", object_count(node->memory_bytes));
+        object_set(&o, "memory_bytes", object_known(!node->memory_unknown, node->memory_bytes));
+        object_set(&o, "kind", json_string(node_kind_to_string(node->kind)));
         object_set(&o, "free_bytes",
                    report->free_bytes ? object_count(report->free_bytes[index]) : json_null());
-        object_set(&o, "home", json_boolean(topology_is_home(node)));
+        object_set(&o, "home", json_boolean(home));
+        object_set(&o, "why_no_home", home ? json_null() : json_string(topology_why_no_home(node)));
         object_set(&o, "reserved", json_boolean(id_set_has(&report->reserved, node->id)));
         object_set(&o, "devices", node_devices(report, node->id));
         object_set(&o, "instances", inhabitants(report, node->id));

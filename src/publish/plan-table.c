@@ -51,16 +51,25 @@ static void add_node(Table *table, const PlanReport *report, size_t index, Text 
         const Node *node = &report->topology->nodes[index];
 
         table_addf(table, "%" PRIu32, node->id);
-        table_addf(table, "%" PRIu32, node->package);
+        if (node->package == PACKAGE_UNKNOWN)
+                table_add(table, "?");
+        else
+                table_addf(table, "%" PRIu32, node->package);
         plan_words_add_set(table, &node->cpus);
-        plan_words_add_bytes(table, node->memory_bytes);
+        if (node->memory_unknown)
+                table_add(table, "?");
+        else
+                plan_words_add_bytes(table, node->memory_bytes);
         if (report->free_bytes)
                 plan_words_add_bytes(table, report->free_bytes[index]);
         else
                 table_add(table, "-");
-        table_add(table, id_set_has(&report->reserved, node->id) ? "reserved"
-                         : topology_is_home(node)                ? ""
-                                                                 : "no home");
+        if (id_set_has(&report->reserved, node->id))
+                table_add(table, "reserved");
+        else if (topology_is_home(node))
+                table_add(table, "");
+        else
+                table_addf(table, "no home: %s", topology_why_no_home(node));
         append_devices(report, (int32_t)node->id, cell);
         table_add_text(table, cell);
         append_inhabitants(report, node->id, cell);
@@ -217,7 +226,7 @@ static void add_change(Table *table, const PlanChange *c, Text *cell) {
 void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned width, Text *text) {
         static const char *const headings[] = { "INSTANCE", "FROM", "TO", "TO MOVE", "WHY" };
         _cleanup_text_ Text cell = { 0 };
-        _cleanup_table_ Table table;
+        _cleanup_table_ Table table = { 0 };
 
         if (n_changes == 0) {
                 text_append(text, "Nothing changes.\n");

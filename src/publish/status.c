@@ -82,9 +82,9 @@ static json_t *node(const Topology *topology, size_t index) {
                         distances,
                         json_integer(topology->distances[index * topology->n_nodes + i]));
         object_set(&o, "id", json_integer(node->id));
-        object_set(&o, "package", json_integer(node->package));
+        object_set(&o, "package", object_known(node->package != PACKAGE_UNKNOWN, node->package));
         object_set(&o, "cpus", object_list(&node->cpus));
-        object_set(&o, "memory_bytes", object_count(node->memory_bytes));
+        object_set(&o, "memory_bytes", object_known(!node->memory_unknown, node->memory_bytes));
         object_set(&o, "distances", distances);
         return object_finish(&o);
 }

@@ -85,8 +85,8 @@ def judge_topology(machine, status):
             yield "node %d has CPUs %s, the dump says %s" % (n, node["cpus"], sorted(machine.cpus[n]))
         if node["memory_bytes"] != machine.memory[n]:
             yield "node %d has %d bytes, the dump says %d" % (n, node["memory_bytes"], machine.memory[n])
-        if machine.packages[n] is not None and node["package"] != machine.packages[n]:
-            yield "node %d is in package %d, the dump says %d" % (n, node["package"], machine.packages[n])
+        if machine.cpus[n] and node["package"] != machine.packages[n]:
+            yield "node %d is in package %s, the dump says %s" % (n, node["package"], machine.packages[n])
         if node["distances"] != machine.distances[n] and not (len(nodes) == 1 and node["distances"] is None):
             yield "node %d has distances %s, the dump says %s" % (n, node["distances"], machine.distances[n])
 

@@ -24,14 +24,16 @@ class Plan:
         self.nodes = {node["id"]: node for node in plan["nodes"]}
         self.instances = plan["instances"]
         self.reserved = members(plan["reserved_nodes"])
-        self.homes = {n for n, node in self.nodes.items() if node["memory_bytes"] > 0 and node["cpus"]}
+        self.homes = {n for n, node in self.nodes.items() if node["memory_bytes"] != 0 and node["cpus"]}
         self.at = {n: [i for i in self.instances if n in members(i["nodes"])] for n in self.nodes}
 
     def empty(self):
         return {n for n in self.homes - self.reserved if not self.at[n]}
 
     def packages(self, instance):
-        return {self.nodes[n]["package"] for n in members(instance["nodes"])}
+        """A node in an unknown socket is in the socket of no other."""
+        unknown = lambda n: "of node %d" % n
+        return {unknown(n) if self.nodes[n]["package"] is None else self.nodes[n]["package"] for n in members(instance["nodes"])}
 
 
 def hard(plan):

@@ -25,6 +25,7 @@ typedef enum PlacementRefusal {
         REFUSAL_NO_CPU,        /* explicit nodes without an online CPU */
         REFUSAL_NO_MEMORY,     /* explicit nodes without memory */
         REFUSAL_CPUS_ABSENT,   /* `cpus` lists what is no online CPU of its nodes */
+        REFUSAL_NO_HOME,       /* no node of the machine has both CPUs and memory */
         REFUSAL_NO_NODE_LEFT,  /* place.nodes less place.avoid, homes only: nothing is left */
         REFUSAL_TOO_FEW_NODES, /* fewer are left than place.count */
         REFUSAL_NO_PACKAGE,    /* no socket has so many of them */

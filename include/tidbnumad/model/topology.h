@@ -6,13 +6,34 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/base/text.h"
+
+/* Node.package where the socket is not known, or where the node spans several. */
+#define PACKAGE_UNKNOWN UINT32_MAX
+
+/* What a node's memory is made of. */
+typedef enum NodeKind {
+        NODE_NORMAL, /* ordinary memory, also where nothing says what it is */
+        NODE_GPU,
+        NODE_NVM,
+        NODE_CXL,
+        NODE_HBM,
+        NODE_SPECIAL, /* set aside by the firmware ("specific purpose"), of no kind above */
+        N_NODE_KINDS,
+} NodeKind;
+
+const char *node_kind_to_string(NodeKind kind);   /* "gpu" */
+NodeKind node_kind_from_string(const char *kind); /* N_NODE_KINDS: there is no such kind */
 
 typedef struct Node {
         uint32_t id;           /* the kernel's number; numbers may have gaps */
         uint32_t package;      /* socket; any number, firmware of Arm has 36 and 8442 */
         CpuSet cpus;           /* online CPUs; empty for a memory-only node */
         CpuSet first_threads;  /* of each core with an online CPU, the lowest one */
-        uint64_t memory_bytes; /* 0 for a node without memory */
+        uint64_t memory_bytes; /* 0 for a node without memory, or with an unknown size */
+        bool memory_unknown;
+        bool overlaps; /* its CPUs are listed by a node before it too: it cannot be trusted */
+        NodeKind kind;
 } Node;
 
 typedef struct Topology {
@@ -23,8 +44,11 @@ typedef struct Topology {
         CpuSet offline_cpus;  /* present, and not online */
         CpuSet isolated_cpus; /* isolcpus= and isolated cpuset partitions */
         CpuSet nohz_full_cpus;
-        CpuSet hidden_cpus;   /* online, but not for the cgroup that the reader runs in */
-        NodeSet hidden_nodes; /* likewise */
+        CpuSet hidden_cpus;      /* online, but not for the cgroup that the reader runs in */
+        NodeSet hidden_nodes;    /* likewise */
+        NodeSet lost_nodes;      /* online, and not in `nodes`: they cannot be read */
+        NodeSet mismasked_nodes; /* the CPU masks of their sockets contradict the sockets' numbers
+                                  */
 } Topology;
 
 void topology_done(Topology *topology);
@@ -40,10 +64,22 @@ NodeSet topology_nodes(const Topology *topology);
 NodeSet topology_memory_nodes(const Topology *topology);
 CpuSet topology_cpus(const Topology *topology);
 
+bool topology_has_memory(const Node *node); /* also where the size is unknown */
+
 /* Can an instance live there: has it online CPUs and memory of its own? A memory-only node (NVM,
- * CXL, GPU memory) and a node without memory are nobody's home. */
+ * CXL, GPU memory), a node without memory, and one that shares CPUs with another are nobody's home.
+ */
 bool topology_is_home(const Node *node);
+const char *topology_why_no_home(const Node *node); /* "GPU memory"; "" for a home */
 NodeSet topology_homes(const Topology *topology);
+
+/* Are both known to be in one socket? A node is in one socket with itself. */
+bool topology_same_package(const Node *a, const Node *b);
+
+/* What cannot be trusted about this machine, one sentence each without a full stop: appends the
+ * note of that number, or nothing where there is no reason for it. */
+#define TOPOLOGY_NOTES 5u
+void topology_append_note(const Topology *topology, unsigned number, Text *text);
 
 /* The online CPUs of these nodes; the nodes that own any of these CPUs. */
 CpuSet topology_cpus_of(const Topology *topology, const NodeSet *nodes);

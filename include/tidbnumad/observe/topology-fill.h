@@ -18,8 +18,13 @@ static inline void hwloc_topology_destroyp(hwloc_topology_t *t) {
 #define TOPOLOGY_INFO_NOHZ_FULL "TidbnumadNohzFullCPUs"
 #define TOPOLOGY_INFO_HIDDEN_CPUS "TidbnumadHiddenCPUs"
 #define TOPOLOGY_INFO_HIDDEN_NODES "TidbnumadHiddenNodes"
-#define TOPOLOGY_INFO_HAS_CPU "TidbnumadHasCPU"  /* nodes */
+#define TOPOLOGY_INFO_HAS_CPU "TidbnumadHasCPU" /* nodes */
+#define TOPOLOGY_INFO_LOST_NODES "TidbnumadLostNodes"
+#define TOPOLOGY_INFO_MISMASKED "TidbnumadMismaskedNodes"
 #define TOPOLOGY_INFO_DEVICES "TidbnumadDevices" /* those that hwloc has no object for */
+/* On a node: "package=-1 memory=known overlaps=no kind=gpu cpus=0-3"; -1: the package is unknown.
+ */
+#define TOPOLOGY_INFO_NODE "TidbnumadNode"
 /* On a device: */
 #define TOPOLOGY_INFO_DEVICE "TidbnumadDevice"
 
@@ -37,3 +42,8 @@ IdSet topology_fill_set(hwloc_const_bitmap_t bitmap);
  * node the CPUs that are near it: `has_cpu` are the nodes that have some; NULL: it is not known,
  * and told from the sizes of the sets. -ENODATA: no node at all; -E2BIG: too many. */
 int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret);
+
+/* What /sys or an export knows better: gives the node these CPUs. `first_threads` are those of all
+ * cores of the machine, as topology_fill() found them. */
+CpuSet topology_fill_first_threads(const Topology *topology);
+void topology_fill_assign(Node *node, const CpuSet *cpus, const CpuSet *first_threads);

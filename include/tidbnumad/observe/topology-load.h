@@ -7,13 +7,13 @@
 
 /* Nodes with their online CPUs and memory, packages and distances, of this machine or of the dump
  * below a sysroot. What our own cgroup may not use is there too: the daemon places others. Nodes
- * without CPUs keep an empty set (/sys/devices/system/node/has_cpu decides, for hwloc gives such a
- * node the CPUs that are near it). `hidden_…` is of the live machine only. -ENODATA: the machine
- * shows no node at all. */
+ * without CPUs keep an empty set. `hidden_…` is of the live machine only. What contradicts itself
+ * is kept, marked, and named by topology_append_note(). -ENODATA: the machine shows no node at all.
+ */
 int topology_load(const Sysroot *sysroot, Topology *ret);
 
 /* Machines that are not here: hwloc's XML, or its synthetic description such as
- * "package:2 numa:4 core:8 pu:2". Devices are those that the XML holds, with what
+ * "package:2 numa:4(memory=128GiB) core:8 pu:2". Devices are those that the XML holds, with what
  * topology_export() noted about them. -EINVAL: hwloc does not take it; *ret_message, where it is
  * not NULL, becomes a sentence on why, which the caller frees. */
 int topology_load_xml(const char *path, Topology *ret, DeviceList *ret_devices, char **ret_message);

@@ -27,6 +27,7 @@ json_t *object_append(json_t *array, json_t *value);
  * that number; what is not finite is null; a set is its list, "0-3,8". */
 json_t *object_string(const char *value);
 json_t *object_count(uint64_t value);
+json_t *object_known(bool known, uint64_t value); /* null where it is not known */
 json_t *object_number(double value);
 json_t *object_list(const IdSet *ids);
 json_t *object_strings(const char *const *values, size_t n);

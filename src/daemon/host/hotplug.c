@@ -73,6 +73,8 @@ static void take_over(Topology *topology, Topology *fresh) {
         topology->nohz_full_cpus = fresh->nohz_full_cpus;
         topology->hidden_cpus = fresh->hidden_cpus;
         topology->hidden_nodes = fresh->hidden_nodes;
+        topology->lost_nodes = fresh->lost_nodes;
+        topology->mismasked_nodes = fresh->mismasked_nodes;
 }
 
 /* What the groups above allow was read while other CPUs were there. Of a unit that does not run it

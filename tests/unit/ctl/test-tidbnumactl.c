@@ -7,7 +7,7 @@
 
 #include "../../support/fake-tree.h"
 
-#define MACHINE " --topology 'package:2 numa:2 core:4 pu:2'"
+#define MACHINE " --topology 'package:2 numa:2(memory=64GiB) core:4 pu:2'"
 
 typedef struct Answer {
         int status;
@@ -130,7 +130,8 @@ TEST(plan, .setup_func = setup, .teardown_func = teardown) {
         run(*state, "plan --policy right.yaml --instances 2:db" MACHINE, &a);
         assert_string_equal(a.err, "");
         assert_int_equal(a.status, 0);
-        assert_has(a.out, "Plan for the machine package:2 numa:2 core:4 pu:2\n\nINSTANCE  POLICY");
+        assert_has(a.out, "Plan for the machine package:2 numa:2(memory=64GiB) core:4 "
+                          "pu:2\n\nINSTANCE  POLICY");
         assert_has(a.out, "\ndb-1      db      2");
         assert_has(a.out, "\ndb-2      db      3");
         assert_has(a.out, "\n3     1       24-31");

@@ -25,8 +25,14 @@ static inline void append_topology(Text *text, const Topology *t) {
         for (size_t i = 0; i < t->n_nodes; i++) {
                 const Node *n = &t->nodes[i];
 
-                text_appendf(text, "%u: package %u, %" PRIu64 " MiB,", n->id, n->package,
+                text_appendf(text, "%u: package ", n->id);
+                text_appendf(text, n->package == PACKAGE_UNKNOWN ? "?" : "%u", n->package);
+                text_appendf(text, n->memory_unknown ? ", ? MiB," : ", %" PRIu64 " MiB,",
                              n->memory_bytes >> 20);
+                if (n->kind != NODE_NORMAL)
+                        text_appendf(text, " %s", node_kind_to_string(n->kind));
+                if (n->overlaps)
+                        text_append(text, " overlaps");
                 append_ids(text, "cpus", &n->cpus);
                 if (!id_set_equal(&n->cpus, &n->first_threads))
                         append_ids(text, "first", &n->first_threads);
@@ -37,6 +43,8 @@ static inline void append_topology(Text *text, const Topology *t) {
         append_ids(text, "nohz_full", &t->nohz_full_cpus);
         append_ids(text, "hidden cpus", &t->hidden_cpus);
         append_ids(text, "hidden nodes", &t->hidden_nodes);
+        append_ids(text, "lost nodes", &t->lost_nodes);
+        append_ids(text, "mismasked nodes", &t->mismasked_nodes);
 }
 
 static inline void append_distances(Text *text, const Topology *t) {

@@ -27,7 +27,7 @@ static const Dump dumps[] = {
         },
         {
                 "16em64t-4s2c2t-offlines",
-                "0: package 0, 16379 MiB, cpus 0-1,3-4,6-12,15 first 0-1,3-4,6-7,10\n"
+                "0: package ?, 16379 MiB, cpus 0-1,3-4,6-12,15 first 0-1,3-4,6-7,10\n"
                 " offline 2,5,13-14",
                 "",
         },
@@ -93,10 +93,10 @@ static const Dump dumps[] = {
                 "4: package 0, 0 MiB,\n"
                 "5: package 0, 95163 MiB,\n"
                 "6: package 0, 96767 MiB,\n"
-                "7: package 0, 759808 MiB,\n"
+                "7: package 0, 759808 MiB, nvm\n"
                 "8: package 1, 95255 MiB,\n"
                 "9: package 1, 96729 MiB,\n"
-                "10: package 1, 761856 MiB,\n",
+                "10: package 1, 761856 MiB, nvm\n",
                 "",
         },
 };

@@ -89,6 +89,32 @@ TEST(what_only_sys_tells) {
         assert_non_null(strstr(text, "name=\"TidbnumadHasCPU\" value=\"0,2\""));
 }
 
+/* Nodes that contradict each other, a socket that is not known, GPU memory, and a node that is
+ * lost. */
+TEST(what_cannot_be_trusted) {
+        _cleanup_topology_ Topology t = { 0 }, again = { 0 };
+        _cleanup_device_list_ DeviceList none = { 0 }, read = { 0 };
+        _cleanup_files_ Files files;
+
+        fake_machine(&files.tree);
+        (void)snprintf(files.xml, sizeof(files.xml), "%s/out.xml", files.tree.path);
+        fake_write(&files.tree, NODES "online", "0,2,5,7\n");
+        fake_node(&files.tree, 2, "e\n", "21 10 28\n", 2000);
+        fake_remove(&files.tree, NODES "node0/meminfo");
+        fake_write(&files.tree, CPUS "cpu0/topology/physical_package_id", "-1\n");
+        fake_write(&files.tree, "proc/driver/nvidia/gpus/0000:04:00.0/numa_status", "Node: 5\n");
+        assert_int_equal(topology_load(&files.tree.sysroot, &t), 0);
+        assert_topology(&t, "0: package ?, ? MiB, cpus 0-1\n"
+                            "2: package 1, 1 MiB, overlaps cpus 2-3\n"
+                            "5: package ?, 3 MiB, gpu\n"
+                            " lost nodes 7 mismasked nodes 2");
+        assert_int_equal(topology_export(&(TopologySource){ .sysroot = &files.tree.sysroot }, &none,
+                                         NULL, 0, files.xml, NULL),
+                         0);
+        assert_int_equal(topology_load_xml(files.xml, &again, &read, NULL), 0);
+        assert_same_machine(&t, &none, &again, &read);
+}
+
 static size_t count(const char *text, const char *part) {
         size_t n = 0;
 

@@ -1,6 +1,7 @@
 /* Machines of a few files: what whole dumps show is the golden suite's. */
 #include <errno.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include "../../support/test.h"
 
@@ -108,6 +109,197 @@ TEST(cpus_that_are_set_apart) {
         assert_int_equal(topology_load(&tree.sysroot, &t), 0);
         assert_ids(t.isolated_cpus, "");
         assert_ids(t.nohz_full_cpus, "");
+}
+
+static void assert_note(const Topology *t, unsigned number, const char *expected) {
+        _cleanup_text_ Text note = { 0 };
+
+        topology_append_note(t, number, &note);
+        assert_string_equal(note.data ? note.data : "", expected);
+}
+
+static void assert_no_notes(const Topology *t) {
+        for (unsigned i = 0; i < TOPOLOGY_NOTES; i++)
+                assert_note(t, i, "");
+}
+
+/* hwloc's own words, up to twelve lines, must not reach the operator. */
+static void load_quietly(const FakeTree *tree, Topology *t) {
+        _cleanup_close_ int said = memfd_create("said", MFD_CLOEXEC), saved = dup(STDERR_FILENO);
+        int r;
+
+        assert_true(said >= 0 && saved >= 0 && dup2(said, STDERR_FILENO) >= 0);
+        r = topology_load(&tree->sysroot, t);
+        assert_true(dup2(saved, STDERR_FILENO) >= 0);
+        assert_int_equal(r, 0);
+        assert_int_equal(lseek(said, 0, SEEK_END), 0);
+}
+
+/* Nothing about a machine whose files agree. */
+TEST(no_notes) {
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_fake_ FakeTree tree;
+
+        fake_machine(&tree);
+        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        assert_no_notes(&t);
+}
+
+/* Faulty firmware and numa=fake: hwloc drops the second node that lists a CPU. */
+TEST(nodes_with_the_same_cpus) {
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_fake_ FakeTree tree;
+
+        fake_machine(&tree);
+        fake_node(&tree, 0, "f\n", "10 11 12\n", 1000);
+        fake_node(&tree, 2, "f\n", "21 10 13\n", 2000);
+        fake_node(&tree, 5, "f\n", "22 23 10\n", 4000);
+        fake_remove(&tree, NODES "has_cpu");
+        load_quietly(&tree, &t);
+        assert_ids(topology_nodes(&t), "0,2,5");
+        assert_ids(topology_homes(&t), "0");
+        assert_ids(t.nodes[0].cpus, "0-3");
+        assert_ids(t.nodes[1].cpus, "");
+        assert_int_equal(t.nodes[1].memory_bytes, 2000 * 1024);
+        assert_int_equal(topology_distance(&t, 5, 2), 23);
+        assert_string_equal(topology_why_no_home(&t.nodes[2]), "lists CPUs of another node");
+        assert_note(&t, 0,
+                    "nodes 2,5 list CPUs that a node with a lower number lists too (faulty "
+                    "firmware or numa=fake): they are kept as memory, and no instance is placed "
+                    "on them");
+}
+
+/* Each CPU stays in one node, and none is taken for offline; a node that is partly another's is
+ * nobody's home. */
+TEST(nodes_that_cross) {
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_fake_ FakeTree tree;
+
+        fake_machine(&tree);
+        fake_node(&tree, 2, "e\n", "21 10 28\n", 2000);
+        load_quietly(&tree, &t);
+        assert_ids(t.nodes[0].cpus, "0-1");
+        assert_ids(t.nodes[1].cpus, "2-3");
+        assert_ids(t.nodes[1].first_threads, "2-3");
+        assert_ids(t.offline_cpus, "");
+        assert_ids(topology_homes(&t), "0");
+        assert_note(&t, 0,
+                    "node 2 lists CPUs that a node with a lower number lists too (faulty firmware "
+                    "or numa=fake): it is kept as memory, and no instance is placed on it");
+}
+
+TEST(node_that_cannot_be_read) {
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_fake_ FakeTree tree;
+
+        fake_machine(&tree);
+        fake_write(&tree, NODES "online", "0,2,5,7\n");
+        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        assert_ids(topology_nodes(&t), "0,2,5");
+        assert_note(&t, 1, "node 7 is online, but its CPUs cannot be read: it is not used");
+}
+
+TEST(unknown_packages) {
+        static const char *const ids[] = { "-1\n", "7\n", "many\n", NULL };
+
+        for (size_t i = 0; i < ELEMENTSOF(ids); i++) {
+                _cleanup_topology_ Topology t = { 0 };
+                _cleanup_fake_ FakeTree tree;
+
+                fake_machine(&tree);
+                /* Of two CPUs of node 2 the other is in package 1. */
+                if (ids[i])
+                        fake_write(&tree, CPUS "cpu3/topology/physical_package_id", ids[i]);
+                else
+                        fake_remove(&tree, CPUS "cpu3/topology/physical_package_id");
+                assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+                assert_int_equal(t.nodes[0].package, 0);
+                assert_int_equal(t.nodes[1].package, PACKAGE_UNKNOWN);
+                assert_note(&t, 2,
+                            "node 2 has no known socket (physical_package_id of its CPUs is "
+                            "missing or differs): it shares a socket with no other node");
+                assert_false(topology_same_package(&t.nodes[0], &t.nodes[1]));
+                assert_true(topology_same_package(&t.nodes[1], &t.nodes[1]));
+        }
+}
+
+/* PowerPC: no CPU knows its socket, and two unknown ones are not the same. */
+TEST(no_packages) {
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_fake_ FakeTree tree;
+
+        fake_machine(&tree);
+        for (unsigned cpu = 0; cpu < 4; cpu++) {
+                char name[128];
+
+                (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/physical_package_id", cpu);
+                fake_write(&tree, name, "-1\n");
+        }
+        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        for (size_t i = 0; i < t.n_nodes; i++)
+                assert_int_equal(t.nodes[i].package, PACKAGE_UNKNOWN);
+        assert_false(topology_same_package(&t.nodes[0], &t.nodes[1]));
+        assert_note(&t, 2,
+                    "nodes 0,2 have no known socket (physical_package_id of their CPUs is missing "
+                    "or differs): no two of them share a socket");
+}
+
+/* The mask of socket 0 has a CPU of socket 1 as well: hwloc drops socket 1 and writes a banner of
+ * twelve lines to standard error. */
+TEST(package_with_a_wrong_mask) {
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_fake_ FakeTree tree;
+
+        fake_machine(&tree);
+        for (unsigned cpu = 0; cpu < 2; cpu++) {
+                static const char *const files[] = { "core_siblings", "package_cpus" };
+                char name[128];
+
+                for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+                        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/%s", cpu, files[i]);
+                        fake_write(&tree, name, "7\n");
+                }
+        }
+        load_quietly(&tree, &t);
+        assert_int_equal(t.nodes[0].package, 0);
+        assert_int_equal(t.nodes[1].package, 1);
+        assert_note(&t, 3,
+                    "node 2 has a socket whose CPU mask contradicts physical_package_id: the "
+                    "latter is used");
+}
+
+TEST(unknown_memory) {
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_fake_ FakeTree tree;
+
+        fake_machine(&tree);
+        fake_remove(&tree, NODES "node2/meminfo");
+        fake_node(&tree, 5, "0\n", "17 28 10\n", 0);
+        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        assert_false(t.nodes[0].memory_unknown);
+        assert_true(t.nodes[1].memory_unknown);
+        assert_false(t.nodes[2].memory_unknown); /* it has none, and says so */
+        assert_ids(topology_homes(&t), "0,2");
+        assert_ids(topology_memory_nodes(&t), "0,2");
+        assert_string_equal(topology_why_no_home(&t.nodes[2]), "no CPUs, no memory");
+        assert_note(&t, 4,
+                    "node 2 has memory of unknown size: no instance's need is compared with it");
+}
+
+TEST(memory_of_a_gpu) {
+        _cleanup_topology_ Topology t = { 0 };
+        _cleanup_fake_ FakeTree tree;
+
+        fake_machine(&tree);
+        fake_write(&tree, "proc/driver/nvidia/gpus/0000:04:00.0/numa_status",
+                   "Node:           5\nStatus:         online\n");
+        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        assert_ids(topology_nodes(&t), "0,2,5");
+        assert_int_equal(t.nodes[2].kind, NODE_GPU);
+        assert_int_equal(t.nodes[2].memory_bytes, 4000 * 1024);
+        assert_ids(t.nodes[2].cpus, "");
+        assert_string_equal(topology_why_no_home(&t.nodes[2]), "GPU memory");
+        assert_no_notes(&t);
 }
 
 TEST(this_machine) {

@@ -198,6 +198,6 @@ TEST(nothing) {
         (void)world_add(w, world_policy(w, "tidb"), "tidb-1");
         w->topology.n_nodes = 0;
         bare = plan_of(w);
-        assert_int_equal(bare.choices[0].refusal, REFUSAL_NO_NODE_LEFT);
+        assert_int_equal(bare.choices[0].refusal, REFUSAL_NO_HOME);
         placement_plan_done(&bare);
 }

@@ -81,12 +81,15 @@ TEST(machine) {
         assert_int_equal(json_object_size(json_object_get(json, "score")), N_CRITERIA);
         assert_json(at(json, "nodes", 1),
                     "{\"id\": 1, \"package\": 1, \"cpus\": \"4-7,12-15\", \"memory_bytes\": "
-                    "68719476736,"
-                    " \"free_bytes\": 512, \"home\": true, \"reserved\": false,"
+                    "68719476736, \"kind\": \"normal\","
+                    " \"free_bytes\": 512, \"home\": true, \"why_no_home\": null, "
+                    "\"reserved\": false,"
                     " \"devices\": [\"nvme0n1\", \"nvme1n1\"], \"instances\": [\"tikv-1\","
                     " \"tikv-20160\"]}");
         assert_json(json_object_get(at(json, "nodes", 0), "reserved"), "true");
         assert_json(json_object_get(at(json, "nodes", 2), "home"), "false");
+        assert_json(json_object_get(at(json, "nodes", 2), "why_no_home"),
+                    "\"memory without CPUs\"");
         assert_json(
                 at(json, "devices", 0),
                 "{\"name\": \"eth0\", \"kind\": \"net\", \"node\": 0, \"pci\": \"0000:3b:00.0\","

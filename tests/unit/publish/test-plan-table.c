@@ -23,12 +23,14 @@ TEST(plan) {
                 "place.count asks for; lower place.count or widen place.nodes\n"
                 "pd-2        pd      0      0          preferred  its policy names the node\n"
                 "\n"
-                "NODE  SOCKET  CPUS       MEMORY    FREE     USE       DEVICES          INSTANCES\n"
-                "0     0       0-3,8-11   64.0 GiB  1.5 GiB  reserved  eth0             pd-2\n"
-                "1     1       4-7,12-15  64.0 GiB  512 B              nvme0n1 nvme1n1  tikv-1 "
-                "tikv-20160\n"
-                "4     1       -          1.0 TiB   0 B      no home\n"
-                "?                                                     sda\n"
+                "NODE  SOCKET  CPUS       MEMORY    FREE     USE                           "
+                "DEVICES          INSTANCES\n"
+                "0     0       0-3,8-11   64.0 GiB  1.5 GiB  reserved                      eth0   "
+                "          pd-2\n"
+                "1     1       4-7,12-15  64.0 GiB  512 B                                  nvme0n1 "
+                "nvme1n1  tikv-1 tikv-20160\n"
+                "4     1       -          1.0 TiB   0 B      no home: memory without CPUs\n"
+                "?                                                                         sda\n"
                 "\n"
                 "warning: pd-2: it uses a reserved node: no other one was free when it was placed, "
                 "or its "
@@ -51,12 +53,17 @@ TEST(nothing_to_place) {
         e.report.n_instances = e.report.n_notes = 0;
         e.report.free_bytes = NULL;
         e.report.devices = NULL;
+        e.nodes[1].package = PACKAGE_UNKNOWN;
+        e.nodes[1].memory_bytes = 0;
+        e.nodes[1].memory_unknown = true;
+        e.nodes[2].kind = NODE_GPU;
         plan_table_render(&e.report, 0, &text);
         assert_string_equal(
-                text.data, "NODE  SOCKET  CPUS       MEMORY    FREE  USE       DEVICES  INSTANCES\n"
-                           "0     0       0-3,8-11   64.0 GiB  -     reserved\n"
-                           "1     1       4-7,12-15  64.0 GiB  -\n"
-                           "4     1       -          1.0 TiB   -     no home\n");
+                text.data,
+                "NODE  SOCKET  CPUS       MEMORY    FREE  USE                  DEVICES  INSTANCES\n"
+                "0     0       0-3,8-11   64.0 GiB  -     reserved\n"
+                "1     ?       4-7,12-15  ?         -\n"
+                "4     1       -          1.0 TiB   -     no home: GPU memory\n");
 }
 
 TEST(explain) {
