@@ -90,6 +90,8 @@ int undo_host_write(const Undo *undo, UndoHost *host) {
                 return -EBADF;
         if (!host->stale)
                 return 0;
+        if (host->newer)
+                return -EEXIST;
         if (undo_host_is_empty(host)) {
                 if (unlinkat(undo->dir_fd, UNDO_HOST_FILE, 0) < 0 && errno != ENOENT)
                         return -errno;
@@ -115,7 +117,8 @@ int undo_host_read(const Undo *undo, UndoHost *ret) {
         if (r < 0)
                 return r;
         r = undo_host_parse(text, size, undo->boot_id, ret);
-        if (r < 0 && r != -ENOMEM)
+        ret->newer = r == -ENOTSUP;
+        if (r < 0 && r != -ENOMEM && r != -ENOTSUP)
                 (void)unlinkat(undo->dir_fd, UNDO_HOST_FILE, 0);
         return r;
 }

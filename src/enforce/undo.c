@@ -76,14 +76,24 @@ int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId
 
 /* --- writing --- */
 
-/* By what makes it single: a service's name ends with .service, that of any other with a number. */
-static int name_file(UndoRecord *record) {
+/* By what makes it single: a service's name ends with .service, that of any other with a number. A
+ * file that is already there was not read: a newer version of the daemon wrote it, and it is kept
+ * for that one. */
+static int name_file(const Undo *undo, UndoRecord *record) {
+        _cleanup_free_ char *file = NULL;
         char name[CGROUP1_NAME_MAX];
 
         if (record->file)
                 return 0;
         cgroup1_name(record->unit ? record->unit : record->instance, name);
-        return asprintf(&record->file, "%s.json", name) < 0 ? (record->file = NULL, -ENOMEM) : 0;
+        if (asprintf(&file, "%s.json", name) < 0) {
+                file = NULL;
+                return -ENOMEM;
+        }
+        if (faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                return -EEXIST;
+        record->file = TAKE_PTR(file);
+        return 0;
 }
 
 int undo_write(Undo *undo, UndoRecord *record) {
@@ -95,7 +105,7 @@ int undo_write(Undo *undo, UndoRecord *record) {
                 return -EBADF;
         if (!record->stale)
                 return 0;
-        r = name_file(record);
+        r = name_file(undo, record);
         if (r >= 0)
                 r = undo_text_render(record, undo->boot_id, &text, &size);
         if (r >= 0)
@@ -134,10 +144,10 @@ bool undo_prune(const Undo *undo, UndoRecord *record) {
 
 /* --- reading --- */
 
-/* It may be read another time. */
-static bool may_pass(int error) {
-        return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EIO ||
-               error == -EAGAIN || error == -EACCES;
+/* It may be read another time, or by the newer version that wrote it. */
+static bool is_kept(int error) {
+        return error == -ENOTSUP || error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
+               error == -EIO || error == -EAGAIN || error == -EACCES;
 }
 
 static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
@@ -168,7 +178,7 @@ static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *us
 
         if (r < 0) {
                 bad_file(name, r, userdata);
-                if (!may_pass(r))
+                if (!is_kept(r))
                         (void)unlinkat(undo->dir_fd, name, 0);
                 return r == -ENOMEM ? r : 0;
         }

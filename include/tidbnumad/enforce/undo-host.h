@@ -43,6 +43,7 @@ typedef struct UndoHost {
         size_t n_settings, allocated;
         UndoBalance irqbalance;
         bool stale; /* the file does not say all of this yet */
+        bool newer; /* there is a file of a newer version, which is kept: nothing may be written */
 } UndoHost;
 
 void undo_host_done(UndoHost *host);

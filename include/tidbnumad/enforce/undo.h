@@ -25,7 +25,8 @@ void undo_done(Undo *undo); /* the files stay */
 int undo_open(Undo *undo, int runtime_fd);
 
 /* Hears of each file that is no record: `error` as of private_file_read() and undo_text_parse().
- * Such a file is taken away, unless it could not be read for a reason that may pass. */
+ * Such a file is taken away, unless it could not be read for a reason that may pass, or is of a
+ * newer version (-ENOTSUP). */
 typedef void (*UndoBadFile)(const char *name, int error, void *userdata);
 
 /* Reads what an earlier life of the daemon has left. What it says of processes that have ended is
@@ -43,7 +44,7 @@ int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId
              UndoRecord **ret);
 
 /* Writes the record down, if something in it is new. Nothing may be changed unless this returned
- * 0: -EBADF: there is no folder; -ENOSPC, -EROFS, … */
+ * 0: -EBADF: there is no folder; -EEXIST: there is a file of a newer version; -ENOSPC, -EROFS, … */
 int undo_write(Undo *undo, UndoRecord *record);
 
 /* All is given back, or nothing was ever changed: takes its file away, and the record itself. */

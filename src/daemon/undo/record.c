@@ -19,7 +19,8 @@ static const char *what_is_wrong(int error) {
         case -ESTALE:
                 return "it is of another boot";
         case -ENOTSUP:
-                return "it is of another version";
+                return "a newer version wrote it, and it is kept: nothing that it is about is "
+                       "changed";
         case -EEXIST:
                 return "another one speaks of the same unit";
         case -EBADMSG:

@@ -115,6 +115,22 @@ static json_t *setting(json_t *root, size_t i) {
         return json_array_get(json_object_get(json_object_get(root, "record"), "settings"), i);
 }
 
+TEST(newer_version_is_kept) {
+        const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
+        _cleanup_folder_ Folder f;
+        _cleanup_(undo_host_done) UndoHost h = { 0 };
+        char text[64];
+
+        folder_init(&f);
+        fake_write(&f.tree, "undo/" UNDO_HOST_FILE, "{\"version\": 2}");
+        assert_int_equal(fchmodat(f.tree.fd, "undo/" UNDO_HOST_FILE, 0600, 0), 0);
+        assert_int_equal(undo_host_read(&f.undo, &h), -ENOTSUP);
+        assert_int_equal(undo_host_add(&h, &key, "", "1"), 0);
+        assert_int_equal(undo_host_write(&f.undo, &h), -EEXIST);
+        assert_true(read_file_at(f.tree.fd, "undo/" UNDO_HOST_FILE, text, sizeof(text)) > 0);
+        assert_string_equal(text, "{\"version\": 2}");
+}
+
 TEST(damaged) {
         json_t *root = example_json();
 

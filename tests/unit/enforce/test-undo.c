@@ -214,6 +214,28 @@ TEST(another_boot_and_nonsense) {
         assert_int_equal(count_files(&h), 0);
 }
 
+/* After a downgrade: that version takes it back, and this one changes nothing meanwhile. */
+TEST(newer_version_is_kept) {
+        static const char newer[] = "{\"version\": 2, \"instance\": \"a\"}";
+        const ProcessId id = { .pid = 50, .start_ticks = 1050 };
+        _cleanup_host_ Host h;
+        UndoRecord *r = NULL;
+        char text[256];
+
+        host_init(&h);
+        fake_write(&h.tree, "undo/a.service.json", newer);
+        assert_int_equal(fchmodat(h.tree.fd, "undo/a.service.json", 0600, 0), 0);
+        load_again(&h);
+        assert_int_equal(h.bad_error, -ENOTSUP);
+        assert_int_equal(h.undo.n_records, 0);
+        assert_int_equal(undo_get(&h.undo, "a", "a.service", &id, &r), 0);
+        r->stale = true;
+        assert_int_equal(undo_write(&h.undo, r), -EEXIST);
+        undo_forget(&h.undo, r);
+        assert_true(read_file_at(h.tree.fd, "undo/a.service.json", text, sizeof(text)) > 0);
+        assert_string_equal(text, newer);
+}
+
 /* By its name, and by its process until that is there; never by the name of a service. */
 TEST(scope) {
         const ProcessId id = { .pid = 50, .start_ticks = 1050 }, other = { .pid = 50 };
