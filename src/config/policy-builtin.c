@@ -1,5 +1,6 @@
-/* Four policies that change nothing: who installs the package sees his processes in the report
- * before he has written a line. */
+/* Four policies that change nothing: after the installation of the package the report has the
+ * host's database before anybody has written a line. Only services: a program of that name that
+ * some user starts is no part of it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ static int fill(Policy *policy, const char *name, const char *exe) {
                 return r;
         policy->name = strdup(name);
         policy->match.exe = strdup(exe);
+        policy->match.only_services = true;
         policy->file = strdup("");
         policy->memory = MEMORY_NONE;
         policy->migrate = MIGRATE_NONE;

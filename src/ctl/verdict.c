@@ -43,8 +43,11 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
                 text_appendf(text, "exe is %s, and it runs %s", match->exe, process->exe);
                 break;
         case MATCH_KEY_UNIT:
-                text_appendf(text, "unit is %s, and it is in %s", match->unit,
-                             process->unit ? process->unit : "none");
+                if (match->only_services)
+                        text_append(text, "without a policy only services count, and it is in ");
+                else
+                        text_appendf(text, "unit is %s, and it is in ", match->unit);
+                text_append(text, process->unit ? process->unit : "none");
                 break;
         case MATCH_KEY_ARGS:
                 text_appendf(text, "args is %s, and its command line is another", match->args);

@@ -49,6 +49,11 @@ bool unit_is_own_scope(const char *unit) {
                has_suffix(unit, strlen(unit), ".scope");
 }
 
+bool unit_is_system_service(const char *unit) {
+        return unit && has_suffix(unit, strlen(unit), ".service") &&
+               strncmp(unit, "user@", strlen("user@")) != 0;
+}
+
 size_t unit_cgroup_length(const char *path, const char *unit) {
         const size_t length = strlen(unit);
 

@@ -48,7 +48,8 @@ static bool args_match(const char *pattern, const char *args) {
 MatchKey match_failing_key(const PolicyMatch *match, const Process *process) {
         if (!exe_matches(match->exe, process->exe))
                 return MATCH_KEY_EXE;
-        if (!unit_matches(match->unit, process->unit))
+        if (!unit_matches(match->unit, process->unit) ||
+            (match->only_services && !unit_is_system_service(process->unit)))
                 return MATCH_KEY_UNIT;
         if (!args_match(match->args, process->args))
                 return MATCH_KEY_ARGS;

@@ -60,6 +60,8 @@ typedef struct PolicyMatch {
         char *args; /* glob over the whole command line, its words joined by single spaces */
         uid_t uid;  /* of `user`, once the daemon has looked it up */
         bool uid_known;
+        bool only_services; /* of a built-in policy: services of the system manager alone. No glob
+                             * in `unit`, by which units would be prepared for their start */
         ContainerMode containers;
         uint16_t port; /* listening TCP port, of an entry of `instances`; 0 = not given */
 } PolicyMatch;

@@ -16,7 +16,8 @@ static void assert_built_in(const Load *load) {
 
                 assert_string_equal(policy->name, expected[i][0]);
                 assert_string_equal(policy->match.exe, expected[i][1]);
-                assert_null(policy->match.unit);
+                assert_null(policy->match.unit); /* or every service would be prepared */
+                assert_true(policy->match.only_services);
                 assert_null(policy->match.user);
                 assert_true(policy->built_in);
                 assert_int_equal(policy->memory, MEMORY_NONE);

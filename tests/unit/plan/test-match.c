@@ -213,3 +213,23 @@ TEST(failing_key) {
         process.foreign = FOREIGN_NONE;
         assert_int_equal(match_failing_key(&match, &process), MATCH_KEY_NONE);
 }
+
+/* Without a policy, a program of that name that some user starts is no part of the database. */
+TEST(only_services) {
+        Policy policy = { .match = { .exe = S("tidb-server"), .only_services = true } };
+        PolicySet set = { .policies = &policy, .n_policies = 1 };
+        static const struct {
+                const char *unit;
+                bool matches;
+        } units[] = {
+                { "tidb-4000.service", true }, { NULL, false },
+                { "session-3.scope", false },  { "user@1000.service", false },
+                { "tidb@4000.service", true }, { "run-1.scope", false },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(units); i++) {
+                Process process = { .exe = S("/opt/tidb-server"), .unit = S(units[i].unit) };
+
+                assert_int_equal(match_process(&set, &process) != NULL, units[i].matches);
+        }
+}
