@@ -39,7 +39,9 @@ TEST(example) {
         assert_messages(&load.errors, (const char *const[]){ NULL });
         assert_messages(&load.warnings, (const char *const[]){ NULL });
         assert_int_equal(load.set.n_policies, 4);
-        assert_int_equal(load.set.mode, ENFORCEMENT_ENFORCE);
+        assert_int_equal(load.set.host.numa_balancing, NUMA_BALANCING_OFF);
+        assert_int_equal(load.set.n_irqs, 1);
+        assert_int_equal(load.set.mode, ENFORCEMENT_OBSERVE);
         assert_instance(&load.set, "tidb-4000.service", 0, MEMORY_BIND);
         assert_instance(&load.set, "tidb-4001.service", 2, MEMORY_BIND);
         assert_instance(&load.set, "tikv-20160.service", 3, MEMORY_BIND);
