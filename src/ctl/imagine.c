@@ -36,9 +36,36 @@ static int refuse(Text *message, char **ret_message) {
 static int refuse_word(const char *word, char **ret_message) {
         _cleanup_text_ Text message = { 0 };
 
-        text_appendf(&message, "'%s' is no COUNT:POLICY, expected such as 4:tidb or 2:tikv@nvme0n1",
+        text_appendf(&message,
+                     "'%s' is no COUNT:POLICY, expected such as 4:tidb, 4:tikv:32GiB or "
+                     "2:tikv@nvme0n1",
                      word);
         return refuse(&message, ret_message);
+}
+
+static int refuse_size(const char *size, int error, char **ret_message) {
+        _cleanup_text_ Text message = { 0 };
+
+        text_appendf(&message,
+                     "'%s' is %s, expected the memory of one instance with its unit, such as 32GiB",
+                     size, error == -ERANGE ? "too large" : "no size above zero");
+        return refuse(&message, ret_message);
+}
+
+static char *strip(char *word) {
+        size_t n;
+
+        word += strspn(word, " \t");
+        n = strlen(word);
+        while (n > 0 && (word[n - 1] == ' ' || word[n - 1] == '\t'))
+                word[--n] = '\0';
+        return word;
+}
+
+static bool is_count(const char *word) {
+        const size_t n = strspn(word, "0123456789");
+
+        return n > 0 && word[n] == ':';
 }
 
 /* The count before a colon: without one it is 1. Leaves what follows in `*word`. */
@@ -59,10 +86,30 @@ static int parse_count(char **word, uint32_t *ret) {
         return 0;
 }
 
-static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
-        char *rest = word, *at;
-        int r = parse_count(&rest, &ret->count);
+/* What follows the last colon, where that begins with a digit: "32GiB" of "4:tikv:32GiB", cut off.
+ * A policy's name may begin with a digit too: after a count alone a name follows. */
+static char *cut_size(char *word) {
+        char *first = strchr(word, ':'), *last = strrchr(word, ':');
 
+        if (!last || last[1] < '0' || last[1] > '9' || (first == last && is_count(word)))
+                return NULL;
+        *last = '\0';
+        return last + 1;
+}
+
+static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
+        char *size, *rest, *at;
+        int r;
+
+        word = strip(word);
+        size = cut_size(word);
+        if (size) {
+                r = parse_size(size, &ret->need_bytes);
+                if (r < 0 || ret->need_bytes == 0)
+                        return refuse_size(size, r, ret_message);
+        }
+        rest = word;
+        r = parse_count(&rest, &ret->count);
         at = strchr(rest, '@');
         if (r < 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') || strchr(rest, ':') ||
             (at && strchr(at + 1, '@')))
@@ -200,7 +247,9 @@ static int imagine_entry(const ImagineEntry *entry, const Policy *policy, const 
                 Imagined *new = &list->instances[list->n_instances];
                 bool in_turn = !disk && policy->place.near == NEAR_STORAGE;
 
-                *new = (Imagined){ .policy = policy, .disk = disk };
+                *new = (Imagined){ .policy = policy,
+                                   .disk = disk,
+                                   .need_bytes = entry->need_bytes };
                 if (in_turn)
                         new->disk = disk_in_turn(devices, count_in_turn(list));
                 new->in_turn = in_turn &&new->disk;

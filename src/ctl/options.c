@@ -34,7 +34,7 @@ static const OptionRow rows[] = {
           "a description such as \"package:2 numa:4(memory=128GiB) core:8 pu:2\"" },
         { "instances", "LIST", OPTION_INSTANCES, PLANNING,
           "plan with imagined instances, COUNT:POLICY, instead of\n"
-          "those that run: 4:tidb,2:tikv@nvme0n1,1:pd" },
+          "those that run: 4:tidb,2:tikv@nvme0n1:32GiB,1:pd" },
         { "against", "PATH", OPTION_AGAINST, PLAN,
           "what other policies, a file or a folder, would change" },
         { "explain", NULL, OPTION_EXPLAIN, PLAN, "tell every alternative that lost, and by what" },

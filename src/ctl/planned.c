@@ -59,7 +59,9 @@ static PlacementInstance input_running(const Running *r) {
 }
 
 static PlacementInstance input_imagined(const Imagined *i) {
-        PlacementInstance input = { .name = i->name, .policy = i->policy };
+        PlacementInstance input = { .name = i->name,
+                                    .policy = i->policy,
+                                    .need_bytes = i->need_bytes };
 
         if (i->disk && i->disk->node >= 0 && i->disk->node < (int32_t)ID_SET_MAX)
                 id_set_add(&input.device_nodes, (uint32_t)i->disk->node);

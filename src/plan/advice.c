@@ -55,9 +55,12 @@ static uint64_t memory_of(const Topology *topology, const NodeSet *nodes) {
         uint64_t bytes = 0;
 
         for (size_t i = 0; i < topology->n_nodes; i++)
-                if (id_set_has(nodes, topology->nodes[i].id) &&
-                    __builtin_add_overflow(bytes, topology->nodes[i].memory_bytes, &bytes))
-                        return UINT64_MAX;
+                if (id_set_has(nodes, topology->nodes[i].id)) {
+                        if (topology->nodes[i].memory_unknown)
+                                return 0; /* a part of it is no size to give advice on */
+                        if (__builtin_add_overflow(bytes, topology->nodes[i].memory_bytes, &bytes))
+                                return UINT64_MAX;
+                }
         return bytes;
 }
 
@@ -162,7 +165,8 @@ static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
         subject->memory_share_bytes = subject->memory_bytes;
         if (is_sharer(subject)) {
                 subject->cpu_share = cpu_share(report, subject);
-                subject->memory_share_bytes = memory_share(input, report, subject);
+                if (subject->memory_bytes > 0)
+                        subject->memory_share_bytes = memory_share(input, report, subject);
         }
         r = find_sharers(report, index, shares_nodes, &subject->sharers, &subject->n_sharers);
         if (r < 0)

@@ -74,8 +74,8 @@ static json_t *inputs(const AdviceReport *report, const AdviceSubject *subject) 
         object_set(&o, "memory_mode", json_string(memory_mode_to_string(subject->memory)));
         object_set(&o, "cpu_count", object_count(subject->n_cpus));
         object_set(&o, "cpu_share", object_count(subject->cpu_share));
-        object_set(&o, "memory_bytes", object_count(subject->memory_bytes));
-        object_set(&o, "memory_share_bytes", object_count(subject->memory_share_bytes));
+        object_set(&o, "memory_bytes", known(subject->memory_bytes));
+        object_set(&o, "memory_share_bytes", known(subject->memory_share_bytes));
         object_set(&o, "shares_nodes_with", names(report, subject->sharers, subject->n_sharers));
         object_set(&o, "device", object_string(subject->device));
         object_set(&o, "shares_device_with",

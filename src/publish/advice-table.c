@@ -104,6 +104,28 @@ static void append_rows(Text *text, const AdviceReport *report, unsigned width) 
         }
 }
 
+static void append_memory_note(Text *text, const AdviceReport *report, unsigned width) {
+        _cleanup_text_ Text names = { 0 };
+
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                const AdviceSubject *subject = &report->subjects[i];
+
+                if (subject->unplaced[0] != '\0' || subject->memory_bytes > 0 ||
+                    !advice_product_is_heavy(subject->product))
+                        continue;
+                text_append(&names, names.length > 0 ? ", " : "");
+                advice_text_append_visible(&names, subject->name);
+        }
+        if (names.length == 0)
+                return;
+        text_append(&names, ": no advice on memory: the size of the nodes' memory is unknown");
+        if (names.error < 0)
+                text->error = names.error;
+        else
+                advice_text_append_wrapped(text, names.data, width, "  ");
+        text_append(text, "\n");
+}
+
 /* PD and JVMs would get none either way. */
 static bool would_get_advice(const AdviceSubject *subject) {
         return advice_product_is_heavy(subject->product) || subject->product == PRODUCT_HAPROXY;
@@ -129,5 +151,6 @@ int advice_render_table(const AdviceReport *report, unsigned width, Text *text) 
                         advice_text_append_wrapped(text, line.data, width, "  ");
                 text_append(text, "\n");
         }
+        append_memory_note(text, report, width);
         return text->error;
 }

@@ -10,11 +10,12 @@
 /* More than any host runs. */
 #define IMAGINE_INSTANCES_MAX 1024u
 
-/* One word of the list: "2:tikv@nvme0n1". */
+/* One word of the list: "2:tikv@nvme0n1:32GiB". */
 typedef struct ImagineEntry {
         uint32_t count;
-        char *policy; /* owned */
-        char *disk;   /* NULL: none was named; owned */
+        char *policy;        /* owned */
+        char *disk;          /* NULL: none was named; owned */
+        uint64_t need_bytes; /* of each of them; 0: not given */
 } ImagineEntry;
 
 typedef struct ImagineList {
@@ -25,15 +26,17 @@ typedef struct ImagineList {
 void imagine_list_done(ImagineList *list);
 #define _cleanup_imagine_list_ _cleanup_(imagine_list_done)
 
-/* "COUNT:POLICY[@DISK],…"; "POLICY" alone stands for one. -EINVAL: not such a list, and
- * *ret_message becomes a sentence that says what is wrong, which the caller frees; -ENOMEM. */
+/* "COUNT:POLICY[@DISK][:SIZE],…", with blanks around each comma allowed; "POLICY" alone is one.
+ * -EINVAL: not such a list, and *ret_message becomes a sentence that says what is wrong, which the
+ * caller frees; -ENOMEM. */
 int imagine_parse(const char *text, ImagineList *ret, char **ret_message);
 
 typedef struct Imagined {
         char *name; /* "tikv-2", counted within its policy; owned */
         const Policy *policy;
-        const Device *disk; /* under its data; NULL: its policy asks for none, or there is none */
-        bool in_turn;       /* the disk was not named */
+        const Device *disk;  /* under its data; NULL: its policy asks for none, or there is none */
+        bool in_turn;        /* the disk was not named */
+        uint64_t need_bytes; /* 0: not known */
 } Imagined;
 
 typedef struct ImaginedList {

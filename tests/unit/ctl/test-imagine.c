@@ -30,6 +30,26 @@ TEST(parse) {
         assert_null(message);
 }
 
+TEST(sizes_and_blanks) {
+        _cleanup_imagine_list_ ImagineList list = { 0 };
+        char *message = NULL;
+
+        assert_int_equal(imagine_parse("4:tidb, 4:tikv:32GiB ,\t1:tikv@sda:1.5TiB,pd:512MiB, 2:9p",
+                                       &list, &message),
+                         0);
+        assert_int_equal(list.n_entries, 5);
+        check_entry(&list.entries[0], 4, "tidb", NULL);
+        assert_int_equal(list.entries[0].need_bytes, 0);
+        check_entry(&list.entries[1], 4, "tikv", NULL);
+        assert_int_equal(list.entries[1].need_bytes, UINT64_C(32) << 30);
+        check_entry(&list.entries[2], 1, "tikv", "sda");
+        assert_int_equal(list.entries[2].need_bytes, UINT64_C(1536) << 30);
+        check_entry(&list.entries[3], 1, "pd", NULL);
+        assert_int_equal(list.entries[3].need_bytes, UINT64_C(512) << 20);
+        check_entry(&list.entries[4], 2, "9p", NULL);
+        assert_null(message);
+}
+
 static void check_wrong(const char *text, const char *expected) {
         ImagineList list = { .n_entries = 77 };
         _cleanup_free_ char *message = NULL;
@@ -43,8 +63,8 @@ static void check_wrong(const char *text, const char *expected) {
 TEST(wrong) {
         static const char *const words[] = { "",        ":",     "4:",   ":tidb",
                                              "0:tidb",  "-1:a",  "+1:a", "1.5:a",
-                                             "a:b",     "1:2:a", "1:@d", "1:a@",
-                                             "1:a@b@c", "@d",    " 1:a", "99999999999999999999:a" };
+                                             "a:b",     "1:b:a", "1:@d", "1:a@",
+                                             "1:a@b@c", "@d",    "1 :a", "99999999999999999999:a" };
         char text[64];
 
         for (size_t i = 0; i < ELEMENTSOF(words); i++) {
@@ -58,6 +78,10 @@ TEST(wrong) {
         }
         check_wrong("4;tidb@", "'4;tidb@' is no COUNT:POLICY");
         check_wrong("1:a,", "'' is no");
+        check_wrong("4:tikv:32", "'32' is no size above zero, expected the memory of one instance");
+        check_wrong("4:tikv:0GiB", "'0GiB' is no size above zero");
+        check_wrong("4:tikv:99999999999TiB", "'99999999999TiB' is too large");
+        check_wrong("4:tikv@sda:32gib", "'32gib' is no size above zero");
         check_wrong("1025:a", "more than 1024 instances");
         check_wrong("1000:a,25:b", "more than 1024 instances");
         check_wrong("4294967297:a", "more than 1024 instances");

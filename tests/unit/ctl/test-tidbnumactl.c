@@ -275,6 +275,9 @@ TEST(json, .setup_func = setup, .teardown_func = teardown) {
 TEST(advise, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "advise --instances 1:tidb" MACHINE, 0, "performance.max-procs",
               "note: no policies were given");
+        check(*state, "advise --instances 1:tidb --topology 'numa:2 pu:4'", 0,
+              "tidb-1: no advice on memory: the size of the nodes' memory is unknown\n",
+              "memory of unknown size");
         check(*state, "advise --tiup --instances 1:tidb" MACHINE, 0, "\ntidb_servers:\n", "note: ");
 }
 

@@ -80,14 +80,15 @@ TEST(others) {
                     " \"unit\": \"integer\", \"value\": 16, \"text\": \"16\","
                     " \"takes_effect\": \"reload\", \"cost_bytes\": null,"
                     " \"reason\": \"It is bound to 16 CPUs of node 1.\"}");
-        assert_json(instance(json, EXAMPLE_NOWHERE),
-                    "{\"name\": \"tidb-4001\", \"product\": \"tidb-server\", \"ports\": [],"
-                    " \"unplaced\": \"no nodes are left\", \"inputs\": {\"nodes\": \"\", \"cpus\": "
-                    "\"\","
-                    " \"memory_mode\": \"bind\", \"cpu_count\": 0, \"cpu_share\": 0,"
-                    " \"memory_bytes\": 0, \"memory_share_bytes\": 0, \"shares_nodes_with\": [],"
-                    " \"device\": null, \"shares_device_with\": [], \"resident_bytes\": null,"
-                    " \"running\": false, \"gomaxprocs\": null}, \"advice\": []}");
+        assert_json(
+                instance(json, EXAMPLE_NOWHERE),
+                "{\"name\": \"tidb-4001\", \"product\": \"tidb-server\", \"ports\": [],"
+                " \"unplaced\": \"no nodes are left\", \"inputs\": {\"nodes\": \"\", \"cpus\": "
+                "\"\","
+                " \"memory_mode\": \"bind\", \"cpu_count\": 0, \"cpu_share\": 0,"
+                " \"memory_bytes\": null, \"memory_share_bytes\": null, \"shares_nodes_with\": [],"
+                " \"device\": null, \"shares_device_with\": [], \"resident_bytes\": null,"
+                " \"running\": false, \"gomaxprocs\": null}, \"advice\": []}");
         json_decref(json);
 }
 
