@@ -61,7 +61,7 @@ static int run_once(Manager *m) {
                 return r;
         if (!m->host.policy_load_success)
                 return EXIT_FAILURE; /* each error was told */
-        if (!manager_enforces(m))
+        if (!host_enforces(&m->host))
                 return EXIT_SUCCESS;
         return look_is_settled(m) && all_bound(m) ? EXIT_SUCCESS : EXIT_NOT_BOUND;
 }
@@ -69,7 +69,7 @@ static int run_once(Manager *m) {
 static int run_forever(Manager *m) {
         int r;
 
-        manager_lock_memory(m);
+        host_lock_memory(&m->host);
         (void)sd_event_set_watchdog(m->host.event, true);
         (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
                          policy_set_count_written(&m->host.policies), m->host.topology.n_nodes);
@@ -77,7 +77,8 @@ static int run_forever(Manager *m) {
                     "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s",
                     TIDBNUMAD_VERSION, m->host.topology.n_nodes,
                     policy_set_count_written(&m->host.policies), m->roster.n_instances,
-                    backend_name(&m->host.backend), manager_enforces(m) ? "" : ", changing nothing",
+                    backend_name(&m->host.backend),
+                    host_enforces(&m->host) ? "" : ", changing nothing",
                     m->host.backend.ops ? "" : "; nothing can be bound: ",
                     m->host.backend.ops ? "" : m->host.backend.why_not);
         r = sd_event_loop(m->host.event);

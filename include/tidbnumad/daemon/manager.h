@@ -4,26 +4,17 @@
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 
-#include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/config/brakes.h"
-#include "tidbnumad/daemon/host/args.h"
-#include "tidbnumad/daemon/host/hotplug.h"
-#include "tidbnumad/daemon/host/journal.h"
+#include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/roster/instance.h"
 #include "tidbnumad/daemon/roster/strangers.h"
 #include "tidbnumad/daemon/sampling/access.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/daemon/units/units.h"
-#include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/undo.h"
-#include "tidbnumad/model/device.h"
-#include "tidbnumad/model/policy.h"
-#include "tidbnumad/model/topology.h"
 #include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/observe/processes.h"
-#include "tidbnumad/sys/sysroot.h"
 
 /* A storm of 3,000 starts makes some 10,000 events of 200 bytes each with the kernel's overhead,
  * while the loop is busy for a second. */
@@ -50,31 +41,6 @@ typedef struct PolicyCounters {
         uint64_t memory_widenings, migrated_bytes, failed_pages;
         uint64_t accesses[N_LOCALITIES];
 } PolicyCounters;
-
-/* What the daemon knows of its host, and by which rules it acts. */
-typedef struct Host {
-        const Args *args; /* borrowed */
-        Journal journal;
-        Sysroot sysroot;
-        Topology topology;
-        Hotplug hotplug;
-        DeviceList devices;             /* read at the start and with each reload */
-        uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned */
-        int runtime_fd;                 /* -EBADF: nothing is published */
-        int lock_fd;                    /* of runtime-dir.h */
-        sd_event *event;
-        Backend backend;
-        bool ready;
-        bool memory_lock_tried;
-
-        PolicySet policies;
-        Diagnostics policy_errors; /* of the last attempt */
-        Diagnostics policy_warnings;
-        bool policy_load_success;
-        bool policies_known; /* some were loaded since the start, and are in force */
-        Brakes brakes;       /* what these say without the drop-in of pause and release */
-        double policy_load_seconds;
-} Host;
 
 /* The instances there are, and what keeps the list of them complete. */
 typedef struct Roster {
@@ -111,8 +77,7 @@ typedef struct Undoing {
 
 /* The plan in force. */
 typedef struct Placing {
-        bool stale; /* see place.h */
-        sd_event_source *source;
+        sd_event_source *timer;
         NodeSet reserved;     /* by host.reserve, at the last plan */
         uint64_t *left_bytes; /* by index of the topology's nodes; owned */
         bool left_known;
@@ -147,6 +112,7 @@ struct Manager {
         Binder binding;
         struct Irq *irq; /* see irq.h; NULL: not started; owned */
         Report report;
+        sd_event_source *turn; /* see turn.h */
 };
 
 int manager_new(const Args *args, Manager **ret);
@@ -155,14 +121,3 @@ DEFINE_CLEANUP(Manager *, manager_free)
 
 /* Loads the policies, finds the processes and sets up the loop's sources. */
 int manager_start(Manager *manager);
-
-/* Does it change anything on this host? */
-bool manager_enforces(const Manager *manager);
-
-/* Locks this process's memory, once it enforces: the guard is to act when the host has none left.
- * It stays locked when a reload ends that. That a run by hand may not be allowed to is logged. */
-void manager_lock_memory(Manager *manager);
-
-/* Something happened: look at what is due at the latest at that time; publish soon. */
-void manager_schedule(Manager *manager);
-void manager_publish_soon(Manager *manager);

@@ -78,7 +78,7 @@ void bind_note_latency(Instance *i, uint64_t now_usec) {
         double age;
 
         if (i->binding.latency_noted || id_set_is_empty(&i->binding.placement.nodes) ||
-            !manager_enforces(m) || i->n_processes == 0 ||
+            !host_enforces(&m->host) || i->n_processes == 0 ||
             i->binding.observed.n_threads_off_cpus > 0 ||
             !step_cpus_stand(backend_kind(&m->host.backend), &i->binding.observed,
                              &i->binding.placement))
@@ -111,7 +111,7 @@ static void try_later(Instance *i, int error) {
         i->manager->binding.policy_counters[i->policy_index]
                 .bind_failures[i->binding.failure_code]++;
         i->binding.effect_deadline_usec = 0;
-        manager_publish_soon(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
 }
 
 static void failed(Instance *i, int error, const char *message) {
@@ -187,7 +187,6 @@ static void on_reply(int error, const char *message, void *userdata) {
                 i->binding.due_usec = now;
                 i->binding.effect_deadline_usec = now + BIND_SHOW_TIMEOUT_USEC;
         }
-        manager_schedule(i->manager);
 }
 
 /* What stands was read: the step itself is next. */
@@ -202,7 +201,6 @@ static void on_noted(int error, const char *message, void *userdata) {
                 record_noted(i);
                 i->binding.due_usec = clock_monotonic_usec();
         }
-        manager_schedule(i->manager);
 }
 
 static void tell_strangers(Instance *i, uint64_t before) {
@@ -288,7 +286,7 @@ int bind_open_cpuset(Instance *i, int *ret_fd, char **ret_path) {
 }
 
 void bind_tidy(Manager *m) {
-        if (m->host.backend.ops && m->host.backend.ops->tidy && manager_enforces(m))
+        if (m->host.backend.ops && m->host.backend.ops->tidy && host_enforces(&m->host))
                 m->host.backend.ops->tidy(&m->host.backend);
 }
 

@@ -68,7 +68,6 @@ void drift_note_events(Manager *m, const char *events, size_t size, uint64_t now
                 note_event(m, &event, now_usec);
                 at += sizeof(event) + event.len;
         }
-        manager_schedule(m);
 }
 
 static int on_events(sd_event_source *source, int fd, uint32_t revents, void *userdata) {

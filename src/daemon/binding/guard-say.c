@@ -38,7 +38,7 @@ void guard_say_danger(Instance *i, const NodeSet *nodes, const GuardOutlook *o, 
         journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger,
                     what);
         instance_set_failure(i, REASON_NODE_FULL, "its memory nodes run full; %s", what);
-        manager_publish_soon(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
 }
 
 void guard_say_safe(Instance *i) {
@@ -46,7 +46,7 @@ void guard_say_safe(Instance *i) {
                 return;
         i->binding.guard.told = false;
         instance_clear_failure(i);
-        manager_publish_soon(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
 }
 
 void guard_say_widened(const Instance *i, const NodeSet *before, const GuardOutlook *o,

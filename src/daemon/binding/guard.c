@@ -157,7 +157,7 @@ static void note_widened(Instance *i, const NodeSet *mems) {
         i->binding.guard.n_widenings++;
         i->manager->binding.policy_counters[i->policy_index].memory_widenings++;
         guard_say_safe(i);
-        manager_publish_soon(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
 }
 
 static bool widen(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
@@ -204,7 +204,7 @@ static void lift(Instance *i, uint64_t now_usec) {
         i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
         i->binding.guard.extra_unsaid = false;
         instance_restart(i, now_usec);
-        manager_publish_soon(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
 }
 
 static void let_rest(Instance *i, uint64_t now_usec) {
@@ -238,7 +238,7 @@ uint64_t guard_tick(Manager *m, uint64_t now_usec) {
         NodeSet nodes = { 0 };
         bool fast = false;
 
-        if (!manager_enforces(m))
+        if (!host_enforces(&m->host))
                 return INSTANCE_NEVER; /* paused, or stopping: who is looked at again is watched */
         for (size_t k = 0; k < m->roster.n_instances; k++) {
                 const NodeSet its = usable_by(m->roster.instances[k]);
@@ -271,7 +271,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         wait = guard_tick(m, now);
         if (wait != INSTANCE_NEVER)
                 arm(m->binding.guard, now + wait);
-        manager_schedule(m);
         return 0;
 }
 
@@ -331,7 +330,7 @@ static bool is_narrow(const Instance *i, const NodeSet *home) {
 static bool is_to_be_watched(const Instance *i, const NodeSet *home) {
         const Manager *m = i->manager;
 
-        return m->binding.guard && manager_enforces(m) &&
+        return m->binding.guard && host_enforces(&m->host) &&
                i->binding.placement.memory == MEMORY_BIND &&
                (is_narrow(i, home) || !id_set_is_empty(&i->binding.guard.extra));
 }
@@ -344,7 +343,7 @@ void guard_note(Instance *i) {
         if (i->binding.guard.widened && id_set_is_empty(&i->binding.guard.extra) &&
             id_set_equal(&i->binding.observed.mems, &home)) {
                 i->binding.guard.widened = false;
-                manager_publish_soon(i->manager);
+                host_mark(&i->manager->host, HOST_MARK_PUBLISH);
         }
         if (i->binding.guard.watched && guard->timer && !guard->armed)
                 arm(guard, clock_monotonic_usec());

@@ -89,5 +89,5 @@ void look_say_plan(Instance *i, const Step *step) {
                                      i->binding.fits ? "" : "what its nodes have room for of ",
                                      (double)i->binding.outside_bytes / (1 << 20));
         }
-        manager_publish_soon(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
 }

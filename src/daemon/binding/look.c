@@ -79,7 +79,7 @@ static void decide(Instance *i, Step step) {
                         (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
         if (is_final(step.kind))
                 finish(i);
-        manager_publish_soon(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
 }
 
 /* Where it belongs, as far as the operator and the admin of its unit leave it that. */
@@ -91,7 +91,7 @@ static Placement allowed_placement(Instance *i) {
         if (i->undo.released) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };
-                p.reason = manager_enforces(i->manager)
+                p.reason = host_enforces(&i->manager->host)
                                    ? "enforcement.release names it: it has back what it had, and "
                                      "is watched"
                                    : "enforcement.release names it: what it had is given back "
@@ -181,7 +181,7 @@ static Step plan(Instance *i, uint64_t now_usec) {
                 .pass_whole = i->binding.progress.pass_whole,
                 .memory_known = i->sampling.memory_known,
                 .outside_bytes = i->binding.outside_bytes,
-                .follows = manager_enforces(m) &&
+                .follows = host_enforces(&m->host) &&
                            i->binding.mapped_outside_bytes >=
                                    i->binding.mapped_left_bytes + REST_GROWTH_BYTES,
                 .we_narrowed = i->binding.we_narrowed || units_did_narrow(m, i->unit),
@@ -218,7 +218,7 @@ static void begin_blind(Instance *i, uint64_t now_usec) {
                                .can_enforce = true,
                                .cpus_given = bind_cpus_given(i) };
 
-        if (manager_enforces(i->manager) && step_begins_blind(&in) && !bind_refuses(i, NULL))
+        if (host_enforces(&i->manager->host) && step_begins_blind(&in) && !bind_refuses(i, NULL))
                 (void)bind_carry_out(i, &step, now_usec);
 }
 
@@ -228,7 +228,7 @@ static bool act(Instance *i, const Step *step, uint64_t now_usec) {
                 i->binding.due_usec = INSTANCE_NEVER; /* until an event or the next sample */
                 return false;
         }
-        if (!manager_enforces(i->manager)) {
+        if (!host_enforces(&i->manager->host)) {
                 look_say_plan(i, step);
                 return false;
         }
@@ -343,7 +343,7 @@ void look_at_fresh(Manager *m, uint64_t now_usec) {
 
 void look_at_all(Manager *m, uint64_t now_usec) {
         bind_tidy(m);
-        hotplug_check(m);
+        hotplug_check(&m->host);
         place_read_room(m);
         for (size_t k = 0; k < m->roster.n_instances; k++) {
                 Instance *i = m->roster.instances[k];
@@ -355,7 +355,7 @@ void look_at_all(Manager *m, uint64_t now_usec) {
                 i->binding.progress = (Progress){ 0 };
                 look(i, now_usec);
         }
-        manager_publish_soon(m);
+        host_mark(&m->host, HOST_MARK_PUBLISH);
 }
 
 bool look_is_settled(const Manager *m) {

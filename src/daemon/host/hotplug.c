@@ -1,7 +1,7 @@
 /* CPUs and memory that come and go. */
 #include <string.h>
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/observe/topology-load.h"
 
@@ -12,19 +12,19 @@
 
 /* --- what there is --- */
 
-static bool read_set(const Manager *m, const char *path, IdSet *ret) {
+static bool read_set(const Host *h, const char *path, IdSet *ret) {
         char text[ID_SET_LIST_MAX];
 
-        return read_file_at(m->host.sysroot.sys_fd, path, text, sizeof(text)) >= 0 &&
+        return read_file_at(h->sysroot.sys_fd, path, text, sizeof(text)) >= 0 &&
                id_set_parse_list(text, ret) >= 0;
 }
 
 /* False: it cannot be read, so nothing is known to have changed. */
-static bool read_present(const Manager *m, Hotplug *ret) {
-        return read_set(m, SYSTEM "cpu/online", &ret->cpus) &&
-               read_set(m, SYSTEM "node/online", &ret->nodes) &&
-               (read_set(m, SYSTEM "node/has_memory", &ret->memory) ||
-                read_set(m, SYSTEM "node/has_normal_memory", &ret->memory));
+static bool read_present(const Host *h, Hotplug *ret) {
+        return read_set(h, SYSTEM "cpu/online", &ret->cpus) &&
+               read_set(h, SYSTEM "node/online", &ret->nodes) &&
+               (read_set(h, SYSTEM "node/has_memory", &ret->memory) ||
+                read_set(h, SYSTEM "node/has_normal_memory", &ret->memory));
 }
 
 static bool has_changed(const Hotplug *a, const Hotplug *b) {
@@ -34,29 +34,29 @@ static bool has_changed(const Hotplug *a, const Hotplug *b) {
 
 /* --- what follows --- */
 
-static void say(const Manager *m, const Hotplug *now) {
+static void say(const Host *h, const Hotplug *now) {
         char before[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX], memory[ID_SET_LIST_MAX];
 
-        (void)id_set_render_list(&m->host.hotplug.cpus, before, sizeof(before));
+        (void)id_set_render_list(&h->hotplug.cpus, before, sizeof(before));
         (void)id_set_render_list(&now->cpus, cpus, sizeof(cpus));
         (void)id_set_render_list(&now->memory, memory, sizeof(memory));
-        journal_log(&m->host.journal, LOG_NOTICE, NULL,
+        journal_log(&h->journal, LOG_NOTICE, NULL,
                     "CPUs %s are online now, %s were before; memory is on nodes %s: placing anew",
                     cpus, before, memory);
 }
 
 /* Whatever counts by node has one place for each that was there at the start. */
-static void say_new_nodes(Manager *m, const Topology *fresh) {
-        const NodeSet known = topology_nodes(&m->host.topology);
+static void say_new_nodes(Host *h, const Topology *fresh) {
+        const NodeSet known = topology_nodes(&h->topology);
         NodeSet come = topology_nodes(fresh);
         char list[ID_SET_LIST_MAX];
 
         id_set_remove_all(&come, &known);
-        if (id_set_is_subset(&come, &m->host.hotplug.told))
+        if (id_set_is_subset(&come, &h->hotplug.told))
                 return;
-        id_set_add_all(&m->host.hotplug.told, &come);
+        id_set_add_all(&h->hotplug.told, &come);
         (void)id_set_render_list(&come, list, sizeof(list));
-        journal_log(&m->host.journal, LOG_NOTICE, NULL,
+        journal_log(&h->journal, LOG_NOTICE, NULL,
                     "Nodes %s have come; they are used from the next start of the daemon on", list);
 }
 
@@ -77,19 +77,6 @@ static void take_over(Topology *topology, Topology *fresh) {
         topology->mismasked_nodes = fresh->mismasked_nodes;
 }
 
-/* What the groups above allow was read while other CPUs were there. Of a unit that does not run it
- * cannot be read again: what has come is allowed, unless its next start shows that it is not. */
-static void forget_allowed(Manager *m, const Hotplug *now) {
-        CpuSet come = now->cpus;
-
-        id_set_remove_all(&come, &m->host.hotplug.cpus);
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                m->roster.instances[i]->planned.allowed_known = false;
-        for (size_t i = 0; i < m->units.n_units; i++)
-                if (!id_set_is_empty(&m->units.units[i]->planned.allowed_cpus))
-                        id_set_add_all(&m->units.units[i]->planned.allowed_cpus, &come);
-}
-
 static void remember(Hotplug *hotplug, const Hotplug *now) {
         hotplug->cpus = now->cpus;
         hotplug->nodes = now->nodes;
@@ -97,30 +84,30 @@ static void remember(Hotplug *hotplug, const Hotplug *now) {
         hotplug->known = true;
 }
 
-void hotplug_check(Manager *m) {
+void hotplug_check(Host *h) {
         _cleanup_topology_ Topology fresh = { 0 };
         Hotplug now = { 0 };
         int r;
 
-        if (!m->host.hotplug.known || !read_present(m, &now) ||
-            !has_changed(&m->host.hotplug, &now))
+        if (!h->hotplug.known || !read_present(h, &now) || !has_changed(&h->hotplug, &now))
                 return;
-        r = topology_load(&m->host.sysroot, &fresh);
+        r = topology_load(&h->sysroot, &fresh);
         if (r < 0) {
-                journal_log(&m->host.journal, LOG_WARNING, NULL,
+                journal_log(&h->journal, LOG_WARNING, NULL,
                             "CPUs or memory came or went, and the topology cannot be read: %s; "
                             "tried again at the next sample",
                             strerror(-r));
                 return;
         }
-        say(m, &now);
-        say_new_nodes(m, &fresh);
-        take_over(&m->host.topology, &fresh);
-        m->host.backend.all_cpus = topology_cpus(&m->host.topology);
-        m->host.backend.all_nodes = topology_memory_nodes(&m->host.topology);
-        forget_allowed(m, &now);
-        remember(&m->host.hotplug, &now);
-        place_spoil(m);
+        say(h, &now);
+        say_new_nodes(h, &fresh);
+        take_over(&h->topology, &fresh);
+        h->backend.all_cpus = topology_cpus(&h->topology);
+        h->backend.all_nodes = topology_memory_nodes(&h->topology);
+        h->hotplug.come = now.cpus;
+        id_set_remove_all(&h->hotplug.come, &h->hotplug.cpus);
+        remember(&h->hotplug, &now);
+        host_mark(h, HOST_MARK_PLAN | HOST_MARK_TOPOLOGY);
 }
 
 /* --- the loop --- */
@@ -133,36 +120,35 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 static void on_uevent(void *userdata) {
-        Manager *m = userdata;
+        Host *h = userdata;
 
-        (void)sd_event_source_set_time_relative(m->host.hotplug.timer, DELAY_USEC);
-        (void)sd_event_source_set_enabled(m->host.hotplug.timer, SD_EVENT_ONESHOT);
+        (void)sd_event_source_set_time_relative(h->hotplug.timer, DELAY_USEC);
+        (void)sd_event_source_set_enabled(h->hotplug.timer, SD_EVENT_ONESHOT);
 }
 
-int hotplug_start(Manager *m) {
+int hotplug_start(Host *h) {
         static const char *const subsystems[] = { "cpu", "node", "memory", NULL };
         Hotplug now = { 0 };
         int r;
 
-        if (!m->host.sysroot.live || !read_present(m, &now))
+        if (!h->sysroot.live || !read_present(h, &now))
                 return 0;
-        remember(&m->host.hotplug, &now);
-        r = sd_event_add_time(m->host.event, &m->host.hotplug.timer, CLOCK_MONOTONIC, 0, 0,
-                              on_timer, m);
+        remember(&h->hotplug, &now);
+        r = sd_event_add_time(h->event, &h->hotplug.timer, CLOCK_MONOTONIC, 0, 0, on_timer, h);
         if (r >= 0)
-                r = sd_event_source_set_enabled(m->host.hotplug.timer, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(h->hotplug.timer, SD_EVENT_OFF);
         if (r < 0)
                 return r;
-        r = uevents_open(&m->host.hotplug.uevents, m->host.event, subsystems, on_uevent, m);
+        r = uevents_open(&h->hotplug.uevents, h->event, subsystems, on_uevent, h);
         if (r < 0)
-                journal_log(&m->host.journal, LOG_INFO, NULL,
+                journal_log(&h->journal, LOG_INFO, NULL,
                             "udev is not heard: %s. CPUs that come or go are noticed at the next "
                             "sample",
                             strerror(-r));
         return 0;
 }
 
-void hotplug_done(Manager *m) {
-        uevents_close(&m->host.hotplug.uevents);
-        m->host.hotplug.timer = sd_event_source_unref(m->host.hotplug.timer);
+void hotplug_done(Host *h) {
+        uevents_close(&h->hotplug.uevents);
+        h->hotplug.timer = sd_event_source_unref(h->hotplug.timer);
 }

@@ -148,7 +148,7 @@ static bool is_anybodys(const Manager *m) {
 void irq_balance_say_mute(Manager *m) {
         IrqBalance *b = &m->irq->balance;
 
-        if (b->told_mute_pid == b->mute_pid || !is_anybodys(m) || !manager_enforces(m))
+        if (b->told_mute_pid == b->mute_pid || !is_anybodys(m) || !host_enforces(&m->host))
                 return;
         b->told_mute_pid = b->mute_pid;
         journal_log(&m->host.journal, LOG_WARNING, NULL,
@@ -279,7 +279,7 @@ static void fill_facts(const IrqBalance *b, IrqbalanceFacts *ret) {
 static bool is_to_be_asked(const Manager *m, uint64_t now_usec) {
         const IrqBalance *b = &m->irq->balance;
 
-        if (b->id.pid == 0 || b->fd >= 0 || !manager_enforces(m) || !is_anybodys(m))
+        if (b->id.pid == 0 || b->fd >= 0 || !host_enforces(&m->host) || !is_anybodys(m))
                 return false;
         if (!b->setup_known)
                 return b->asked_usec == 0 || now_usec >= b->asked_usec + ANSWER_TIMEOUT_USEC;

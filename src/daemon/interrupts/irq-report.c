@@ -215,7 +215,7 @@ void irq_report_devices(Manager *m, const IrqPlan *plan) {
                 if (list[i].untold || !is_news(before, &list[i]))
                         continue;
                 say_device(m, &list[i]);
-                manager_publish_soon(m);
+                host_mark(&m->host, HOST_MARK_PUBLISH);
         }
         free_summaries(irq->devices, irq->n_devices);
         irq->devices = list;

@@ -217,7 +217,7 @@ static void forgive_drivers(Irq *irq, const IrqHost *host, uint64_t now_usec) {
 /* --- one look --- */
 
 static bool may_change(const Manager *m) {
-        return manager_enforces(m) && m->undo.records.dir_fd >= 0;
+        return host_enforces(&m->host) && m->undo.records.dir_fd >= 0;
 }
 
 /* Where newer policies are broken, those in force stay; but at the start there are none, and that

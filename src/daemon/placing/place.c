@@ -8,15 +8,7 @@
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/sys/clock.h"
 
-/* What has started meanwhile is planned for together. */
-#define PLAN_DELAY_USEC (UINT64_C(50) * 1000)
-
-static int on_spoiled(sd_event_source *source, uint64_t usec, void *userdata) {
-        Manager *m = userdata;
-
-        (void)source;
-        (void)usec;
-        place_refresh(m);
+void place_decide_units(Manager *m) {
         for (size_t i = 0; i < m->units.n_units; i++) {
                 Unit *u = m->units.units[i];
 
@@ -24,28 +16,6 @@ static int on_spoiled(sd_event_source *source, uint64_t usec, void *userdata) {
                         unit_decide(u);
                 u->planned.changed = false;
         }
-        manager_schedule(m);
-        return 0;
-}
-
-int place_start(Manager *m) {
-        int r = sd_event_add_time(m->host.event, &m->placing.source, CLOCK_MONOTONIC, 0, 0,
-                                  on_spoiled, m);
-
-        return r < 0 ? r : sd_event_source_set_enabled(m->placing.source, SD_EVENT_OFF);
-}
-
-void place_spoil(Manager *m) {
-        int enabled = SD_EVENT_OFF;
-
-        m->placing.stale = true;
-        if (!m->placing.source)
-                return;
-        (void)sd_event_source_get_enabled(m->placing.source, &enabled);
-        if (enabled != SD_EVENT_OFF)
-                return;
-        (void)sd_event_source_set_time_relative(m->placing.source, PLAN_DELAY_USEC);
-        (void)sd_event_source_set_enabled(m->placing.source, SD_EVENT_ONESHOT);
 }
 
 /* --- what a plan brings --- */
@@ -133,7 +103,7 @@ void place_refresh(Manager *m) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         PlacementInput input = input_of(m, &m->host.policies);
 
-        if (!m->placing.stale)
+        if (!(m->host.marks & HOST_MARK_PLAN))
                 return;
         m->placing.reserved = placement_reserved(&input);
         if (place_input_collect(m, &in) < 0)
@@ -142,10 +112,10 @@ void place_refresh(Manager *m) {
         input.n_instances = in.n;
         if (placement_plan_build(&input, &plan) < 0)
                 return;
-        m->placing.stale = false;
+        (void)host_take_mark(&m->host, HOST_MARK_PLAN);
         carry(m, &in, &plan);
-        irq_note_owners(m);
-        manager_publish_soon(m);
+        host_mark(&m->host, HOST_MARK_OWNERS);
+        host_mark(&m->host, HOST_MARK_PUBLISH);
 }
 
 static void plan_alone(Instance *i) {
@@ -158,7 +128,7 @@ static void plan_alone(Instance *i) {
         input.n_instances = 1;
         if (placement_plan_build(&input, &plan) >= 0)
                 (void)note(i->manager, &i->planned, &in, &plan.choices[0]);
-        irq_note_owners(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_OWNERS);
 }
 
 void place_ensure(Instance *i) {
@@ -208,7 +178,20 @@ void place_note_policies(Manager *m, const PolicySet *fresh) {
                                                                   u->uid_known, u->uid, &reason),
                                                 fresh, &u->planned, &newly);
         }
-        place_spoil(m);
+        host_mark(&m->host, HOST_MARK_PLAN);
+}
+
+/* What the groups above allow was read while other CPUs were there. Of a unit that does not run it
+ * cannot be read again: what has come is allowed, unless its next start shows that it is not. */
+void place_note_topology(Manager *m) {
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                m->roster.instances[i]->planned.allowed_known = false;
+        for (size_t i = 0; i < m->units.n_units; i++) {
+                CpuSet *allowed = &m->units.units[i]->planned.allowed_cpus;
+
+                if (!id_set_is_empty(allowed))
+                        id_set_add_all(allowed, &m->host.hotplug.come);
+        }
 }
 
 void place_note_devices(Instance *i, const NodeSet *nodes) {
@@ -222,7 +205,7 @@ void place_note_devices(Instance *i, const NodeSet *nodes) {
             i->policy->place.near == NEAR_STORAGE)
                 p->again = true;
         p->device_nodes = *nodes;
-        place_spoil(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_PLAN);
 }
 
 void place_read_room(Manager *m) {

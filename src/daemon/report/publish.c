@@ -174,7 +174,7 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
                 .systemd_version = TIDBNUMAD_SYSTEMD_VERSION,
                 .realtime_seconds = clock_realtime_seconds(),
                 .ready = m->host.ready,
-                .enforcing = manager_enforces(m),
+                .enforcing = host_enforces(&m->host),
                 .policy_load_success = m->host.policy_load_success,
                 .policy_load_seconds = m->host.policy_load_seconds,
                 .policy_errors = (const char *const *)m->host.policy_errors.messages,

@@ -153,10 +153,10 @@ static int describe(Instance *i) {
         i->ports = TAKE_PTR(ports.ports);
         i->n_ports = ports.n_ports;
         if (is_placed_by_port(i)) {
-                place_spoil(i->manager);
+                host_mark(&i->manager->host, HOST_MARK_PLAN);
                 instance_restart(i, clock_monotonic_usec());
         }
-        manager_publish_soon(i->manager);
+        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
         r = roster_rename(i->manager, i);
         if (r >= 0 && release_is_asked(i->manager, i->name, i->unit) != i->undo.released)
                 instance_restart(i, clock_monotonic_usec());
@@ -199,7 +199,6 @@ static int on_describe(sd_event_source *source, uint64_t usec, void *userdata) {
                 (void)describe(i); /* what is missing now may come with the next */
         }
         arm(m);
-        manager_schedule(m);
         return 0;
 }
 

@@ -72,5 +72,4 @@ void follow_members(Manager *m) {
                 return;
         for (unsigned n = 0; m->roster.follow_stale && n < ROUNDS_MAX; n++)
                 follow_round(m);
-        look_at_fresh(m, clock_monotonic_usec());
 }

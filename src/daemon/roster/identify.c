@@ -44,7 +44,6 @@ static int on_process_exit(sd_event_source *source, int fd, uint32_t revents, vo
                         roster_remove_process(m, instance, i);
                         break;
                 }
-        manager_schedule(m);
         return 0;
 }
 
@@ -117,7 +116,7 @@ static int on_stranger_exit(sd_event_source *source, int fd, uint32_t revents, v
         (void)fd;
         (void)revents;
         strangers_prune(&m->roster.strangers);
-        manager_publish_soon(m);
+        host_mark(&m->host, HOST_MARK_PUBLISH);
         return 0;
 }
 
@@ -134,7 +133,7 @@ static int add_stranger(Manager *m, const Policy *policy, MatchVerdict verdict, 
                                       on_stranger_exit, m);
         journal_log(&m->host.journal, LOG_DEBUG, NULL, "process %d (%s) is left alone: %s",
                     s->process.id.pid, s->process.exe, s->reason);
-        manager_publish_soon(m);
+        host_mark(&m->host, HOST_MARK_PUBLISH);
         return 0;
 }
 

@@ -103,7 +103,7 @@ int roster_add(Manager *m, Instance *instance) {
                 return -ENOMEM;
         record_adopt(instance);
         put_in(m, instance);
-        place_spoil(m);
+        host_mark(&m->host, HOST_MARK_PLAN);
         return 0;
 }
 
@@ -146,7 +146,7 @@ void roster_remove_process(Manager *m, Instance *instance, size_t index) {
         take_out(m, find_index(m, instance));
         instance_free(instance);
         record_left(m, record, true);
-        place_spoil(m);
-        bind_tidy(m);
-        manager_publish_soon(m);
+        host_mark(&m->host, HOST_MARK_PLAN);
+        host_mark(&m->host, HOST_MARK_TIDY);
+        host_mark(&m->host, HOST_MARK_PUBLISH);
 }

@@ -56,17 +56,13 @@ static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
         (void)usec;
         if (m->roster.scan_next >= m->roster.scan.n_pids) {
                 r = begin_round(m);
-                units_scan(m);
-                release_stray(m);
+                host_mark(&m->host, HOST_MARK_ROUND);
         }
         if (r >= 0)
                 r = scan_slice(m, m->roster.connector_fd >= 0 ? SLICE_PROCESSES
                                                               : m->roster.scan.n_pids);
         if (r < 0)
                 m->roster.scan_next = m->roster.scan.n_pids; /* the next round begins anew */
-        look_at_fresh(m, clock_monotonic_usec());
-        follow_members(m);
-        manager_schedule(m);
         (void)sd_event_source_set_time_relative(
                 source, m->roster.connector_fd >= 0 ? pause_usec(m) : MANAGER_POLL_INTERVAL_USEC);
         (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);

@@ -49,9 +49,6 @@ static int on_rescan(sd_event_source *source, uint64_t usec, void *userdata) {
         m->roster.connector_events.rescans++;
         m->roster.rescan_usec = clock_monotonic_usec();
         (void)scan_all(m);
-        look_at_fresh(m, clock_monotonic_usec());
-        follow_members(m);
-        manager_schedule(m);
         return 0;
 }
 
@@ -60,7 +57,7 @@ static void events_were_lost(Manager *m, int error) {
         int pending = SD_EVENT_OFF;
 
         m->roster.connector_events.lost++;
-        manager_publish_soon(m);
+        host_mark(&m->host, HOST_MARK_PUBLISH);
         (void)sd_event_source_get_enabled(m->roster.rescan_timer, &pending);
         if (pending != SD_EVENT_OFF)
                 return;
@@ -83,9 +80,6 @@ static int on_connector(sd_event_source *source, int fd, uint32_t revents, void 
         r = proc_connector_read(fd, on_process_event, m);
         if (r < 0)
                 events_were_lost(m, r);
-        look_at_fresh(m, clock_monotonic_usec());
-        follow_members(m);
-        manager_schedule(m);
         return 0;
 }
 

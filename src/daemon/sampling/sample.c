@@ -235,7 +235,7 @@ static int on_idle(sd_event_source *source, void *userdata) {
         }
         if (access_turn(m))
                 return 0;
-        manager_publish_soon(m);
+        host_mark(&m->host, HOST_MARK_PUBLISH);
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
 

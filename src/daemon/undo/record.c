@@ -182,8 +182,8 @@ void record_noted(Instance *i) {
         if (!record || !record->unit_noted ||
             (id_set_is_empty(&record->cpus.before) && id_set_is_empty(&record->mems.before)))
                 return;
-        place_spoil(i->manager);
-        if (i->manager->placing.source) /* at once: it is about to be bound */
+        host_mark(&i->manager->host, HOST_MARK_PLAN);
+        if (i->manager->placing.timer) /* at once: it is about to be bound */
                 place_refresh(i->manager);
 }
 

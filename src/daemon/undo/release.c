@@ -48,15 +48,15 @@ static void take_out(Manager *m, const Release *release) {
 
 /* Paused, what is on its way waits as well. */
 static bool may_release(const Manager *m) {
-        return m->undo.releases.stopping || manager_enforces(m);
+        return m->host.stopping || host_enforces(&m->host);
 }
 
 static void schedule(Manager *m) {
-        uint64_t due = m->undo.releases.stopping ? m->undo.releases.stop_usec : INSTANCE_NEVER;
+        uint64_t due = m->host.stopping ? m->undo.releases.stop_usec : INSTANCE_NEVER;
 
         if (!may_release(m))
                 return; /* the next reload comes back to it */
-        if (m->undo.releases.n == 0 && m->undo.releases.stopping)
+        if (m->undo.releases.n == 0 && m->host.stopping)
                 due = 0; /* the last one was given up: nothing is waited for */
         for (size_t i = 0; i < m->undo.releases.n; i++)
                 if (m->undo.releases.list[i]->due_usec < due)
@@ -124,12 +124,11 @@ static void finish(Release *r) {
                 "%s is released, for %s: its CPUs and memory nodes are what they were before%s%s",
                 record->instance, r->why, shortfall ? "; " : "", shortfall ? shortfall : "");
         record_forget(m, record);
-        bind_tidy(m);
+        host_mark(&m->host, HOST_MARK_TIDY);
         if (u)
                 unit_look(u);
         release_free(r);
-        manager_schedule(m);
-        manager_publish_soon(m);
+        host_mark(&m->host, HOST_MARK_PUBLISH);
 }
 
 static void failed(Release *r, int error, const char *message) {
@@ -154,7 +153,7 @@ static void failed(Release *r, int error, const char *message) {
         r->deadline_usec = 0;
         restore_done(&r->restore);
         begin(r, record);
-        if (m->undo.releases.stopping && r->failures >= STOP_TRIES) {
+        if (m->host.stopping && r->failures >= STOP_TRIES) {
                 take_out(m, r);
                 release_free(r);
         }
@@ -238,8 +237,7 @@ static void carry_on(Release *r, uint64_t now_usec) {
 /* --- all of them --- */
 
 static void end_stop(Manager *m, uint64_t now_usec) {
-        if (!m->undo.releases.stopping ||
-            (m->undo.releases.n > 0 && now_usec < m->undo.releases.stop_usec))
+        if (!m->host.stopping || (m->undo.releases.n > 0 && now_usec < m->undo.releases.stop_usec))
                 return;
         if (m->undo.records.n_records > 0)
                 journal_log(&m->host.journal, LOG_WARNING, NULL,
@@ -296,7 +294,7 @@ bool release_is_asked(const Manager *m, const char *name, const char *unit) {
 
 bool release_if_asked(Instance *i) {
         const bool asked = release_is_asked(i->manager, i->name, i->unit);
-        UndoRecord *record = asked && manager_enforces(i->manager) ? record_of(i) : NULL;
+        UndoRecord *record = asked && host_enforces(&i->manager->host) ? record_of(i) : NULL;
 
         if (record)
                 release_begin(i->manager, record, "enforcement.release names it");
@@ -310,7 +308,7 @@ static bool has_something(const UndoRecord *record) {
 
 void release_without_place(Instance *i) {
         const Planned *p = &i->planned;
-        UndoRecord *record = manager_enforces(i->manager) ? record_of(i) : NULL;
+        UndoRecord *record = host_enforces(&i->manager->host) ? record_of(i) : NULL;
 
         if (record && has_something(record) && p->known && p->refusal != REFUSAL_NO_PORT_YET &&
             id_set_is_empty(&p->placement.nodes))
@@ -343,7 +341,7 @@ static const char *why_unwanted(const Manager *m, const UndoRecord *record) {
 }
 
 void release_unwanted(Manager *m) {
-        if (!manager_enforces(m))
+        if (!host_enforces(&m->host))
                 return;
         for (size_t i = m->undo.records.n_records; i > 0; i--) {
                 const char *why = why_unwanted(m, m->undo.records.records[i - 1]);
@@ -355,7 +353,7 @@ void release_unwanted(Manager *m) {
 }
 
 void release_stray(Manager *m) {
-        if (!m->host.policies_known || !manager_enforces(m))
+        if (!m->host.policies_known || !host_enforces(&m->host))
                 return;
         for (size_t i = m->undo.records.n_records; i > 0; i--) {
                 UndoRecord *record = m->undo.records.records[i - 1];
@@ -372,10 +370,10 @@ void release_stray(Manager *m) {
 }
 
 bool release_before_stop(Manager *m) {
-        if (m->host.policies.on_stop != ON_STOP_RESTORE || !manager_enforces(m) ||
+        if (m->host.policies.on_stop != ON_STOP_RESTORE || !host_enforces(&m->host) ||
             m->undo.records.n_records == 0)
                 return false;
-        m->undo.releases.stopping = true;
+        m->host.stopping = true;
         m->undo.releases.stop_usec = clock_monotonic_usec() + STOP_TIMEOUT_USEC;
         for (size_t k = 0; k < m->roster.n_instances; k++) /* nothing moves from now on */
                 instance_restart(m->roster.instances[k], clock_monotonic_usec());

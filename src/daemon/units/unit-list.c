@@ -50,7 +50,7 @@ void unit_list_forget(Manager *m) {
                 if (!u->call && !u->cpus.ours && !u->mems.ours &&
                     !known_unit_is_named(&m->host.policies, u->name)) {
                         unit_free(u);
-                        place_spoil(m);
+                        host_mark(&m->host, HOST_MARK_PLAN);
                 } else {
                         units->units[n++] = u;
                 }
@@ -82,7 +82,7 @@ void unit_list_settle(Manager *m) {
         if (!m->units.gathering || !is_gathered(&m->units))
                 return;
         m->units.gathering = false;
-        place_spoil(m);
+        host_mark(&m->host, HOST_MARK_PLAN);
         for (size_t i = 0; i < m->units.n_units; i++)
                 unit_decide(m->units.units[i]);
 }

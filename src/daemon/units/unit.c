@@ -85,7 +85,7 @@ static void settle(Unit *u, const UnitWish *w) {
         u->state = u->released ? "released" : id_set_is_empty(&w->cpus) ? "unprepared" : "prepared";
         u->reason = w->reason;
         u->failures = 0;
-        manager_publish_soon(u->manager);
+        host_mark(&u->manager->host, HOST_MARK_PUBLISH);
 }
 
 static void not_prepared(Unit *u, Reason code, int error, const char *message) {
@@ -97,7 +97,7 @@ static void not_prepared(Unit *u, Reason code, int error, const char *message) {
         u->state = "failed";
         u->reason = reason_to_sentence(code);
         u->known = false;
-        manager_publish_soon(u->manager);
+        host_mark(&u->manager->host, HOST_MARK_PUBLISH);
 }
 
 static void call_failed(Unit *u, int error, const char *message) {
@@ -186,8 +186,8 @@ static bool is_on_its_way_back(const Unit *u) {
 void unit_decide(Unit *u) {
         UnitWish w = { .reason = u->reason };
 
-        if (!u->known || u->call || u->manager->units.gathering || !manager_enforces(u->manager) ||
-            is_on_its_way_back(u))
+        if (!u->known || u->call || u->manager->units.gathering ||
+            !host_enforces(&u->manager->host) || is_on_its_way_back(u))
                 return;
         if (!u->loaded) {
                 u->state = "missing";
@@ -226,7 +226,7 @@ void unit_release(Unit *u) {
         if (u->call)
                 return; /* the next scan comes back to it */
         u->released = true;
-        place_spoil(u->manager);
+        host_mark(&u->manager->host, HOST_MARK_PLAN);
         u->state = "released";
         u->reason = "nothing that its policy names ran in it";
         say(u, LOG_WARNING, NULL, NULL,
@@ -279,7 +279,7 @@ static void note(Unit *u, const BusUnit *read) {
         record_note_unit(u, read);
         u->known = true;
         if (planned != u->loaded || uid_known != u->uid_known || uid != u->uid)
-                place_spoil(u->manager);
+                host_mark(&u->manager->host, HOST_MARK_PLAN);
 }
 
 static void on_read(int error, const BusUnit *read, void *userdata) {

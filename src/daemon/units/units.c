@@ -93,7 +93,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 /* --- what others call --- */
 
 bool units_enforce(const Manager *m) {
-        return manager_enforces(m) && !m->host.args->once && m->host.backend.ops &&
+        return host_enforces(&m->host) && !m->host.args->once && m->host.backend.ops &&
                strcmp(m->host.backend.ops->name, "systemd") == 0;
 }
 

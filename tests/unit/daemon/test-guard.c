@@ -45,10 +45,10 @@ TEST(nothing_is_changed_while_paused) {
         h.manager.host.policies.mode = ENFORCEMENT_OBSERVE;
         assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
         h.manager.host.policies.mode = ENFORCEMENT_ENFORCE;
-        h.manager.undo.releases.stopping = true;
+        h.manager.host.stopping = true;
         assert_int_equal(guard_tick(&h.manager, SEC(2)), INSTANCE_NEVER);
         assert_int_equal(seen.n_widened + seen.n_set, 0);
-        h.manager.undo.releases.stopping = false;
+        h.manager.host.stopping = false;
         (void)guard_tick(&h.manager, SEC(3));
         assert_int_equal(seen.n_widened, 1);
 }

@@ -92,23 +92,29 @@ static void host_init(TestHost *h) {
                                   .binding.due_usec = INSTANCE_NEVER };
         assert_int_equal(topology_load(&h->m.host.sysroot, &h->m.host.topology), 0);
         assert_int_equal(sd_event_new(&h->m.host.event), 0);
-        assert_int_equal(hotplug_start(&h->m), 0);
-        h->m.placing.stale = true;
+        assert_int_equal(hotplug_start(&h->m.host), 0);
+        host_mark(&h->m.host, HOST_MARK_PLAN);
         place_refresh(&h->m);
         h->instance.binding.due_usec = INSTANCE_NEVER;
         machine.n_loads = 0;
 }
 
 static void host_done(TestHost *h) {
-        hotplug_done(&h->m);
+        hotplug_done(&h->m.host);
         sd_event_unref(h->m.host.event);
         topology_done(&h->m.host.topology);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
+static void check_topology(TestHost *h) {
+        hotplug_check(&h->m.host);
+        if (host_take_mark(&h->m.host, HOST_MARK_TOPOLOGY))
+                place_note_topology(&h->m);
+}
+
 static void check(TestHost *h) {
-        hotplug_check(&h->m);
+        check_topology(h);
         place_refresh(&h->m);
 }
 
@@ -127,7 +133,7 @@ TEST(nothing_new) {
         fake_remove(&h.tree, "sys/devices/system/cpu/online");
         check(&h);
         assert_int_equal(machine.n_loads, 0);
-        assert_false(h.m.placing.stale);
+        assert_false(h.m.host.marks & HOST_MARK_PLAN);
 }
 
 TEST(one_cpu_goes_and_comes) {
@@ -160,15 +166,15 @@ TEST(allowed_is_read_again) {
         h.instance.planned.allowed_known = true;
         h.unit.planned.allowed_cpus = ids("1-3");
         show(&h, "1-4", "0-2", "0-2");
-        hotplug_check(&h.m);
+        check_topology(&h);
         assert_false(h.instance.planned.allowed_known);
         assert_ids(h.unit.planned.allowed_cpus, "1-3");
         show(&h, "0-4", "0-2", "0-2");
-        hotplug_check(&h.m);
+        check_topology(&h);
         assert_ids(h.unit.planned.allowed_cpus, "0-3");
         h.unit.planned.allowed_cpus = ids(""); /* all of them, as before */
         show(&h, "0-5", "0-2", "0-2");
-        hotplug_check(&h.m);
+        check_topology(&h);
         assert_ids(h.unit.planned.allowed_cpus, "");
 }
 
@@ -190,7 +196,7 @@ TEST(explicit_node_without_cpus_is_refused) {
 
         host_init(&h);
         h.policy.place = (Place){ .nodes = ids("2") };
-        h.m.placing.stale = true;
+        host_mark(&h.m.host, HOST_MARK_PLAN);
         place_refresh(&h.m);
         assert_placed(&h, "2", "4-5");
         show(&h, "0-3", "0-2", "0-2");
@@ -245,10 +251,10 @@ TEST(dump) {
         _cleanup_host_ TestHost h;
 
         host_init(&h);
-        hotplug_done(&h.m);
+        hotplug_done(&h.m.host);
         h.m.host.hotplug = (Hotplug){ 0 };
         h.m.host.sysroot.live = false;
-        assert_int_equal(hotplug_start(&h.m), 0);
+        assert_int_equal(hotplug_start(&h.m.host), 0);
         assert_null(h.m.host.hotplug.timer);
         show(&h, "1-5", "0-2", "0-2");
         check(&h);

@@ -46,7 +46,7 @@ static Instance *host_add(TestHost *h, const char *name, size_t policy) {
                          .policy = &h->policies[policy],
                          .binding.due_usec = INSTANCE_NEVER };
         h->pointers[h->manager.roster.n_instances++] = i;
-        place_spoil(&h->manager);
+        host_mark(&h->manager.host, HOST_MARK_PLAN);
         return i;
 }
 
@@ -85,7 +85,7 @@ TEST(nothing_is_planned_that_did_not_change) {
         a->planned.placement.nodes = ids("3");
         place_refresh(&h.manager);
         assert_place(&h, a, "3");
-        place_spoil(&h.manager);
+        host_mark(&h.manager.host, HOST_MARK_PLAN);
         assert_place(&h, a, "3"); /* it is there, and fits */
 }
 
@@ -203,10 +203,10 @@ TEST(own_limits_that_become_known) {
         assert_place(&h, a, "0");
         assert_int_equal(undo_get(&h.manager.undo.records, "a", "a.service", NULL, &record), 0);
         record_noted(a); /* it is not read yet */
-        assert_false(h.manager.placing.stale);
+        assert_false(h.manager.host.marks & HOST_MARK_PLAN);
         record->unit_noted = true;
         record_noted(a); /* it sets nothing */
-        assert_false(h.manager.placing.stale);
+        assert_false(h.manager.host.marks & HOST_MARK_PLAN);
         record->mems.before = ids("3");
         record_noted(a);
         assert_place(&h, a, "3");

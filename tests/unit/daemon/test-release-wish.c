@@ -190,7 +190,7 @@ TEST(stop, .setup_func = setup, .teardown_func = teardown) {
         l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
         assert_true(release_before_stop(&l.m));
         assert_int_equal(l.m.undo.releases.n, 1);
-        assert_false(manager_enforces(&l.m)); /* nothing is bound from now on */
+        assert_false(host_enforces(&l.m.host)); /* nothing is bound from now on */
         release(&l);
         assert_as_before();
         life_end(&l);

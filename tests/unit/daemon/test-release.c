@@ -197,7 +197,7 @@ TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
         assert_null(record_keep_own(l.instance, &p)); /* nobody has looked yet */
         assert_ids(p.cpus, "2-5");
         assert_ids(record_open_nodes(l.instance), "0-2");
-        l.m.placing.stale = false;
+        (void)host_take_mark(&l.m.host, HOST_MARK_PLAN);
         bind(&l, "2", "1");
         assert_null(record_keep_own(l.instance, &p));
         assert_ids(p.cpus, "2-3");
@@ -208,8 +208,9 @@ TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
         p.nodes = ids("4");
         assert_non_null(strstr(record_keep_own(l.instance, &p), "AllowedMemoryNodes="));
         assert_ids(p.nodes, "4");
-        assert_true(l.m.placing.stale); /* where it may choose, it is placed among these */
-        p.memory = MEMORY_PREFERRED;    /* holds no memory anywhere */
+        assert_true(l.m.host.marks &
+                    HOST_MARK_PLAN); /* where it may choose, it is placed among these */
+        p.memory = MEMORY_PREFERRED; /* holds no memory anywhere */
         assert_null(record_keep_own(l.instance, &p));
         p.cpus = ids("7");
         assert_non_null(record_keep_own(l.instance, &p));

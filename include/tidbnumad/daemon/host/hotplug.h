@@ -8,13 +8,14 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/sys/uevents.h"
 
-typedef struct Manager Manager;
+typedef struct Host Host;
 
 typedef struct Hotplug {
         bool known;
         CpuSet cpus;    /* online, as the kernel's file had it last; likewise */
         NodeSet nodes;  /* online */
         NodeSet memory; /* with memory */
+        CpuSet come;    /* that came online at the last change */
         NodeSet told;   /* nodes that came, and are not used before the next start */
         Uevents uevents;
         sd_event_source *timer; /* a socket that is switched off is some hundred events */
@@ -22,8 +23,8 @@ typedef struct Hotplug {
 
 /* Remembers what there is, and listens where this machine is the live one. Where it cannot, samples
  * find what has changed. */
-int hotplug_start(Manager *manager);
-void hotplug_done(Manager *manager);
+int hotplug_start(Host *host);
+void hotplug_done(Host *host);
 
 /* Reads the topology anew if anything has changed, and has the plan made from it. */
-void hotplug_check(Manager *manager);
+void hotplug_check(Host *host);

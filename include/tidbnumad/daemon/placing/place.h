@@ -24,11 +24,8 @@ typedef struct Planned {
         CpuSet allowed_cpus;
 } Planned;
 
-int place_start(Manager *manager);
-
-/* Something that the plan is made from has changed. It is made anew a moment later, once for all
- * that changes until then, or when somebody comes whose place is not known. */
-void place_spoil(Manager *manager);
+/* Units whose place has become another one by the last plan are prepared anew. */
+void place_decide_units(Manager *manager);
 
 /* So that `planned` of the instance is known. Of one whose nodes are explicit it is without a look
  * at the others: a storm of starts must not plan for all of them at each. */
@@ -40,6 +37,9 @@ void place_refresh(Manager *manager);
 
 /* The disks under its data directory are known, or others. */
 void place_note_devices(Instance *instance, const NodeSet *nodes);
+
+/* CPUs have come or gone: what parent cgroups allow is read anew. */
+void place_note_topology(Manager *manager);
 
 /* These policies are about to come in force. Who no longer fits will move, and who
  * placement_weighs_anew() names; nobody else. */

@@ -24,8 +24,7 @@ typedef struct Releases {
         Release **list; /* owned */
         size_t n, allocated;
         sd_event_source *timer;
-        bool stopping; /* the daemon ends when all is given back, or at the time below */
-        uint64_t stop_usec;
+        uint64_t stop_usec; /* monotonic: while host.stopping, the daemon ends by then */
         uint64_t n_done, n_failures;
 } Releases;
 

@@ -1,0 +1,143 @@
+/* The host and the rules in force. */
+#include <string.h>
+
+#include "tidbnumad/daemon/host/host.h"
+#include "tidbnumad/daemon/host/runtime-dir.h"
+#include "tidbnumad/observe/devices-load.h"
+#include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/sys/node.h"
+#include "tidbnumad/sys/pages.h"
+#include "tidbnumad/sys/self.h"
+
+static int read_watermarks(Host *h) {
+        h->high_watermark_bytes = calloc(h->topology.n_nodes, sizeof(uint64_t));
+        if (!h->high_watermark_bytes)
+                return -ENOMEM;
+        for (size_t i = 0; i < h->topology.n_nodes; i++) {
+                uint64_t pages;
+
+                /* A node without memory has none, and a dump no zoneinfo: 2 % of the node then
+                 * counts alone. */
+                if (zoneinfo_high_read(&h->sysroot, h->topology.nodes[i].id, &pages) == 0)
+                        h->high_watermark_bytes[i] = pages * page_size_bytes();
+        }
+        return 0;
+}
+
+static int fail(const Host *h, int error, const char *what, const char *path, const char *hint) {
+        journal_log(&h->journal, LOG_ERR, NULL, "%s %s: %s. %s", what, path, strerror(-error),
+                    hint);
+        return error;
+}
+
+void host_read_devices(Host *h) {
+        DeviceList devices = { 0 };
+        int r = devices_load(&h->sysroot, &devices);
+
+        if (r < 0) {
+                journal_log(
+                        &h->journal, LOG_WARNING, NULL,
+                        "The network cards and disks cannot be read: %s. Nothing is placed near "
+                        "them%s",
+                        strerror(-r), h->devices.n_devices > 0 ? " anew" : "");
+                return;
+        }
+        device_list_done(&h->devices);
+        h->devices = devices;
+        host_mark(h, HOST_MARK_PLAN);
+}
+
+static void log_topology_notes(const Host *h) {
+        for (unsigned i = 0; i < TOPOLOGY_NOTES; i++) {
+                _cleanup_text_ Text note = { 0 };
+
+                topology_append_note(&h->topology, i, &note);
+                if (note.length > 0 && note.error == 0)
+                        journal_log(&h->journal, LOG_WARNING, NULL, "Topology: %s", note.data);
+        }
+}
+
+static int read_machine(Host *h) {
+        const char *root = h->args->sysroot ? h->args->sysroot : "/";
+        int r;
+
+        r = sysroot_open(h->args->sysroot, &h->sysroot);
+        if (r < 0)
+                return fail(h, r, "Cannot open proc and sys below", root,
+                            "--sysroot wants the folder that holds both");
+        r = topology_load(&h->sysroot, &h->topology);
+        if (r < 0)
+                return fail(h, r, "Cannot read the topology below", root,
+                            "Is sys/devices/system/node there?");
+        log_topology_notes(h);
+        host_read_devices(h);
+        return read_watermarks(h);
+}
+
+int host_open(Host *h, const Args *args) {
+        int r;
+
+        h->args = args;
+        h->sysroot = SYSROOT_NONE;
+        h->runtime_fd = h->lock_fd = -EBADF;
+        journal_init(&h->journal, args->debug);
+        policy_set_init(&h->policies);
+        h->brakes = BRAKES_NONE;
+        r = read_machine(h);
+        if (r >= 0 && args->runtime_dir)
+                r = runtime_dir_open(&h->journal, args->runtime_dir, &h->runtime_fd, &h->lock_fd);
+        if (r >= 0)
+                r = sd_event_default(&h->event);
+        if (r < 0)
+                return r;
+        backend_init(&h->backend, &h->sysroot, h->event);
+        h->backend.all_cpus = topology_cpus(&h->topology);
+        h->backend.all_nodes = topology_memory_nodes(&h->topology);
+        return 0;
+}
+
+void host_close(Host *h) {
+        hotplug_done(h);
+        backend_done(&h->backend);
+        sd_event_unref(h->event);
+        closep(&h->runtime_fd);
+        closep(&h->lock_fd);
+        policy_set_done(&h->policies);
+        brakes_done(&h->brakes);
+        diagnostics_done(&h->policy_errors);
+        diagnostics_done(&h->policy_warnings);
+        topology_done(&h->topology);
+        device_list_done(&h->devices);
+        free(h->high_watermark_bytes);
+        sysroot_close(&h->sysroot);
+}
+
+bool host_enforces(const Host *h) {
+        return h->sysroot.live && !h->args->dry_run && h->policies.mode == ENFORCEMENT_ENFORCE &&
+               !h->stopping;
+}
+
+void host_mark(Host *h, uint32_t marks) {
+        h->marks |= marks;
+}
+
+bool host_take_mark(Host *h, HostMark mark) {
+        const bool was_set = h->marks & mark;
+
+        h->marks &= ~(uint32_t)mark;
+        return was_set;
+}
+
+void host_lock_memory(Host *h) {
+        int r;
+
+        if (h->memory_lock_tried || !host_enforces(h))
+                return;
+        h->memory_lock_tried = true;
+        r = self_lock_memory();
+        if (r < 0)
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "Its own memory could not be locked (%s): where the host runs out of "
+                            "memory, a full node may be seen late. It needs LimitMEMLOCK=infinity",
+                            strerror(-r));
+}
