@@ -73,11 +73,10 @@ static uint32_t most_of_a_package(const Topology *topology, const NodeSet *nodes
         return most;
 }
 
-/* Where the nodes to choose from are the machine's, another machine may have more of them. */
+/* No instance could be placed, so that the policy would do nothing. */
 static void check_count(const Check *c, const NodeSet *open) {
         const Place *place = &c->policy->place;
         bool listed = !id_set_is_empty(&place->nodes);
-        Diagnostics *told = listed ? c->errors : c->warnings;
         const char *less = id_set_is_empty(&place->avoid) ? "" : " less `place.avoid`";
         const char *from = listed ? "`place.nodes`" : "this machine";
         SourceSpan at = policy_draft_span(c->draft, COUNT);
@@ -86,18 +85,20 @@ static void check_count(const Check *c, const NodeSet *open) {
         if (!place->count_given || place->count == PLACE_COUNT_AUTO)
                 return;
         if (place->count > n) {
-                TELL(told, c, at, "`" COUNT "` is %u, and %s%s has %u, expected at most that",
-                     place->count, from, less, n);
+                REFUSE(c, at, "`" COUNT "` is %u, and %s%s has %u, expected at most that",
+                       place->count, from, less, n);
                 return;
         }
-        if (!c->topology || !place->same_package_given || !place->same_package)
+        if (!c->topology || !place->same_package)
                 return;
         n = most_of_a_package(c->topology, open);
         if (place->count > n)
-                TELL(told, c, at,
-                     "`" COUNT "` is %u, and no socket of %s%s has more than %u, expected at most "
-                     "that, or `same_package: false`",
-                     place->count, from, less, n);
+                REFUSE(c, at,
+                       "`" COUNT
+                       "` is %u, and no socket of %s%s has more than %u, expected at most "
+                       "that, or `same_package: false`%s",
+                       place->count, from, less, n,
+                       place->same_package_given ? "" : " (it is true by default)");
 }
 
 static void check_choice(const Check *c) {
@@ -146,22 +147,65 @@ static void check_package(const Check *c, const NodeSet *nodes, SourceSpan at) {
                render(nodes, list), policy_draft_span(c->draft, SAME_PACKAGE).line);
 }
 
+/* A CPU that is offline belongs to a node that is not known. */
+static bool lists_cpus(const Check *c) {
+        return c->topology && c->policy->cpus.choice == CPUS_LIST &&
+               !id_set_intersects(&c->policy->cpus.list, &c->topology->offline_cpus);
+}
+
+/* A node that only has memory needs none. */
+static void check_cpus_of_each(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        char list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
+
+        for (size_t i = 0; lists_cpus(c) && i < c->topology->n_nodes; i++) {
+                const Node *node = &c->topology->nodes[i];
+                NodeSet alone = { 0 };
+
+                if (!id_set_has(nodes, node->id) || id_set_is_empty(&node->cpus) ||
+                    id_set_intersects(&node->cpus, &c->policy->cpus.list))
+                        continue;
+                id_set_add(&alone, node->id);
+                REFUSE(c, policy_draft_span(c->draft, CPUS),
+                       "`" CPUS "` has no CPU of node %s, which line %u names, expected some of %s "
+                       "as well, or nodes without that one",
+                       render(&alone, list), at.line, render(&node->cpus, inside));
+                return;
+        }
+}
+
+/* The nodes to choose are those of the listed CPUs. */
+static void check_cpus_of_choice(const Check *c) {
+        const Place *place = &c->policy->place;
+        uint32_t n = 0;
+
+        if (!lists_cpus(c) || !place->count_given || place->count == PLACE_COUNT_AUTO)
+                return;
+        for (size_t i = 0; i < c->topology->n_nodes; i++)
+                n += id_set_intersects(&c->topology->nodes[i].cpus, &c->policy->cpus.list);
+        if (n > 0 && n < place->count)
+                REFUSE(c, policy_draft_span(c->draft, CPUS),
+                       "`" CPUS "` has CPUs of %u node%s, and `" COUNT "` in line %u is %u, "
+                       "expected CPUs of so many nodes, or a lower count",
+                       n, n == 1 ? "" : "s", policy_draft_span(c->draft, COUNT).line, place->count);
+}
+
 /* A CPU that is offline has no node that could be told. */
-static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
+static bool check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
         char outside[ID_SET_LIST_MAX], list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
         CpuSet theirs, lacking = c->policy->cpus.list;
 
         if (!c->topology || c->policy->cpus.choice != CPUS_LIST)
-                return;
+                return true;
         theirs = topology_cpus_of(c->topology, nodes);
         id_set_remove_all(&lacking, &theirs);
         id_set_remove_all(&lacking, &c->topology->offline_cpus);
-        if (!id_set_is_empty(&lacking))
-                REFUSE(c, policy_draft_span(c->draft, CPUS),
-                       "`" CPUS "` names CPU %s, which node %s in line %u does not have, expected "
-                       "some of %s",
-                       render(&lacking, outside), render(nodes, list), at.line,
-                       render(&theirs, inside));
+        if (id_set_is_empty(&lacking))
+                return true;
+        REFUSE(c, policy_draft_span(c->draft, CPUS),
+               "`" CPUS "` names CPU %s, which node %s in line %u does not have, expected "
+               "some of %s",
+               render(&lacking, outside), render(nodes, list), at.line, render(&theirs, inside));
+        return false;
 }
 
 static void check_explicit(const Check *c) {
@@ -175,7 +219,8 @@ static void check_explicit(const Check *c) {
                 NodeSet avoided = place->avoid, again = seen;
 
                 check_package(c, nodes, at);
-                check_cpus(c, nodes, at);
+                if (check_cpus(c, nodes, at))
+                        check_cpus_of_each(c, nodes, at);
                 if (i >= c->policy->n_instances)
                         continue;
                 id_set_keep_only(&avoided, nodes);
@@ -204,5 +249,6 @@ void policy_check_draft(const PolicyDraft *draft, const Topology *topology, Diag
         policy_check_later(draft->places, warnings);
         check_choice(&c);
         check_avoid(&c);
+        check_cpus_of_choice(&c);
         check_explicit(&c);
 }

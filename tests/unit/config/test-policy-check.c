@@ -25,22 +25,29 @@ TEST(later) {
 }
 
 TEST(count) {
-        assert_warned(
+        assert_errors(
                 P "  place: {count: 9}\n",
                 "a.yaml:5:18: `policies[].place.count` is 9, and this machine has 8, expected "
                 "at most that");
-        assert_warned(P "  place: {count: 8, avoid: 3}\n",
+        assert_errors(P "  place: {count: 8, avoid: 3}\n",
                       "a.yaml:5:18: `policies[].place.count` is 8, and this machine less "
                       "`place.avoid` has 7, expected at most that");
-        assert_warned(P "  place: {count: 5, same_package: true}\n",
+        assert_errors(P "  place: {count: 5}\n",
+                      "a.yaml:5:18: `policies[].place.count` is 5, and no socket of this machine "
+                      "has more than 4, expected at most that, or `same_package: false` (it is "
+                      "true by default)");
+        assert_errors(P "  place: {count: 2, nodes: 3-4}\n",
+                      "a.yaml:5:18: `policies[].place.count` is 2, and no socket of "
+                      "`place.nodes` has more than 1, expected at most that, or `same_package: "
+                      "false` (it is true by default)");
+        assert_errors(P "  place: {count: 5, same_package: true}\n",
                       "a.yaml:5:18: `policies[].place.count` is 5, and no socket of this machine "
                       "has more than 4, expected at most that, or `same_package: false`");
         /* As many as there are; not written; not asked for. */
-        assert_warned(P "  place: {count: 8}\n", NULL);
+        assert_warned(P "  place: {count: 8, same_package: false}\n", NULL);
         assert_warned(P "  place: {count: 4, same_package: true}\n", NULL);
         assert_warned(P "  place: {count: 5, same_package: false}\n", NULL);
         assert_warned(P "  place: {count: auto, nodes: 0-5, same_package: true}\n", NULL);
-        assert_warned(P "  place: {count: 2, nodes: 3-4}\n", NULL);
         assert_warned(P "  place: {nodes: 3-4}\n", NULL);
         assert_warned(P "  place: {nodes: 3-4, same_package: false}\n", NULL);
         assert_warned(P "  place: {nodes: 4-7, same_package: true}\n", NULL);
@@ -82,6 +89,19 @@ TEST(cpus) {
         assert_errors(P "  place: {nodes: 1}\n  cpus: [3-4, 31]\n",
                       "a.yaml:6:9: `policies[].cpus` names CPU 3, which node 1 in line 5 does not "
                       "have, expected some of 4-7");
+}
+
+/* Each node gets some, or its memory is bound to without a CPU beside it. */
+TEST(cpus_of_each_node) {
+        assert_errors(P "  place: {nodes: 0-1}\n  cpus: 0-3\n",
+                      "a.yaml:6:9: `policies[].cpus` has no CPU of node 1, which line 5 names, "
+                      "expected some of 4-7 as well, or nodes without that one");
+        assert_errors(P "  place: {count: 2}\n  cpus: 0-3\n",
+                      "a.yaml:6:9: `policies[].cpus` has CPUs of 1 node, and "
+                      "`policies[].place.count` in line 5 is 2, expected CPUs of so many nodes, or "
+                      "a lower count");
+        assert_warned(P "  place: {nodes: 0-1}\n  cpus: 3-4\n", NULL);
+        assert_warned(P "  place: {count: 2}\n  cpus: 3-4\n", NULL);
 }
 
 #define A "- {name: a, match: {unit: a.scope}, "
