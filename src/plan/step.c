@@ -143,6 +143,17 @@ static const char memory_unknown[] =
         "its memory cannot be read (it has no memory cgroup of its own), so nothing is moved and "
         "whether a strict binding fits is not known: CPUs only";
 
+/* Unlike systemd, on cgroup v1 whoever narrowed its memory nodes may have left its memory where it
+ * was. */
+static const char memory_uncounted[] =
+        "its memory nodes are set, but its memory cannot be read (it has no memory cgroup of its "
+        "own), so nothing is moved";
+
+/* Nothing can be outside then. */
+static bool is_everywhere(const StepInput *in) {
+        return id_set_is_subset(&in->all_nodes, &in->placement->nodes);
+}
+
 /* What it had before it came to its scope is counted nowhere, and nothing on a host without the
  * memory controller: the mover looks at every page, and what it finds is all that is known. DONE:
  * once nothing was left outside. */
@@ -225,6 +236,8 @@ static Step step_bind(const StepInput *in) {
         if (id_set_equal(&in->binding->mems, &nodes)) {
                 if (in->memory_known && in->outside_bytes > 0)
                         return pull_or_settle(in, true);
+                if (!in->memory_known && acts_on_processes(in) && !is_everywhere(in))
+                        return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_uncounted);
                 return step(is_to_follow(in) ? STEP_PULL : STEP_DONE);
         }
         if (!in->memory_known && acts_on_processes(in))

@@ -130,6 +130,25 @@ void metric_render_instance_bound(const Metric *metric, const Snapshot *snapshot
         }
 }
 
+/* The reason is a label of the one that is 1, so that the others keep their series when it changes.
+ */
+void metric_render_instance_state(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        for (size_t i = 0; i < snapshot->n_instances; i++) {
+                const InstanceSnapshot *instance = &snapshot->instances[i];
+
+                for (InstanceState s = 0; s < N_INSTANCE_STATES; s++) {
+                        const bool is_in = s == instance->state;
+
+                        append_instance(text, metric, instance);
+                        prometheus_append_label(text, ",", "state", instance_state_to_string(s));
+                        prometheus_append_label(text, ",", "reason",
+                                                is_in ? reason_to_string(instance->reason_code)
+                                                      : "");
+                        text_appendf(text, "} %d\n", is_in);
+                }
+        }
+}
+
 static void append_node_memory(const Metric *metric, const InstanceSnapshot *instance,
                                const Node *node, const NodeMemory *memory, Text *text) {
         const struct {

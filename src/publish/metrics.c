@@ -211,6 +211,8 @@ static const Metric metrics[] = {
           "What an instance is and where it is to run.", metric_render_instance_info, { 0 } },
         { "tidbnumad_instance_bound", "gauge", "policy, name, kind=cpu|memory",
           "Whether the binding of an instance was verified, by kind.", metric_render_instance_bound, { 0 } },
+        { "tidbnumad_instance_state", "gauge", "policy, name, state, reason",
+          "State of an instance: 1 for the one that it is in, with the reason's id, 0 for all others.", metric_render_instance_state, { 0 } },
         { "tidbnumad_instance_bind_wanted", "gauge", "policy, name",
           "Whether an instance is to be bound: not without a written policy, nor where enforcement.release names it.", INSTANCE_COUNT(bind_wanted) },
         { "tidbnumad_instance_threads", "gauge", "policy, name",

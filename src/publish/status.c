@@ -143,7 +143,7 @@ static void set_plan(Object *o, const InstanceSnapshot *instance) {
         object_set(o, "ports", ports(instance));
         object_set(o, "data_dir", object_string(instance->data_dir));
         object_set(o, "backend", object_string(instance->backend));
-        object_set(o, "state", object_string(instance->state));
+        object_set(o, "state", object_string(instance_state_to_string(instance->state)));
         object_set(o, "reason", object_string(instance->reason));
         object_set(o, "reason_code", object_string(reason_to_string(instance->reason_code)));
         object_set(o, "remedy", object_string(reason_to_remedy(instance->reason_code)));

@@ -47,7 +47,7 @@ static void fill_instance(Scene *scene, unsigned i) {
                 .backend = "systemd",
                 .pid = (pid_t)(1000 + i),
                 .n_processes = 1,
-                .state = "bound",
+                .state = INSTANCE_BOUND,
                 .reason = "",
                 .cpu_bound = true,
                 .memory_bound = true,

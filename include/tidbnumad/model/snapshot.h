@@ -12,6 +12,7 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/access.h"
 #include "tidbnumad/model/histogram.h"
+#include "tidbnumad/model/instance-state.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/reason.h"
@@ -53,13 +54,11 @@ typedef struct InstanceSnapshot {
         PlacementBasis basis; /* why it is to be there */
         uint32_t warnings;    /* PlacementWarning */
 
-        const char *state;  /* one word: see tidbnumad(8), STATES */
+        InstanceState state;
         const char *reason; /* a sentence for the operator; "" when all is well */
         Reason reason_code; /* of what kind it is */
         bool bind_wanted;   /* a written policy names it, and enforcement.release does not */
-        bool cpu_bound;     /* verified: it has `cpus`, and no thread may run elsewhere */
-        bool memory_bound;  /* verified: mems are `nodes` and no anonymous byte is outside
-                             * (preferred: no anonymous byte is outside) */
+        bool cpu_bound, memory_bound; /* verified, see plan/verdict.h */
         size_t n_threads;
         size_t n_threads_outside; /* threads whose CPUs are not exactly `cpus` */
 

@@ -40,4 +40,5 @@ void metric_render_instance_counts(const Metric *metric, const Snapshot *snapsho
 void metric_render_instance_numbers(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_bound(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_instance_state(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_memory(const Metric *metric, const Snapshot *snapshot, Text *text);

@@ -1,60 +1,51 @@
 /* A look at an instance: what it tells. */
 #include "tidbnumad/daemon/binding/look-say.h"
+#include "tidbnumad/daemon/undo/record.h"
 
-const char *look_say_state(const Instance *i, StepKind kind) {
-        switch (kind) {
-        case STEP_WATCH:
-                return i->undo.released ? "released" : "watched";
-        case STEP_REFUSE:
-                return "refused";
-        case STEP_SCOPE:
-        case STEP_SET_CPUS:
-                return "binding";
-        case STEP_WIDEN:
-        case STEP_NARROW:
-                return "narrowing";
-        case STEP_PULL:
-        case STEP_SWEEP:
-                return "moving";
-        case STEP_SETTLE:
-                return "settling";
-        case STEP_DONE:
-                return "bound";
-        case STEP_WIDENED:
-                return "widened";
-        case STEP_PARTLY:
-                return "partly";
-        }
-        return "waiting";
+Verdict look_verdict(const Instance *i) {
+        return verdict_of(&(VerdictInput){
+                .state = i->binding.state,
+                .step = &i->binding.step,
+                .placement = &i->binding.placement,
+                .binding = i->binding.observed_known ? &i->binding.observed : NULL,
+                .backend = backend_kind(&i->manager->host.backend),
+                .open_nodes = record_open_nodes(i),
+                .memory_known = i->sampling.memory_known,
+                .outside_bytes = i->binding.outside_bytes,
+                .failure = i->binding.failure,
+                .failure_code = i->binding.failure_code,
+        });
 }
 
 void look_say_final(const Instance *i) {
+        const Verdict v = look_verdict(i);
         const JournalFields fields = {
                 .instance = i->name,
                 .policy = i->policy->name,
-                .message_id = i->binding.step.kind == STEP_DONE     ? JOURNAL_BOUND
-                              : i->binding.step.kind == STEP_REFUSE ? JOURNAL_REFUSED
-                                                                    : JOURNAL_PARTLY,
-                .reason = i->binding.step.code,
+                .message_id = v.state == INSTANCE_BOUND     ? JOURNAL_BOUND
+                              : v.state == INSTANCE_REFUSED ? JOURNAL_REFUSED
+                                                            : JOURNAL_PARTLY,
+                .reason = v.code,
         };
         char nodes[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX];
 
         (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
         (void)id_set_render_list(&i->binding.placement.cpus, cpus, sizeof(cpus));
-        if (i->binding.step.kind == STEP_DONE)
+        if (v.state == INSTANCE_BOUND)
                 journal_log(&i->manager->host.journal, LOG_INFO, &fields,
-                            "%s is bound to node %s (CPUs %s, memory: %s); %.1f MiB were moved, "
+                            "%s is bound to node %s (CPUs %s, memory %s); %.1f MiB were moved, "
                             "%.1f s after it was first seen",
                             i->name, nodes, cpus,
-                            memory_mode_to_string(i->binding.placement.memory),
+                            verdict_memory_word(i->binding.placement.memory, v.memory_bound),
                             (double)i->binding.migrated_bytes / (1 << 20), i->binding.bind_seconds);
-        else if (i->binding.step.kind != STEP_WATCH &&
-                 i->binding.step.kind != STEP_WIDENED) /* the guard tells */
-                journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s %s node %s: %s",
-                            i->name,
-                            i->binding.step.kind == STEP_REFUSE ? "is not bound to"
-                                                                : "is only partly bound to",
-                            nodes, i->binding.step.reason);
+        else if (v.state == INSTANCE_PARTLY ||
+                 v.state == INSTANCE_REFUSED) /* the guard logs `widened` */
+                journal_log(
+                        &i->manager->host.journal, LOG_WARNING, &fields,
+                        "%s %s node %s (CPUs %s, memory %s): %s", i->name,
+                        v.state == INSTANCE_REFUSED ? "is not bound to" : "is only partly bound to",
+                        nodes, v.cpu_bound ? "bound" : "not bound",
+                        verdict_memory_word(i->binding.placement.memory, v.memory_bound), v.reason);
 }
 
 void look_say_plan(Instance *i, const Step *step) {
@@ -62,7 +53,6 @@ void look_say_plan(Instance *i, const Step *step) {
         bool by_unit = kind == BACKEND_AUTO || kind == BACKEND_SYSTEMD;
         char list[ID_SET_LIST_MAX];
 
-        i->binding.state = "planned";
         i->binding.due_usec = INSTANCE_NEVER;
         switch (step->kind) {
         case STEP_SCOPE:

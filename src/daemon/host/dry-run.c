@@ -1,5 +1,6 @@
 /* What a dry run that publishes nothing prints. */
 #include "tidbnumad/daemon/host/dry-run.h"
+#include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/publish/table.h"
 
 static void add_ids(const IdSet *ids, Table *table) {
@@ -10,14 +11,14 @@ static void add_ids(const IdSet *ids, Table *table) {
 }
 
 static void add_row(const Instance *i, Table *table) {
-        const char *reason = i->binding.failure ? i->binding.failure : i->binding.step.reason;
+        const Verdict verdict = look_verdict(i);
 
         table_add(table, i->name);
         table_add(table, i->policy->name);
-        table_add(table, i->binding.state);
+        table_add(table, instance_state_to_string(verdict.state));
         add_ids(&i->binding.placement.nodes, table);
         add_ids(&i->binding.placement.cpus, table);
-        table_add(table, reason ? reason : "");
+        table_add(table, verdict.reason);
 }
 
 void dry_run_render(const Manager *m, Text *text) {

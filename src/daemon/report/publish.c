@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
 #include "tidbnumad/daemon/report/publish.h"
@@ -15,26 +16,11 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/self.h"
 
-/* A thread that has fewer of the CPUs by its own choice (a haproxy's cpu-map) is where it belongs;
- * in a group of its own making that leaves it fewer, it is not as it is wanted. */
-static bool are_cpus_bound(const Manager *m, const Instance *i) {
-        const Binding *b = &i->binding.observed;
-
-        return i->binding.observed_known && !id_set_is_empty(&i->binding.placement.nodes) &&
-               step_cpus_stand(backend_kind(&m->host.backend), b, &i->binding.placement) &&
-               (b->n_threads_off_cpus == 0 ||
-                (b->n_threads_outside == 0 && b->inner_group[0] == '\0'));
-}
-
 static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding.observed;
+        const Verdict verdict = look_verdict(i);
         bool placed = !id_set_is_empty(&i->binding.placement.nodes);
-        /* Of one in a scope it is not known now, but was when it came to be done. */
-        bool inside = i->sampling.memory_known ? i->binding.outside_bytes == 0
-                                               : scope_of(i) && i->binding.step.kind == STEP_DONE;
-        NodeSet mems = topology_memory_nodes(&m->host.topology);
 
-        id_set_keep_only(&mems, &i->binding.placement.nodes);
         *s = (InstanceSnapshot){
                 .name = i->name,
                 .policy = i->policy->name,
@@ -51,15 +37,12 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .memory = i->binding.placement.memory,
                 .basis = i->planned.basis,
                 .warnings = i->planned.warnings,
-                .state = i->binding.state,
-                .reason = i->binding.failure ? i->binding.failure : i->binding.step.reason,
-                .reason_code = i->binding.failure ? i->binding.failure_code : i->binding.step.code,
+                .state = verdict.state,
+                .reason = verdict.reason,
+                .reason_code = verdict.code,
                 .bind_wanted = !i->policy->built_in && !i->undo.released,
-                .cpu_bound = are_cpus_bound(m, i),
-                .memory_bound = i->binding.observed_known && placed && inside &&
-                                (i->binding.placement.memory == MEMORY_PREFERRED ||
-                                 (i->binding.placement.memory == MEMORY_BIND &&
-                                  id_set_equal(&b->mems, &mems))),
+                .cpu_bound = verdict.cpu_bound,
+                .memory_bound = verdict.memory_bound,
                 .n_threads = b->n_threads,
                 .n_threads_outside = placed ? b->n_threads_off_cpus : 0,
                 .by_node = i->sampling.memory_known || i->sampling.sampled ? i->sampling.by_node

@@ -30,7 +30,7 @@ int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_
         i->manager = manager;
         i->binding.mover = MOVER_NONE;
         i->binding.kernel_mover_fd = -EBADF;
-        i->binding.state = "waiting";
+        i->binding.state = INSTANCE_WAITING;
         i->binding.step.reason = "";
         i->binding.drift_watches[0] = i->binding.drift_watches[1] = -1;
         i->binding.bind_seconds = i->sampling.remote_ratio = i->sampling.sampled_ratio = NAN;

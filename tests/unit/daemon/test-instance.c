@@ -111,7 +111,7 @@ TEST(new) {
         assert_int_equal(i->binding.due_usec, 1000); /* is looked at at once */
         assert_int_equal(i->first_seen_usec, 1000);
         assert_true(isnan(i->binding.bind_seconds) && isnan(i->sampling.remote_ratio));
-        assert_string_equal(i->binding.state, "waiting");
+        assert_int_equal(i->binding.state, INSTANCE_WAITING);
         assert_non_null(i->binding.step.reason);
         assert_null(i->binding.mover.process);
         assert_int_equal(i->binding.mover.pagemap_fd, -EBADF);

@@ -73,6 +73,11 @@ TEST(cgroup1) {
         s.in.cpu_writes = STEP_WRITES_MAX;
         assert_step(&s, STEP_REFUSE, "another manager");
         init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
+        s.in.memory_known = false; /* narrow, and nobody knows where its memory is */
+        assert_step(&s, STEP_PARTLY, "its memory nodes are set");
+        s.in.all_nodes = ids("1"); /* nowhere else */
+        assert_step(&s, STEP_DONE, "");
+        init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
         s.binding.mems = ids("0-3");
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PULL, "");

@@ -3,9 +3,10 @@
 #pragma once
 
 #include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/plan/verdict.h"
 
-/* One word, a constant: tidbnumad(8), STATES. */
-const char *look_say_state(const Instance *instance, StepKind kind);
+/* What is reported of it now, in the journal and in what is published. */
+Verdict look_verdict(const Instance *instance);
 
 /* The instance has come to an end, which is `step`. */
 void look_say_final(const Instance *instance);

@@ -101,8 +101,8 @@ typedef struct InstanceBinding {
         Step step; /* the last decision */
         Step said; /* the last one that was an end, as the log has it */
         uint64_t rest_until_usec, rest_outside_bytes;
-        const char *state; /* a word, a constant */
-        char *failure;     /* what went wrong in the last attempt; NULL; owned */
+        InstanceState state; /* of the last decision */
+        char *failure;       /* what went wrong in the last attempt; NULL; owned */
         Reason failure_code;
         sd_bus_slot *call;             /* in flight */
         StepKind call_kind;            /* what it, or the last one, was for */
