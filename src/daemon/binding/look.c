@@ -67,7 +67,7 @@ static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
 
 static void decide(Instance *i, Step step) {
         InstanceState state =
-                verdict_state(step.kind, manager_enforces(i->manager), i->undo.released);
+                verdict_state(step.kind, host_enforces(&i->manager->host), i->undo.released);
         bool changed = step.kind != i->binding.step.kind ||
                        strcmp(step.reason, i->binding.step.reason) != 0 ||
                        state != i->binding.state;
@@ -283,8 +283,8 @@ static bool look_once(Instance *i, uint64_t now_usec) {
         step = plan(i, now_usec);
         journal_log(&i->manager->host.journal, LOG_DEBUG, &debug,
                     "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
-                    instance_state_to_string(verdict_state(step.kind, manager_enforces(i->manager),
-                                                           i->undo.released)),
+                    instance_state_to_string(verdict_state(
+                            step.kind, host_enforces(&i->manager->host), i->undo.released)),
                     i->binding.observed.n_threads, i->binding.observed.n_threads_off_cpus,
                     (unsigned long long)i->binding.outside_bytes, step.reason);
         if (is_postponed(i, step.kind, now_usec))
