@@ -116,7 +116,9 @@ fetch_late_package() {
         local disk=/dev/disk/by-id/virtio-vm-debs
         [[ -n ${VM_DEBS_LATER:-} ]] && ! compgen -G "$vm_payload/debs/*.deb" >/dev/null || return 0
         wait_until 600 'the package is built' late_package_size "$disk"
-        dd if="$disk" bs=1M skip=1 count="$(late_package_size "$disk")" iflag=direct status=none | tar -x -C "$vm_payload/debs"
+        # Not in a pipe: tar stops reading where the archive ends.
+        dd if="$disk" of=/run/vm-debs.tar bs=1M skip=1 count="$(late_package_size "$disk")" iflag=direct status=none
+        tar -xf /run/vm-debs.tar -C "$vm_payload/debs"
 }
 
 # In MiB, once it is there
