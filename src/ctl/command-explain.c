@@ -77,7 +77,7 @@ static int find_process(const Sysroot *sysroot, const char *subject, Process *re
 }
 
 /* Of an instance the process that was asked for, else its oldest. */
-static const Process *process_of(const Running *running, const char *subject) {
+static const Process *process_of(const Observed *running, const char *subject) {
         uint64_t pid;
 
         for (size_t i = 0; parse_u64(subject, &pid) == 0 && i < running->n_processes; i++)
@@ -134,7 +134,7 @@ static int refuse(const Case *c, const char *subject, int error) {
 
 static int find(const Situation *s, const Case *c, Found *ret) {
         const char *subject = s->args->subject;
-        const Running *running = running_find(&c->running, subject);
+        const Observed *running = observed_list_find_subject(&c->running, subject);
         int r;
 
         if (running) {

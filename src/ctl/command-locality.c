@@ -203,14 +203,14 @@ static int of_process(const Args *args, uint64_t pid) {
 static int of_instance(const Args *args) {
         _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
         _cleanup_case_ Case c = { 0 };
-        const Running *running;
+        const Observed *running;
         int r = situation_open(args, &situation);
 
         if (r >= 0)
                 r = case_open(&situation, NULL, NULL, &c);
         if (r < 0)
                 return r;
-        running = running_find(&c.running, args->subject);
+        running = observed_list_find_subject(&c.running, args->subject);
         if (!running)
                 return refuse(args->subject);
         return look_and_print(args, &situation.machine.topology, running->name, running->handles,

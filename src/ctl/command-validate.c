@@ -5,13 +5,13 @@
 
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
-#include "tidbnumad/ctl/running.h"
 #include "tidbnumad/publish/object.h"
 
-static int check_matched(const RunningList *running, Policies *p) {
+static int check_matched(const ObservedList *running, Policies *p) {
         _cleanup_free_ bool *matched = calloc(p->set.n_policies + 1, sizeof(*matched));
 
         if (!matched)
@@ -24,8 +24,8 @@ static int check_matched(const RunningList *running, Policies *p) {
 
 /* Of processes that cannot be seen nothing can be said. */
 static int warn_idle(const Machine *machine, Policies *p) {
-        _cleanup_running_list_ RunningList running = { 0 };
-        int r = running_list_load(&machine->sysroot, &machine->topology, &p->set, NULL, &running);
+        _cleanup_observed_list_ ObservedList running = { 0 };
+        int r = instances_find(&machine->sysroot, &p->set, NULL, &running);
 
         if (r < 0)
                 return r == -ENOMEM ? r : 0;

@@ -7,8 +7,9 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/planned.h"
-#include "tidbnumad/sample/residency.h"
-#include "tidbnumad/sys/node.h"
+#include "tidbnumad/observe/node-use.h"
+#include "tidbnumad/observe/residency.h"
+#include "tidbnumad/plan/fit.h"
 
 void planned_done(Planned *planned) {
         placement_plan_done(&planned->plan);
@@ -45,17 +46,23 @@ static size_t count(const PlannedFrom *from) {
                                 : 0;
 }
 
-static PlacementInstance input_running(const Running *r) {
-        return (PlacementInstance){ .name = r->name,
-                                    .policy = r->policy,
-                                    .unit = r->unit,
-                                    .ports = r->ports,
-                                    .n_ports = r->n_ports,
-                                    .in_force = r->in_force,
-                                    .allowed_nodes = r->allowed_nodes,
-                                    .allowed_cpus = r->allowed_cpus,
-                                    .device_nodes = r->storage.nodes,
-                                    .need_bytes = r->need_bytes };
+static NodeSet bound_nodes(const PlannedFrom *from, const Observed *o) {
+        return placement_bound_nodes(&from->machine->topology, &o->cpus, &o->allowed_cpus);
+}
+
+static PlacementInstance input_running(const PlannedFrom *from, const Observed *o) {
+        return (PlacementInstance){ .name = o->name,
+                                    .policy = o->policy,
+                                    .unit = o->unit,
+                                    .ports = o->ports.ports,
+                                    .n_ports = o->ports.n_ports,
+                                    .in_force = bound_nodes(from, o),
+                                    .allowed_nodes = o->allowed_nodes,
+                                    .allowed_cpus = o->allowed_cpus,
+                                    .device_nodes = o->storage.nodes,
+                                    .need_bytes = fit_need_bytes(o->by_node,
+                                                                 from->machine->topology.n_nodes,
+                                                                 o->limit_bytes) };
 }
 
 static PlacementInstance input_imagined(const Imagined *i) {
@@ -68,38 +75,34 @@ static PlacementInstance input_imagined(const Imagined *i) {
         return input;
 }
 
-/* What the instances hold counts as free: it moves with them. */
-static uint64_t held_on(const RunningList *running, size_t node) {
+static uint64_t held_on(const ObservedList *running, size_t node) {
         uint64_t bytes = 0;
 
-        for (size_t i = 0; running && i < running->n_instances; i++) {
-                const NodeMemory *by_node = running->instances[i].by_node;
-
-                if (by_node)
-                        bytes += by_node[node].anon_bytes + by_node[node].shmem_bytes;
-        }
+        for (size_t i = 0; running && i < running->n_instances; i++)
+                if (running->instances[i].by_node)
+                        bytes += node_memory_held(&running->instances[i].by_node[node]);
         return bytes;
 }
 
-/* Page cache that nobody used lately gives way. NULL where the machine does not tell. */
+/* NULL where the machine does not tell. */
 static int read_free(const PlannedFrom *from, uint64_t **ret) {
         const Topology *topology = &from->machine->topology;
-        _cleanup_free_ uint64_t *bytes = NULL;
+        _cleanup_free_ uint64_t *watermarks = NULL, *bytes = NULL;
+        _cleanup_free_ NodeUse *uses = NULL;
+        int r;
 
         if (!from->machine->runs)
                 return 0;
+        r = node_watermarks_load(&from->machine->sysroot, topology, &watermarks);
+        if (r >= 0)
+                r = node_use_load(&from->machine->sysroot, topology, watermarks, &uses);
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
         bytes = calloc(topology->n_nodes + 1, sizeof(*bytes));
         if (!bytes)
                 return -ENOMEM;
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                NodeMeminfo info;
-
-                if (node_meminfo_read(&from->machine->sysroot, topology->nodes[i].id, &info) < 0)
-                        return 0;
-                bytes[i] = info.free_bytes + info.inactive_file_bytes + held_on(from->running, i);
-                if (bytes[i] > info.total_bytes)
-                        bytes[i] = info.total_bytes;
-        }
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                bytes[i] = fit_left_bytes(&uses[i], held_on(from->running, i));
         *ret = TAKE_PTR(bytes);
         return 0;
 }
@@ -117,12 +120,12 @@ static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
         row->n_alternatives = c->n_alternatives;
 }
 
-static void fill_running(const PlannedFrom *from, const Running *r, PlanReportInstance *row) {
+static void fill_running(const PlannedFrom *from, const Observed *r, PlanReportInstance *row) {
         const StatusInstance *told = from->status ? status_file_find(from->status, r->name) : NULL;
 
         row->storage = r->storage.chain;
         row->pid = r->processes[0].id.pid;
-        row->in_force = r->in_force;
+        row->in_force = bound_nodes(from, r);
         if (r->by_node && !id_set_is_empty(&row->placement->nodes)) {
                 row->cost_known = true;
                 row->cost_bytes = residency_outside(&from->machine->topology, r->by_node,
@@ -201,6 +204,9 @@ static int plan(const PlannedFrom *from, Planned *p) {
         const NodeSet reserved = placement_reserved(&input);
         int r;
 
+        for (size_t i = 0; i < count(from); i++)
+                p->instances[i].in_force =
+                        placement_adopted_nodes(&p->instances[i].in_force, &reserved);
         if (from->before)
                 keep_former(from, &reserved, p);
         r = placement_plan_build(&input, &p->plan);
@@ -228,8 +234,9 @@ int planned_build(const PlannedFrom *from, Planned *ret) {
         ret->rows = calloc(n + 1, sizeof(*ret->rows));
         r = ret->instances && ret->rows ? read_free(from, &ret->free_bytes) : -ENOMEM;
         for (size_t i = 0; r >= 0 && i < n; i++)
-                ret->instances[i] = from->running ? input_running(&from->running->instances[i])
-                                                  : input_imagined(&from->imagined->instances[i]);
+                ret->instances[i] = from->running
+                                            ? input_running(from, &from->running->instances[i])
+                                            : input_imagined(&from->imagined->instances[i]);
         if (r >= 0)
                 r = plan(from, ret);
         if (r < 0)

@@ -15,7 +15,7 @@ void situation_close(Situation *situation) {
 void case_close(Case *c) {
         planned_done(&c->planned);
         imagined_list_done(&c->imagined);
-        running_list_done(&c->running);
+        observed_list_done(&c->running);
         policies_done(&c->policies);
 }
 
@@ -73,9 +73,11 @@ static int load_policies(const Situation *s, const char *path, Policies *ret) {
 }
 
 static int find_running(const Situation *s, Case *c) {
-        int r = running_list_load(&s->machine.sysroot, &s->machine.topology, &c->policies.set,
-                                  s->daemon_runs ? &s->status : NULL, &c->running);
+        int r = instances_find(&s->machine.sysroot, &c->policies.set,
+                               s->daemon_runs ? &s->status : NULL, &c->running);
 
+        if (r >= 0)
+                r = observed_list_describe(&s->machine.sysroot, &s->machine.topology, &c->running);
         if (r < 0 && r != -ENOMEM)
                 (void)fprintf(stderr, "tidbnumactl: the processes cannot be read: %s\n",
                               strerror(-r));

@@ -155,7 +155,6 @@ int manager_start(Manager *m) {
                 r = turn_start(m);
         if (r < 0)
                 return r;
-        place_read_room(m);
         if (m->host.sysroot.live)
                 drift_start(m);
         r = hotplug_start(&m->host);
@@ -166,9 +165,8 @@ int manager_start(Manager *m) {
         r = watch_start(m);
         if (r < 0)
                 return r;
-        if (m->host.args->once)
-                describe_all(m);
-        else
+        r = describe_all(m);
+        if (r >= 0 && !m->host.args->once)
                 r = describe_start(m);
         if (r < 0)
                 return r;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tidbnumad/model/instance-name.h"
@@ -52,4 +53,21 @@ int instance_name_render(const InstanceIdentity *identity, unsigned rank, char *
                 return -ENOMEM;
         *ret = name;
         return 0;
+}
+
+int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, void *userdata,
+                         char **ret) {
+        for (unsigned rank = 0; rank < INSTANCE_NAME_RANKS; rank++) {
+                char *name;
+                int r = instance_name_render(identity, rank, &name);
+
+                if (r < 0)
+                        return r;
+                if (!is_taken(name, userdata)) {
+                        *ret = name;
+                        return 0;
+                }
+                free(name);
+        }
+        return -EEXIST;
 }

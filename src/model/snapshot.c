@@ -30,3 +30,7 @@ const char *node_event_to_string(NodeEvent event) {
 
         return names[event];
 }
+
+uint64_t node_memory_held(const NodeMemory *memory) {
+        return memory->anon_bytes + memory->shmem_bytes;
+}

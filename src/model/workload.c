@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/model/workload.h"
 
 static bool is_same_text(const char *a, const char *b) {
@@ -13,6 +14,19 @@ bool process_is_same(const Process *a, const Process *b) {
         return a->id.pid == b->id.pid && a->id.start_ticks == b->id.start_ticks &&
                a->uid == b->uid && is_same_text(a->exe, b->exe) && is_same_text(a->unit, b->unit) &&
                (!a->args || !b->args || strcmp(a->args, b->args) == 0);
+}
+
+bool process_joins(const Process *process, const Process *members, size_t n_members,
+                   const char *unit) {
+        for (size_t i = 0; process->scope && i < n_members; i++)
+                if (members[i].scope && strcmp(members[i].scope, process->scope) == 0)
+                        return true;
+        if (unit_is_service(process->unit))
+                return unit && strcmp(unit, process->unit) == 0;
+        for (size_t i = 0; i < n_members; i++)
+                if (members[i].id.pid == process->id.pid)
+                        return true;
+        return false;
 }
 
 void process_done(Process *process) {

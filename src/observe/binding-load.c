@@ -197,6 +197,15 @@ static int load_neighbours(Load *load, const BindingGroups *groups) {
         return load->binding.alone ? r : 0;
 }
 
+int binding_group_is_alone(const Sysroot *sysroot, const ProcHandle *members, size_t n_members,
+                           int group_fd) {
+        Load load = { .sysroot = sysroot, .members = members, .n_members = n_members };
+        const BindingGroups groups = { .group_fd = group_fd };
+        int r = load_neighbours(&load, &groups);
+
+        return r < 0 ? r : load.binding.alone;
+}
+
 int binding_load(const Topology *topology, const Sysroot *sysroot, const ProcHandle *members,
                  size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret) {
         Load load = { .topology = topology,

@@ -9,6 +9,10 @@
 #include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/proc-namespace.h"
 
+/* A process may exec faster than it is read: bash to numactl to env to the server. Its next exec
+ * brings an event anyway. */
+enum { IDENTIFY_TRIES = 3 };
+
 static int read_cgroup(const ProcHandle *handle, Process *process) {
         int r = proc_cgroup_read(handle, &process->cgroup);
 
@@ -86,8 +90,8 @@ static int fill_process(const Sysroot *sysroot, const ProcHandle *handle, const 
         return r < 0 ? r : 0;
 }
 
-int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
-                     ProcHandle *ret_handle, Process *ret) {
+static int identify_once(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
+                         ProcHandle *ret_handle, Process *ret) {
         _cleanup_process_ Process process = { 0 };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char exe[PATH_MAX], again[PATH_MAX];
@@ -116,6 +120,15 @@ int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *
         *ret = process;
         process = (Process){ 0 };
         return 0;
+}
+
+int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
+                     ProcHandle *ret_handle, Process *ret) {
+        int r = -EAGAIN;
+
+        for (unsigned i = 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++)
+                r = identify_once(sysroot, pid, wanted, userdata, ret_handle, ret);
+        return r;
 }
 
 bool process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata) {

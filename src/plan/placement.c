@@ -8,6 +8,25 @@ bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_
                (!policy->place.count_given && !id_set_is_empty(&policy->place.nodes));
 }
 
+NodeSet placement_bound_nodes(const Topology *topology, const CpuSet *cpus, const CpuSet *allowed) {
+        const NodeSet homes = topology_homes(topology);
+        CpuSet could = topology_cpus(topology), bound = *cpus;
+        NodeSet nodes, all;
+
+        if (!id_set_is_empty(allowed))
+                id_set_keep_only(&could, allowed);
+        id_set_keep_only(&bound, &could);
+        nodes = topology_nodes_of(topology, &bound);
+        all = topology_nodes_of(topology, &could);
+        id_set_keep_only(&nodes, &homes);
+        id_set_keep_only(&all, &homes);
+        return id_set_equal(&nodes, &all) ? (NodeSet){ 0 } : nodes;
+}
+
+NodeSet placement_adopted_nodes(const NodeSet *bound, const NodeSet *reserved) {
+        return id_set_intersects(bound, reserved) ? (NodeSet){ 0 } : *bound;
+}
+
 bool placement_weighs_anew(const Policy *before, const Policy *after, const NodeSet *place,
                            const NodeSet *newly_reserved) {
         if (!before || !after)

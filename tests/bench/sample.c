@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/observe/residency.h"
 #include "tidbnumad/observe/topology-load.h"
-#include "tidbnumad/sample/residency.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"
 

@@ -6,7 +6,8 @@ A case's host.json says what there is:
                 cpuset.*.effective; without them the controller is not enabled) and `numa_stat` (the
                 lines of memory.numa_stat; without them there is no memory controller)
     processes   pid, exe, cgroup, uid, parent, threads: a [Cpus_allowed_list, last CPU] each, the
-                first is the main thread; optionally comm, state, kernel_thread
+                first is the main thread; optionally comm, state, kernel_thread, and `resident`, the
+                anonymous bytes that it has by its own account
 """
 import json
 import os
@@ -47,14 +48,16 @@ def status_text(process, tid, cpus):
         "Name:\t%s\nUmask:\t0022\nState:\t%s (sleeping)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\n"
         "TracerPid:\t0\nUid:\t%d\t%d\t%d\t%d\nGid:\t0\t0\t0\t0\nFDSize:\t64\nThreads:\t%d\n"
         "Cpus_allowed:\tffffffff\nCpus_allowed_list:\t%s\nMems_allowed:\t00000001\nMems_allowed_list:\t0\n"
-        "voluntary_ctxt_switches:\t1\nnonvoluntary_ctxt_switches:\t0\n"
+        "%svoluntary_ctxt_switches:\t1\nnonvoluntary_ctxt_switches:\t0\n"
     ) % (process["comm"], process.get("state", "S"), process["pid"], tid, process["parent"],
-         uid, uid, uid, uid, len(process["threads"]), cpus)
+         uid, uid, uid, uid, len(process["threads"]), cpus,
+         "RssAnon:\t%8d kB\nRssFile:\t       0 kB\nRssShmem:\t       0 kB\n" % (process["resident"] >> 10)
+         if "resident" in process else "")
 
 
 class Host:
     def __init__(self, path):
-        self.units, self.processes = {}, []
+        self.units, self.processes, self.version = {}, [], 2
         if os.path.exists(path):
             with open(path, encoding="utf-8") as f:
                 content = json.load(f)
@@ -76,6 +79,8 @@ class Host:
             self.add_process(root, process)
         for path, unit in self.units.items():
             self.add_unit(root, path, unit)
+        if self.version == 1:
+            return
         self.add(root, "sys/fs/cgroup/cgroup.controllers")
         write(os.path.join(root, "sys/fs/cgroup/cgroup.controllers"), "cpuset cpu io memory pids\n")
 
@@ -99,7 +104,8 @@ class Host:
             for place in places:
                 write(os.path.join(place, "stat"), stat_line(process, tid, last))
                 write(os.path.join(place, "status"), status_text(process, tid, cpus))
-        write(os.path.join(folder, "cgroup"), "0::/%s\n" % process["cgroup"])
+        write(os.path.join(folder, "cgroup"), "".join("%s/%s\n" % (kind, process["cgroup"]) for kind in (
+            ["0::"] if self.version == 2 else ["4:memory:", "3:cpuset:", "1:name=systemd:"])))
         if "exe" in process:
             os.symlink(process["exe"], os.path.join(folder, "exe"))
 

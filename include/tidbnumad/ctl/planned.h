@@ -4,16 +4,16 @@
 
 #include "tidbnumad/ctl/imagine.h"
 #include "tidbnumad/ctl/machine.h"
-#include "tidbnumad/ctl/running.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/plan-report.h"
+#include "tidbnumad/observe/observed.h"
 #include "tidbnumad/plan/placement.h"
 
 /* What a plan is made from. Borrowed. */
 typedef struct PlannedFrom {
         const Machine *machine;
         const PolicySet *policies;
-        const RunningList *running;   /* or */
+        const ObservedList *running;  /* or */
         const ImaginedList *imagined; /* never both; none: nothing to place */
         const StatusFile *status;     /* of a daemon that runs; NULL: none */
         const struct Planned *before; /* what stands, by other policies; NULL: what is in force */

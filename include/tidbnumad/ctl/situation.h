@@ -4,10 +4,10 @@
 
 #include "tidbnumad/ctl/args.h"
 #include "tidbnumad/ctl/imagine.h"
+#include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/planned.h"
 #include "tidbnumad/ctl/policies.h"
-#include "tidbnumad/ctl/running.h"
 #include "tidbnumad/ctl/status-file.h"
 
 typedef struct Situation {
@@ -21,7 +21,7 @@ typedef struct Situation {
 /* One set of policies, the instances by it, and their plan. */
 typedef struct Case {
         Policies policies;
-        RunningList running;
+        ObservedList running;
         ImaginedList imagined;
         Planned planned;
 } Case;

@@ -26,6 +26,9 @@ typedef struct NodeMemory {
         uint64_t mapped_bytes; /* of both, what is mapped; cgroup v1 does not tell */
 } NodeMemory;
 
+/* What cannot be given back: page cache comes and goes. */
+uint64_t node_memory_held(const NodeMemory *memory);
+
 typedef enum SampleMethod {
         SAMPLE_NUMA_STAT, /* memory.numa_stat of a cgroup that is the instance's alone */
         SAMPLE_DRAWN,     /* nodes of pages that were drawn at random */

@@ -44,6 +44,12 @@ typedef struct Process {
 /* Are both the very same process, of the same owner, executable and unit? */
 bool process_is_same(const Process *a, const Process *b);
 
+/* Do these processes of one instance (of that unit, NULL: none) share their identity with another
+ * process? They do by a system service, or by a scope that the daemon made for them; without either
+ * each process is an instance of its own. */
+bool process_joins(const Process *process, const Process *members, size_t n_members,
+                   const char *unit);
+
 void process_done(Process *process);
 #define _cleanup_process_ _cleanup_(process_done)
 

@@ -19,6 +19,11 @@ typedef struct BindingGroups {
                                 * while this one is still there, it is not read */
 } BindingGroups;
 
+/* Does the group hold the instance's processes, what started them and what they started, and nobody
+ * else? 1 or 0; -ESRCH: the group is gone. */
+int binding_group_is_alone(const Sysroot *sysroot, const ProcHandle *members, size_t n_members,
+                           int group_fd);
+
 /* `members` are the instance's processes, `cpus` what every thread is to have. Reads each thread's
  * status file, so that a thread that set its own affinity is seen too. Members that have ended
  * meanwhile are passed over. -ESRCH: all of them have, or a group is gone. */

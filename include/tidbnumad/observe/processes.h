@@ -11,7 +11,7 @@ typedef bool (*ExeFilter)(const char *exe, void *userdata);
 
 /* Opens one process and reads who it is. `ret_handle` stays open for the caller. 0; -ESRCH: gone, a
  * zombie, a kernel thread, the child of a vfork(2) before its exec, or an executable that `wanted`
- * does not want; -EAGAIN: it exec'd in the middle, look again. */
+ * does not want; -EAGAIN: it went on to execute programs meanwhile, after several tries. */
 int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
                      ProcHandle *ret_handle, Process *ret);
 

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tidbnumad/model/node-use.h"
+#include "tidbnumad/model/snapshot.h"
+
 typedef struct NodeRoom {
         uint32_t node;
         uint64_t free_bytes;        /* MemFree */
@@ -19,6 +22,17 @@ typedef struct NodeRoom {
 /* The larger of 2 % of the node and three times its high watermark: above it the kernel never has
  * to reclaim for an allocation, and a writer at full speed leaves the guard time to see it. */
 uint64_t fit_headroom_bytes(uint64_t node_bytes, uint64_t high_watermark_bytes);
+
+/* The room of a node, with nothing promised. */
+NodeRoom fit_room(uint32_t node, const NodeUse *use);
+
+/* What a node has for the instances of a plan: its room, and what they hold there already, which
+ * moves with them. */
+uint64_t fit_left_bytes(const NodeUse *use, uint64_t held_bytes);
+
+/* How much an instance needs: its limit where it has one, else what it holds. `by_node` NULL: not
+ * counted. 0: not known. */
+uint64_t fit_need_bytes(const NodeMemory *by_node, size_t n_nodes, uint64_t limit_bytes);
 
 /* Can the nodes together take `bytes`? `ret_missing_bytes` (may be NULL): how much too little there
  * is. */

@@ -82,6 +82,14 @@ NodeSet placement_reserved(const PlacementInput *input);
 bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_t *ports,
                            size_t n_ports);
 
+/* The nodes to which an instance counts as bound, by the CPUs that it is bound to and those that
+ * its parent cgroup allows (empty: all): fewer nodes than it could have. Empty: it is not bound. */
+NodeSet placement_bound_nodes(const Topology *topology, const CpuSet *cpus, const CpuSet *allowed);
+
+/* Of these the ones to keep it on. None if one is reserved: a program that binds itself takes the
+ * first node, as haproxy does, and that is often the network card's. */
+NodeSet placement_adopted_nodes(const NodeSet *bound, const NodeSet *reserved);
+
 /* The policies have changed. Is an instance that still fits where it is to be placed anew all the
  * same, because that may be the wrong place now? So it is with another `near` or `share`, and on a
  * node that is reserved from now on. Either policy may be NULL: then it is not. */

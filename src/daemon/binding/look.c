@@ -347,7 +347,6 @@ void look_at_fresh(Manager *m, uint64_t now_usec) {
 void look_at_all(Manager *m, uint64_t now_usec) {
         bind_tidy(m);
         hotplug_check(&m->host);
-        place_read_room(m);
         for (size_t k = 0; k < m->roster.n_instances; k++) {
                 Instance *i = m->roster.instances[k];
 

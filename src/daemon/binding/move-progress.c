@@ -5,7 +5,8 @@
 #include "tidbnumad/daemon/roster/groups.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/sample/residency.h"
+#include "tidbnumad/observe/members-memory.h"
+#include "tidbnumad/observe/residency.h"
 #include "tidbnumad/sys/pressure.h"
 
 void move_sample(Instance *i, int cgroup_fd) {
@@ -17,6 +18,9 @@ void move_sample(Instance *i, int cgroup_fd) {
 
         /* A session's or a supervisor's numbers are not the instance's; nor are all of a scope's,
          * see enforce/scope.h. */
+        i->sampling.limit_bytes = cgroup_fd >= 0 && i->binding.observed.alone
+                                          ? members_limit_bytes(topology, cgroup_fd)
+                                          : 0;
         i->sampling.memory_known = cgroup_fd >= 0 && i->binding.observed.alone && !scope_of(i) &&
                                    sample_count(i, cgroup_fd) == 0;
         i->binding.outside_bytes = i->sampling.memory_known

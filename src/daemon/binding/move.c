@@ -6,9 +6,9 @@
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
 #include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/observe/node-use.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/node.h"
 
 /* The loop serves others after so long; a piece that was begun is ended first. */
 #define SLICE_USEC UINT64_C(5000)
@@ -37,32 +37,20 @@ uint64_t move_promised_to(const Manager *m, const Instance *self, uint32_t node)
         return bytes;
 }
 
-/* Clean page cache that nobody used lately; for an instance that was bound strictly before its
- * nodes filled up also half of that in use, as the guard counts it: it would have got that, had it
- * not been widened, and cache that spread while it was away would keep it out for ever. */
-static uint64_t reclaimable_bytes(const NodeMeminfo *info, const Instance *self) {
-        const uint64_t unclean = info->dirty_bytes + info->writeback_bytes;
-        const uint64_t idle = info->inactive_file_bytes;
-
-        return (idle > unclean ? idle - unclean : 0) +
-               (self && self->binding.guard.widened ? info->active_file_bytes / 2 : 0);
-}
-
+/* An instance that was bound strictly before its nodes filled up may also count on half of the page
+ * cache in use, as the guard does: it would have got that, had it not been widened, and cache that
+ * spread while it was away would keep it out for ever. */
 static int read_room(const Manager *m, const Instance *self, const Node *node, NodeRoom *ret) {
         const uint64_t watermark = m->host.high_watermark_bytes[node - m->host.topology.nodes];
-        NodeMeminfo info;
-        int r;
+        NodeUse use;
+        int r = node_use_read(&m->host.sysroot, node->id, watermark, &use);
 
-        r = node_meminfo_read(&m->host.sysroot, node->id, &info);
         if (r < 0)
                 return r;
-        *ret = (NodeRoom){
-                .node = node->id,
-                .free_bytes = info.free_bytes,
-                .reclaimable_bytes = reclaimable_bytes(&info, self),
-                .headroom_bytes = fit_headroom_bytes(info.total_bytes, watermark),
-                .promised_bytes = move_promised_to(m, self, node->id),
-        };
+        *ret = fit_room(node->id, &use);
+        if (self && self->binding.guard.widened)
+                ret->reclaimable_bytes += use.active_file_bytes / 2;
+        ret->promised_bytes = move_promised_to(m, self, node->id);
         return 0;
 }
 

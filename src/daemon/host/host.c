@@ -4,25 +4,9 @@
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/host/runtime-dir.h"
 #include "tidbnumad/observe/devices-load.h"
+#include "tidbnumad/observe/node-use.h"
 #include "tidbnumad/observe/topology-load.h"
-#include "tidbnumad/sys/node.h"
-#include "tidbnumad/sys/pages.h"
 #include "tidbnumad/sys/self.h"
-
-static int read_watermarks(Host *h) {
-        h->high_watermark_bytes = calloc(h->topology.n_nodes, sizeof(uint64_t));
-        if (!h->high_watermark_bytes)
-                return -ENOMEM;
-        for (size_t i = 0; i < h->topology.n_nodes; i++) {
-                uint64_t pages;
-
-                /* A node without memory has none, and a dump no zoneinfo: 2 % of the node then
-                 * counts alone. */
-                if (zoneinfo_high_read(&h->sysroot, h->topology.nodes[i].id, &pages) == 0)
-                        h->high_watermark_bytes[i] = pages * page_size_bytes();
-        }
-        return 0;
-}
 
 static int fail(const Host *h, int error, const char *what, const char *path, const char *hint) {
         journal_log(&h->journal, LOG_ERR, NULL, "%s %s: %s. %s", what, path, strerror(-error),
@@ -71,7 +55,7 @@ static int read_machine(Host *h) {
                             "Is sys/devices/system/node there?");
         log_topology_notes(h);
         host_read_devices(h);
-        return read_watermarks(h);
+        return node_watermarks_load(&h->sysroot, &h->topology, &h->high_watermark_bytes);
 }
 
 int host_open(Host *h, const Args *args) {

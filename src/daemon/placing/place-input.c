@@ -1,15 +1,13 @@
 /* What the planner is told: who there is, where everybody is now, and what is allowed there. */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tidbnumad/daemon/placing/place-input.h"
-#include "tidbnumad/daemon/roster/groups.h"
 #include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/daemon/units/unit-list.h"
+#include "tidbnumad/observe/members-binding.h"
+#include "tidbnumad/plan/fit.h"
 #include "tidbnumad/plan/match.h"
-#include "tidbnumad/sys/affinity.h"
-#include "tidbnumad/sys/cgroup.h"
 
 void place_input_done(PlaceInput *input) {
         free(input->instances);
@@ -19,106 +17,46 @@ void place_input_done(PlaceInput *input) {
 
 /* --- what the kernel shows --- */
 
-/* The cpuset of this group, or of the next one above it that has a say. */
-static int read_cpuset(const Sysroot *sysroot, char *path, CpuSet *ret_cpus, NodeSet *ret_mems) {
-        for (;;) {
-                _cleanup_close_ int fd = -EBADF;
-                char *slash;
-                int r = cgroup_open(sysroot, path, &fd);
-
-                if (r >= 0)
-                        r = cgroup_effective_cpus_read(fd, ret_cpus);
-                if (r >= 0)
-                        r = cgroup_effective_mems_read(fd, ret_mems);
-                slash = strrchr(path, '/');
-                if (r >= 0 || !slash || path[1] == '\0')
-                        return r;
-                slash[slash == path] = '\0'; /* the root keeps its slash */
-        }
-}
-
-static char *parent_of(const char *cgroup) {
-        const char *slash = strrchr(cgroup, '/');
-
-        return slash > cgroup ? strndup(cgroup, (size_t)(slash - cgroup)) : strdup("/");
-}
-
 void place_input_read_allowed(Instance *i) {
-        const Manager *m = i->manager;
-        _cleanup_free_ char *own = NULL, *parent = NULL;
+        const Members members = instance_members(i);
 
-        if (i->planned.allowed_known)
-                return;
+        if (!i->planned.allowed_known)
+                members_read_allowed(&members, &i->planned.allowed_cpus, &i->planned.allowed_nodes);
         i->planned.allowed_known = true;
-        /* A process outside a service is bound where it is, unless it gets a scope beside that, and
-         * v1's backend gives it a place of its own: neither is held by a parent. */
-        if ((!instance_is_service(i) && backend_kind(&m->host.backend) != BACKEND_SYSTEMD) ||
-            !i->processes[0].cgroup || cgroup_version(&m->host.sysroot) != CGROUP_V2)
-                return;
-        own = groups_unit_path(i);
-        parent = own ? parent_of(own) : NULL;
-        if (!parent || read_cpuset(&m->host.sysroot, parent, &i->planned.allowed_cpus,
-                                   &i->planned.allowed_nodes) < 0) {
-                i->planned.allowed_cpus = (CpuSet){ 0 };
-                i->planned.allowed_nodes = (NodeSet){ 0 };
-        }
 }
 
-/* Fewer nodes than there are, and none that is kept for network cards: a program that binds itself
- * takes the first node, as haproxy does. */
-static NodeSet bound_nodes(const Manager *m, const CpuSet *cpus) {
-        const NodeSet homes = topology_homes(&m->host.topology);
-        NodeSet nodes = topology_nodes_of(&m->host.topology, cpus);
+static NodeSet adopt(const Manager *m, const CpuSet *cpus, const CpuSet *allowed) {
+        const NodeSet bound = placement_bound_nodes(&m->host.topology, cpus, allowed);
 
-        id_set_keep_only(&nodes, &homes);
-        if (id_set_equal(&nodes, &homes) || id_set_intersects(&nodes, &m->placing.reserved))
-                return (NodeSet){ 0 };
-        return nodes;
+        return placement_adopted_nodes(&bound, &m->placing.reserved);
 }
 
-/* What another life of this daemon did stands in the masks of the threads, where there is no cpuset
- * to tell. A process that has just started has not been bound by us. */
-static bool read_masks(const Instance *i, CpuSet *ret) {
-        const Manager *m = i->manager;
+/* The masks of threads count for what ran before this daemon: a process that has just started was
+ * not bound by us. */
+static int read_cpus(const Instance *i, CpuSet *ret) {
+        const Members members = instance_members(i);
 
-        if (m->host.ready || !m->host.sysroot.live || i->n_processes == 0)
-                return false;
-        return affinity_read_thread(i->processes[0].id.pid, ret) >= 0;
-}
-
-static bool read_unit(const Instance *i, CpuSet *ret) {
-        const Manager *m = i->manager;
-        _cleanup_free_ char *own = groups_unit_path(i);
-        _cleanup_close_ int fd = -EBADF;
-
-        return own && instance_is_service(i) && cgroup_version(&m->host.sysroot) == CGROUP_V2 &&
-               cgroup_open(&m->host.sysroot, own, &fd) >= 0 &&
-               cgroup_effective_cpus_read(fd, ret) >= 0;
+        return i->manager->host.ready ? members_read_unit_cpus(&members, ret)
+                                      : members_read_cpus(&members, ret);
 }
 
 NodeSet place_input_adopt(Instance *i) {
         const Unit *unit = i->unit ? unit_list_find(&i->manager->units, i->unit) : NULL;
-        const bool v2 =
-                instance_is_service(i) && cgroup_version(&i->manager->host.sysroot) == CGROUP_V2;
         CpuSet cpus;
 
         if (unit && unit->planned.known)
                 return unit->planned.placement.nodes;
-        if (v2 ? !read_unit(i, &cpus) : !read_masks(i, &cpus))
-                return (NodeSet){ 0 };
-        if (id_set_equal(&cpus, &i->planned.allowed_cpus))
-                return (NodeSet){ 0 }; /* its slice's, not its own */
-        return bound_nodes(i->manager, &cpus);
+        return read_cpus(i, &cpus) < 0 ? (NodeSet){ 0 }
+                                       : adopt(i->manager, &cpus, &i->planned.allowed_cpus);
 }
 
 /* --- who there is --- */
 
 static uint64_t need_bytes(const Instance *i) {
-        uint64_t bytes = 0;
+        const InstanceSampling *s = &i->sampling;
 
-        for (size_t k = 0; i->sampling.memory_known && k < i->manager->host.topology.n_nodes; k++)
-                bytes += i->sampling.by_node[k].anon_bytes;
-        return bytes;
+        return fit_need_bytes(s->memory_known ? s->by_node : NULL,
+                              i->manager->host.topology.n_nodes, s->limit_bytes);
 }
 
 /* Its nodes are named: then they are not chosen among what the unit's own properties leave, but cut
@@ -186,7 +124,7 @@ static bool fill_unit(const Manager *m, Unit *u, PlacementInstance *ret) {
         if (u->planned.known)
                 ret->in_force = u->planned.placement.nodes;
         else if (!id_set_is_empty(&u->cpus.value))
-                ret->in_force = bound_nodes(m, &u->cpus.value);
+                ret->in_force = adopt(m, &u->cpus.value, &u->planned.allowed_cpus);
         return true;
 }
 

@@ -2,10 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/daemon/binding/move.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/observe/node-use.h"
+#include "tidbnumad/plan/fit.h"
 #include "tidbnumad/sys/clock.h"
 
 void place_decide_units(Manager *m) {
@@ -98,13 +100,37 @@ static PlacementInput input_of(const Manager *m, const PolicySet *policies) {
         };
 }
 
+static uint64_t held_on(const Manager *m, size_t node) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                if (m->roster.instances[i]->sampling.memory_known)
+                        bytes += node_memory_held(&m->roster.instances[i]->sampling.by_node[node]);
+        return bytes;
+}
+
+static void read_room(Manager *m) {
+        const Host *h = &m->host;
+        _cleanup_free_ NodeUse *uses = NULL;
+
+        m->placing.left_known =
+                h->high_watermark_bytes &&
+                node_use_load(&h->sysroot, &h->topology, h->high_watermark_bytes, &uses) >= 0;
+        for (size_t k = 0; m->placing.left_known && k < h->topology.n_nodes; k++)
+                m->placing.left_bytes[k] = fit_left_bytes(&uses[k], held_on(m, k));
+}
+
 void place_refresh(Manager *m) {
         _cleanup_place_input_ PlaceInput in = { 0 };
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
-        PlacementInput input = input_of(m, &m->host.policies);
+        PlacementInput input;
 
         if (!(m->host.marks & HOST_MARK_PLAN))
                 return;
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                sample_observe(m->roster.instances[i]);
+        read_room(m);
+        input = input_of(m, &m->host.policies);
         m->placing.reserved = placement_reserved(&input);
         if (place_input_collect(m, &in) < 0)
                 return;
@@ -206,26 +232,4 @@ void place_note_devices(Instance *i, const NodeSet *nodes) {
                 p->again = true;
         p->device_nodes = *nodes;
         host_mark(&i->manager->host, HOST_MARK_PLAN);
-}
-
-void place_read_room(Manager *m) {
-        const NodeSet all = topology_memory_nodes(&m->host.topology);
-        _cleanup_free_ NodeRoom *rooms = NULL;
-        size_t n_rooms;
-
-        m->placing.left_known = move_rooms_on(m, &all, NULL, &rooms, &n_rooms) >= 0;
-        if (!m->placing.left_known)
-                return;
-        memset(m->placing.left_bytes, 0, m->host.topology.n_nodes * sizeof(uint64_t));
-        for (size_t r = 0; r < n_rooms; r++) {
-                const size_t n = (size_t)(topology_find(&m->host.topology, rooms[r].node) -
-                                          m->host.topology.nodes);
-                uint64_t left = rooms[r].free_bytes + rooms[r].reclaimable_bytes;
-
-                left -= left < rooms[r].headroom_bytes ? left : rooms[r].headroom_bytes;
-                for (size_t i = 0; i < m->roster.n_instances; i++)
-                        if (m->roster.instances[i]->sampling.memory_known)
-                                left += m->roster.instances[i]->sampling.by_node[n].anon_bytes;
-                m->placing.left_bytes[n] = left;
-        }
 }

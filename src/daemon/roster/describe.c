@@ -1,72 +1,18 @@
 /* Ports and data directories of instances. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/observe/data-dir.h"
-#include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/listen-ports.h"
 
 /* After the start of its last process. A TiKV replays its log before it listens, which may take
  * minutes; what listens later than the last is found when it starts anew. */
 static const unsigned delays_ms[] = { 200, 1000, 3000, 10000, 30000, 120000, 600000 };
-
-/* A unit of many processes, such as a pool of workers, says the same with each. */
-enum { PROCESSES_MAX = 16 };
-
-static int compare_ports(const void *a, const void *b) {
-        const uint16_t *x = a, *y = b;
-
-        return *x - *y;
-}
-
-static void sort_once_each(ListenPorts *ports) {
-        size_t n = 0;
-
-        if (ports->n_ports == 0)
-                return;
-        qsort(ports->ports, ports->n_ports, sizeof(uint16_t), compare_ports);
-        for (size_t i = 0; i < ports->n_ports; i++)
-                if (n == 0 || ports->ports[n - 1] != ports->ports[i])
-                        ports->ports[n++] = ports->ports[i];
-        ports->n_ports = n;
-}
-
-/* Of all its processes: a haproxy's master hands the sockets on to its workers. */
-static int read_ports(const Instance *i, ListenPorts *ret) {
-        _cleanup_listen_ports_ ListenPorts all = { 0 };
-
-        for (size_t p = 0; p < i->n_processes && p < PROCESSES_MAX; p++) {
-                _cleanup_listen_ports_ ListenPorts own = { 0 };
-                uint16_t *grown;
-                int r = listen_ports_read(&i->manager->host.sysroot, &i->handles[p], &own);
-
-                if (r == -ENOMEM)
-                        return r;
-                if (r < 0 || own.n_ports == 0)
-                        continue;
-                grown = reallocarray(all.ports, all.n_ports + own.n_ports, sizeof(uint16_t));
-                if (!grown)
-                        return -ENOMEM;
-                memcpy(grown + all.n_ports, own.ports, own.n_ports * sizeof(uint16_t));
-                all.ports = grown;
-                all.n_ports += own.n_ports;
-        }
-        sort_once_each(&all);
-        *ret = all;
-        all = (ListenPorts){ 0 };
-        return 0;
-}
-
-/* A process leads us to files of its own choice. Only one that the administrator vouches for, by
- * its user or its unit, is followed there. */
-static bool is_vouched_for(const Instance *i) {
-        return i->policy->match.user || instance_is_service(i);
-}
 
 /* Its command line is a page of its own memory. */
 static CpuSet cpus_of(const Instance *i) {
@@ -93,36 +39,32 @@ static void say_storage(const Instance *i, int error, const StorageDevices *stor
 }
 
 /* Where the directory is now: a disk may be mounted over it later, and a link led elsewhere. */
-static void read_storage(Instance *i) {
-        for (size_t p = 0; i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++) {
-                _cleanup_storage_devices_ StorageDevices storage = { 0 };
+static void read_storage(Instance *i, const Members *members) {
+        _cleanup_storage_devices_ StorageDevices storage = { 0 };
+        int r = members_read_storage(members, i->data_dir, &storage);
 
-                int r = storage_find_process(&i->manager->host.sysroot, i->handles[p].dir_fd,
-                                             i->data_dir, &storage);
-
-                say_storage(i, r, &storage);
-                if (r < 0)
-                        continue;
+        say_storage(i, r, &storage);
+        if (r >= 0)
                 place_note_devices(i, &storage.nodes);
-                return;
-        }
 }
 
-static void read_data_dir(Instance *i) {
+static void read_data_dir(Instance *i, const Members *members) {
         _cleanup_affinity_loan_ AffinityLoan loan;
         const CpuSet cpus = cpus_of(i);
 
         affinity_borrow(&cpus, &loan);
-        for (size_t p = 0; !i->data_dir && p < i->n_processes && p < PROCESSES_MAX; p++)
-                (void)data_dir_read(&i->manager->host.sysroot, &i->handles[p], &i->data_dir);
+        (void)members_read_data_dir(members, &i->data_dir);
 }
 
 void describe_storage(Instance *i) {
-        if (!is_vouched_for(i))
+        const Members members = instance_members(i);
+
+        if (!members_are_vouched_for(&members, i->policy))
                 return;
-        read_data_dir(i);
-        if (wants_storage(i))
-                read_storage(i);
+        if (!i->data_dir)
+                read_data_dir(i, &members);
+        if (i->data_dir && wants_storage(i))
+                read_storage(i, &members);
 }
 
 static bool has_same_ports(const Instance *i, const ListenPorts *ports) {
@@ -140,10 +82,11 @@ static bool is_placed_by_port(const Instance *i) {
 
 static int describe(Instance *i) {
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
+        const Members members = instance_members(i);
         int r;
 
         describe_storage(i);
-        r = read_ports(i, &ports);
+        r = members_read_ports(&members, &ports);
         if (r < 0 || has_same_ports(i, &ports))
                 return r;
         /* Of a server that is going down the last ports stay: they are its name. */
@@ -208,9 +151,27 @@ void describe_again(Instance *i, uint64_t now_usec) {
         arm(i->manager);
 }
 
-void describe_all(Manager *m) {
-        for (size_t k = m->roster.n_instances; k > 0; k--)
-                (void)describe(m->roster.instances[k - 1]);
+static int compare_pids(const void *a, const void *b) {
+        const Instance *const *x = a, *const *y = b;
+        const pid_t p = (*x)->processes[0].id.pid, q = (*y)->processes[0].id.pid;
+
+        return p < q ? -1 : p > q;
+}
+
+/* In a fixed order, because the first of two that listen on one port gets the short name; and from
+ * a copy, because a new name moves an instance in the roster. */
+int describe_all(Manager *m) {
+        const size_t n = m->roster.n_instances;
+        _cleanup_free_ Instance **all = calloc(n + 1, sizeof(Instance *));
+
+        if (!all)
+                return -ENOMEM;
+        if (n > 0)
+                memcpy(all, m->roster.instances, n * sizeof(Instance *));
+        qsort(all, n, sizeof(Instance *), compare_pids);
+        for (size_t k = 0; k < n; k++)
+                (void)describe(all[k]);
+        return 0;
 }
 
 int describe_start(Manager *m) {

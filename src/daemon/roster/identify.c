@@ -9,10 +9,6 @@
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
 
-/* A process that execs faster than we look, bash to numactl to env to the server: tried so often at
- * once; its next exec brings an event anyway. */
-enum { IDENTIFY_TRIES = 3 };
-
 static bool wants_exe(const char *exe, void *userdata) {
         const Manager *m = userdata;
 
@@ -191,10 +187,8 @@ static void cannot_identify(Manager *m, pid_t pid, int error) {
 int identify_consider(Manager *m, pid_t pid) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
-        int r = -EAGAIN;
+        int r = process_identify(&m->host.sysroot, pid, wants_exe, m, &handle, &process);
 
-        for (unsigned i = 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++)
-                r = process_identify(&m->host.sysroot, pid, wants_exe, m, &handle, &process);
         switch (r) {
         case 0:
                 m->roster.identify_failed = false;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/roster/instance.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 
@@ -11,14 +12,12 @@ bool instance_is_service(const Instance *instance) {
         return unit_is_service(instance->unit);
 }
 
-int instance_render_name(const Instance *instance, unsigned rank, char **ret) {
-        const InstanceIdentity identity = { .unit = instance->unit,
-                                            .exe = instance->exe,
-                                            .ports = instance->ports,
-                                            .n_ports = instance->n_ports,
-                                            .first = instance->processes[0].id };
-
-        return instance_name_render(&identity, rank, ret);
+InstanceIdentity instance_identity(const Instance *instance) {
+        return (InstanceIdentity){ .unit = instance->unit,
+                                   .exe = instance->exe,
+                                   .ports = instance->ports,
+                                   .n_ports = instance->n_ports,
+                                   .first = instance->processes[0].id };
 }
 
 int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_t now_usec,
@@ -75,21 +74,16 @@ Instance *instance_free(Instance *instance) {
         return NULL;
 }
 
-/* What is born in a scope of ours belongs to the instance that the scope was made for. */
-static bool has_scope(const Instance *instance, const char *scope) {
-        for (size_t i = 0; scope && i < instance->n_processes; i++)
-                if (instance->processes[i].scope &&
-                    strcmp(instance->processes[i].scope, scope) == 0)
-                        return true;
-        return false;
+Members instance_members(const Instance *instance) {
+        return (Members){ .sysroot = &instance->manager->host.sysroot,
+                          .processes = instance->processes,
+                          .handles = instance->handles,
+                          .n = instance->n_processes,
+                          .unit = instance->unit };
 }
 
 bool instance_owns(const Instance *instance, const Process *process) {
-        if (has_scope(instance, process->scope))
-                return true;
-        if (unit_is_service(process->unit))
-                return instance->unit && strcmp(instance->unit, process->unit) == 0;
-        return instance_find(instance, process->id.pid) >= 0;
+        return process_joins(process, instance->processes, instance->n_processes, instance->unit);
 }
 
 /* The mover borrows a handle from the array that is about to change. */

@@ -43,28 +43,30 @@ static void say_collision(const Manager *m, const Instance *instance, const Inst
                     instance->processes[0].id.pid, name, other->name, other->processes[0].id.pid);
 }
 
-/* The best name that nobody else has. */
+typedef struct NameSearch {
+        const Manager *manager;
+        const Instance *instance;
+        const Instance *holder; /* of the best name, if another instance has it */
+} NameSearch;
+
+static bool is_taken(const char *name, void *userdata) {
+        NameSearch *search = userdata;
+        const Instance *holder = find_name(search->manager, name);
+
+        if (!holder || holder == search->instance)
+                return false;
+        search->holder = search->holder ? search->holder : holder;
+        return true;
+}
+
 static int choose_name(const Manager *m, const Instance *instance, char **ret) {
-        const Instance *other = NULL;
+        const InstanceIdentity identity = instance_identity(instance);
+        NameSearch search = { .manager = m, .instance = instance };
+        int r = instance_name_choose(&identity, is_taken, &search, ret);
 
-        for (unsigned rank = 0; rank < INSTANCE_NAME_RANKS; rank++) {
-                _cleanup_free_ char *name = NULL;
-                const Instance *holder;
-                int r = instance_render_name(instance, rank, &name);
-
-                if (r < 0)
-                        return r;
-                holder = find_name(m, name);
-                if (holder && holder != instance) {
-                        other = other ? other : holder;
-                        continue;
-                }
-                if (other && !holder)
-                        say_collision(m, instance, other, name);
-                *ret = TAKE_PTR(name);
-                return 0;
-        }
-        return -EEXIST; /* the last one holds the pid */
+        if (r >= 0 && search.holder && !find_name(m, *ret))
+                say_collision(m, instance, search.holder, *ret);
+        return r;
 }
 
 static size_t find_index(const Manager *m, const Instance *instance) {

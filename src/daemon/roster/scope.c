@@ -51,10 +51,9 @@ void scope_follow(Instance *i) {
 }
 
 const char *scope_of(const Instance *i) {
-        for (size_t k = 0; k < i->n_processes; k++)
-                if (i->processes[k].scope)
-                        return i->processes[k].scope;
-        return NULL;
+        const Members members = instance_members(i);
+
+        return members_scope(&members);
 }
 
 bool scope_holds(const Instance *i) {

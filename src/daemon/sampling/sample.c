@@ -6,8 +6,8 @@
 
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/plan/sampling.h"
-#include "tidbnumad/sample/residency.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -38,29 +38,24 @@ uint64_t sample_interval_usec(const Manager *m) {
                                  m->sampling.rounds.last_cost_usec);
 }
 
-/* One that has ended meanwhile disproves nothing. */
-static bool counts_all(const Instance *i, const NodeMemory *by_node) {
-        ProcMemory memory;
+static int count(Instance *i, int cgroup_fd) {
+        const Members members = instance_members(i);
+        int r = members_count_memory(&members, &i->manager->host.topology, cgroup_fd,
+                                     i->sampling.by_node);
 
-        for (size_t k = 0; k < i->n_processes; k++)
-                if (proc_memory_read(&i->handles[k], &memory) >= 0 &&
-                    !residency_covers(&i->manager->host.topology, by_node, memory.anon_bytes))
-                        return false;
-        return true;
+        if (r >= 0)
+                i->sampling.sampled = false;
+        return r;
 }
 
-static int count(Instance *i, int cgroup_fd) {
-        const Topology *topology = &i->manager->host.topology;
-        _cleanup_free_ NodeMemory *by_node = calloc(topology->n_nodes + 1, sizeof(*by_node));
-        int r = by_node ? residency_read(topology, cgroup_fd, by_node) : -ENOMEM;
+void sample_observe(Instance *i) {
+        const Members members = instance_members(i);
+        InstanceSampling *s = &i->sampling;
 
-        if (r < 0)
-                return r;
-        if (!counts_all(i, by_node))
-                return -ENODATA;
-        memcpy(i->sampling.by_node, by_node, topology->n_nodes * sizeof(*by_node));
-        i->sampling.sampled = false;
-        return 0;
+        if (i->binding.observed_known || !s->by_node)
+                return;
+        s->memory_known = members_read_memory(&members, &i->manager->host.topology, s->by_node,
+                                              &s->limit_bytes) >= 0;
 }
 
 int sample_count(Instance *i, int cgroup_fd) {

@@ -57,9 +57,10 @@ static void assert_pids(const Instance *i, const pid_t *pids, size_t n) {
                     sizeof((const pid_t[]){ __VA_ARGS__ }) / sizeof(pid_t))
 
 static void assert_name(Instance *i, unsigned rank, const char *expected) {
+        const InstanceIdentity identity = instance_identity(i);
         _cleanup_free_ char *name = NULL;
 
-        assert_int_equal(instance_render_name(i, rank, &name), 0);
+        assert_int_equal(instance_name_render(&identity, rank, &name), 0);
         assert_string_equal(name, expected);
 }
 

@@ -189,6 +189,7 @@ TEST(a_disk_that_becomes_known) {
 /* What its unit sets itself is read before it is bound for the first time. */
 TEST(own_limits_that_become_known) {
         Process process = { .id = { .pid = 50 } };
+        ProcHandle handle = PROC_HANDLE_NONE;
         UndoRecord *record;
         Instance *a;
         TestHost h;
@@ -199,6 +200,7 @@ TEST(own_limits_that_become_known) {
         a = host_add(&h, "a", 0);
         a->unit = (char *)"a.service";
         a->processes = &process;
+        a->handles = &handle;
         a->n_processes = 1;
         assert_place(&h, a, "0");
         assert_int_equal(undo_get(&h.manager.undo.records, "a", "a.service", NULL, &record), 0);

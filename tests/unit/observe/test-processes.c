@@ -15,6 +15,7 @@ typedef struct Filter {
         unsigned asked;
         const char *remove;  /* this file */
         const char *replace; /* by this executable */
+        bool churn;          /* by another executable each time, all of them wanted */
 } Filter;
 
 static bool wants(const char *exe, void *userdata) {
@@ -25,7 +26,9 @@ static bool wants(const char *exe, void *userdata) {
                 fake_remove(f->tree, f->remove);
         if (f->replace)
                 fake_link(f->tree, "proc/50/exe", f->replace);
-        return strcmp(exe, EXE) == 0;
+        if (f->churn)
+                fake_link(f->tree, "proc/50/exe", f->asked % 2 ? "/bin/odd" : "/bin/even");
+        return f->churn || strcmp(exe, EXE) == 0;
 }
 
 static int identify(const FakeTree *tree, Filter *filter, Process *process) {
@@ -153,7 +156,9 @@ TEST(exec_in_the_middle) {
         _cleanup_fake_ FakeTree tree;
 
         init(&tree);
-        assert_int_equal(identify_failure(&tree, (Filter){ .replace = "/bin/other" }), -EAGAIN);
+        assert_int_equal(identify_failure(&tree, (Filter){ .churn = true }), -EAGAIN);
+        fake_link(&tree, "proc/50/exe", EXE); /* it is another program then, and is not wanted */
+        assert_int_equal(identify_failure(&tree, (Filter){ .replace = "/bin/other" }), -ESRCH);
 }
 
 TEST(not_a_process_that_runs) {

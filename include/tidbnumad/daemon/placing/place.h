@@ -31,8 +31,9 @@ void place_decide_units(Manager *manager);
  * at the others: a storm of starts must not plan for all of them at each. */
 void place_ensure(Instance *instance);
 
-/* Plans, if something has changed since. Those whose place has become another one are looked at
- * soon. What cannot be planned for want of memory keeps its place. */
+/* Plans, if something has changed since, with what the instances hold and the nodes have left now.
+ * Those whose place has become another one are looked at soon. What cannot be planned for want of
+ * memory keeps its place. */
 void place_refresh(Manager *manager);
 
 /* The disks under its data directory are known, or others. */
@@ -44,6 +45,3 @@ void place_note_topology(Manager *manager);
 /* These policies are about to come in force. Who no longer fits will move, and who
  * placement_weighs_anew() names; nobody else. */
 void place_note_policies(Manager *manager, const PolicySet *fresh);
-
-/* What is free on the nodes, and what the instances hold there: weighed at the next plan. */
-void place_read_room(Manager *manager);

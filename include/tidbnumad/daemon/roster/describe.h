@@ -13,5 +13,5 @@ void describe_again(Instance *instance, uint64_t now_usec);
 /* Its data directory and the disks under it, now: for one whose place depends on them. */
 void describe_storage(Instance *instance);
 
-/* For a single run: once, now. */
-void describe_all(Manager *manager);
+/* All instances, now: before they are placed for the first time. 0 or -ENOMEM. */
+int describe_all(Manager *manager);

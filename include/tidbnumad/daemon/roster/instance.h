@@ -18,6 +18,7 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/workload.h"
+#include "tidbnumad/observe/members.h"
 #include "tidbnumad/plan/pace.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/sys/proc.h"
@@ -68,9 +69,10 @@ typedef struct Migration {
 
 /* What the room of sampling knows of it. */
 typedef struct InstanceSampling {
-        NodeMemory *by_node; /* owned; n_nodes of the topology */
-        bool memory_known;   /* counted: `by_node` is exact */
-        bool sampled;        /* not counted, but drawn: see sample.h */
+        NodeMemory *by_node;  /* owned; n_nodes of the topology */
+        bool memory_known;    /* counted: `by_node` is exact */
+        uint64_t limit_bytes; /* of its control group; 0: none, or not its own */
+        bool sampled;         /* not counted, but drawn: see sample.h */
         double remote_ratio, sampled_ratio, sampled_halfwidth;
         NodeSet sampled_nodes;   /* outside of which the two count */
         bool not_drawn_told;     /* why, until it is again */
@@ -175,8 +177,11 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
 ssize_t instance_find(const Instance *instance, pid_t pid);
 void instance_remove_process(Instance *instance, size_t index);
 
-/* Names by which it can be called, see model/instance-name.h. It needs a process. -ENOMEM. */
-int instance_render_name(const Instance *instance, unsigned rank, char **ret);
+/* By what it is called. It needs a process. */
+InstanceIdentity instance_identity(const Instance *instance);
+
+/* Its processes, as the observer is given them. */
+Members instance_members(const Instance *instance);
 
 /* Does it run as a system service, which then is the instance? */
 bool instance_is_service(const Instance *instance);

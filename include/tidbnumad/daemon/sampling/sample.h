@@ -51,6 +51,10 @@ void sample_begin_round(Manager *m);
 /* The interval in force. */
 uint64_t sample_interval_usec(const Manager *m);
 
+/* Reads what an instance holds and its memory limit if nobody has looked at it yet: for its first
+ * place. */
+void sample_observe(Instance *instance);
+
 /* memory.numa_stat into `by_node`, as residency_read(). -ENODATA: that does not hold all that its
  * processes have; what was drawn stands then. */
 int sample_count(Instance *i, int cgroup_fd);

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "tidbnumad/sample/residency.h"
+#include "tidbnumad/observe/residency.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/pages.h"
 

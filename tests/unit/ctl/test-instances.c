@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/ctl/running.h"
+#include "tidbnumad/ctl/instances.h"
 
 #define S(text) ((char *)(text))
 #define GIB (UINT64_C(1) << 30)
@@ -18,7 +18,7 @@ typedef struct World {
         Topology topology;
         Policy policies[3];
         PolicySet set;
-        RunningList list;
+        ObservedList list;
 } World;
 
 static int setup(void **state) {
@@ -40,16 +40,16 @@ static int setup(void **state) {
 static int teardown(void **state) {
         World *w = *state;
 
-        running_list_done(&w->list);
+        observed_list_done(&w->list);
         fake_done(&w->tree);
         free(w);
         return 0;
 }
 
 static void load(World *w) {
-        running_list_done(&w->list);
-        assert_int_equal(running_list_load(&w->tree.sysroot, &w->topology, &w->set, NULL, &w->list),
-                         0);
+        observed_list_done(&w->list);
+        assert_int_equal(instances_find(&w->tree.sysroot, &w->set, NULL, &w->list), 0);
+        assert_int_equal(observed_list_describe(&w->tree.sysroot, &w->topology, &w->list), 0);
         assert_int_equal(w->list.n_denied, 0);
 }
 
@@ -59,7 +59,7 @@ static void check(World *w, const char *expected) {
 
         load(w);
         for (size_t i = 0; i < w->list.n_instances; i++) {
-                const Running *r = &w->list.instances[i];
+                const Observed *r = &w->list.instances[i];
 
                 (void)snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s%s:%s:%zu",
                                i > 0 ? " " : "", r->name, r->policy->name, r->n_processes);
@@ -107,71 +107,118 @@ TEST(names_collide, .setup_func = setup, .teardown_func = teardown) {
         check(w, "tidb:tidb:1 tidb-server:20:tidb:1 tidb-server:20:20:tidb:1");
 }
 
-TEST(in_force, .setup_func = setup, .teardown_func = teardown) {
+/* Of a service without a cpuset the threads tell. */
+TEST(cpus_of_threads, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
-        const Running *r;
 
         service(w, 10, "/opt/tidb-server", "tidb.service", "4-7");
         load(w);
-        r = &w->list.instances[0];
-        assert_ids(r->in_force, "1");
-        assert_ids(r->allowed_nodes, "");
-        /* One thread elsewhere, and it is on both. */
+        assert_ids(w->list.instances[0].cpus, "4-7");
+        assert_ids(w->list.instances[0].allowed_nodes, "");
         fake_thread(&w->tree, 10, 11, "0", 0);
         load(w);
-        assert_ids(w->list.instances[0].in_force, "");
+        assert_ids(w->list.instances[0].cpus, "0,4-7");
         fake_thread(&w->tree, 10, 11, "5", 0);
         load(w);
-        assert_ids(w->list.instances[0].in_force, "1");
+        assert_ids(w->list.instances[0].cpus, "4-7");
         /* A second process of the service elsewhere. */
         service(w, 12, "/opt/tidb-server", "tidb.service", "3");
         load(w);
-        assert_ids(w->list.instances[0].in_force, "");
+        assert_ids(w->list.instances[0].cpus, "3-7");
+        /* The unit's own cpuset decides: threads may be narrower for other reasons. */
+        fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/cpuset.cpus.effective",
+                   "0-7\n");
+        load(w);
+        assert_ids(w->list.instances[0].cpus, "0-7");
 }
 
 /* What the slice allows is no binding of the instance. */
 TEST(allowed, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
 
-        service(w, 10, "/opt/tidb-server", "tidb.service", "4-7");
+        fake_process(&w->tree, 10, 1, "/opt/tidb-server", "/system.slice/tidb.service/inner",
+                     "4-7");
         fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/cpuset.cpus.effective",
                    "5\n");
+        fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/cpuset.mems.effective",
+                   "1\n");
         fake_write(&w->tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective", "4-7\n");
         fake_write(&w->tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "1\n");
         load(w);
         assert_ids(w->list.instances[0].allowed_cpus, "4-7");
         assert_ids(w->list.instances[0].allowed_nodes, "1");
-        assert_ids(w->list.instances[0].in_force, "");
+        assert_ids(w->list.instances[0].cpus, "5");
         /* Without the controller in the slice, what is above it counts. */
         fake_remove(&w->tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective");
         fake_write(&w->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
         fake_write(&w->tree, "sys/fs/cgroup/cpuset.mems.effective", "0-1\n");
         load(w);
         assert_ids(w->list.instances[0].allowed_cpus, "0-7");
-        assert_ids(w->list.instances[0].in_force, "1");
 }
+
+#define UNIT "sys/fs/cgroup/system.slice/tidb.service/"
 
 TEST(memory, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
-        const Running *r;
 
         service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
+        fake_write(&w->tree, UNIT "cgroup.procs", "10\n");
         load(w);
         assert_null(w->list.instances[0].by_node);
-        assert_int_equal(w->list.instances[0].need_bytes, 0);
-        fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/memory.max", "max\n");
-        load(w);
-        assert_int_equal(w->list.instances[0].need_bytes, 0);
-        fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/memory.max", "8192\n");
-        load(w);
-        assert_int_equal(w->list.instances[0].need_bytes, 8192);
-        fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/memory.numa_stat",
+        fake_write(&w->tree, UNIT "memory.numa_stat",
                    "anon N0=100 N1=20\nfile N0=1000 N1=1000\nshmem N0=0 N1=3\n");
         load(w);
-        r = &w->list.instances[0];
-        assert_non_null(r->by_node);
-        assert_int_equal(r->by_node[0].anon_bytes, 100);
-        assert_int_equal(r->need_bytes, 123); /* what is cached can be given back */
+        assert_non_null(w->list.instances[0].by_node);
+        assert_int_equal(w->list.instances[0].by_node[0].anon_bytes, 100);
+        assert_int_equal(w->list.instances[0].by_node[1].shmem_bytes, 3);
+        /* Another process in the unit: what is counted is not the instance's alone. */
+        fake_process(&w->tree, 11, 1, "/bin/backup", "/system.slice/tidb.service", "0-7");
+        fake_write(&w->tree, UNIT "cgroup.procs", "10\n11\n");
+        w->set.n_policies = 1;
+        load(w);
+        assert_null(w->list.instances[0].by_node);
+}
+
+TEST(memory_that_was_charged_elsewhere, .setup_func = setup, .teardown_func = teardown) {
+        World *w = *state;
+
+        service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
+        fake_write(&w->tree, UNIT "cgroup.procs", "10\n");
+        fake_write(&w->tree, UNIT "memory.numa_stat",
+                   "anon N0=100 N1=20\nfile N0=0 N1=0\nshmem N0=0 N1=0\n");
+        fake_write(&w->tree, "proc/10/status",
+                   "Name:\ta\nUid:\t0\t997\t0\t0\nCpus_allowed_list:\t0-7\n"
+                   "Mems_allowed_list:\t0-1\nRssAnon:\t 1048576 kB\nRssFile:\t 0 kB\n"
+                   "RssShmem:\t 0 kB\n");
+        load(w);
+        assert_null(w->list.instances[0].by_node);
+}
+
+static void assert_limit(World *w, const char *own, const char *above, uint64_t expected) {
+        fake_write(&w->tree, UNIT "memory.max", own);
+        fake_write(&w->tree, "sys/fs/cgroup/system.slice/memory.max", above);
+        load(w);
+        assert_int_equal(w->list.instances[0].limit_bytes, expected);
+}
+
+/* The machine has 2 GiB. */
+TEST(limit, .setup_func = setup, .teardown_func = teardown) {
+        World *w = *state;
+
+        service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
+        fake_write(&w->tree, UNIT "cgroup.procs", "10\n");
+        load(w);
+        assert_int_equal(w->list.instances[0].limit_bytes, 0);
+        assert_limit(w, "max\n", "max\n", 0);
+        assert_limit(w, "8192\n", "max\n", 8192);
+        assert_limit(w, "8192\n", "4096\n", 4096);
+        assert_limit(w, "8192\n", "16384\n", 8192);
+        assert_limit(w, "2147483648\n", "max\n", 0); /* it limits nothing */
+        assert_limit(w, "max\n", "4096\n", 0);       /* the slice's is for all in it */
+        fake_process(&w->tree, 11, 1, "/bin/backup", "/system.slice/tidb.service", "0-7");
+        fake_write(&w->tree, UNIT "cgroup.procs", "10\n11\n");
+        w->set.n_policies = 1;
+        assert_limit(w, "8192\n", "max\n", 0);
 }
 
 TEST(memory_policy, .setup_func = setup, .teardown_func = teardown) {
@@ -194,6 +241,8 @@ TEST(memory_of_a_session, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;
 
         fake_process(&w->tree, 10, 1, "/opt/tidb-server", "/user.slice/s.scope", "0-7");
+        fake_process(&w->tree, 11, 1, "/bin/sh", "/user.slice/s.scope", "0-7");
+        fake_write(&w->tree, "sys/fs/cgroup/user.slice/s.scope/cgroup.procs", "10\n11\n");
         fake_write(&w->tree, "sys/fs/cgroup/user.slice/s.scope/memory.numa_stat",
                    "anon N0=100 N1=20\nfile N0=0 N1=0\nshmem N0=0 N1=0\n");
         load(w);
@@ -208,14 +257,14 @@ TEST(find, .setup_func = setup, .teardown_func = teardown) {
         service(w, 12, "/opt/tidb-server", "12.service", "0-7");
         service(w, 13, "/opt/tidb-server", "13.service", "0-7");
         load(w);
-        assert_string_equal(running_find(&w->list, "tidb-1")->name, "tidb-1");
-        assert_string_equal(running_find(&w->list, "tidb-1.service")->name, "tidb-1");
-        assert_string_equal(running_find(&w->list, "11")->name, "tidb-1");
-        assert_string_equal(running_find(&w->list, "12")->name, "12");
-        assert_null(running_find(&w->list, "tidb"));
-        assert_null(running_find(&w->list, "tidb-1.serv"));
-        assert_null(running_find(&w->list, "14"));
-        assert_null(running_find(&w->list, ""));
+        assert_string_equal(observed_list_find_subject(&w->list, "tidb-1")->name, "tidb-1");
+        assert_string_equal(observed_list_find_subject(&w->list, "tidb-1.service")->name, "tidb-1");
+        assert_string_equal(observed_list_find_subject(&w->list, "11")->name, "tidb-1");
+        assert_string_equal(observed_list_find_subject(&w->list, "12")->name, "12");
+        assert_null(observed_list_find_subject(&w->list, "tidb"));
+        assert_null(observed_list_find_subject(&w->list, "tidb-1.serv"));
+        assert_null(observed_list_find_subject(&w->list, "14"));
+        assert_null(observed_list_find_subject(&w->list, ""));
 }
 
 /* What one can see oneself, nobody has to tell: the daemon may be behind. */
@@ -228,8 +277,7 @@ TEST(told_and_seen, .setup_func = setup, .teardown_func = teardown) {
 
         w->set.n_policies = 1;
         service(w, 10, "/bin/sh", "x.service", "0-7");
-        assert_int_equal(
-                running_list_load(&w->tree.sysroot, &w->topology, &w->set, &status, &w->list), 0);
+        assert_int_equal(instances_find(&w->tree.sysroot, &w->set, &status, &w->list), 0);
         assert_int_equal(w->list.n_instances, 0);
 }
 
@@ -241,7 +289,7 @@ static int load_as_nobody(pid_t pid, const char *unit) {
                                 .data_dir = S("/data"),
                                 .pid = pid };
         const StatusFile status = { .instances = &told, .n_instances = 1 };
-        _cleanup_running_list_ RunningList list = { 0 }, without = { 0 };
+        _cleanup_observed_list_ ObservedList list = { 0 }, without = { 0 };
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         Policy policy = { .name = S("tidb"), .match = { .exe = S("tidb-server") } };
         const PolicySet set = { .policies = &policy, .n_policies = 1 };
@@ -249,8 +297,9 @@ static int load_as_nobody(pid_t pid, const char *unit) {
         const Topology topology = { .nodes = &node, .n_nodes = 1 };
 
         if (setuid(65534) < 0 || sysroot_open(NULL, &sysroot) < 0 ||
-            running_list_load(&sysroot, &topology, &set, NULL, &without) < 0 ||
-            running_list_load(&sysroot, &topology, &set, &status, &list) < 0)
+            instances_find(&sysroot, &set, NULL, &without) < 0 ||
+            instances_find(&sysroot, &set, &status, &list) < 0 ||
+            observed_list_describe(&sysroot, &topology, &list) < 0)
                 return 10;
         if (without.n_instances != 0 || without.n_denied == 0)
                 return 11;

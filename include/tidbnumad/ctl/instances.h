@@ -1,0 +1,13 @@
+/* The instances that run on a machine, by a set of policies. */
+#pragma once
+
+#include "tidbnumad/ctl/status-file.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/observe/observed.h"
+
+/* Finds all processes that the policies name; observed_list_describe() comes next. `status` (may be
+ * NULL) is what a running daemon published: it knows the program and the data directory of
+ * processes that this user may not look at. 0, -ENOMEM, or another negative errno: /proc cannot be
+ * read. */
+int instances_find(const Sysroot *sysroot, const PolicySet *policies, const StatusFile *status,
+                   ObservedList *ret);

@@ -1,0 +1,49 @@
+/* What the processes of one instance show: the ports they listen on, their data directory, and the
+ * control group that is theirs. */
+#pragma once
+
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/workload.h"
+#include "tidbnumad/observe/devices-load.h"
+#include "tidbnumad/sys/listen-ports.h"
+#include "tidbnumad/sys/proc.h"
+
+/* A unit with many processes, such as a pool of workers, shows the same with each of them: only
+ * this many are asked. */
+enum { MEMBERS_ASKED_MAX = 16 };
+
+/* The processes of one instance. Borrowed. */
+typedef struct Members {
+        const Sysroot *sysroot;
+        const Process *processes; /* ascending by pid, beside `handles` */
+        const ProcHandle *handles;
+        size_t n;
+        const char *unit; /* NULL: none */
+} Members;
+
+/* The ports of all its processes, because a master of haproxy passes its sockets on to its workers.
+ * A process that cannot be read counts as one without ports. 0 or -ENOMEM. */
+int members_read_ports(const Members *members, ListenPorts *ret);
+
+/* May its processes be followed to the files that they name? Only if the administrator vouches for
+ * them, by the user in their policy or by a system service. */
+bool members_are_vouched_for(const Members *members, const Policy *policy);
+
+/* The data directory that the first of its processes names, and the disks under it. The caller
+ * asks members_are_vouched_for() first. -ENODATA: no process names one; -ENOMEM; another negative
+ * errno: the last one that was asked cannot be read. */
+int members_read_data_dir(const Members *members, char **ret);
+int members_read_storage(const Members *members, const char *data_dir, StorageDevices *ret);
+
+/* The scope that the daemon made for it, or NULL. */
+const char *members_scope(const Members *members);
+
+/* The path of its unit's control group on v2, whatever groups the unit has made below; without a
+ * unit of its own, the group of its oldest process. The caller owns it; NULL: none, or no memory.
+ */
+char *members_group_path(const Members *members);
+
+/* Opens the group that counts its memory: the unit's on v2, on v1 the one of the memory controller.
+ * `ret_path` (owned by the caller) is its path in that hierarchy. 1; 0: it has none of its own;
+ * -ESRCH: the group is gone. */
+int members_open_group(const Members *members, int *ret_fd, char **ret_path);

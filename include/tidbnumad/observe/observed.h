@@ -1,0 +1,60 @@
+/* The instances that run, each with what the kernel shows of it: what a program looks at that looks
+ * once. The daemon keeps its own list, for it looks again and again, and fills it by the same
+ * readers: members.h, members-binding.h, members-memory.h. */
+#pragma once
+
+#include "tidbnumad/observe/members-binding.h"
+#include "tidbnumad/observe/members-memory.h"
+#include "tidbnumad/observe/processes.h"
+
+typedef struct Observed {
+        char *name;           /* owned, as all that is not said to be borrowed */
+        const Policy *policy; /* borrowed */
+        char *unit;           /* NULL: none */
+        Process *processes;   /* ascending by pid, beside `handles` */
+        ProcHandle *handles;
+        size_t n_processes, processes_allocated, handles_allocated;
+        ListenPorts ports;
+        char *data_dir;         /* NULL: none, or not known */
+        StorageDevices storage; /* under it; without a chain: not known */
+        CpuSet cpus;            /* that it is bound to, see members_read_cpus(); empty: not known */
+        CpuSet allowed_cpus;    /* by its parent cgroup; empty: everything */
+        NodeSet allowed_nodes;
+        NodeMemory *by_node; /* by index of the topology's nodes; NULL: not counted */
+        uint64_t limit_bytes;
+        char *memory_policy; /* the first that one of its processes has set; NULL: none is seen */
+} Observed;
+
+typedef struct ObservedList {
+        Observed *instances; /* owned */
+        size_t n_instances, allocated;
+        size_t n_denied; /* processes that this user may not look at */
+} ObservedList;
+
+void observed_list_done(ObservedList *list);
+#define _cleanup_observed_list_ _cleanup_(observed_list_done)
+
+/* Which processes are wanted, and by which policy. Policies are matched by a layer above. */
+typedef struct ObservedRules {
+        ExeFilter wants_exe, wants_args; /* its executable; also its command line */
+        const Policy *(*policy_of)(const Process *process, void *userdata); /* NULL: by none */
+        void *userdata;
+} ObservedRules;
+
+/* All processes that are wanted, by the instances that they form. 0, -ENOMEM, or another negative
+ * errno: /proc cannot be read at all. */
+int observed_list_find(const Sysroot *sysroot, const ObservedRules *rules, ObservedList *ret);
+
+/* One process more, found otherwise. Takes over both, but for -ENOMEM. */
+int observed_list_add(ObservedList *list, const Policy *policy, Process *process,
+                      ProcHandle *handle);
+
+/* Reads what the kernel shows of each, names them, and sorts them by name, numbers in names by
+ * value. What cannot be read stays unknown. 0 or -ENOMEM. */
+int observed_list_describe(const Sysroot *sysroot, const Topology *topology, ObservedList *list);
+
+/* By process number. NULL: none. */
+Observed *observed_list_find_pid(const ObservedList *list, pid_t pid);
+
+/* The instance of that name, unit (with or without suffix) or process number, or NULL. */
+const Observed *observed_list_find_subject(const ObservedList *list, const char *subject);

@@ -1,0 +1,102 @@
+/* How much memory an instance holds, and how much it may have. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/observe/binding-load.h"
+#include "tidbnumad/observe/members-memory.h"
+#include "tidbnumad/observe/residency.h"
+#include "tidbnumad/sys/proc-memory.h"
+
+/* Deeper than any manager nests its groups. */
+enum { ANCESTORS_MAX = 16 };
+
+/* --- limits --- */
+
+/* "max" of v2 is no number and means: none. -ENOENT: no such file, as in the root. */
+static int read_limit(int group_fd, uint64_t *ret) {
+        char text[32];
+        ssize_t n = read_file_at(group_fd, "memory.max", text, sizeof(text));
+
+        if (n == -ENOENT)
+                n = read_file_at(group_fd, "memory.limit_in_bytes", text, sizeof(text));
+        if (n < 0)
+                return (int)n;
+        if (parse_u64(text, ret) < 0)
+                *ret = UINT64_MAX;
+        return 0;
+}
+
+static uint64_t machine_bytes(const Topology *topology) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                bytes += topology->nodes[i].memory_bytes;
+        return bytes;
+}
+
+uint64_t members_limit_bytes(const Topology *topology, int group_fd) {
+        _cleanup_close_ int fd = openat(group_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        uint64_t limit = 0, above;
+
+        if (fd < 0 || read_limit(fd, &limit) < 0 || limit >= machine_bytes(topology))
+                return 0;
+        for (unsigned i = 0; i < ANCESTORS_MAX; i++) {
+                int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+                if (up < 0)
+                        break;
+                closep(&fd);
+                fd = up;
+                if (read_limit(fd, &above) < 0)
+                        break;
+                limit = above < limit ? above : limit;
+        }
+        return limit;
+}
+
+/* --- what is resident --- */
+
+/* A process that has ended meanwhile disproves nothing. */
+static bool counts_all(const Members *m, const Topology *topology, const NodeMemory *by_node) {
+        ProcMemory memory;
+
+        for (size_t k = 0; k < m->n; k++)
+                if (proc_memory_read(&m->handles[k], &memory) >= 0 &&
+                    !residency_covers(topology, by_node, memory.anon_bytes))
+                        return false;
+        return true;
+}
+
+int members_count_memory(const Members *m, const Topology *topology, int group_fd,
+                         NodeMemory *by_node) {
+        _cleanup_free_ NodeMemory *counted = calloc(topology->n_nodes + 1, sizeof(*counted));
+        int r = counted ? residency_read(topology, group_fd, counted) : -ENOMEM;
+
+        if (r < 0)
+                return r;
+        if (!counts_all(m, topology, counted))
+                return -ENODATA;
+        memcpy(by_node, counted, topology->n_nodes * sizeof(*counted));
+        return 0;
+}
+
+int members_read_memory(const Members *m, const Topology *topology, NodeMemory *by_node,
+                        uint64_t *ret_limit_bytes) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        *ret_limit_bytes = 0;
+        r = members_open_group(m, &fd, &path);
+        if (r <= 0)
+                return r < 0 ? r : -EOPNOTSUPP;
+        r = binding_group_is_alone(m->sysroot, m->handles, m->n, fd);
+        if (r <= 0)
+                return r < 0 ? r : -EBUSY;
+        *ret_limit_bytes = members_limit_bytes(topology, fd);
+        /* A scope of the daemon's has counted only what came after the move into it. */
+        return members_scope(m) ? -EOPNOTSUPP : members_count_memory(m, topology, fd, by_node);
+}

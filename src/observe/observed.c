@@ -1,0 +1,234 @@
+/* The instances that run: found, grouped, read and named. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/model/device.h"
+#include "tidbnumad/model/instance-name.h"
+#include "tidbnumad/observe/observed.h"
+#include "tidbnumad/sys/memory-policy.h"
+
+static void observed_done(Observed *o) {
+        for (size_t i = 0; i < o->n_processes; i++) {
+                process_done(&o->processes[i]);
+                proc_close(&o->handles[i]);
+        }
+        free(o->processes);
+        free(o->handles);
+        free(o->name);
+        free(o->unit);
+        listen_ports_done(&o->ports);
+        free(o->data_dir);
+        free(o->by_node);
+        free(o->memory_policy);
+        storage_devices_done(&o->storage);
+}
+
+void observed_list_done(ObservedList *list) {
+        for (size_t i = 0; i < list->n_instances; i++)
+                observed_done(&list->instances[i]);
+        free(list->instances);
+        *list = (ObservedList){ 0 };
+}
+
+/* --- finding --- */
+
+static Observed *find_owner(const ObservedList *list, const Process *process) {
+        for (size_t i = 0; i < list->n_instances; i++) {
+                Observed *o = &list->instances[i];
+
+                if (process_joins(process, o->processes, o->n_processes, o->unit))
+                        return o;
+        }
+        return NULL;
+}
+
+static int add_instance(ObservedList *list, const Policy *policy, const char *unit,
+                        Observed **ret) {
+        Observed *new;
+
+        if (ARRAY_RESERVE(list->instances, list->allocated, list->n_instances + 1) < 0)
+                return -ENOMEM;
+        new = &list->instances[list->n_instances];
+        *new = (Observed){ .policy = policy, .unit = unit ? strdup(unit) : NULL };
+        if (unit && !new->unit)
+                return -ENOMEM;
+        list->n_instances++;
+        *ret = new;
+        return 0;
+}
+
+int observed_list_add(ObservedList *list, const Policy *policy, Process *process,
+                      ProcHandle *handle) {
+        Observed *o = find_owner(list, process);
+        int r = o ? 0 : add_instance(list, policy, process->unit, &o);
+
+        if (r < 0)
+                return r;
+        if (ARRAY_RESERVE(o->processes, o->processes_allocated, o->n_processes + 1) < 0 ||
+            ARRAY_RESERVE(o->handles, o->handles_allocated, o->n_processes + 1) < 0)
+                return -ENOMEM;
+        o->processes[o->n_processes] = *process;
+        o->handles[o->n_processes++] = *handle;
+        *process = (Process){ 0 };
+        *handle = PROC_HANDLE_NONE;
+        return 0;
+}
+
+static int consider(const Sysroot *sysroot, const ObservedRules *rules, pid_t pid,
+                    ObservedList *list) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_process_ Process process = { 0 };
+        const Policy *policy;
+        int r = process_identify(sysroot, pid, rules->wants_exe, rules->userdata, &handle,
+                                 &process);
+
+        if (r == -ENOMEM)
+                return r;
+        list->n_denied += r == -EACCES || r == -EPERM;
+        if (r < 0) /* it is gone, or no policy wants it */
+                return 0;
+        if (rules->wants_args(process.exe, rules->userdata))
+                (void)process_read_args(&handle, &process);
+        policy = rules->policy_of(&process, rules->userdata);
+        return policy ? observed_list_add(list, policy, &process, &handle) : 0;
+}
+
+int observed_list_find(const Sysroot *sysroot, const ObservedRules *rules, ObservedList *ret) {
+        _cleanup_observed_list_ ObservedList list = { 0 };
+        _cleanup_pid_list_ PidList pids = { 0 };
+        int r = pid_list_read(sysroot, &pids);
+
+        for (size_t i = 0; r >= 0 && i < pids.n_pids; i++)
+                r = consider(sysroot, rules, pids.pids[i], &list);
+        if (r < 0)
+                return r;
+        *ret = list;
+        list = (ObservedList){ 0 };
+        return 0;
+}
+
+/* --- what the kernel shows --- */
+
+static int read_data(const Members *m, Observed *o) {
+        int r = 0;
+
+        if (!o->data_dir && members_are_vouched_for(m, o->policy))
+                r = members_read_data_dir(m, &o->data_dir);
+        if (r != -ENOMEM && o->data_dir)
+                r = members_read_storage(m, o->data_dir, &o->storage);
+        return r == -ENOMEM ? r : 0;
+}
+
+static int read_memory(const Members *m, const Topology *topology, Observed *o) {
+        _cleanup_free_ NodeMemory *by_node = calloc(topology->n_nodes + 1, sizeof(NodeMemory));
+        int r = by_node ? members_read_memory(m, topology, by_node, &o->limit_bytes) : -ENOMEM;
+
+        if (r >= 0)
+                o->by_node = TAKE_PTR(by_node);
+        return r == -ENOMEM ? r : 0;
+}
+
+static int read_memory_policy(Observed *o) {
+        char policy[256];
+
+        for (size_t p = 0; p < o->n_processes && p < MEMBERS_ASKED_MAX; p++) {
+                if (memory_policy_read(&o->handles[p], policy, sizeof(policy)) < 0 ||
+                    strcmp(policy, "default") == 0)
+                        continue;
+                o->memory_policy = strdup(policy);
+                return o->memory_policy ? 0 : -ENOMEM;
+        }
+        return 0;
+}
+
+static int read_facts(const Sysroot *sysroot, const Topology *topology, Observed *o) {
+        const Members members = { .sysroot = sysroot,
+                                  .processes = o->processes,
+                                  .handles = o->handles,
+                                  .n = o->n_processes,
+                                  .unit = o->unit };
+        int r = members_read_ports(&members, &o->ports);
+
+        if (r >= 0)
+                r = read_data(&members, o);
+        if (r >= 0)
+                r = read_memory(&members, topology, o);
+        if (r >= 0)
+                r = read_memory_policy(o);
+        members_read_allowed(&members, &o->allowed_cpus, &o->allowed_nodes);
+        (void)members_read_cpus(&members, &o->cpus);
+        return r;
+}
+
+/* --- names --- */
+
+static bool is_name(const char *name, void *userdata) {
+        const ObservedList *list = userdata;
+
+        for (size_t i = 0; i < list->n_instances && list->instances[i].name; i++)
+                if (strcmp(list->instances[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+static int give_name(ObservedList *list, Observed *o) {
+        const InstanceIdentity identity = { .unit = o->unit,
+                                            .exe = o->processes[0].exe,
+                                            .ports = o->ports.ports,
+                                            .n_ports = o->ports.n_ports,
+                                            .first = o->processes[0].id };
+
+        return instance_name_choose(&identity, is_name, list, &o->name);
+}
+
+static int compare(const void *a, const void *b) {
+        const Observed *x = a, *y = b;
+
+        return device_name_compare(x->name, y->name);
+}
+
+int observed_list_describe(const Sysroot *sysroot, const Topology *topology, ObservedList *list) {
+        for (size_t i = 0; i < list->n_instances; i++) {
+                int r = read_facts(sysroot, topology, &list->instances[i]);
+
+                if (r >= 0)
+                        r = give_name(list, &list->instances[i]);
+                if (r < 0)
+                        return r;
+        }
+        if (list->n_instances > 1)
+                qsort(list->instances, list->n_instances, sizeof(*list->instances), compare);
+        return 0;
+}
+
+Observed *observed_list_find_pid(const ObservedList *list, pid_t pid) {
+        for (size_t i = 0; i < list->n_instances; i++)
+                for (size_t k = 0; k < list->instances[i].n_processes; k++)
+                        if (list->instances[i].processes[k].id.pid == pid)
+                                return &list->instances[i];
+        return NULL;
+}
+
+static bool is_unit(const Observed *o, const char *subject) {
+        size_t n = strlen(subject);
+
+        return o->unit && strncmp(o->unit, subject, n) == 0 &&
+               (o->unit[n] == '\0' || strcmp(o->unit + n, ".service") == 0);
+}
+
+const Observed *observed_list_find_subject(const ObservedList *list, const char *subject) {
+        uint64_t pid = 0;
+
+        for (size_t i = 0; i < list->n_instances; i++)
+                if (strcmp(list->instances[i].name, subject) == 0)
+                        return &list->instances[i];
+        for (size_t i = 0; i < list->n_instances; i++)
+                if (is_unit(&list->instances[i], subject))
+                        return &list->instances[i];
+        return parse_u64(subject, &pid) == 0 && pid <= INT32_MAX
+                       ? observed_list_find_pid(list, (pid_t)pid)
+                       : NULL;
+}
