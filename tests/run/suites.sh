@@ -38,7 +38,7 @@ meson_suite() {
         [[ $compiler != clang ]] || wrapper=$(sanitizer_wrapper)
         export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
         export ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1
-        $wrapper meson test -C "$build_dir/$compiler" --no-rebuild --suite "$suite" --logbase "$suite" -t 4
+        $wrapper meson test -C "$build_dir/$compiler" --no-rebuild --suite "$suite" --logbase "$suite" -t 8
 }
 
 # needs_build SCRIPT: does a check judge what was built?
