@@ -71,8 +71,7 @@ static int run_forever(Manager *m) {
 
         host_lock_memory(&m->host);
         (void)sd_event_set_watchdog(m->host.event, true);
-        (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
-                         policy_set_count_written(&m->host.policies), m->host.topology.n_nodes);
+        manager_notify_ready(m);
         journal_log(&m->host.journal, LOG_INFO, NULL,
                     "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s",
                     TIDBNUMAD_VERSION, m->host.topology.n_nodes,

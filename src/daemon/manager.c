@@ -78,6 +78,20 @@ static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
         return sd_event_source_set_time_relative(source, sample_interval_usec(m));
 }
 
+void manager_notify_ready(const Manager *m) {
+        const Diagnostics *errors = &m->host.policy_errors;
+
+        if (m->host.policy_load_success || errors->n_messages == 0)
+                (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
+                                 policy_set_count_written(&m->host.policies),
+                                 m->host.topology.n_nodes);
+        else
+                (void)sd_notifyf(false,
+                                 "READY=1\nSTATUS=Policies refused, those loaded before stay in "
+                                 "force: %s",
+                                 errors->messages[0]);
+}
+
 static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
         Manager *m = userdata;
         int r;
@@ -98,7 +112,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         (void)publish_now(m); /* before systemd hears that the reload is over */
-        (void)sd_notify(false, "READY=1");
+        manager_notify_ready(m);
         return 0;
 }
 

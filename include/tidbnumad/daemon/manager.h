@@ -121,3 +121,6 @@ DEFINE_CLEANUP(Manager *, manager_free)
 
 /* Loads the policies, finds the processes and sets up the loop's sources. */
 int manager_start(Manager *manager);
+
+/* Reports to systemd that the start or the reload is over, and for `systemctl status` how it ended. */
+void manager_notify_ready(const Manager *manager);

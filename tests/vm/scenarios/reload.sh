@@ -37,7 +37,8 @@ check 'strictly' held_to tidb-4000.service 3
 
 cursor=$(journal_cursor)
 sed -i 's/memory: bind/memroy: bind/' /etc/tidbnumad.d/tidb.yaml
-systemctl reload tidbnumad || true
+check 'systemctl reload fails' eval '! systemctl reload tidbnumad'
+check 'systemctl status shows the first error' grep -q 'Status:.*tidb.yaml:6:5' <<<"$(systemctl status tidbnumad)"
 wait_until 60 'the refusal shows in the metrics' metric_is 0 tidbnumad_policy_load_success
 said() {
         daemon_said "$cursor" | grep -q 'stay in force'
