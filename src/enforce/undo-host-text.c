@@ -103,11 +103,20 @@ static int to_setting(const json_t *json, UndoHost *h) {
         return r < 0 ? r : undo_host_add(h, &key, identity, before);
 }
 
+/* Earlier builds also set /proc/irq/default_smp_affinity. This one leaves it alone, but must
+ * keep the rest of their record. */
+static bool is_retired(const json_t *json) {
+        const char *kind = json_string_value(json_object_get(json, "kind"));
+
+        return kind && strcmp(kind, "default-affinity") == 0;
+}
+
 static int to_settings(const json_t *json, UndoHost *h) {
         int r = json_is_array(json) ? 0 : -EBADMSG;
 
         for (size_t i = 0; r >= 0 && i < json_array_size(json); i++)
-                r = to_setting(json_array_get(json, i), h);
+                if (!is_retired(json_array_get(json, i)))
+                        r = to_setting(json_array_get(json, i), h);
         return r;
 }
 
@@ -149,7 +158,7 @@ static int to_host(const json_t *json, UndoHost *ret) {
                 r = to_irqbalance(json_object_get(json, "irqbalance"), &h.irqbalance);
         if (r < 0)
                 return r;
-        h.stale = false;
+        h.stale = h.n_settings < json_array_size(json_object_get(json, "settings"));
         *ret = h;
         h = (UndoHost){ 0 };
         return 0;

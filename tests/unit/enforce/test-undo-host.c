@@ -182,3 +182,23 @@ TEST(twice) {
                                 setting(root, 0));
         assert_int_equal(parse(root, true), -EBADMSG);
 }
+
+/* An upgrade must still restore everything else that such a record contains. */
+TEST(retired_kind_is_ignored) {
+        json_t *root = example_json(), *record = json_object_get(root, "record");
+        char sum[UNDO_CHECKSUM_SIZE];
+        _cleanup_(undo_host_done) UndoHost h = { 0 };
+        _cleanup_free_ char *text = NULL;
+
+        (void)json_array_insert_new(json_object_get(record, "settings"), 0,
+                                    json_pack("{s:s, s:n, s:i, s:n, s:s}", "kind",
+                                              "default-affinity", "device", "number", 0, "identity",
+                                              "before", "ff"));
+        assert_int_equal(undo_checksum(record, sum), 0);
+        (void)json_object_set_new(root, "checksum", json_string(sum));
+        text = json_dumps(root, 0);
+        json_decref(root);
+        assert_int_equal(undo_host_parse(text, strlen(text), BOOT, &h), 0);
+        assert_example_host(&h);
+        assert_true(h.stale); /* so that the next write drops the entry */
+}
