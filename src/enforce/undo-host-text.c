@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "tidbnumad/enforce/undo-envelope.h"
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/enforce/undo-json.h"
 
@@ -43,12 +42,11 @@ static json_t *from_irqbalance(const UndoBalance *b) {
                          "irqs", from_irqs(b));
 }
 
-int undo_host_render(const UndoHost *host, const char *boot_id, char **ret, size_t *ret_size) {
-        json_t *record =
-                json_pack("{s:s, s:o, s:o}", "boot", boot_id, "settings", from_settings(host),
-                          "irqbalance", from_irqbalance(&host->irqbalance));
+int undo_host_render(const UndoHost *host, char **ret, size_t *ret_size) {
+        json_t *record = json_pack("{s:o, s:o}", "settings", from_settings(host), "irqbalance",
+                                   from_irqbalance(&host->irqbalance));
 
-        return undo_envelope_render(record, UNDO_HOST_VERSION, ret, ret_size);
+        return undo_json_render(record, ret, ret_size);
 }
 
 /* --- out of text --- */
@@ -164,9 +162,9 @@ static int to_host(const json_t *json, UndoHost *ret) {
         return 0;
 }
 
-int undo_host_parse(const char *text, size_t size, const char *boot_id, UndoHost *ret) {
+int undo_host_parse(const char *text, size_t size, UndoHost *ret) {
         _cleanup_(json_decrefp) json_t *record = NULL;
-        int r = undo_envelope_parse(text, size, UNDO_HOST_VERSION, boot_id, &record);
+        int r = undo_json_parse(text, size, &record);
 
         return r < 0 ? r : to_host(record, ret);
 }

@@ -3,6 +3,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/enforce/undo-host.h"
+#include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/private-file.h"
 
 static void setting_done(UndoSetting *s) {
@@ -98,9 +99,9 @@ int undo_host_write(const Undo *undo, UndoHost *host) {
                 host->stale = false;
                 return 0;
         }
-        r = undo_host_render(host, undo->boot_id, &text, &size);
+        r = undo_host_render(host, &text, &size);
         if (r >= 0)
-                r = private_file_write(undo->dir_fd, UNDO_HOST_FILE, text, size);
+                r = atomic_file_write(undo->dir_fd, UNDO_HOST_FILE, text, size, 0600);
         if (r >= 0)
                 host->stale = false;
         return r;
@@ -116,7 +117,7 @@ int undo_host_read(const Undo *undo, UndoHost *ret) {
         r = private_file_read(undo->dir_fd, UNDO_HOST_FILE, UNDO_HOST_MAX_BYTES, &text, &size);
         if (r < 0)
                 return r;
-        r = undo_host_parse(text, size, undo->boot_id, ret);
+        r = undo_host_parse(text, size, ret);
         ret->newer = r == -ENOTSUP;
         if (r < 0 && r != -ENOMEM && r != -ENOTSUP)
                 (void)unlinkat(undo->dir_fd, UNDO_HOST_FILE, 0);

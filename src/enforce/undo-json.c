@@ -1,4 +1,4 @@
-/* Values of records to JSON, and out of it. */
+/* Records and their values to JSON, and out of it. */
 #include <errno.h>
 #include <string.h>
 
@@ -99,5 +99,38 @@ int undo_json_to_ticks(const json_t *json, uint64_t *ret) {
         if (!json_is_integer(json) || json_integer_value(json) < 0)
                 return -EBADMSG;
         *ret = (uint64_t)json_integer_value(json);
+        return 0;
+}
+
+/* --- the whole --- */
+
+int undo_json_render(json_t *record, char **ret, size_t *ret_size) {
+        _cleanup_(json_decrefp) json_t *owned = record;
+        char *text;
+
+        if (!owned || json_object_set_new(owned, "version", json_integer(UNDO_VERSION)) < 0)
+                return -ENOMEM;
+        text = json_dumps(owned, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
+        if (!text)
+                return -ENOMEM;
+        *ret = text;
+        *ret_size = strlen(text);
+        return 0;
+}
+
+int undo_json_parse(const char *text, size_t size, json_t **ret) {
+        _cleanup_(json_decrefp) json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+        const json_t *version = json_object_get(root, "version");
+        json_t *record = root;
+
+        if (!json_is_integer(version) || json_integer_value(version) < 1)
+                return -EBADMSG;
+        if (json_integer_value(version) > UNDO_VERSION)
+                return -ENOTSUP;
+        if (json_integer_value(version) == 1) /* the daemon before an upgrade wrote it */
+                record = json_object_get(root, "record");
+        if (!json_is_object(record))
+                return -EBADMSG;
+        *ret = json_incref(record);
         return 0;
 }

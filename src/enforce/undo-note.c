@@ -5,9 +5,9 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/sys/affinity.h"
-#include "tidbnumad/sys/boot.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
+#include "tidbnumad/sys/clock.h"
 
 /* --- cpusets --- */
 
@@ -102,7 +102,7 @@ static int note_threads(Backend *backend, const ProcHandle *handle, const Proces
         if (undo_note_cpuset_cpus(backend, handle, process->cgroup, &look.cpuset) < 0)
                 look.cpuset = (CpuSet){ 0 };
         r = proc_foreach_thread(handle, see_thread, &look);
-        entry->noted_ticks = boot_ticks_now();
+        entry->noted_ticks = clock_boottime_ticks();
         if (r >= 0 && look.n_seen > 0)
                 qsort(look.seen, look.n_seen, sizeof(*look.seen), compare_seen);
         for (size_t i = 0; r >= 0 && i < look.n_seen; i++) {

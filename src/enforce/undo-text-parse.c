@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/enforce/undo-envelope.h"
 #include "tidbnumad/enforce/undo-json.h"
 #include "tidbnumad/enforce/undo-text.h"
 
@@ -192,9 +191,9 @@ static int to_record(const json_t *json, UndoRecord **ret) {
         return 0;
 }
 
-int undo_text_parse(const char *text, size_t size, const char *boot_id, UndoRecord **ret) {
+int undo_text_parse(const char *text, size_t size, UndoRecord **ret) {
         _cleanup_(json_decrefp) json_t *record = NULL;
-        int r = undo_envelope_parse(text, size, UNDO_TEXT_VERSION, boot_id, &record);
+        int r = undo_json_parse(text, size, &record);
 
         return r < 0 ? r : to_record(record, ret);
 }

@@ -1,7 +1,6 @@
 /* Records to JSON. Reading them back is undo-text-parse.c's. */
 #include <jansson.h>
 
-#include "tidbnumad/enforce/undo-envelope.h"
 #include "tidbnumad/enforce/undo-json.h"
 #include "tidbnumad/enforce/undo-text.h"
 
@@ -68,13 +67,13 @@ static json_t *from_processes(const UndoRecord *r) {
         return list;
 }
 
-static json_t *from_record(const UndoRecord *r, const char *boot_id) {
-        return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "boot", boot_id, "instance",
+static json_t *from_record(const UndoRecord *r) {
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "instance",
                          undo_json_from_bytes(r->instance), "service", from_name(r->unit), "scope",
                          from_name(r->scope), "home", from_name(r->home), "unit", from_unit(r),
                          "given", from_values(&r->given), "processes", from_processes(r));
 }
 
-int undo_text_render(const UndoRecord *record, const char *boot_id, char **ret, size_t *ret_size) {
-        return undo_envelope_render(from_record(record, boot_id), UNDO_TEXT_VERSION, ret, ret_size);
+int undo_text_render(const UndoRecord *record, char **ret, size_t *ret_size) {
+        return undo_json_render(from_record(record), ret, ret_size);
 }

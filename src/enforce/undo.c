@@ -6,6 +6,7 @@
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/enforce/undo-text.h"
 #include "tidbnumad/enforce/undo.h"
+#include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/cgroup1.h"
 #include "tidbnumad/sys/private-file.h"
 #include "tidbnumad/sys/proc.h"
@@ -23,9 +24,7 @@ void undo_done(Undo *undo) {
 }
 
 int undo_open(Undo *undo, int runtime_fd) {
-        int r = boot_id_read(undo->sysroot, undo->boot_id);
-
-        return r < 0 ? r : private_dir_open(runtime_fd, UNDO_FOLDER, &undo->dir_fd);
+        return private_dir_open(runtime_fd, UNDO_FOLDER, &undo->dir_fd);
 }
 
 /* --- finding --- */
@@ -107,9 +106,9 @@ int undo_write(Undo *undo, UndoRecord *record) {
                 return 0;
         r = name_file(undo, record);
         if (r >= 0)
-                r = undo_text_render(record, undo->boot_id, &text, &size);
+                r = undo_text_render(record, &text, &size);
         if (r >= 0)
-                r = private_file_write(undo->dir_fd, record->file, text, size);
+                r = atomic_file_write(undo->dir_fd, record->file, text, size, 0600);
         if (r >= 0)
                 record->stale = false;
         return r;
@@ -158,7 +157,7 @@ static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
 
         r = private_file_read(undo->dir_fd, name, UNDO_TEXT_MAX_BYTES, &text, &size);
         if (r >= 0)
-                r = undo_text_parse(text, size, undo->boot_id, &record);
+                r = undo_text_parse(text, size, &record);
         if (r < 0)
                 return r;
         record->file = strdup(name);

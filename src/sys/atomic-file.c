@@ -1,6 +1,5 @@
 /* Publishing of files by write-to-temporary and rename. */
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "tidbnumad/base/cleanup.h"
@@ -20,8 +19,8 @@ static int write_all(int fd, const char *data, size_t size) {
         return 0;
 }
 
-static int write_temporary(int dir_fd, const char *name, const char *data, size_t size, mode_t mode,
-                           bool durable) {
+static int write_temporary(int dir_fd, const char *name, const char *data, size_t size,
+                           mode_t mode) {
         _cleanup_close_ int fd =
                 openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         int r;
@@ -32,13 +31,10 @@ static int write_temporary(int dir_fd, const char *name, const char *data, size_
         if (r < 0)
                 return r;
         /* Not by the mode of open(): the umask must not decide who may read the metrics. */
-        if (fchmod(fd, mode) < 0)
-                return -errno;
-        return durable && fsync(fd) < 0 ? -errno : 0;
+        return fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-static int write_file(int dir_fd, const char *name, const char *data, size_t size, mode_t mode,
-                      bool durable) {
+int atomic_file_write(int dir_fd, const char *name, const char *data, size_t size, mode_t mode) {
         _cleanup_free_ char *temporary = NULL;
         int r;
 
@@ -47,19 +43,10 @@ static int write_file(int dir_fd, const char *name, const char *data, size_t siz
                 return -ENOMEM;
         }
         (void)unlinkat(dir_fd, temporary, 0); /* of a daemon that was killed while it wrote */
-        r = write_temporary(dir_fd, temporary, data, size, mode, durable);
+        r = write_temporary(dir_fd, temporary, data, size, mode);
         if (r >= 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
                 r = -errno;
         if (r < 0)
                 (void)unlinkat(dir_fd, temporary, 0);
         return r;
-}
-
-int atomic_file_write(int dir_fd, const char *name, const char *data, size_t size, mode_t mode) {
-        return write_file(dir_fd, name, data, size, mode, false);
-}
-
-int atomic_file_write_durable(int dir_fd, const char *name, const char *data, size_t size,
-                              mode_t mode) {
-        return write_file(dir_fd, name, data, size, mode, true);
 }

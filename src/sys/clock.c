@@ -1,5 +1,6 @@
 /* Clocks. */
 #include <time.h>
+#include <unistd.h>
 
 #include "tidbnumad/sys/clock.h"
 
@@ -16,6 +17,14 @@ uint64_t clock_monotonic_usec(void) {
 
 uint64_t clock_thread_cpu_usec(void) {
         return read_usec(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t clock_boottime_ticks(void) {
+        const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+        struct timespec ts;
+
+        (void)clock_gettime(CLOCK_BOOTTIME, &ts);
+        return (uint64_t)ts.tv_sec * hz + (uint64_t)ts.tv_nsec * hz / 1000000000;
 }
 
 double clock_boottime_seconds(void) {

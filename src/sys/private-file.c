@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/private-file.h"
 #include "tidbnumad/sys/sysroot.h"
 
@@ -56,12 +55,4 @@ int private_file_read(int dir_fd, const char *name, size_t max, char **ret, size
         *ret = TAKE_PTR(text);
         *ret_size = (size_t)n;
         return 0;
-}
-
-int private_file_write(int dir_fd, const char *name, const char *data, size_t size) {
-        int r = atomic_file_write_durable(dir_fd, name, data, size, 0600);
-
-        if (r < 0)
-                return r;
-        return fsync(dir_fd) < 0 ? -errno : 0;
 }

@@ -2,7 +2,7 @@
  * queues, sysctls, and what irqbalance was told. One record for all, in the folder of the others
  * (undo.h), under a name that no instance's can have:
  *
- *     {"version": 1, "checksum": "…", "record": {"boot": "…", "settings": […], …}}
+ *     {"version": 2, "settings": […], "irqbalance": …}
  *
  * It is written and flushed before each change of something that is not in it yet. An entry keeps
  * the kernel's own text, so that it is put back byte for byte. It goes when what it speaks of does:
@@ -18,7 +18,6 @@
 #include "tidbnumad/model/workload.h"
 
 #define UNDO_HOST_FILE "host.record"
-#define UNDO_HOST_VERSION 1
 
 /* 4,000 vectors and as many queues of a machine of 8,192 CPUs are 20 MiB; of 256 CPUs 2 MiB. */
 #define UNDO_HOST_MAX_BYTES ((size_t)32 << 20)
@@ -63,10 +62,10 @@ void undo_host_forget_irqbalance(UndoHost *host);
 
 bool undo_host_is_empty(const UndoHost *host);
 
-int undo_host_render(const UndoHost *host, const char *boot_id, char **ret, size_t *ret_size);
+int undo_host_render(const UndoHost *host, char **ret, size_t *ret_size);
 
-/* Errors as of undo_envelope_parse(), and -ENOMEM. */
-int undo_host_parse(const char *text, size_t size, const char *boot_id, UndoHost *ret);
+/* Errors as of undo_json_parse(), and -ENOMEM. */
+int undo_host_parse(const char *text, size_t size, UndoHost *ret);
 
 /* In the folder of `undo`. Nothing may be changed unless the write returned 0; an empty record
  * takes its file away. To read: -ENOENT: there is none; else as of undo_host_parse(), and a file

@@ -1,6 +1,6 @@
 /* What stood before we changed anything: of a unit, and of the threads of processes.
  *
- * A record speaks of one instance, and of one boot. What it says of a unit holds until that is
+ * A record speaks of one instance. What it says of a unit holds until that is
  * given back; what it says of a process, for this very process (pid and start time). It is written
  * down before each change (see undo.h), so that whoever reads it later can take all of it back.
  * Plain data; how it looks in a file is undo-text's business.

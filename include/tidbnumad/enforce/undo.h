@@ -1,18 +1,17 @@
 /* The records of all instances, in memory and in the folder undo/ of the runtime folder: one file
- * each, written whole and flushed before the change that it speaks of. */
+ * each, replaced by a rename before the change that it is about. That folder is in /run, so a
+ * record is never older than the boot. */
 #pragma once
 
 #include <stddef.h>
 
 #include "tidbnumad/enforce/undo-record.h"
-#include "tidbnumad/sys/boot.h"
 #include "tidbnumad/sys/sysroot.h"
 
 typedef struct Undo {
         const Sysroot *sysroot; /* borrowed */
         int dir_fd;             /* -EBADF: not opened; nothing may be changed then */
-        char boot_id[BOOT_ID_SIZE];
-        UndoRecord **records; /* owned */
+        UndoRecord **records;   /* owned */
         size_t n_records, allocated;
 } Undo;
 

@@ -1,4 +1,4 @@
-/* Files that nobody but root may read or write, and that are believed only if nobody else did. */
+/* Reading of files that nobody but root may have written. sys/atomic-file writes them. */
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +11,3 @@ int private_dir_open(int parent_fd, const char *name, int *ret_fd);
  * or others may write to it; -EFBIG: more than `max` bytes; -EAGAIN: it changes just now. The
  * caller owns the text. */
 int private_file_read(int dir_fd, const char *name, size_t max, char **ret, size_t *ret_size);
-
-/* Replaces a file as atomic_file_write() does, readable for us alone, and returns once it is on the
- * disk: a crash leaves the former file or the new one. */
-int private_file_write(int dir_fd, const char *name, const char *data, size_t size);

@@ -14,10 +14,6 @@ static const char *what_is_wrong(int error) {
         switch (error) {
         case -EPERM:
                 return "it is not root's alone";
-        case -EILSEQ:
-                return "its checksum is wrong";
-        case -ESTALE:
-                return "it is of another boot";
         case -ENOTSUP:
                 return "a newer version wrote it, and it is kept: nothing that it is about is "
                        "changed";

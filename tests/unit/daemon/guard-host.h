@@ -118,8 +118,6 @@ static inline void host_init(TestHost *h) {
         };
         m->host.sysroot.live = true;
         undo_init(&m->undo.records, &m->host.sysroot);
-        fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
-                   "0123abcd-0123-4567-89ab-0123456789ab\n");
         assert_int_equal(undo_open(&m->undo.records, h->tree.fd), 0);
         assert_int_equal(sd_event_new(&m->host.event), 0);
         assert_int_equal(guard_start(m), 0);

@@ -97,8 +97,6 @@ static inline void host_init(TestHost *h) {
         fake_init(&h->tree);
         fake_mkdir(&h->tree, "run");
         (void)snprintf(h->folder, sizeof(h->folder), "%s/run", h->tree.path);
-        fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
-                   "0a1b2c3d-0001-4000-8000-00000000000f\n");
         bind_server(h, getpid());
         assert_int_equal(listen(h->fd, 1), 0);
         h->m = (Manager){ .host.args = &h->args,

@@ -184,8 +184,6 @@ static inline void machine(TestHost *h) {
                 (Topology){ .nodes = h->nodes, .n_nodes = 2, .distances = h->distances };
         fake_write(&h->tree, "proc/irq/default_smp_affinity", "0000000f\n");
         fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "1\n");
-        fake_write(&h->tree, "proc/sys/kernel/random/boot_id",
-                   "0a1b2c3d-0001-4000-8000-00000000000f\n");
 }
 
 /* The instance owns the card's node; `steer: away` sends the card to the other one. */

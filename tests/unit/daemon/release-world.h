@@ -105,23 +105,28 @@ static inline int operate(void (*effect)(const void *), const void *argument) {
         return world.dead ? -EIO : harmed ? -world.error : 0;
 }
 
-int __wrap_private_file_write(int dir_fd, const char *name, const char *data, size_t size);
+int __real_atomic_file_write(int dir_fd, const char *name, const char *data, size_t size,
+                             mode_t mode);
+int __wrap_atomic_file_write(int dir_fd, const char *name, const char *data, size_t size,
+                             mode_t mode);
 
 typedef struct Write {
         int dir_fd;
         const char *name, *data;
         size_t size;
+        mode_t mode;
 } Write;
 
 static inline void do_write(const void *argument) {
         const Write *w = argument;
 
-        /* Not flushed: there are thousands. */
-        assert_int_equal(atomic_file_write(w->dir_fd, w->name, w->data, w->size, 0600), 0);
+        assert_int_equal(__real_atomic_file_write(w->dir_fd, w->name, w->data, w->size, w->mode),
+                         0);
 }
 
-int __wrap_private_file_write(int dir_fd, const char *name, const char *data, size_t size) {
-        const Write w = { dir_fd, name, data, size };
+int __wrap_atomic_file_write(int dir_fd, const char *name, const char *data, size_t size,
+                             mode_t mode) {
+        const Write w = { dir_fd, name, data, size, mode };
 
         return operate(do_write, &w);
 }

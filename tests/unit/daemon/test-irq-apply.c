@@ -155,8 +155,6 @@ static void life_init(Life *l) {
         for (size_t i = 0; i < N; i++)
                 set(i, SETTINGS[i].before);
         fake_init(&l->tree);
-        fake_write(&l->tree, "proc/sys/kernel/random/boot_id",
-                   "0a1b2c3d-0001-4000-8000-00000000000f\n");
         l->m = (Manager){ .host.args = &l->args,
                           .host.sysroot = l->tree.sysroot,
                           .host.journal = { .max_priority = -1 } };

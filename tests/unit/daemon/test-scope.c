@@ -278,8 +278,6 @@ TEST(the_record_comes_first) {
         host_init(&h);
         h.m.host.backend.ops = &ops;
         h.m.binding.policy_counters = &counters;
-        fake_write(&h.tree, "proc/sys/kernel/random/boot_id",
-                   "0a1b2c3d-0001-4000-8000-00000000000f\n");
         add(&h, 50, HOME, NULL);
         assert_false(carry_out(&h, 1, 1)); /* there is no folder yet */
         assert_non_null(strstr(h.instance->binding.failure, "cannot be written down"));

@@ -1,5 +1,6 @@
-/* Records as files that former versions of the daemon have left: they are read, and written again
- * to the byte. What stands in records/ is never made anew; a change of the form is another file. */
+/* Records as files that a daemon has left. Each version of the form has its folder in records/: all
+ * are read, and the newest is written to the byte. These files are never made anew: a change of the
+ * form is a new version, in a new folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 
 #include "../../support/test.h"
 
+#include "tidbnumad/enforce/undo-json.h"
 #include "undo-host-example.h"
 
 typedef struct Stored {
@@ -16,12 +18,12 @@ typedef struct Stored {
 
 static const char *folder;
 
-static Stored stored(const char *name) {
+static Stored stored(unsigned version, const char *name) {
         Stored s = { 0 };
         char path[512];
         FILE *f;
 
-        (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+        (void)snprintf(path, sizeof(path), "%s/%u/%s", folder, version, name);
         f = fopen(path, "re");
         assert_non_null(f);
         s.size = fread(s.text, 1, sizeof(s.text) - 1, f);
@@ -30,18 +32,21 @@ static Stored stored(const char *name) {
 }
 
 static void assert_stored(const char *name, UndoRecord *expected) {
-        const Stored s = stored(name);
-        UndoRecord *read = NULL;
         char *text = NULL;
         size_t size;
 
-        assert_int_equal(undo_text_parse(s.text, s.size, BOOT, &read), 0);
-        assert_same_record(expected, read);
-        assert_int_equal(undo_text_render(expected, BOOT, &text, &size), 0);
-        assert_string_equal(text, s.text);
-        assert_int_equal(size, s.size);
+        for (unsigned version = 1; version <= UNDO_VERSION; version++) {
+                const Stored s = stored(version, name);
+                UndoRecord *read = NULL;
+
+                assert_int_equal(undo_text_parse(s.text, s.size, &read), 0);
+                assert_same_record(expected, read);
+                undo_record_free(read);
+        }
+        assert_int_equal(undo_text_render(expected, &text, &size), 0);
+        assert_string_equal(text, stored(UNDO_VERSION, name).text);
+        assert_int_equal(size, strlen(text));
         free(text);
-        undo_record_free(read);
         undo_record_free(expected);
 }
 
@@ -58,28 +63,33 @@ TEST(of_a_scope) {
 }
 
 TEST(of_the_host) {
-        const Stored s = stored("host.record");
-        _cleanup_(undo_host_done) UndoHost expected, read = { 0 };
+        _cleanup_(undo_host_done) UndoHost expected;
         char *text = NULL;
         size_t size;
 
+        for (unsigned version = 1; version <= UNDO_VERSION; version++) {
+                const Stored s = stored(version, "host.record");
+                _cleanup_(undo_host_done) UndoHost read = { 0 };
+
+                assert_int_equal(undo_host_parse(s.text, s.size, &read), 0);
+                assert_example_host(&read);
+        }
         example_host(&expected);
-        assert_int_equal(undo_host_parse(s.text, s.size, BOOT, &read), 0);
-        assert_example_host(&read);
-        assert_int_equal(undo_host_render(&expected, BOOT, &text, &size), 0);
-        assert_string_equal(text, s.text);
-        assert_int_equal(size, s.size);
+        assert_int_equal(undo_host_render(&expected, &text, &size), 0);
+        assert_string_equal(text, stored(UNDO_VERSION, "host.record").text);
+        assert_int_equal(size, strlen(text));
         free(text);
 }
 
 /* One is not the other, though both are of the same version. */
 TEST(kinds_are_told_apart) {
-        const Stored host = stored("host.record"), unit = stored("unit.record");
+        const Stored host = stored(UNDO_VERSION, "host.record"),
+                     unit = stored(UNDO_VERSION, "unit.record");
         UndoRecord *record = NULL;
         UndoHost h = { 0 };
 
-        assert_int_equal(undo_text_parse(host.text, host.size, BOOT, &record), -EBADMSG);
-        assert_int_equal(undo_host_parse(unit.text, unit.size, BOOT, &h), -EBADMSG);
+        assert_int_equal(undo_text_parse(host.text, host.size, &record), -EBADMSG);
+        assert_int_equal(undo_host_parse(unit.text, unit.size, &h), -EBADMSG);
 }
 
 int main(int argc, char **argv) {

@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/enforce/undo-envelope.h"
+#include "tidbnumad/enforce/undo-json.h"
 #include "undo-host-example.h"
 
 typedef struct Folder {
@@ -15,7 +15,6 @@ typedef struct Folder {
 
 static void folder_init(Folder *f) {
         fake_init(&f->tree);
-        fake_write(&f->tree, "proc/sys/kernel/random/boot_id", BOOT "\n");
         undo_init(&f->undo, &f->tree.sysroot);
         assert_int_equal(undo_open(&f->undo, f->tree.fd), 0);
 }
@@ -85,23 +84,19 @@ static json_t *example_json(void) {
         size_t size;
 
         example_host(&h);
-        assert_int_equal(undo_host_render(&h, BOOT, &text, &size), 0);
+        assert_int_equal(undo_host_render(&h, &text, &size), 0);
         root = json_loadb(text, size, 0, NULL);
         free(text);
         return root;
 }
 
-static int parse(json_t *root, bool with_sum) {
+static int parse(json_t *root) {
         UndoHost h = { .n_settings = 4711 };
-        char sum[UNDO_CHECKSUM_SIZE], *text;
+        char *text;
         int r;
 
-        if (with_sum) {
-                assert_int_equal(undo_checksum(json_object_get(root, "record"), sum), 0);
-                (void)json_object_set_new(root, "checksum", json_string(sum));
-        }
         text = json_dumps(root, 0);
-        r = undo_host_parse(text, strlen(text), BOOT, &h);
+        r = undo_host_parse(text, strlen(text), &h);
         if (r >= 0)
                 undo_host_done(&h);
         else
@@ -112,7 +107,7 @@ static int parse(json_t *root, bool with_sum) {
 }
 
 static json_t *setting(json_t *root, size_t i) {
-        return json_array_get(json_object_get(json_object_get(root, "record"), "settings"), i);
+        return json_array_get(json_object_get(root, "settings"), i);
 }
 
 TEST(newer_version_is_kept) {
@@ -122,28 +117,23 @@ TEST(newer_version_is_kept) {
         char text[64];
 
         folder_init(&f);
-        fake_write(&f.tree, "undo/" UNDO_HOST_FILE, "{\"version\": 2}");
+        fake_write(&f.tree, "undo/" UNDO_HOST_FILE, "{\"version\": 3}");
         assert_int_equal(fchmodat(f.tree.fd, "undo/" UNDO_HOST_FILE, 0600, 0), 0);
         assert_int_equal(undo_host_read(&f.undo, &h), -ENOTSUP);
         assert_int_equal(undo_host_add(&h, &key, "", "1"), 0);
         assert_int_equal(undo_host_write(&f.undo, &h), -EEXIST);
         assert_true(read_file_at(f.tree.fd, "undo/" UNDO_HOST_FILE, text, sizeof(text)) > 0);
-        assert_string_equal(text, "{\"version\": 2}");
+        assert_string_equal(text, "{\"version\": 3}");
 }
 
-TEST(damaged) {
+TEST(versions) {
         json_t *root = example_json();
 
-        assert_int_equal(parse(root, true), 0);
+        assert_int_equal(json_integer_value(json_object_get(root, "version")), UNDO_VERSION);
+        assert_int_equal(parse(root), 0);
         root = example_json();
-        (void)json_object_set_new(setting(root, 0), "before", json_string("0-6"));
-        assert_int_equal(parse(root, false), -EILSEQ);
-        root = example_json();
-        (void)json_object_set_new(root, "version", json_integer(2));
-        assert_int_equal(parse(root, false), -ENOTSUP);
-        root = example_json();
-        (void)json_object_set_new(json_object_get(root, "record"), "boot", json_string("x"));
-        assert_int_equal(parse(root, true), -ESTALE);
+        (void)json_object_set_new(root, "version", json_integer(UNDO_VERSION + 1));
+        assert_int_equal(parse(root), -ENOTSUP);
 }
 
 /* Nothing that is in it may lead a write anywhere else, or make one of anything else. */
@@ -171,34 +161,30 @@ TEST(not_ours) {
 
                 (void)json_object_set_new(setting(root, rows[i].i), rows[i].key,
                                           rows[i].value ? json_string(rows[i].value) : json_null());
-                assert_int_equal(parse(root, true), -EBADMSG);
+                assert_int_equal(parse(root), -EBADMSG);
         }
 }
 
 TEST(twice) {
         json_t *root = example_json();
 
-        (void)json_array_append(json_object_get(json_object_get(root, "record"), "settings"),
-                                setting(root, 0));
-        assert_int_equal(parse(root, true), -EBADMSG);
+        (void)json_array_append(json_object_get(root, "settings"), setting(root, 0));
+        assert_int_equal(parse(root), -EBADMSG);
 }
 
 /* An upgrade must still restore everything else that such a record contains. */
 TEST(retired_kind_is_ignored) {
-        json_t *root = example_json(), *record = json_object_get(root, "record");
-        char sum[UNDO_CHECKSUM_SIZE];
+        json_t *root = example_json();
         _cleanup_(undo_host_done) UndoHost h = { 0 };
         _cleanup_free_ char *text = NULL;
 
-        (void)json_array_insert_new(json_object_get(record, "settings"), 0,
+        (void)json_array_insert_new(json_object_get(root, "settings"), 0,
                                     json_pack("{s:s, s:n, s:i, s:n, s:s}", "kind",
                                               "default-affinity", "device", "number", 0, "identity",
                                               "before", "ff"));
-        assert_int_equal(undo_checksum(record, sum), 0);
-        (void)json_object_set_new(root, "checksum", json_string(sum));
         text = json_dumps(root, 0);
         json_decref(root);
-        assert_int_equal(undo_host_parse(text, strlen(text), BOOT, &h), 0);
+        assert_int_equal(undo_host_parse(text, strlen(text), &h), 0);
         assert_example_host(&h);
         assert_true(h.stale); /* so that the next write drops the entry */
 }

@@ -6,8 +6,6 @@
 #include "../../support/id-sets.h"
 #include "tidbnumad/enforce/undo-text.h"
 
-#define BOOT "0a1b2c3d-0001-4000-8000-00000000000f"
-
 static inline UndoProcess *example_process(UndoRecord *r, pid_t pid, uint64_t start) {
         const ProcessId id = { .pid = pid, .start_ticks = start };
         const CpuSet one = ids("1"), many = ids("0,2,4-7");
