@@ -143,8 +143,9 @@ TEST(plan_refused, .setup_func = setup, .teardown_func = teardown) {
               "plan --instances 1:tidb,9:tikv --policy right.yaml" MACHINE " --instances 1:db", 0,
               "db-1", NULL);
         fake_write(*state, "strict.yaml",
-                   "version: 1\npolicies:\n"
-                   "  - {name: db, match: {exe: db, unit: u.service}, place: {count: 3}}\n");
+                   "version: 1\nhost: {reserve: {nodes: [0, 1], strict: true}}\npolicies:\n"
+                   "  - {name: db, match: {exe: db, unit: u.service}, place: {nodes: 0-1, count: "
+                   "1}}\n");
         check(*state, "plan --policy strict.yaml --instances 1:db" MACHINE, 3, "db-1", NULL);
         check(*state, "plan --policy wrong.yaml --instances 1:db" MACHINE, 1, NULL,
               "the policies are refused");
