@@ -19,6 +19,22 @@ void irqbalance_setup_done(IrqbalanceSetup *setup) {
         *setup = (IrqbalanceSetup){ 0 };
 }
 
+bool irqbalance_setup_has(const IrqbalanceSetup *setup, uint32_t irq) {
+        for (size_t i = 0; i < setup->n_banned_irqs; i++)
+                if (setup->banned_irqs[i] == irq)
+                        return true;
+        return false;
+}
+
+bool irqbalance_setup_equal(const IrqbalanceSetup *a, const IrqbalanceSetup *b) {
+        if (!id_set_equal(&a->banned_cpus, &b->banned_cpus) || a->n_banned_irqs != b->n_banned_irqs)
+                return false;
+        for (size_t i = 0; i < a->n_banned_irqs; i++)
+                if (!irqbalance_setup_has(b, a->banned_irqs[i]))
+                        return false;
+        return true;
+}
+
 /* --- finding it --- */
 
 static bool is_roots(const struct stat *st) {

@@ -38,6 +38,11 @@ typedef struct IrqbalanceSetup {
 void irqbalance_setup_done(IrqbalanceSetup *setup);
 #define _cleanup_irqbalance_setup_ _cleanup_(irqbalance_setup_done)
 
+bool irqbalance_setup_has(const IrqbalanceSetup *setup, uint32_t irq);
+
+/* Do both ban the same CPUs and interrupts, in whatever order? None names an interrupt twice. */
+bool irqbalance_setup_equal(const IrqbalanceSetup *a, const IrqbalanceSetup *b);
+
 /* The PID in the name of its socket. -ENOENT: it does not run; -EPERM: the folder is not root's
  * alone. Of several sockets the highest number of a process that there is: the others are left
  * over. */

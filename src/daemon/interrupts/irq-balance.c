@@ -1,5 +1,5 @@
-/* Who irqbalance is, and what it has: asked without waiting for it. What it is told is
- * irq-balance-tell.c's. */
+/* Which irqbalance runs, and its settings: read without waiting for it. irq-balance-send.c changes
+ * them. */
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,10 +15,6 @@
 /* At the end of the daemon. */
 enum { LAST_ANSWER_MSEC = 1000 };
 
-/* Without an answer that shows that it has taken over what it was told, so many times. */
-#define TELLS_MAX 3u
-#define CHECK_INTERVAL_USEC (UINT64_C(60) * 1000 * 1000)
-
 void irq_balance_init(IrqBalance *b) {
         *b = (IrqBalance){ .folder = IRQBALANCE_FOLDER, .fd = -EBADF };
 }
@@ -28,14 +24,6 @@ static void end_question(IrqBalance *b) {
         closep(&b->fd);
         b->fd = -EBADF;
         b->length = 0;
-}
-
-void irq_balance_forget_told(IrqBalance *b) {
-        free(b->told_irqs);
-        b->told_irqs = NULL;
-        b->n_told_irqs = b->n_told_old = 0;
-        b->told_cpus = (CpuSet){ 0 };
-        b->told = false;
 }
 
 /* irqbalance, unless systemd has started it and ignores SIGPIPE for it, would be ended by that if
@@ -50,7 +38,6 @@ static void await_answer(const IrqBalance *b) {
 void irq_balance_done(IrqBalance *b) {
         await_answer(b);
         end_question(b);
-        irq_balance_forget_told(b);
         irqbalance_setup_done(&b->setup);
         free(b->buffer);
         irq_balance_init(b);
@@ -96,19 +83,17 @@ static bool is_same(const ProcessId *a, const ProcessId *b) {
         return a->pid == b->pid && a->start_ticks == b->start_ticks;
 }
 
-static void begin_anew(Manager *m, const ProcessId *id) {
+static void reset(Manager *m, const ProcessId *id) {
         IrqBalance *b = &m->irq->balance;
         UndoHost *undo = &m->irq->undo;
         const bool replaced = b->id.pid != 0;
 
         end_question(b);
-        irq_balance_forget_told(b);
         irqbalance_setup_done(&b->setup);
-        b->setup_known = b->refused = b->partly = false;
-        b->n_told = 0;
-        b->told_usec = b->asked_usec = 0;
+        b->setup_known = b->logged_refused = b->logged_not_kept = false;
+        b->sent_usec = b->read_usec = 0;
         b->id = *id;
-        /* What its predecessor was told has gone with it. */
+        /* What its predecessor was sent is lost with it. */
         if (undo->irqbalance.known && !is_same(&undo->irqbalance.id, id))
                 undo_host_forget_irqbalance(undo);
         if (id->pid != 0 && replaced)
@@ -118,12 +103,12 @@ static void begin_anew(Manager *m, const ProcessId *id) {
 
 /* --- what it has --- */
 
-void irq_balance_say_refused(Manager *m, int error) {
+void irq_balance_log_refused(Manager *m, int error) {
         IrqBalance *b = &m->irq->balance;
 
         if (error == -ENOENT) /* it has gone meanwhile */
                 return;
-        if (!b->refused)
+        if (!b->logged_refused)
                 journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "irqbalance (process %d) cannot be told which CPUs are taken: %s. It "
                             "may put interrupts on them; see its socket in %s",
@@ -134,70 +119,48 @@ void irq_balance_say_refused(Manager *m, int error) {
                             : error == -E2BIG     ? "the list is longer than it takes"
                                                   : strerror(-error),
                             b->folder);
-        b->refused = true;
+        b->logged_refused = true;
 }
 
 /* `ignore` leaves it alone, and so does a host without any entry. */
-static bool is_anybodys(const Manager *m) {
+static bool is_wanted(const Manager *m) {
         for (size_t i = 0; i < m->host.policies.n_irqs; i++)
                 if (m->host.policies.irqs[i].irqbalance != IRQBALANCE_IGNORE)
                         return true;
         return false;
 }
 
-void irq_balance_say_mute(Manager *m) {
+void irq_balance_log_socketless(Manager *m) {
         IrqBalance *b = &m->irq->balance;
 
-        if (b->told_mute_pid == b->mute_pid || !is_anybodys(m) || !host_enforces(&m->host))
+        if (b->logged_socketless_pid == b->socketless_pid || !is_wanted(m) ||
+            !host_enforces(&m->host))
                 return;
-        b->told_mute_pid = b->mute_pid;
+        b->logged_socketless_pid = b->socketless_pid;
         journal_log(&m->host.journal, LOG_WARNING, NULL,
                     "irqbalance (process %d) has no socket in %s, by which it could be told which "
                     "CPUs are taken: it may put interrupts on them. Version 1.5 and later have "
                     "one; else stop it, or ban these CPUs in its environment",
-                    b->mute_pid, b->folder);
+                    b->socketless_pid, b->folder);
 }
 
-bool irq_balance_has_irq(const uint32_t *irqs, size_t n, uint32_t irq) {
-        for (size_t i = 0; i < n; i++)
-                if (irqs[i] == irq)
-                        return true;
-        return false;
-}
-
-static size_t count_kept(const IrqBalance *b, size_t n) {
-        size_t kept = 0;
-
-        for (size_t i = 0; i < n; i++)
-                kept += irq_balance_has_irq(b->setup.banned_irqs, b->setup.n_banned_irqs,
-                                            b->told_irqs[i]);
-        return kept;
-}
-
-static void say_partly(Manager *m, size_t n_kept) {
+/* An old version keeps only the begin of a long list. */
+static void log_not_kept(Manager *m, const IrqbalanceSetup *now) {
         IrqBalance *b = &m->irq->balance;
+        size_t n_kept = 0;
 
-        if (!b->partly)
+        for (size_t i = 0; i < b->setup.n_banned_irqs; i++)
+                n_kept += irqbalance_setup_has(now, b->setup.banned_irqs[i]);
+        if (!b->logged_not_kept)
                 journal_log(&m->host.journal, LOG_WARNING, NULL,
                             "irqbalance (process %d) has taken %zu of %zu interrupts that it is to "
-                            "leave alone, for its version takes no longer list: it may move the "
-                            "others, to CPUs that no instance owns",
-                            b->id.pid, n_kept, b->n_told_irqs);
-        b->partly = true;
-}
-
-/* It was told: does it say that it knows? An old one takes the begin of a long list. */
-static void check_kept(Manager *m) {
-        IrqBalance *b = &m->irq->balance;
-        const size_t n_kept = count_kept(b, b->n_told_irqs);
-        const bool kept = id_set_is_subset(&b->told_cpus, &b->setup.banned_cpus) &&
-                          count_kept(b, b->n_told_old) == b->n_told_old;
-
-        b->n_told = kept ? 0 : b->n_told;
-        if (kept && n_kept < b->n_told_irqs)
-                say_partly(m, n_kept);
-        if (!kept && b->n_told < TELLS_MAX)
-                irq_balance_forget_told(b);
+                            "leave alone%s: its version takes no longer list, or something else "
+                            "has changed its settings. It may move the others",
+                            b->id.pid, n_kept, b->setup.n_banned_irqs,
+                            id_set_equal(&now->banned_cpus, &b->setup.banned_cpus)
+                                    ? ""
+                                    : ", and not these CPUs");
+        b->logged_not_kept = true;
 }
 
 static void take_answer(Manager *m) {
@@ -207,15 +170,16 @@ static void take_answer(Manager *m) {
 
         end_question(b);
         if (r < 0) {
-                irq_balance_say_refused(m, r);
+                irq_balance_log_refused(m, r);
                 return;
         }
+        if (b->sent_usec != 0 && !irqbalance_setup_equal(&b->setup, &setup))
+                log_not_kept(m, &setup);
         irqbalance_setup_done(&b->setup);
         b->setup = setup;
         b->setup_known = true;
-        b->refused = false;
-        if (b->told)
-                check_kept(m);
+        b->logged_refused = false;
+        b->read_usec = clock_monotonic_usec() + IRQ_BALANCE_READ_USEC;
         irq_look_within(m, 0);
 }
 
@@ -244,8 +208,7 @@ static void ask(Manager *m, uint64_t now_usec) {
 
         if (!b->buffer && !(b->buffer = malloc(IRQBALANCE_ANSWER_MAX)))
                 return;
-        b->asked_usec = now_usec;
-        b->check_usec = now_usec + CHECK_INTERVAL_USEC;
+        b->read_usec = now_usec + ANSWER_TIMEOUT_USEC;
         r = irqbalance_send(b->folder, b->id.pid, "setup", &fd);
         if (r >= 0)
                 r = sd_event_add_io(m->host.event, &b->answer, fd, EPOLLIN, on_answer, m);
@@ -254,7 +217,7 @@ static void ask(Manager *m, uint64_t now_usec) {
         else {
                 closep(&fd);
                 if (r != -EAGAIN && r != -ECONNREFUSED)
-                        irq_balance_say_refused(m, r);
+                        irq_balance_log_refused(m, r);
         }
 }
 
@@ -275,15 +238,11 @@ static void fill_facts(const IrqBalance *b, IrqbalanceFacts *ret) {
         ret->n_banned_irqs = n;
 }
 
-/* Once for what it has, and again for whether it has kept what it was told. */
-static bool is_to_be_asked(const Manager *m, uint64_t now_usec) {
+static bool is_read_due(const Manager *m, uint64_t now_usec) {
         const IrqBalance *b = &m->irq->balance;
 
-        if (b->id.pid == 0 || b->fd >= 0 || !host_enforces(&m->host) || !is_anybodys(m))
-                return false;
-        if (!b->setup_known)
-                return b->asked_usec == 0 || now_usec >= b->asked_usec + ANSWER_TIMEOUT_USEC;
-        return b->told && b->n_told > 0 && now_usec >= b->check_usec;
+        return b->id.pid != 0 && b->fd < 0 && host_enforces(&m->host) && is_wanted(m) &&
+               now_usec >= b->read_usec;
 }
 
 void irq_balance_look(Manager *m, IrqbalanceFacts *ret) {
@@ -294,10 +253,10 @@ void irq_balance_look(Manager *m, IrqbalanceFacts *ret) {
         if (!m->host.sysroot.live)
                 return;
         if (find(m, &id) >= 0 && !is_same(&id, &b->id))
-                begin_anew(m, &id);
-        if (b->fd >= 0 && !b->setup_known && now >= b->asked_usec + ANSWER_TIMEOUT_USEC)
-                irq_balance_say_refused(m, -ETIMEDOUT);
-        if (is_to_be_asked(m, now))
+                reset(m, &id);
+        if (b->fd >= 0 && now >= b->read_usec)
+                irq_balance_log_refused(m, -ETIMEDOUT);
+        if (is_read_due(m, now))
                 ask(m, now);
         if (b->id.pid != 0)
                 fill_facts(b, ret);

@@ -258,10 +258,12 @@ int irq_report_fill(const Irq *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_de
                 .n_writes = irq->n_writes,
                 .n_repairs = irq->n_repairs,
                 .undo_settings = irq->undo.n_settings,
-                .irqbalance_pid = irq->balance.id.pid ? irq->balance.id.pid : irq->balance.mute_pid,
-                .irqbalance_told = irq->balance.told,
-                .irqbalance_cpus = &irq->balance.told_cpus,
-                .n_irqbalance_irqs = irq->balance.n_told_irqs,
+                .irqbalance_pid =
+                        irq->balance.id.pid ? irq->balance.id.pid : irq->balance.socketless_pid,
+                .irqbalance_told = irq->undo.irqbalance.known,
+                .irqbalance_cpus = &irq->balance.setup.banned_cpus,
+                .n_irqbalance_irqs =
+                        irq->undo.irqbalance.known ? irq->balance.setup.n_banned_irqs : 0,
         };
         ret->devices = *ret_devices = TAKE_PTR(devices);
         ret->landed = *ret_landed = TAKE_PTR(landed);

@@ -5,7 +5,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
-#include "tidbnumad/daemon/interrupts/irq-balance-tell.h"
+#include "tidbnumad/daemon/interrupts/irq-balance-send.h"
 #include "tidbnumad/daemon/interrupts/irq-events.h"
 #include "tidbnumad/daemon/interrupts/irq-follow.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
@@ -92,19 +92,19 @@ static void look_for_irqbalance(Manager *m, IrqHost *host) {
 
         irq_balance_look(m, &host->irqbalance);
         if (host->irqbalance.pid != 0) {
-                b->mute_pid = 0;
+                b->socketless_pid = 0;
                 b->searched_usec = 0;
                 return;
         }
         if (b->searched_usec == 0 || now >= b->searched_usec + FIND_IRQBALANCE_USEC) {
-                const pid_t before = b->mute_pid;
+                const pid_t before = b->socketless_pid;
 
                 b->searched_usec = now;
-                b->mute_pid = irq_host_find_irqbalance(&m->host.sysroot);
-                if (b->mute_pid != 0 && b->mute_pid == before)
-                        irq_balance_say_mute(m); /* and not only just starting */
+                b->socketless_pid = irq_host_find_irqbalance(&m->host.sysroot);
+                if (b->socketless_pid != 0 && b->socketless_pid == before)
+                        irq_balance_log_socketless(m); /* and not only just starting */
         }
-        host->irqbalance.pid = b->mute_pid;
+        host->irqbalance.pid = b->socketless_pid;
 }
 
 static int load(Manager *m, IrqHost *ret) {
@@ -230,15 +230,12 @@ static void carry_out(Manager *m, const IrqHost *host, const IrqPlan *plan,
                 irq_give_back(m, host, wishes);
         irq_put_on(m, host, wishes);
         if (m->host.policies_known || plan->irqbalance.told)
-                irq_balance_tell(m, &plan->irqbalance);
+                irq_balance_send(m, &plan->irqbalance);
 }
 
 static uint64_t pause_until_next(const Manager *m, const IrqWishes *wishes) {
-        const UndoHost *undo = &m->irq->undo;
-
-        return wishes->n_wishes > 0 || !undo_host_is_empty(undo) || m->irq->balance.told
-                       ? LOOK_USEC
-                       : IDLE_LOOK_USEC;
+        return wishes->n_wishes > 0 || !undo_host_is_empty(&m->irq->undo) ? LOOK_USEC
+                                                                          : IDLE_LOOK_USEC;
 }
 
 static int look(Manager *m) {
@@ -306,7 +303,7 @@ void irq_give_all_back(Manager *m) {
                 irq_give_back(m, &host, &none);
         }
         irq_host_done(&host);
-        irq_balance_give_back(m);
+        irq_balance_restore(m);
         (void)undo_host_write(&m->undo.records, &m->irq->undo);
         if (m->irq->undo.n_settings > 0)
                 journal_log(&m->host.journal, LOG_WARNING, NULL,

@@ -10,7 +10,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/interrupts/irq-balance-tell.h"
+#include "tidbnumad/daemon/interrupts/irq-balance-send.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/clock.h"
@@ -163,13 +163,13 @@ static inline void tell(TestHost *h, const char *cpus, uint32_t *irqs, size_t n_
                 .told = true, .banned_cpus = ids(cpus), .banned_irqs = irqs, .n_banned_irqs = n_irqs
         };
 
-        irq_balance_tell(&h->m, &wanted);
+        irq_balance_send(&h->m, &wanted);
 }
 
 static inline void tell_nothing(TestHost *h) {
         const IrqPlanBalance wanted = { 0 };
 
-        irq_balance_tell(&h->m, &wanted);
+        irq_balance_send(&h->m, &wanted);
 }
 
 static inline void assert_told(TestHost *h, const char *cpus, const char *irqs) {

@@ -65,7 +65,7 @@ int __wrap_link_events_open(int *ret_fd) {
         return 0;
 }
 
-/* --- systemd, and what irqbalance would be told --- */
+/* --- systemd, and what irqbalance would be sent --- */
 
 int __wrap_backend_systemd_ensure_bus(Backend *backend);
 int __wrap_bus_start(sd_bus *bus, const char *unit);
@@ -88,9 +88,9 @@ int __wrap_sd_bus_flush(sd_bus *bus) {
         return 0;
 }
 
-void __wrap_irq_balance_tell(Manager *manager, const IrqPlanBalance *wanted);
+void __wrap_irq_balance_send(Manager *manager, const IrqPlanBalance *wanted);
 
-void __wrap_irq_balance_tell(Manager *manager, const IrqPlanBalance *wanted) {
+void __wrap_irq_balance_send(Manager *manager, const IrqPlanBalance *wanted) {
         (void)manager;
         world.told = wanted->told;
         world.n_banned = wanted->n_banned_irqs;

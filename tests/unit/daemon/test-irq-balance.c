@@ -1,5 +1,5 @@
 /* Talking to irqbalance: it answers as it does, slowly, wrongly, or as another process. What it has
- * itself is kept, told with ours, and given back. */
+ * itself is kept, sent with ours, and restored. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -48,7 +48,7 @@ TEST(its_own_is_kept) {
         now_usec += 20 * SECOND;
         tell(&h, "4", NULL, 0);
         assert_told(&h, "2,4,7", "99 25");
-        irq_balance_give_back(&h.m);
+        irq_balance_restore(&h.m);
         assert_told(&h, "2,7", "99 25");
         assert_false(h.irq.undo.irqbalance.known);
 }
@@ -62,7 +62,7 @@ TEST(interrupt_0) {
                  "BANNED 00000000");
         tell(&h, "2-5", two, 2);
         assert_told(&h, "2-5", "0 99 24 25");
-        irq_balance_give_back(&h.m);
+        irq_balance_restore(&h.m);
         assert_told(&h, "NULL", "0 99");
 }
 
@@ -77,15 +77,15 @@ TEST(slow) {
         now_usec += 9 * SECOND;
         look(&h);
         tell(&h, "2-5", two, 2);
-        assert_false(h.facts.settings_known || h.irq.balance.refused);
+        assert_false(h.facts.settings_known || h.irq.balance.logged_refused);
         for (unsigned i = 0; i < 3; i++) {
                 now_usec += 100 * SECOND;
                 look(&h);
-                assert_true(h.irq.balance.refused); /* it is told */
+                assert_true(h.irq.balance.logged_refused); /* it is told */
         }
         answer(&h, NONE);
         assert_true(h.facts.settings_known);
-        assert_false(h.irq.balance.refused);
+        assert_false(h.irq.balance.logged_refused);
         assert_string_equal(received(&h), ""); /* and was asked once */
         tell(&h, "2-5", two, 2);
         assert_told(&h, "2-5", "24 25");
@@ -99,7 +99,7 @@ TEST(hangs_up) {
         look(&h);
         assert_string_equal(received(&h), "setup");
         answer(&h, "");
-        assert_true(h.irq.balance.refused);
+        assert_true(h.irq.balance.logged_refused);
         now_usec += 9 * SECOND;
         look(&h);
         assert_string_equal(received(&h), "");
@@ -157,10 +157,10 @@ TEST(no_descriptor) {
         look(&h);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_int_equal(h.facts.pid, getpid());
-        assert_true(h.irq.balance.told && h.irq.undo.irqbalance.known);
+        assert_true(h.irq.balance.sent_usec != 0 && h.irq.undo.irqbalance.known);
         look(&h);
         assert_string_equal(received(&h), "");
-        irq_balance_give_back(&h.m);
+        irq_balance_restore(&h.m);
         assert_told(&h, "NULL", "NONE");
 }
 
@@ -187,7 +187,7 @@ TEST(wrong_answer) {
 
                 host_init(&h);
                 meet(&h, answers[i]);
-                assert_true(h.irq.balance.refused);
+                assert_true(h.irq.balance.logged_refused);
                 assert_false(h.facts.settings_known);
                 assert_int_equal(h.facts.pid, getpid());
                 tell(&h, "2-5", two, 2);
@@ -260,7 +260,7 @@ TEST(replaced) {
         unbind_server(&h, getpid());
         look(&h);
         assert_int_equal(h.facts.pid, 0);
-        assert_false(h.irq.undo.irqbalance.known || h.irq.balance.told);
+        assert_false(h.irq.undo.irqbalance.known || h.irq.balance.sent_usec != 0);
         tell(&h, "2-5", two, 2); /* to nobody */
 
         h.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -274,7 +274,7 @@ TEST(replaced) {
         assert_int_equal(h.facts.pid, pid);
         tell(&h, "2-5", two, 2);
         assert_told(&h, "2-6", "24 25");
-        irq_balance_give_back(&h.m);
+        irq_balance_restore(&h.m);
         assert_told(&h, "6", "NONE");
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -295,7 +295,7 @@ TEST(taken_over) {
         meet(&h, ours);
         tell(&h, "2-5", two, 2);
         assert_string_equal(received(&h), "");
-        assert_true(h.irq.balance.told);
-        irq_balance_give_back(&h.m);
+        assert_true(h.irq.undo.irqbalance.known);
+        irq_balance_restore(&h.m);
         assert_told(&h, "7", "NONE");
 }

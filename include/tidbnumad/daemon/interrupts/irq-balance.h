@@ -1,5 +1,6 @@
-/* What irqbalance is told, and what it had itself: `setup` is read first, its own bans are kept and
- * ours added, and all is told again when its process is another one. */
+/* Which irqbalance runs, and its settings: `setup` is read once a minute, and as soon as its
+ * process is another one. Whatever differs from what is wanted is sent by irq-balance-send.c; there
+ * is no memory of what was sent. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +11,8 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/irqbalance.h"
 
+#define IRQ_BALANCE_READ_USEC (UINT64_C(60) * 1000 * 1000)
+
 typedef struct Manager Manager;
 
 typedef struct IrqBalance {
@@ -17,35 +20,25 @@ typedef struct IrqBalance {
         const char *folder;
         int fd; /* an answer is awaited there; -EBADF: none */
         sd_event_source *answer;
-        uint64_t asked_usec;
         char *buffer; /* owned */
         size_t length;
-        bool setup_known; /* what follows */
-        IrqbalanceSetup setup;
-        bool told; /* what follows, and not what it had itself */
-        CpuSet told_cpus;
-        uint32_t *told_irqs; /* owned */
-        size_t n_told_irqs;
-        size_t n_told_old; /* of them the first, which irqbalance of any version takes */
-        uint64_t told_usec, check_usec; /* when it is asked whether it still knows */
-        unsigned n_told;                /* in a row that it did not keep */
-        bool refused;                   /* said once: it cannot be told */
-        bool partly;                    /* said once: it has not taken all */
-        pid_t mute_pid;                 /* of one without a socket; 0: none was found */
-        pid_t told_mute_pid;            /* said once: that one cannot be told */
+        bool setup_known;      /* what follows */
+        IrqbalanceSetup setup; /* as read, or as sent since */
+        uint64_t read_usec;    /* when it is read next; while an answer is awaited: its deadline */
+        uint64_t sent_usec;    /* to this process; 0: nothing was sent */
+        bool logged_refused;
+        bool logged_not_kept;
+        pid_t socketless_pid; /* of one without a socket; 0: none was found */
+        pid_t logged_socketless_pid;
         uint64_t searched_usec;
 } IrqBalance;
 
 void irq_balance_init(IrqBalance *balance);
 void irq_balance_done(IrqBalance *balance);
 
-/* Looks who runs, and asks for its settings where they are not known. What is known goes into
- * `ret`. */
+/* Looks which one runs, and reads its settings where that is due. What is known goes into `ret`. */
 void irq_balance_look(Manager *manager, IrqbalanceFacts *ret);
 
-/* Says once that it cannot be told; and that the one without a socket cannot. */
-void irq_balance_say_refused(Manager *manager, int error);
-void irq_balance_say_mute(Manager *manager);
-
-void irq_balance_forget_told(IrqBalance *balance);
-bool irq_balance_has_irq(const uint32_t *irqs, size_t n_irqs, uint32_t irq);
+/* Log once that it takes no settings; and that it has no socket. */
+void irq_balance_log_refused(Manager *manager, int error);
+void irq_balance_log_socketless(Manager *manager);

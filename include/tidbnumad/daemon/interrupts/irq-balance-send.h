@@ -1,0 +1,12 @@
+/* Sends irqbalance the bans that the plan wants, merged with its own; and its own alone at the end.
+ */
+#pragma once
+
+#include "tidbnumad/daemon/interrupts/irq-balance.h"
+
+/* Sends what the plan wants if irqbalance's settings differ; its own settings if the plan wants
+ * nothing. */
+void irq_balance_send(Manager *manager, const IrqPlanBalance *wanted);
+
+/* Restores its own settings before the daemon ends: waits for a moment if irqbalance is busy. */
+void irq_balance_restore(Manager *manager);

@@ -1,0 +1,177 @@
+/* What irqbalance is to leave alone: compared with its settings, and sent where they differ. Only
+ * the end of the daemon waits for it. */
+#include <poll.h>
+#include <string.h>
+
+#include "tidbnumad/daemon/interrupts/irq-balance-send.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/sys/clock.h"
+
+/* irqbalance redistributes all interrupts whenever its settings change: not more often than this.
+ */
+#define SEND_INTERVAL_USEC (UINT64_C(15) * 1000 * 1000)
+
+/* New settings take effect in one of its next rounds. Its answers show the former ones until then.
+ */
+#define READ_ROUNDS 3u
+
+/* At the end of the daemon. */
+enum { LAST_TRIES = 10, LAST_WAIT_MSEC = 50 };
+
+/* --- what is wanted --- */
+
+static void add_irqs(IrqbalanceSetup *bans, const uint32_t *irqs, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (!irqbalance_setup_has(bans, irqs[i]))
+                        bans->banned_irqs[bans->n_banned_irqs++] = irqs[i];
+}
+
+/* irqbalance's own bans, and those that the plan wants. */
+static int merge(const UndoBalance *own, const IrqPlanBalance *wanted, IrqbalanceSetup *ret) {
+        const IrqbalanceSetup its = { .banned_irqs = own->banned_irqs,
+                                      .n_banned_irqs = own->n_banned_irqs };
+
+        ret->banned_irqs = calloc(own->n_banned_irqs + wanted->n_banned_irqs + 1, sizeof(uint32_t));
+        if (!ret->banned_irqs)
+                return -ENOMEM;
+        ret->banned_cpus = own->banned_cpus;
+        if (irqbalance_setup_has(&its, 0))
+                add_irqs(ret, &(uint32_t){ 0 }, 1); /* first, or it would end the list */
+        add_irqs(ret, own->banned_irqs, own->n_banned_irqs);
+        if (wanted->told) {
+                id_set_add_all(&ret->banned_cpus, &wanted->banned_cpus);
+                add_irqs(ret, wanted->banned_irqs, wanted->n_banned_irqs);
+        }
+        return 0;
+}
+
+/* --- sending it --- */
+
+/* Records irqbalance's own settings before they are changed for the first time. */
+static int record(Manager *m) {
+        const IrqBalance *b = &m->irq->balance;
+        UndoHost *undo = &m->irq->undo;
+        UndoBalance own = { .id = b->id, .banned_cpus = b->setup.banned_cpus };
+        const size_t n = b->setup.n_banned_irqs;
+
+        if (!undo->irqbalance.known) {
+                own.banned_irqs = calloc(n + 1, sizeof(*own.banned_irqs));
+                if (!own.banned_irqs)
+                        return -ENOMEM;
+                if (n > 0)
+                        memcpy(own.banned_irqs, b->setup.banned_irqs, n * sizeof(uint32_t));
+                own.n_banned_irqs = n;
+                undo_host_set_irqbalance(undo, &own);
+        }
+        return undo_host_write(&m->undo.records, undo);
+}
+
+/* Takes over the list of `bans`: until its next answer these count as irqbalance's settings. */
+static void assume(IrqBalance *b, IrqbalanceSetup *bans) {
+        const uint64_t now = clock_monotonic_usec();
+        const uint64_t sleep_seconds = b->setup.sleep_seconds;
+        const uint64_t rounds = READ_ROUNDS * sleep_seconds * UINT64_C(1000000);
+
+        irqbalance_setup_done(&b->setup);
+        b->setup = *bans;
+        b->setup.sleep_seconds = (uint32_t)sleep_seconds;
+        b->setup_known = true;
+        *bans = (IrqbalanceSetup){ 0 };
+        b->sent_usec = now;
+        b->read_usec = now + (rounds > IRQ_BALANCE_READ_USEC ? rounds : IRQ_BALANCE_READ_USEC);
+}
+
+static int send_bans(Manager *m, IrqbalanceSetup *bans) {
+        char cpus[IRQBALANCE_COMMAND_MAX], irqs[IRQBALANCE_LONG_COMMAND_MAX];
+        char list[ID_SET_LIST_MAX];
+        IrqBalance *b = &m->irq->balance;
+        size_t n_old;
+        int r = irqbalance_render_cpus(&bans->banned_cpus, cpus);
+
+        if (r < 0)
+                return r;
+        (void)irqbalance_render_irqs(bans->banned_irqs, bans->n_banned_irqs, irqs, &n_old);
+        r = irqbalance_send(b->folder, b->id.pid, cpus, NULL);
+        if (r >= 0)
+                r = irqbalance_send(b->folder, b->id.pid, irqs, NULL);
+        if (r < 0)
+                return r;
+        (void)id_set_render_list(&bans->banned_cpus, list, sizeof(list));
+        journal_log(&m->host.journal, b->logged_not_kept ? LOG_DEBUG : LOG_INFO, NULL,
+                    "irqbalance (process %d) is told to leave alone CPUs %s and %zu interrupts",
+                    b->id.pid, *list ? list : "(none)", bans->n_banned_irqs);
+        assume(b, bans);
+        return 0;
+}
+
+/* An old version keeps only the begin of a long list: sending that again would not help. */
+static bool has_all_it_can(const IrqBalance *b, const IrqbalanceSetup *bans) {
+        char irqs[IRQBALANCE_LONG_COMMAND_MAX];
+        IrqbalanceSetup begin = *bans;
+
+        (void)irqbalance_render_irqs(bans->banned_irqs, bans->n_banned_irqs, irqs,
+                                     &begin.n_banned_irqs);
+        return b->sent_usec != 0 && irqbalance_setup_equal(&b->setup, &begin);
+}
+
+static void send_if_different(Manager *m, const IrqPlanBalance *wanted, const UndoBalance *own) {
+        _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
+        IrqBalance *b = &m->irq->balance;
+        int r = merge(own, wanted, &bans);
+
+        if (r < 0 || irqbalance_setup_equal(&b->setup, &bans) || has_all_it_can(b, &bans) ||
+            (b->sent_usec != 0 && clock_monotonic_usec() < b->sent_usec + SEND_INTERVAL_USEC))
+                return;
+        r = record(m);
+        if (r >= 0)
+                r = send_bans(m, &bans);
+        if (r < 0 && r != -EAGAIN)
+                irq_balance_log_refused(m, r);
+}
+
+/* What it had before us, and nothing else. */
+static int restore_own(Manager *m) {
+        static const IrqPlanBalance nothing = { 0 };
+        _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
+        int r = merge(&m->irq->undo.irqbalance, &nothing, &bans);
+
+        if (r >= 0)
+                r = send_bans(m, &bans);
+        if (r == -EAGAIN || r == -ENOMEM)
+                return r;
+        if (r < 0)
+                m->irq->balance.setup_known = false;
+        undo_host_forget_irqbalance(&m->irq->undo);
+        m->irq->balance.sent_usec = 0;
+        return 0;
+}
+
+void irq_balance_send(Manager *m, const IrqPlanBalance *wanted) {
+        IrqBalance *b = &m->irq->balance;
+        UndoBalance own = m->irq->undo.irqbalance;
+
+        /* An answer on its way shows what was set before, and would be taken for its own. */
+        if (b->id.pid == 0 || b->fd >= 0)
+                return; /* its answer brings another look */
+        if (!wanted->told) {
+                if (own.known)
+                        (void)restore_own(m);
+                return;
+        }
+        if (!b->setup_known)
+                return;
+        if (!own.known)
+                own = (UndoBalance){ .banned_cpus = b->setup.banned_cpus,
+                                     .banned_irqs = b->setup.banned_irqs,
+                                     .n_banned_irqs = b->setup.n_banned_irqs };
+        send_if_different(m, wanted, &own);
+}
+
+void irq_balance_restore(Manager *m) {
+        for (unsigned i = 0; i < LAST_TRIES && m->irq->undo.irqbalance.known; i++) {
+                if (m->irq->balance.id.pid == 0 || restore_own(m) != -EAGAIN)
+                        return;
+                (void)poll(NULL, 0, LAST_WAIT_MSEC);
+        }
+}
