@@ -150,6 +150,16 @@ static int export_plan(const Situation *s, const PlanReport *report) {
         return r;
 }
 
+/* Steering is easily forgotten: without it, interrupts of network cards and disks stay on the CPUs
+ * of instances. */
+static int note_no_irq(Case *c) {
+        const PolicySet *set = &c->policies.set;
+
+        if (set->n_irqs > 0 || c->policies.defaults || policy_set_count_written(set) == 0)
+                return 0;
+        return planned_add_note(&c->planned, "no entry of `irq`: interrupts are not steered");
+}
+
 static int exit_status(const Case *c) {
         return planned_has_refusal(&c->planned) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
 }
@@ -159,6 +169,8 @@ static int plan_once(const Situation *s) {
         _cleanup_planned_irq_ PlannedIrq irq = { 0 };
         int r = case_open(s, NULL, NULL, &c);
 
+        if (r >= 0)
+                r = note_no_irq(&c);
         if (r >= 0 && s->args->export_path)
                 r = export_plan(s, &c.planned.report);
         if (r >= 0)
@@ -212,6 +224,10 @@ static int open_pair(const Situation *s, Pair *pair) {
 
         if (r >= 0)
                 r = case_open(s, s->args->against, &pair->before, &pair->after);
+        if (r >= 0)
+                r = note_no_irq(&pair->before);
+        if (r >= 0)
+                r = note_no_irq(&pair->after);
         if (r >= 0)
                 r = planned_irq_build(&s->machine, &pair->before.policies.set,
                                       &pair->before.planned, &pair->irq_before);

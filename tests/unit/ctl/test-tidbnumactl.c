@@ -135,6 +135,27 @@ TEST(plan, .setup_func = setup, .teardown_func = teardown) {
         assert_has(a.out, "\ndb-1      db      2");
         assert_has(a.out, "\ndb-2      db      3");
         assert_has(a.out, "\n3     1       24-31");
+        assert_null(strstr(a.out, "note: no policy"));
+}
+
+/* Once for all instances, and not where an entry is there. */
+TEST(plan_without_irq, .setup_func = setup, .teardown_func = teardown) {
+        static const char note[] = "note: no entry of `irq`: interrupts are not steered\n";
+        const char *found;
+        Answer a;
+
+        run(*state, "plan --policy right.yaml --instances 2:db" MACHINE, &a);
+        found = strstr(a.out, note);
+        assert_non_null(found);
+        assert_null(strstr(found + 1, "note: "));
+        fake_write(*state, "irq.yaml",
+                   "version: 1\n"
+                   "policies:\n"
+                   "  - {name: db, match: {exe: db, unit: \"db-*.service\"}}\n"
+                   "irq:\n"
+                   "  - match: {net: \"*\"}\n");
+        run(*state, "plan --policy irq.yaml --instances 2:db" MACHINE, &a);
+        assert_int_equal(a.status, 0);
         assert_null(strstr(a.out, "note: "));
 }
 
