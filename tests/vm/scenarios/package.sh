@@ -61,8 +61,59 @@ check 'over TCP too' curl -sS --fail --max-time 30 -o /dev/null http://127.0.0.1
 systemctl stop tidbnumad
 is "$(systemctl show -P Result tidbnumad)" success 'it stops cleanly'
 systemctl start tidbnumad
-apt purge -y 'tidbnumad*'
+
+# --- removed while a unit is bound -------------------------------------------------------------------------------------
+
+policy tidb <<EOT
+version: 1
+policies:
+  - name: tidb
+    match: {exe: tidb-server, user: tidb, unit: "tidb-*.service"}
+    place: {nodes: 2}
+    memory: bind
+sampling: {interval: 2s}
+EOT
+workload_unit tidb 4000 tidb-server - --anon 32M --spread --threads 5
+workload_start tidb-4000
+systemctl reload tidbnumad
+bound() {
+        all_on tidb-4000.service 2 && held_to tidb-4000.service 2
+}
+undo_records() {
+        find /run/tidbnumad/undo -name '*.json' -printf '%f %s\n' 2>/dev/null | sort
+}
+left() {
+        compgen -G '/run/tidbnumad*' || true
+        compgen -G '/etc/tidbnumad*' || true
+        compgen -G '/etc/systemd/system/*/tidbnumad*' || true
+}
+wait_until 90 'a unit is bound' bound
+systemctl stop tidbnumad
+records=$(undo_records)
+check 'stopped, the daemon leaves an undo record' test -n "$records"
+n_records=$(wc -l <<<"$records")
+said=$(apt remove -y 'tidbnumad*')
+check 'a removal reports what stays in force' grep -q "tidbnumad: $n_records bindings or settings stay in force" <<<"$said"
+check 'removed, nothing of it runs' bash -c '! pgrep -f ^/usr/sbin/tidbnumad'
+check 'and the unit is bound as before' bound
+said=$(apt purge -y 'tidbnumad*')
+check 'so does a purge, with the way back' grep -q "$n_records bindings or settings stay in force.*tidbnumactl release --all" <<<"$said"
+check 'and it reports that a policy is kept' grep -q '/etc/tidbnumad.d is kept' <<<"$said"
+is "$(undo_records)" "$records" 'a purge keeps the undo records that are needed'
+is "$(find /run/tidbnumad -mindepth 1 -maxdepth 1)" /run/tidbnumad/undo 'and nothing else of what the daemon published'
+
+apt install -y --no-install-recommends "$vm_payload"/debs/*.deb
+wait_until 90 'installed again, the daemon is ready' metric_is 1 tidbnumad_ready
+check 'it can still release the unit' tidbnumactl release --all
+is "$(kview threads tidb-4000.service --unique)" 'cpus=0-7 mems=0-7' 'which has back what it had'
+wait_until 30 'no undo record is left' no_records
+
+# --- purged with nothing to restore ------------------------------------------------------------------------------------
+
+rm /etc/tidbnumad.d/tidb.yaml
+said=$(apt purge -y 'tidbnumad*')
 check 'purged, nothing of it runs' bash -c '! pgrep -f ^/usr/sbin/tidbnumad'
-is "$(compgen -G '/run/tidbnumad*' || compgen -G '/etc/tidbnumad*' || compgen -G '/etc/systemd/system/*/tidbnumad*' || true)" '' 'and nothing of it is left'
+is "$(grep '^tidbnumad: ' <<<"$said" || true)" '' 'with nothing to restore, a purge reports nothing'
+is "$(left)" '' 'and nothing of it is left'
 is "$(systemctl --failed --plain --no-legend | wc -l)" 0 'no unit failed'
 plan
