@@ -40,6 +40,7 @@ kview snapshot "${units[@]}" --json >"$ARTIFACTS/before.json"
 # and says how long those took that it shows at home for the first time.
 step 'the policies are loaded: the daemon binds the servers and moves their memory'
 demo_policy
+[[ -z ${demo:-} ]] || policy demo-steering <"$vm_payload/guest/demo-steering.yaml"
 start=$(uptime_ms)
 systemctl reload tidbnumad
 
