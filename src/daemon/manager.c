@@ -11,7 +11,6 @@
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/watch.h"
-#include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/sys/clock.h"
@@ -23,6 +22,7 @@ int manager_new(const Args *args, Manager **ret) {
         if (!m)
                 return -ENOMEM;
         m->roster.connector_fd = m->binding.drift_fd = -EBADF;
+        sampling_init(&m->sampling, &m->host, &m->roster);
         undo_init(&m->undo.records, &m->host.sysroot);
         r = host_open(&m->host, args);
         if (r < 0)
@@ -39,6 +39,8 @@ Manager *manager_free(Manager *m) {
                 return NULL;
         for (size_t i = 0; i < m->roster.n_instances; i++)
                 instance_free(m->roster.instances[i]);
+        for (Instance *i; (i = roster_take_ended(&m->roster));)
+                instance_free(i);
         free(m->roster.instances);
         guard_stop(m);
         drift_stop(m);
@@ -53,9 +55,8 @@ Manager *manager_free(Manager *m) {
         sd_event_source_unref(m->binding.work_timer);
         sd_event_source_unref(m->roster.scan_timer);
         sd_event_source_unref(m->roster.rescan_timer);
-        sd_event_source_unref(m->sampling.timer);
+        sampling_done(&m->sampling);
         sd_event_source_unref(m->report.timer);
-        sd_event_source_unref(m->sampling.rounds.source);
         sd_event_source_unref(m->roster.describe_timer);
         sd_event_source_unref(m->placing.timer);
         closep(&m->roster.connector_fd);
@@ -74,8 +75,8 @@ static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
         (void)usec;
         (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         look_at_all(m, clock_monotonic_usec());
-        sample_begin_round(m);
-        return sd_event_source_set_time_relative(source, sample_interval_usec(m));
+        sampling_begin_round(&m->sampling);
+        return sd_event_source_set_time_relative(source, sampling_interval_usec(&m->sampling));
 }
 
 void manager_notify_ready(const Manager *m) {
@@ -102,6 +103,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
                          (unsigned long long)clock_monotonic_usec());
         host_read_devices(&m->host);
         r = load_policies(m);
+        access_choose(&m->sampling);
         if (r >= 0)
                 r = watch_rematch(m);
         host_lock_memory(&m->host);
@@ -144,7 +146,7 @@ static int add_sources(Manager *m) {
         r = sd_event_add_time_relative(m->host.event, &m->sampling.timer, CLOCK_MONOTONIC,
                                        m->host.policies.sampling_interval_usec, 0, on_sample, m);
         if (r >= 0)
-                r = sample_start(m);
+                r = sampling_start(&m->sampling);
         if (r >= 0)
                 r = sd_event_add_signal(m->host.event, NULL, SIGHUP, on_hup, m);
         if (r >= 0)
@@ -158,6 +160,7 @@ int manager_start(Manager *m) {
         int r;
 
         r = load_policies(m);
+        access_choose(&m->sampling);
         if (r >= 0)
                 r = record_start(m);
         if (r < 0)

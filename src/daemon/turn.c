@@ -50,7 +50,16 @@ static void begin_round(Manager *m) {
         release_stray(m);
 }
 
+/* The rooms part with what has ended. */
+static void end_instances(Manager *m) {
+        for (Instance *i; (i = roster_take_ended(&m->roster));) {
+                access_end(&m->sampling, i);
+                instance_free(i);
+        }
+}
+
 void turn_run(Manager *m) {
+        end_instances(m);
         if (host_take_mark(&m->host, HOST_MARK_ROUND))
                 begin_round(m);
         if (host_take_mark(&m->host, HOST_MARK_TOPOLOGY))

@@ -6,15 +6,12 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/host/host.h"
-#include "tidbnumad/daemon/roster/instance.h"
-#include "tidbnumad/daemon/roster/strangers.h"
-#include "tidbnumad/daemon/sampling/access.h"
-#include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/observe/node-load.h"
-#include "tidbnumad/observe/processes.h"
 
 /* A storm of 3,000 starts makes some 10,000 events of 200 bytes each with the kernel's overhead,
  * while the loop is busy for a second. */
@@ -28,10 +25,6 @@
  * goes on, the scans themselves would make the next loss. */
 #define MANAGER_RESCAN_INTERVAL_USEC (UINT64_C(250) * 1000)
 
-typedef struct EventCounters {
-        uint64_t received, lost, rescans;
-} EventCounters;
-
 /* Beside the policies, by index. */
 typedef struct PolicyCounters {
         Histogram bind_latency;
@@ -39,35 +32,7 @@ typedef struct PolicyCounters {
         uint64_t drift_repairs[N_DRIFTS];
         /* As those of the instances, which end: counted beside them. */
         uint64_t memory_widenings, migrated_bytes, failed_pages;
-        uint64_t accesses[N_LOCALITIES];
 } PolicyCounters;
-
-/* The instances there are, and what keeps the list of them complete. */
-typedef struct Roster {
-        Instance **instances; /* ascending by name; owned */
-        size_t n_instances, instances_allocated;
-        Strangers strangers;
-
-        int connector_fd; /* -EBADF: polling */
-        sd_event_source *connector_source, *rescan_timer;
-        uint64_t rescan_usec; /* when the last loss was answered */
-        bool follow_stale;    /* the kernel does not report the forks of some members yet */
-        bool follows_all;
-
-        sd_event_source *scan_timer, *describe_timer;
-        PidList scan; /* the round of the slow scan that is under way */
-        size_t scan_next;
-
-        EventCounters connector_events, scan_events;
-        bool identify_failed; /* logged once */
-} Roster;
-
-/* Where memory is located and which memory is accessed. */
-typedef struct Sampling {
-        sd_event_source *timer;
-        SampleRounds rounds;
-        Access access;
-} Sampling;
 
 /* What stood before each change, and the way back. */
 typedef struct Undoing {
@@ -122,5 +87,6 @@ DEFINE_CLEANUP(Manager *, manager_free)
 /* Loads the policies, finds the processes and sets up the loop's sources. */
 int manager_start(Manager *manager);
 
-/* Reports to systemd that the start or the reload is over, and for `systemctl status` how it ended. */
+/* Reports to systemd that the start or the reload is over, and for `systemctl status` how it ended.
+ */
 void manager_notify_ready(const Manager *manager);

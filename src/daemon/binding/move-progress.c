@@ -22,7 +22,7 @@ void move_sample(Instance *i, int cgroup_fd) {
                                           ? members_limit_bytes(topology, cgroup_fd)
                                           : 0;
         i->sampling.memory_known = cgroup_fd >= 0 && i->binding.observed.alone && !scope_of(i) &&
-                                   sample_count(i, cgroup_fd) == 0;
+                                   sample_count(&i->manager->sampling, i, cgroup_fd) == 0;
         i->binding.outside_bytes = i->sampling.memory_known
                                            ? residency_outside(topology, i->sampling.by_node, nodes)
                                            : 0;

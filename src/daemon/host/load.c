@@ -134,7 +134,6 @@ int load_policies(Manager *m) {
         brakes = BRAKES_NONE;
         m->host.policies_known = true;
         say_loaded(m);
-        access_choose(m);
         bind_choose_backend(m);
         return 0;
 }

@@ -128,7 +128,7 @@ void place_refresh(Manager *m) {
         if (!(m->host.marks & HOST_MARK_PLAN))
                 return;
         for (size_t i = 0; i < m->roster.n_instances; i++)
-                sample_observe(m->roster.instances[i]);
+                sample_observe(&m->sampling, m->roster.instances[i]);
         read_room(m);
         input = input_of(m, &m->host.policies);
         m->placing.reserved = placement_reserved(&input);

@@ -66,7 +66,7 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .memory_widenings = i->binding.guard.n_widenings,
                 .bind_seconds = i->binding.bind_seconds,
         };
-        access_fill_instance(i, s);
+        access_fill_instance(&m->sampling, i, s);
 }
 
 static void fill_strangers(Manager *m, StrangerSnapshot *ret) {
@@ -122,7 +122,10 @@ static void fill_releases(const Manager *m, ReleaseSnapshot *ret) {
         }
 }
 
-static void fill_policy(const Policy *policy, const PolicyCounters *counters, PolicySnapshot *ret) {
+static void fill_policy(const Manager *m, size_t i, PolicySnapshot *ret) {
+        const Policy *policy = &m->host.policies.policies[i];
+        const PolicyCounters *counters = &m->binding.policy_counters[i];
+
         *ret = (PolicySnapshot){ .name = policy->name,
                                  .bind_latency = counters->bind_latency,
                                  .bind_attempts = counters->bind_attempts,
@@ -131,7 +134,7 @@ static void fill_policy(const Policy *policy, const PolicyCounters *counters, Po
                                  .failed_pages = counters->failed_pages };
         memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
         memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
-        memcpy(ret->accesses, counters->accesses, sizeof(ret->accesses));
+        access_fill_policy(&m->sampling, policy->name, ret->accesses);
 }
 
 static void fill_self(Manager *m, Snapshot *s) {
@@ -164,7 +167,7 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
                 .n_policy_errors = m->host.policy_errors.n_messages,
                 .policy_warnings = (const char *const *)m->host.policy_warnings.messages,
                 .n_policy_warnings = m->host.policy_warnings.n_messages,
-                .sample_interval_seconds = (double)sample_interval_usec(m) / 1e6,
+                .sample_interval_seconds = (double)sampling_interval_usec(&m->sampling) / 1e6,
                 .sample_durations = m->sampling.rounds.durations,
                 .topology = &m->host.topology,
                 .nodes = nodes,
@@ -189,15 +192,14 @@ static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *
         fill_self(m, &s);
         if (irq_report_fill(m->irq, &s.irq, &irq_devices, &irq_landed) < 0)
                 return -ENOMEM;
-        access_fill(m, &s.access);
+        access_fill(&m->sampling, &s.access);
         fill_units(m, units);
         fill_strangers(m, strangers);
         fill_releases(m, releases);
         for (size_t i = 0; i < m->roster.n_instances; i++)
                 fill_instance(m, m->roster.instances[i], &instances[i]);
         for (size_t i = 0; i < s.n_policies; i++) /* built-in ones are never beside others */
-                fill_policy(&m->host.policies.policies[i], &m->binding.policy_counters[i],
-                            &policies[i]);
+                fill_policy(m, i, &policies[i]);
         return write_files(m, &s);
 }
 

@@ -6,7 +6,6 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/roster/instance.h"
-#include "tidbnumad/daemon/sampling/sample.h"
 
 bool instance_is_service(const Instance *instance) {
         return unit_is_service(instance->unit);
@@ -67,7 +66,7 @@ Instance *instance_free(Instance *instance) {
         free(instance->ports);
         free(instance->data_dir);
         access_close(&instance->sampling.access.counters);
-        sample_drop(instance);
+        free(instance->sampling.drawing);
         free(instance->sampling.by_node);
         free(instance->binding.failure);
         free(instance);
@@ -98,7 +97,7 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
         size_t i = instance->n_processes;
 
         end_pass(instance);
-        sample_drop(instance);
+        instance->n_member_changes++;
         if (ARRAY_RESERVE(instance->processes, instance->processes_allocated, i + 1) < 0 ||
             ARRAY_RESERVE(instance->handles, instance->handles_allocated, i + 1) < 0 ||
             ARRAY_RESERVE(instance->exits, instance->exits_allocated, i + 1) < 0)
@@ -128,7 +127,7 @@ ssize_t instance_find(const Instance *instance, pid_t pid) {
 
 void instance_remove_process(Instance *instance, size_t index) {
         end_pass(instance);
-        sample_drop(instance);
+        instance->n_member_changes++;
         sd_event_source_disable_unref(instance->exits[index]);
         process_done(&instance->processes[index]);
         proc_close(&instance->handles[index]);

@@ -4,6 +4,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/sys/clock.h"
@@ -144,11 +145,19 @@ void roster_remove_process(Manager *m, Instance *instance, size_t index) {
         }
         journal_log(&m->host.journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         irq_report_forget(m->irq, instance->name);
-        access_end(instance);
         take_out(m, find_index(m, instance));
-        instance_free(instance);
+        instance->next_ended = m->roster.ended;
+        m->roster.ended = instance;
         record_left(m, record, true);
         host_mark(&m->host, HOST_MARK_PLAN);
         host_mark(&m->host, HOST_MARK_TIDY);
         host_mark(&m->host, HOST_MARK_PUBLISH);
+}
+
+Instance *roster_take_ended(Roster *roster) {
+        Instance *instance = roster->ended;
+
+        if (instance)
+                roster->ended = instance->next_ended;
+        return instance;
 }

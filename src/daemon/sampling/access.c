@@ -2,10 +2,13 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/sampling/access.h"
+#include "tidbnumad/daemon/sampling/cost.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/observe/processor.h"
 
 /* To open one takes some 20 us, and a look at the CPU where the thread runs: a turn of the loop is
@@ -27,8 +30,8 @@ static const char *open_reason(int error) {
 }
 
 /* NULL: they are known. */
-static const char *find_events(const Manager *m, AccessEvents *ret) {
-        const AccessEvent *given = m->host.policies.sampling_events;
+static const char *find_events(const Sampling *s, AccessEvents *ret) {
+        const AccessEvent *given = s->host->policies.sampling_events;
         Processor processor;
         int r;
 
@@ -37,7 +40,7 @@ static const char *find_events(const Manager *m, AccessEvents *ret) {
                 memcpy(ret->events, given, sizeof(ret->events));
                 return NULL;
         }
-        r = processor_load(&m->host.sysroot, &processor);
+        r = processor_load(&s->host->sysroot, &processor);
         if (r == -EXDEV)
                 return "the processors are of several kinds";
         if (r < 0)
@@ -61,147 +64,209 @@ static const char *try_events(const AccessEvents *events) {
         return NULL;
 }
 
-static const char *choose(const Manager *m, AccessEvents *ret) {
-        const char *reason = m->host.sysroot.live
-                                     ? find_events(m, ret)
+static const char *choose(const Sampling *s, AccessEvents *ret) {
+        const char *reason = s->host->sysroot.live
+                                     ? find_events(s, ret)
                                      : "this is a dump of a machine, which counts nothing";
 
         return reason ? reason : try_events(ret);
 }
 
 /* Sums of other events are no beginning for these. */
-static void begin_anew(Manager *m) {
-        for (size_t i = 0; i < m->roster.n_instances; i++) {
-                access_close(&m->roster.instances[i]->sampling.access.counters);
-                m->roster.instances[i]->sampling.access = (InstanceAccess){ .told = false };
+static void begin_anew(Sampling *s) {
+        for (size_t i = 0; i < s->roster->n_instances; i++) {
+                access_close(&s->roster->instances[i]->sampling.access.counters);
+                s->roster->instances[i]->sampling.access = (InstanceAccess){ .told = false };
         }
-        for (size_t i = 0; i < m->host.policies.n_policies; i++)
-                memset(m->binding.policy_counters[i].accesses, 0,
-                       sizeof(m->binding.policy_counters[i].accesses));
+        for (size_t i = 0; i < s->access.n_policies; i++)
+                memset(s->access.policies[i].counts, 0, sizeof(s->access.policies[i].counts));
 }
 
-static void say(const Manager *m) {
-        const Access *a = &m->sampling.access;
+/* --- sums by policy --- */
+
+void access_done(Access *a) {
+        for (size_t i = 0; i < a->n_policies; i++)
+                free(a->policies[i].policy);
+        free(a->policies);
+        *a = (Access){ .wanted = false };
+}
+
+static PolicyAccess *find_policy(const Access *a, const char *name) {
+        for (size_t i = 0; i < a->n_policies; i++)
+                if (strcmp(a->policies[i].policy, name) == 0)
+                        return &a->policies[i];
+        return NULL;
+}
+
+/* NULL: no memory. */
+static PolicyAccess *add_policy(Access *a, const char *name) {
+        char *copy;
+
+        if (ARRAY_RESERVE(a->policies, a->policies_allocated, a->n_policies + 1) < 0)
+                return NULL;
+        copy = strdup(name);
+        if (!copy)
+                return NULL;
+        a->policies[a->n_policies] = (PolicyAccess){ .policy = copy };
+        return &a->policies[a->n_policies++];
+}
+
+static bool is_in_force(const PolicySet *set, const char *name) {
+        for (size_t i = 0; i < set->n_policies; i++)
+                if (strcmp(set->policies[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+/* A reload keeps the sums of the policies that it keeps. */
+static void drop_other_policies(Sampling *s) {
+        Access *a = &s->access;
+
+        for (size_t i = a->n_policies; i > 0; i--) {
+                if (is_in_force(&s->host->policies, a->policies[i - 1].policy))
+                        continue;
+                free(a->policies[i - 1].policy);
+                ARRAY_REMOVE(a->policies, a->n_policies, i - 1);
+        }
+}
+
+void access_fill_policy(const Sampling *s, const char *name, uint64_t ret[static N_LOCALITIES]) {
+        const PolicyAccess *policy = find_policy(&s->access, name);
+
+        for (Locality l = 0; l < N_LOCALITIES; l++)
+                ret[l] = policy ? policy->counts[l] : 0;
+}
+
+/* --- which events --- */
+
+static void say(const Sampling *s) {
+        const Access *a = &s->access;
 
         if (!a->wanted)
                 return;
         if (a->available)
-                journal_log(&m->host.journal, LOG_INFO, NULL,
+                journal_log(&s->host->journal, LOG_INFO, NULL,
                             "Accesses to memory are counted, by events of %s (%s)",
                             a->events.source, a->events.coverage);
         else
-                journal_log(&m->host.journal, LOG_NOTICE, NULL,
+                journal_log(&s->host->journal, LOG_NOTICE, NULL,
                             "Accesses to memory are not counted: %s. Everything else goes on",
                             a->reason);
 }
 
-void access_choose(Manager *m) {
-        Access now = { .wanted = m->host.policies.sampling_access };
-        const char *reason = now.wanted ? choose(m, &now.events) : "";
-        const bool changed = now.wanted != m->sampling.access.wanted;
+void access_choose(Sampling *s) {
+        Access now = { .wanted = s->host->policies.sampling_access };
+        const char *reason = now.wanted ? choose(s, &now.events) : "";
+        const bool changed = now.wanted != s->access.wanted;
 
         now.available = !reason;
-        now.next = m->sampling.access.next;
+        now.next = s->access.next;
+        drop_other_policies(s);
         if (reason)
                 now.events = (AccessEvents){ .source = NULL };
         (void)snprintf(now.reason, sizeof(now.reason), "%s", reason ? reason : "");
-        if (!changed && now.available == m->sampling.access.available &&
-            access_events_equal(&now.events, &m->sampling.access.events) &&
-            strcmp(now.reason, m->sampling.access.reason) == 0)
+        if (!changed && now.available == s->access.available &&
+            access_events_equal(&now.events, &s->access.events) &&
+            strcmp(now.reason, s->access.reason) == 0)
                 return;
-        if (!access_events_equal(&now.events, &m->sampling.access.events))
-                begin_anew(m);
-        m->sampling.access = now;
-        say(m);
+        if (!access_events_equal(&now.events, &s->access.events))
+                begin_anew(s);
+        now.policies = s->access.policies;
+        now.n_policies = s->access.n_policies;
+        now.policies_allocated = s->access.policies_allocated;
+        s->access = now;
+        say(s);
 }
 
-void access_begin_round(Manager *m) {
-        m->sampling.access.next = 0;
+void access_begin_round(Sampling *s) {
+        s->access.next = 0;
 }
 
 /* As many threads as the descriptors that the others leave suffice for. */
-static size_t room(const Instance *i) {
-        const Manager *m = i->manager;
+static size_t room(const Sampling *s, const Instance *i) {
         Locality localities[N_LOCALITIES];
         PerfCode codes[N_LOCALITIES];
-        const size_t n_max = perf_descriptors_max() /
-                             access_codes(&m->sampling.access.events, codes, localities);
+        const size_t n_max =
+                perf_descriptors_max() / access_codes(&s->access.events, codes, localities);
         size_t others = 0;
 
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                if (m->roster.instances[k] != i)
-                        others += m->roster.instances[k]->sampling.access.counters.n_threads;
+        for (size_t k = 0; k < s->roster->n_instances; k++)
+                if (s->roster->instances[k] != i)
+                        others += s->roster->instances[k]->sampling.access.counters.n_threads;
         return others < n_max ? n_max - others : 0;
 }
 
-static void add(Instance *i, const AccessSample *sample) {
-        PolicyCounters *policy = &i->manager->binding.policy_counters[i->policy_index];
+/* An instance that ends because no policy names it any more has none. */
+static void add(Sampling *s, Instance *i, const AccessSample *sample) {
+        PolicyAccess *policy = i->policy ? find_policy(&s->access, i->policy->name) : NULL;
 
+        if (i->policy && !policy)
+                policy = add_policy(&s->access, i->policy->name);
         for (Locality l = 0; l < N_LOCALITIES; l++) {
                 i->sampling.access.counts[l] += sample->counts[l];
-                policy->accesses[l] += sample->counts[l];
+                if (policy)
+                        policy->counts[l] += sample->counts[l];
         }
 }
 
-static void say_missing(Instance *i, const AccessSample *sample) {
+static void say_missing(const Sampling *s, Instance *i, const AccessSample *sample) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
         if (sample->n_missing == 0 || i->sampling.access.told)
                 return;
         i->sampling.access.told = true;
-        journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
+        journal_log(&s->host->journal, LOG_NOTICE, &fields,
                     "Accesses of %zu of the %zu threads of %s are not counted: %s",
                     sample->n_missing, sample->n_missing + sample->n_counted, i->name,
                     open_reason(i->sampling.access.counters.error));
 }
 
-static void read_counters(Instance *i) {
-        const AccessEvents *events = &i->manager->sampling.access.events;
+static void read_counters(Sampling *s, Instance *i) {
+        const AccessEvents *events = &s->access.events;
         AccessSample sample;
 
         access_read(&i->sampling.access.counters, events, &sample);
-        add(i, &sample);
+        add(s, i, &sample);
         i->sampling.access.known = i->sampling.access.known || sample.n_counted > 0;
         i->sampling.access.ratio = access_ratio(&sample, events);
         i->sampling.access.coverage = access_coverage(&sample);
-        say_missing(i, &sample);
+        say_missing(s, i, &sample);
 }
 
 /* -EAGAIN: it goes on with the next turn. */
-static int step(Instance *i) {
-        Manager *m = i->manager;
-        const Begun begun = sample_begin();
+static int step(Sampling *s, Instance *i) {
+        const Begun begun = cost_begin();
         int r = access_attach(&i->sampling.access.counters, i->handles, i->n_processes,
-                              &m->sampling.access.events, OPENS_A_TURN, room(i));
+                              &s->access.events, OPENS_A_TURN, room(s, i));
 
         if (r < 0) {
-                sample_pause(m, begun);
+                cost_pause(s, begun);
                 return r;
         }
-        read_counters(i);
-        sample_end(m, SAMPLE_COUNTERS, begun);
+        read_counters(s, i);
+        cost_end(s, SAMPLE_COUNTERS, begun);
         return 0;
 }
 
-bool access_turn(Manager *m) {
-        if (!m->sampling.access.available || m->sampling.access.next >= m->roster.n_instances)
+bool access_turn(Sampling *s) {
+        if (!s->access.available || s->access.next >= s->roster->n_instances)
                 return false;
-        if (step(m->roster.instances[m->sampling.access.next]) != -EAGAIN)
-                m->sampling.access.next++;
+        if (step(s, s->roster->instances[s->access.next]) != -EAGAIN)
+                s->access.next++;
         return true;
 }
 
-void access_end(Instance *i) {
+void access_end(Sampling *s, Instance *i) {
         AccessSample sample;
 
-        if (!i->manager->sampling.access.available)
+        if (!s->access.available)
                 return;
-        access_finish(&i->sampling.access.counters, &i->manager->sampling.access.events, &sample);
-        add(i, &sample);
+        access_finish(&i->sampling.access.counters, &s->access.events, &sample);
+        add(s, i, &sample);
 }
 
-void access_fill(const Manager *m, AccessSnapshot *ret) {
-        const Access *a = &m->sampling.access;
+void access_fill(const Sampling *s, AccessSnapshot *ret) {
+        const Access *a = &s->access;
 
         *ret = (AccessSnapshot){ .wanted = a->wanted,
                                  .available = a->available,
@@ -212,9 +277,11 @@ void access_fill(const Manager *m, AccessSnapshot *ret) {
                 ret->counted[l] = a->available && a->events.events[l].given;
 }
 
-void access_fill_instance(const Instance *i, InstanceSnapshot *s) {
-        s->access_known = i->manager->sampling.access.available && i->sampling.access.known;
-        s->remote_access_ratio = s->access_known ? i->sampling.access.ratio : (double)NAN;
-        s->access_coverage = s->access_known ? i->sampling.access.coverage : (double)NAN;
-        memcpy(s->accesses, i->sampling.access.counts, sizeof(s->accesses));
+void access_fill_instance(const Sampling *s, const Instance *i, InstanceSnapshot *ret) {
+        const InstanceAccess *own = &i->sampling.access;
+
+        ret->access_known = s->access.available && own->known;
+        ret->remote_access_ratio = ret->access_known ? own->ratio : (double)NAN;
+        ret->access_coverage = ret->access_known ? own->coverage : (double)NAN;
+        memcpy(ret->accesses, own->counts, sizeof(ret->accesses));
 }

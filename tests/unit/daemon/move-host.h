@@ -127,6 +127,7 @@ static inline void host_init(TestHost *h) {
                                 .binding.policy_counters = h->counters,
                                 .host.journal = { .max_priority = LOG_INFO },
                                 .host.backend = { .ops = &fake_ops } };
+        sampling_init(&h->manager.sampling, &h->manager.host, &h->manager.roster);
         if (h->manager.host.sysroot.cgroup_fd < 0)
                 h->manager.host.sysroot.cgroup_fd =
                         openat(h->tree.fd, "sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -23,6 +23,7 @@ static inline void life_begin(Life *l) {
                           .roster.connector_fd = -EBADF,
                           .binding.drift_fd = -EBADF,
                           .host.runtime_fd = world.folder.fd };
+        sampling_init(&l->m.sampling, &l->m.host, &l->m.roster);
         assert_int_equal(sysroot_open(NULL, &l->m.host.sysroot), 0);
         backend_init(&l->m.host.backend, &l->m.host.sysroot, NULL);
         l->m.host.backend.all = ALL;

@@ -38,7 +38,6 @@ enum { PAGES = 300 };
 typedef struct TestHost {
         Manager manager;
         Policy policy;
-        PolicyCounters counters[2];
         Instance instance, *instances[1];
         ProcHandle handle;
         Capture said;
@@ -61,12 +60,13 @@ static void host_init(TestHost *h) {
         h->manager.roster.n_instances = 1;
         h->manager.host.policies.policies = &h->policy;
         h->manager.host.policies.n_policies = 1;
-        h->manager.binding.policy_counters = h->counters;
         h->manager.host.policies.sampling_access = true;
         journal_init(&h->manager.host.journal, false);
+        sampling_init(&h->manager.sampling, &h->manager.host, &h->manager.roster);
 }
 
 static void host_done(TestHost *h) {
+        sampling_done(&h->manager.sampling);
         access_close(&h->instance.sampling.access.counters);
         proc_close(&h->handle);
         sysroot_close(&h->manager.host.sysroot);
@@ -74,7 +74,7 @@ static void host_done(TestHost *h) {
 
 static void choose(TestHost *h) {
         capture_begin(&h->said, STDERR_FILENO);
-        access_choose(&h->manager);
+        access_choose(&h->manager.sampling);
         capture_end(&h->said);
 }
 
@@ -108,15 +108,22 @@ static void fault(void) {
 }
 
 static void round_of(TestHost *h) {
-        access_begin_round(&h->manager);
-        while (access_turn(&h->manager))
+        access_begin_round(&h->manager.sampling);
+        while (access_turn(&h->manager.sampling))
                 ;
+}
+
+static uint64_t remote_of_policy(const TestHost *h) {
+        uint64_t counts[N_LOCALITIES];
+
+        access_fill_policy(&h->manager.sampling, "tidb", counts);
+        return counts[LOCALITY_REMOTE];
 }
 
 static InstanceSnapshot snapshot_of(const Instance *i) {
         InstanceSnapshot s = { .name = "" };
 
-        access_fill_instance(i, &s);
+        access_fill_instance(&i->manager->sampling, i, &s);
         return s;
 }
 
@@ -132,7 +139,7 @@ TEST(counts) {
         host_init(&h);
         use_faults(&h);
         assert_contains(h.said.text, "are counted, by events of policy");
-        access_fill(&h.manager, &a);
+        access_fill(&h.manager.sampling, &a);
         assert_true(a.wanted && a.available);
         assert_true(a.counted[LOCALITY_LOCAL] && a.counted[LOCALITY_REMOTE]);
         assert_string_equal(a.source, "policy");
@@ -147,7 +154,7 @@ TEST(counts) {
         assert_int_equal(s.accesses[LOCALITY_LOCAL], 0);
         assert_true(s.remote_access_ratio > 0.999);
         assert_true(s.access_coverage > 0.999);
-        assert_int_equal(h.counters[0].accesses[LOCALITY_REMOTE], s.accesses[LOCALITY_REMOTE]);
+        assert_int_equal(remote_of_policy(&h), s.accesses[LOCALITY_REMOTE]);
         /* Each sample has its price, and is told. */
         assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_COUNTERS].n, 2);
         assert_true(h.manager.sampling.rounds.cost_usec > 0);
@@ -164,10 +171,10 @@ TEST(end) {
         host_init(&h);
         use_faults(&h);
         round_of(&h);
-        before = h.counters[0].accesses[LOCALITY_REMOTE];
+        before = remote_of_policy(&h);
         fault();
-        access_end(&h.instance);
-        assert_true(h.counters[0].accesses[LOCALITY_REMOTE] >= before + PAGES);
+        access_end(&h.manager.sampling, &h.instance);
+        assert_true(remote_of_policy(&h) >= before + PAGES);
         assert_int_equal(h.instance.sampling.access.counters.n_threads, 0);
         host_done(&h);
 }
@@ -190,10 +197,13 @@ TEST(end_in_the_roster) {
         assert_int_equal(roster_add(&h.manager, i), 0);
         round_of(&h);
         assert_true(snapshot_of(i).access_known);
-        before = h.counters[0].accesses[LOCALITY_REMOTE];
+        before = remote_of_policy(&h);
         fault();
         roster_remove_process(&h.manager, i, 0);
-        assert_true(h.counters[0].accesses[LOCALITY_REMOTE] >= before + PAGES);
+        assert_ptr_equal(roster_take_ended(&h.manager.roster), i);
+        access_end(&h.manager.sampling, i); /* as the turn does */
+        instance_free(i);
+        assert_true(remote_of_policy(&h) >= before + PAGES);
         free(h.manager.roster.instances);
         undo_done(&h.manager.undo.records);
         host_done(&h);
@@ -238,7 +248,7 @@ TEST(other_events) {
         h.manager.host.policies.sampling_events[LOCALITY_LOCAL].given = false;
         choose(&h);
         assert_false(snapshot(&h).access_known);
-        assert_int_equal(h.counters[0].accesses[LOCALITY_REMOTE], 0);
+        assert_int_equal(remote_of_policy(&h), 0);
         round_of(&h);
         fault();
         round_of(&h);
@@ -249,7 +259,7 @@ TEST(other_events) {
         assert_string_equal(h.said.text, "");
         assert_false(snapshot(&h).access_known);
         assert_int_equal(h.instance.sampling.access.counters.n_threads, 0);
-        assert_false(access_turn(&h.manager));
+        assert_false(access_turn(&h.manager.sampling));
         host_done(&h);
 }
 
@@ -274,12 +284,12 @@ TEST(absence) {
                 assert_contains(h.said.text, cases[i].said);
                 choose(&h);
                 assert_string_equal(h.said.text, ""); /* once */
-                access_fill(&h.manager, &a);
+                access_fill(&h.manager.sampling, &a);
                 assert_true(a.wanted && !a.available);
                 assert_null(a.source);
                 assert_true(strlen(a.reason) > 10);
                 assert_false(a.counted[LOCALITY_LOCAL]);
-                assert_false(access_turn(&h.manager));
+                assert_false(access_turn(&h.manager.sampling));
                 assert_false(snapshot(&h).access_known);
         }
         host_done(&h);

@@ -150,8 +150,10 @@ TEST(order) {
         add(i, 40);
         ASSERT_PIDS(i, 10, 20, 30, 40);
         assert_int_equal(instance_find(i, 25), -1);
+        assert_int_equal(i->n_member_changes, 4);
         instance_remove_process(i, 1);
         ASSERT_PIDS(i, 10, 30, 40);
+        assert_int_equal(i->n_member_changes, 5);
         assert_int_equal(instance_find(i, 20), -1);
         add(i, 35);
         ASSERT_PIDS(i, 10, 30, 35, 40);

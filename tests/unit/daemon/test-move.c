@@ -98,6 +98,7 @@ TEST(counted_for_the_policy) {
                 assert_int_equal(i->binding.migrated_bytes, MIB(2));
                 assert_int_equal(i->binding.failed_pages, 3);
                 roster_remove_process(&h.manager, i, 0);
+                instance_free(roster_take_ended(&h.manager.roster));
                 assert_int_equal(h.manager.roster.n_instances, 0);
         }
         assert_int_equal(h.counters[0].migrated_bytes, MIB(4));

@@ -152,6 +152,7 @@ TEST(without_an_instance, .setup_func = setup, .teardown_func = teardown) {
         life_begin(&l);
         bind(&l, "2", "1");
         roster_remove_process(&l.m, l.instance, 0);
+        instance_free(roster_take_ended(&l.m.roster));
         assert_int_equal(count_files(), 1);
         release_stray(&l.m);
         assert_int_equal(l.m.undo.releases.n, 1);

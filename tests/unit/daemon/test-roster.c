@@ -53,6 +53,7 @@ static void assert_names(const Manager *m, size_t n, const char *const *names) {
 TEST(order_and_search) {
         Process other = { .id = { 31, 100 }, .unit = (char *)"b.service" };
         Manager m;
+        Instance *i;
         size_t index;
 
         setup(&m);
@@ -64,7 +65,12 @@ TEST(order_and_search) {
         assert_int_equal(index, 0);
         assert_null(roster_find_pid(&m, 11, &index));
         assert_ptr_equal(roster_find_owner(&m, &other), m.roster.instances[1]);
-        roster_remove_process(&m, m.roster.instances[1], 0);
+        i = m.roster.instances[1];
+        roster_remove_process(&m, i, 0);
+        assert_ptr_equal(roster_take_ended(&m.roster), i);
+        assert_int_equal(i->n_processes, 0);
+        instance_free(i);
+        assert_null(roster_take_ended(&m.roster));
         ASSERT_NAMES(&m, "a", "c");
         assert_null(roster_find_owner(&m, &other));
         teardown(&m);
@@ -80,6 +86,7 @@ TEST(collisions) {
         /* The first goes: the second gets the name when it is asked for again, and not before. */
 
         roster_remove_process(&m, m.roster.instances[0], 0);
+        instance_free(roster_take_ended(&m.roster));
         ASSERT_NAMES(&m, "x:4000:20");
         assert_int_equal(roster_rename(&m, m.roster.instances[0]), 0);
         ASSERT_NAMES(&m, "x:4000");

@@ -28,6 +28,7 @@ static void host_init(TestHost *h) {
         assert_int_equal(topology_load(&h->manager.host.sysroot, &h->manager.host.topology), 0);
         assert_int_equal(proc_open(&h->manager.host.sysroot, getpid(), &h->handle), 0);
         journal_init(&h->manager.host.journal, false);
+        sampling_init(&h->manager.sampling, &h->manager.host, &h->manager.roster);
         h->policy = (Policy){ .name = (char *)"tidb" };
         h->manager.host.policies.sampling_interval_usec = 10000000;
         h->manager.host.policies.sampling_budget_ppm = 10000;
@@ -77,7 +78,7 @@ TEST(drawn) {
         host_init(&h);
         assert_true(isnan(sample_ratio(&h.instance, &h.instance.binding.placement.nodes)));
         assert_true(sample_halfwidth(&h.instance) == 0);
-        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
         assert_true(h.instance.sampling.sampled);
         assert_false(h.instance.sampling.memory_known); /* nothing is decided by it */
         assert_true(anon_bytes(&h) > 100000);
@@ -87,7 +88,7 @@ TEST(drawn) {
         assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
         assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
         h.instance.binding.placement.nodes = elsewhere;
-        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
         assert_true(h.instance.sampling.remote_ratio > 0.999999);
         host_done(&h);
 }
@@ -99,7 +100,7 @@ TEST(without_a_place) {
         host_init(&h);
         h.instance.binding.placement.nodes = (NodeSet){ 0 };
         h.instance.binding.observed.last_nodes = ids("1023");
-        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
         assert_true(h.instance.sampling.remote_ratio > 0.999999);
         host_done(&h);
 }
@@ -108,9 +109,9 @@ TEST(nothing_known_of_what_ended) {
         TestHost h;
 
         host_init(&h);
-        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
         h.instance.n_processes = 0;
-        assert_true(sample_draw(&h.instance, still) < 0);
+        assert_true(sample_draw(&h.manager.sampling, &h.instance, still) < 0);
         assert_false(h.instance.sampling.sampled);
         assert_true(isnan(h.instance.sampling.remote_ratio));
         assert_true(isnan(sample_ratio(&h.instance, &h.instance.binding.placement.nodes)));
@@ -133,20 +134,20 @@ TEST(a_turn_ends) {
         TestHost h;
 
         five(&h, handles);
-        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
         assert_int_equal(h.manager.sampling.rounds.n_draws, 2);
         assert_false(h.instance.sampling.sampled); /* not from a part */
         assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_DRAWN].n, 0);
-        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
         assert_int_equal(h.manager.sampling.rounds.n_draws, 4);
-        assert_int_equal(sample_draw(&h.instance, slow), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), 0);
         assert_int_equal(h.manager.sampling.rounds.n_draws, 5);
         assert_true(h.instance.sampling.sampled);
         assert_true(h.instance.sampling.remote_ratio == 0);
         assert_true(anon_bytes(&h) > 5 * 100000); /* of all five */
         assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
         assert_null(h.instance.sampling.drawing);
-        assert_int_equal(sample_draw(&h.instance, still),
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still),
                          0); /* all in one turn, were it so quick */
         assert_int_equal(h.manager.sampling.rounds.n_draws, 10);
         host_done(&h);
@@ -159,26 +160,26 @@ TEST(turns_of_one_round) {
         TestHost h;
 
         five(&h, handles);
-        assert_int_equal(sample_draw(&h.instance, still), 0);
-        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
         assert_true(h.instance.sampling.sampled);
-        sample_begin_round(&h.manager);
-        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
-        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
-        sample_drop(&h.instance);
+        sampling_begin_round(&h.manager.sampling);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
+        h.instance.n_member_changes++;
         h.manager.sampling.rounds.n_draws = 0;
-        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
         assert_int_equal(h.manager.sampling.rounds.n_draws, PROCESSES);
-        assert_int_equal(sample_draw(&h.instance, slow), -EAGAIN);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
         h.instance.n_processes = 0;
-        assert_int_equal(sample_draw(&h.instance, slow), -E2BIG);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -E2BIG);
         assert_null(h.instance.sampling.drawing);
         host_done(&h);
 }
 
 static void draw_in_vain(TestHost *h, int error) {
         capture_begin(&h->said, STDERR_FILENO);
-        assert_int_equal(sample_draw(&h->instance, still), error);
+        assert_int_equal(sample_draw(&h->manager.sampling, &h->instance, still), error);
         capture_end(&h->said);
 }
 
@@ -197,7 +198,7 @@ TEST(why_not) {
         draw_in_vain(&h, -E2BIG);
         assert_string_equal(h.said.text, "");
         h.instance.n_processes = 1;
-        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
         h.instance.n_processes = 100;
         draw_in_vain(&h, -E2BIG);
         assert_contains(h.said.text, "cannot be sampled");
@@ -221,10 +222,10 @@ TEST(counted_takes_its_place) {
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
-        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
         h.instance.sampling.sampled_halfwidth = 0.5;
         assert_true(sample_halfwidth(&h.instance) > 0);
-        assert_int_equal(sample_count(&h.instance, fd), 0);
+        assert_int_equal(sample_count(&h.manager.sampling, &h.instance, fd), 0);
         assert_false(h.instance.sampling.sampled);
         assert_true(sample_halfwidth(&h.instance) == 0);
         assert_int_equal(anon_bytes(&h), 4096);
@@ -252,7 +253,7 @@ TEST(counted_in_part) {
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
-        assert_int_equal(sample_draw(&h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
         drawn = anon_bytes(&h);
         set_resident(&tree, "400000000");
         dir_fd = openat(tree.sysroot.proc_fd, "9", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -260,16 +261,16 @@ TEST(counted_in_part) {
         handles[1] = (ProcHandle){ .pid = 9, .dir_fd = dir_fd, .pidfd = -EBADF };
         h.instance.handles = handles;
         h.instance.n_processes = 2;
-        assert_int_equal(sample_count(&h.instance, fd), -ENODATA);
+        assert_int_equal(sample_count(&h.manager.sampling, &h.instance, fd), -ENODATA);
         assert_true(h.instance.sampling.sampled);
         assert_int_equal(anon_bytes(&h), drawn);
         assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=409600000000\nfile N0=0\n");
-        assert_int_equal(sample_count(&h.instance, fd), 0);
+        assert_int_equal(sample_count(&h.manager.sampling, &h.instance, fd), 0);
         assert_true(anon_bytes(&h) == UINT64_C(409600000000));
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         fake_write(&tree, "proc/9/status", "Name:\tx\n"); /* it has just ended */
-        assert_int_equal(sample_count(&h.instance, fd), 0);
+        assert_int_equal(sample_count(&h.manager.sampling, &h.instance, fd), 0);
         host_done(&h);
 }
 
@@ -277,13 +278,14 @@ TEST(interval_from_the_last_round) {
         TestHost h;
 
         host_init(&h);
-        assert_int_equal(sample_interval_usec(&h.manager), 10000000);
+        assert_int_equal(sampling_interval_usec(&h.manager.sampling), 10000000);
         h.manager.sampling.rounds.cost_usec = 1000000;
-        assert_int_equal(sample_interval_usec(&h.manager), 10000000); /* it is not over */
-        sample_begin_round(&h.manager);
-        assert_int_equal(sample_interval_usec(&h.manager), 100000000);
+        assert_int_equal(sampling_interval_usec(&h.manager.sampling),
+                         10000000); /* it is not over */
+        sampling_begin_round(&h.manager.sampling);
+        assert_int_equal(sampling_interval_usec(&h.manager.sampling), 100000000);
         assert_int_equal(h.manager.sampling.rounds.cost_usec, 0);
-        sample_begin_round(&h.manager);
-        assert_int_equal(sample_interval_usec(&h.manager), 10000000);
+        sampling_begin_round(&h.manager.sampling);
+        assert_int_equal(sampling_interval_usec(&h.manager.sampling), 10000000);
         host_done(&h);
 }

@@ -154,6 +154,8 @@ typedef struct Instance {
         ProcHandle *handles;
         sd_event_source **exits; /* its end, from its pidfd; beside the two; owned */
         size_t n_processes, processes_allocated, handles_allocated, exits_allocated;
+        uint64_t n_member_changes;   /* a process came or went */
+        struct Instance *next_ended; /* see roster_take_ended() */
 
         InstanceSampling sampling;
         InstanceUndo undo;

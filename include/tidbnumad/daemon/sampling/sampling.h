@@ -1,0 +1,41 @@
+/* The room of sampling: rounds through all instances, where memory is located and which memory is
+ * accessed, under the budget.
+ *
+ * A round goes through the instances one at a time, when the loop has nothing else to do. What all
+ * samples of a round have cost makes the interval until the next, see plan/sampling.h.
+ */
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include "tidbnumad/daemon/host/host.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/sampling/access.h"
+#include "tidbnumad/model/snapshot.h"
+
+typedef struct SampleRounds {
+        sd_event_source *source; /* owned */
+        size_t next;             /* the instance that the round is at */
+        uint64_t cost_usec;      /* of the samples since the last round began */
+        uint64_t last_cost_usec; /* of all of the round before */
+        uint64_t n_draws;        /* seeds the next one */
+        uint64_t round;
+        Histogram durations[N_SAMPLE_METHODS];
+} SampleRounds;
+
+typedef struct Sampling {
+        Host *host;           /* borrowed */
+        const Roster *roster; /* borrowed */
+        sd_event_source *timer;
+        SampleRounds rounds;
+        Access access;
+} Sampling;
+
+void sampling_init(Sampling *sampling, Host *host, const Roster *roster);
+void sampling_done(Sampling *sampling);
+
+int sampling_start(Sampling *sampling);
+void sampling_begin_round(Sampling *sampling);
+
+/* The interval in force. */
+uint64_t sampling_interval_usec(const Sampling *sampling);

@@ -1,0 +1,61 @@
+/* Rounds of sampling. */
+#include <errno.h>
+
+#include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
+#include "tidbnumad/plan/sampling.h"
+#include "tidbnumad/sys/clock.h"
+
+void sampling_init(Sampling *s, Host *host, const Roster *roster) {
+        *s = (Sampling){ .host = host, .roster = roster };
+}
+
+void sampling_done(Sampling *s) {
+        sd_event_source_unref(s->timer);
+        sd_event_source_unref(s->rounds.source);
+        access_done(&s->access);
+        *s = (Sampling){ .host = NULL };
+}
+
+uint64_t sampling_interval_usec(const Sampling *s) {
+        return sampling_interval(s->host->policies.sampling_interval_usec,
+                                 s->host->policies.sampling_budget_ppm, s->rounds.last_cost_usec);
+}
+
+/* One instance a turn, or a part of one, and back to the loop: a new process may wait. */
+static int on_idle(sd_event_source *source, void *userdata) {
+        Sampling *s = userdata;
+
+        while (s->rounds.next < s->roster->n_instances) {
+                Instance *i = s->roster->instances[s->rounds.next];
+
+                if (i->binding.observed_known && !i->sampling.memory_known) {
+                        if (sample_draw(s, i, clock_monotonic_usec) != -EAGAIN)
+                                s->rounds.next++;
+                        return 0;
+                }
+                s->rounds.next++;
+        }
+        if (access_turn(s))
+                return 0;
+        host_mark(s->host, HOST_MARK_PUBLISH);
+        return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
+int sampling_start(Sampling *s) {
+        int r = sd_event_add_defer(s->host->event, &s->rounds.source, on_idle, s);
+
+        if (r >= 0)
+                r = sd_event_source_set_priority(s->rounds.source, SD_EVENT_PRIORITY_IDLE);
+        return r < 0 ? r : sd_event_source_set_enabled(s->rounds.source, SD_EVENT_OFF);
+}
+
+void sampling_begin_round(Sampling *s) {
+        s->rounds.last_cost_usec = s->rounds.cost_usec;
+        s->rounds.cost_usec = 0;
+        s->rounds.next = 0;
+        s->rounds.round++;
+        access_begin_round(s);
+        if (s->host->sysroot.live && s->rounds.source)
+                (void)sd_event_source_set_enabled(s->rounds.source, SD_EVENT_ON);
+}
