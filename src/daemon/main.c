@@ -8,8 +8,8 @@
 
 #include "config.h"
 #include "tidbnumad/daemon/binding/look.h"
-#include "tidbnumad/daemon/host/dry-run.h"
 #include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/report/dry-run.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/sys/clock.h"
 

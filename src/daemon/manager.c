@@ -2,12 +2,14 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
+#include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/watch.h"
@@ -64,6 +66,7 @@ Manager *manager_free(Manager *m) {
         free(m->placing.left_bytes);
         node_times_done(&m->report.node_times);
         text_done(&m->report.metrics);
+        hotplug_done(&m->host);
         host_close(&m->host);
         free(m);
         return NULL;
@@ -93,6 +96,45 @@ void manager_notify_ready(const Manager *m) {
                                  errors->messages[0]);
 }
 
+/* Counters go with a policy's name, so that a reload does not set them back. Behind the last are
+ * those of instances that no policy names any more. */
+static int carry_counters(const Manager *m, const PolicySet *fresh, PolicyCounters **ret) {
+        PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
+
+        if (!counters)
+                return -ENOMEM;
+        for (size_t i = 0; i < fresh->n_policies; i++)
+                for (size_t j = 0; j < m->host.policies.n_policies; j++)
+                        if (strcmp(fresh->policies[i].name, m->host.policies.policies[j].name) == 0)
+                                counters[i] = m->binding.policy_counters[j];
+        *ret = counters;
+        return 0;
+}
+
+/* Puts the policies of the files in force, in every room; where they are refused, the former ones
+ * stay. */
+static int reload_policies(Manager *m) {
+        _cleanup_policy_set_ PolicySet policies = { 0 };
+        PolicyCounters *counters = NULL;
+        int r;
+
+        r = load_policies(&m->host, &policies);
+        if (r > 0)
+                r = carry_counters(m, &policies, &counters);
+        if (r < 0)
+                return r;
+        if (m->host.policy_load_success) {
+                place_note_policies(m, &policies);
+                free(m->binding.policy_counters);
+                m->binding.policy_counters = counters;
+                load_take_over(&m->host, &policies);
+                access_choose(&m->sampling);
+                bind_choose_backend(m);
+        }
+        /* Instances refer to the former policies until now. */
+        return m->host.ready ? watch_rematch(m) : 0;
+}
+
 static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
         Manager *m = userdata;
         int r;
@@ -102,10 +144,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         (void)sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
                          (unsigned long long)clock_monotonic_usec());
         host_read_devices(&m->host);
-        r = load_policies(m);
-        access_choose(&m->sampling);
-        if (r >= 0)
-                r = watch_rematch(m);
+        r = reload_policies(m);
         host_lock_memory(&m->host);
         place_refresh(m);
         units_reload(m);
@@ -159,8 +198,7 @@ static int add_sources(Manager *m) {
 int manager_start(Manager *m) {
         int r;
 
-        r = load_policies(m);
-        access_choose(&m->sampling);
+        r = reload_policies(m);
         if (r >= 0)
                 r = record_start(m);
         if (r < 0)

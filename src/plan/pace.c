@@ -1,6 +1,8 @@
 /* The pace of a migration. */
 #include "tidbnumad/plan/pace.h"
 
+#define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
+
 void pace_init(Pace *pace, double usual) {
         *pace = (Pace){ .usual = usual };
 }
@@ -50,4 +52,10 @@ double pace_left_seconds(uint64_t bytes, uint64_t bytes_per_sec, uint64_t reache
         if (reached_bytes_per_sec > 0 && reached_bytes_per_sec < speed)
                 speed = reached_bytes_per_sec;
         return (double)bytes / (double)(speed > 0 ? speed : 1);
+}
+
+uint64_t pace_backoff_usec(unsigned failures) {
+        uint64_t usec = UINT64_C(1000000) << (failures < 5 ? failures : 5);
+
+        return usec < BACKOFF_MAX_USEC ? usec : BACKOFF_MAX_USEC;
 }

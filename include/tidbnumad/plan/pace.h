@@ -44,3 +44,7 @@ uint64_t pace_rate(const Pace *pace, uint64_t policy_bytes_per_sec);
 /* Seconds until `bytes` are moved, at `bytes_per_sec` or, where it is known (not 0), at the speed
  * that was reached if that is lower. */
 double pace_left_seconds(uint64_t bytes, uint64_t bytes_per_sec, uint64_t reached_bytes_per_sec);
+
+/* How long after so many failures in a row the next attempt is: a second, doubled each time, up to
+ * half a minute. */
+uint64_t pace_backoff_usec(unsigned failures);

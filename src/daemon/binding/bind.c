@@ -8,19 +8,9 @@
 #include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/sys/clock.h"
 
-#define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
-
 /* Seconds. Older ones were there before the daemon, or before the policy that names them: an unseen
  * start is found by polling within two. */
 #define LATENCY_AGE_MAX 5.0
-
-BackendTarget bind_target(const Instance *i) {
-        return (BackendTarget){ .instance = i->first_name,
-                                .unit = scope_of(i) ? scope_of(i) : i->unit,
-                                .handles = i->handles,
-                                .processes = i->processes,
-                                .n_processes = i->n_processes };
-}
 
 static Reason refusal_code(const Instance *i) {
         if (i->binding.own_refuses)
@@ -39,7 +29,7 @@ static Reason refusal_code(const Instance *i) {
 }
 
 const char *bind_refuses(Instance *i, Reason *ret_code) {
-        const BackendTarget target = bind_target(i);
+        const BackendTarget target = scope_target(i);
         const char *why = i->binding.own_refuses;
 
         /* The dump of another machine is planned for as if that host could. */
@@ -90,12 +80,6 @@ void bind_note_latency(Instance *i, uint64_t now_usec) {
                               age + (double)(now_usec - i->first_seen_usec) / 1e6);
 }
 
-uint64_t bind_backoff_usec(unsigned failures) {
-        uint64_t usec = UINT64_C(1000000) << (failures < 5 ? failures : 5);
-
-        return usec < BACKOFF_MAX_USEC ? usec : BACKOFF_MAX_USEC;
-}
-
 /* The failure's sentence is there. */
 static void try_later(Instance *i, int error) {
         const JournalFields fields = { .instance = i->name,
@@ -106,7 +90,7 @@ static void try_later(Instance *i, int error) {
                 journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s: %s", i->name,
                             i->binding.failure ? i->binding.failure : strerror(-error));
         i->binding.due_usec =
-                clock_monotonic_usec() + bind_backoff_usec(i->binding.progress.call_failures++);
+                clock_monotonic_usec() + pace_backoff_usec(i->binding.progress.call_failures++);
         i->binding.bind_failures++;
         i->manager->binding.policy_counters[i->policy_index]
                 .bind_failures[i->binding.failure_code]++;
@@ -215,7 +199,7 @@ static void tell_strangers(Instance *i, uint64_t before) {
 
 static int ask(Instance *i, const Step *step) {
         Backend *backend = &i->manager->host.backend;
-        const BackendTarget target = bind_target(i);
+        const BackendTarget target = scope_target(i);
         const uint64_t strangers = backend->n_strangers;
         int r;
 
@@ -263,7 +247,7 @@ bool bind_carry_out(Instance *i, const Step *step, uint64_t now_usec) {
 int bind_widen_now(Instance *i, const NodeSet *mems, uint64_t now_usec) {
         const Step step = { .kind = STEP_WIDEN, .mems = *mems, .reason = "" };
         Backend *backend = &i->manager->host.backend;
-        const BackendTarget target = bind_target(i);
+        const BackendTarget target = scope_target(i);
         int r = backend->ops && backend->ops->widen_mems
                         ? backend->ops->widen_mems(backend, &target, mems)
                         : -EOPNOTSUPP;
@@ -277,12 +261,6 @@ int bind_widen_now(Instance *i, const NodeSet *mems, uint64_t now_usec) {
         if (bind_carry_out(i, &step, now_usec))
                 i->binding.due_usec = now_usec;
         return 0;
-}
-
-int bind_open_cpuset(Instance *i, int *ret_fd, char **ret_path) {
-        const BackendTarget target = bind_target(i);
-
-        return backend_cgroup1_open(&i->manager->host.backend, &target, ret_fd, ret_path);
 }
 
 void bind_tidy(Manager *m) {

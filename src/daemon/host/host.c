@@ -81,7 +81,6 @@ int host_open(Host *h, const Args *args) {
 }
 
 void host_close(Host *h) {
-        hotplug_done(h);
         backend_done(&h->backend);
         sd_event_unref(h->event);
         closep(&h->runtime_fd);

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "tidbnumad/config/policy-load.h"
-#include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/clock.h"
@@ -10,25 +9,25 @@
 
 /* While the host boots, network cards may still come, and be renamed: a policy that names one must
  * not be refused for that. */
-static bool cards_known(const Manager *m) {
-        return m->binding.policy_counters || m->host.args->once;
+static bool cards_known(const Host *h) {
+        return h->policies_known || h->args->once;
 }
 
-static int read_policies(Manager *m, PolicySet *ret, Brakes *ret_brakes) {
+static int read_policies(Host *h, PolicySet *ret, Brakes *ret_brakes) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         int r;
 
-        diagnostics_done(&m->host.policy_errors);
-        diagnostics_done(&m->host.policy_warnings);
-        r = policy_dir_read(m->host.args->policy_dirs, m->host.args->n_policy_dirs, &files,
-                            &m->host.policy_errors, &m->host.policy_warnings);
+        diagnostics_done(&h->policy_errors);
+        diagnostics_done(&h->policy_warnings);
+        r = policy_dir_read(h->args->policy_dirs, h->args->n_policy_dirs, &files, &h->policy_errors,
+                            &h->policy_warnings);
         if (r < 0)
                 return r;
-        r = policy_set_parse(&files, &m->host.topology, cards_known(m) ? &m->host.devices : NULL,
-                             ret, &m->host.policy_errors, &m->host.policy_warnings);
+        r = policy_set_parse(&files, &h->topology, cards_known(h) ? &h->devices : NULL, ret,
+                             &h->policy_errors, &h->policy_warnings);
         if (r < 0)
                 return r;
-        policy_users_look_up(ret, &files, m->host.sysroot.live, &m->host.policy_warnings);
+        policy_users_look_up(ret, &files, h->sysroot.live, &h->policy_warnings);
         r = brakes_read(&files, ret, ret_brakes);
         return r == -ENOMEM ? r : 0;
 }
@@ -54,86 +53,66 @@ static int apply_brakes(Host *h) {
         return r == -EINVAL ? 0 : r;
 }
 
-/* Counters go with a policy's name, so that a reload does not set them back. Behind the last are
- * those of instances that no policy names any more. */
-static int carry_counters(const Manager *m, const PolicySet *fresh, PolicyCounters **ret) {
-        PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
-
-        if (!counters)
-                return -ENOMEM;
-        for (size_t i = 0; i < fresh->n_policies; i++)
-                for (size_t j = 0; j < m->host.policies.n_policies; j++)
-                        if (strcmp(fresh->policies[i].name, m->host.policies.policies[j].name) == 0)
-                                counters[i] = m->binding.policy_counters[j];
-        *ret = counters;
-        return 0;
-}
-
-static void say_refused(Manager *m) {
+static void say_refused(Host *h) {
         static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
 
         /* Of files that are not in force, and often of nothing but the error itself. */
-        diagnostics_done(&m->host.policy_warnings);
+        diagnostics_done(&h->policy_warnings);
 
-        for (size_t i = 0; i < m->host.policy_errors.n_messages; i++)
-                journal_log(&m->host.journal, LOG_ERR, &fields, "%s",
-                            m->host.policy_errors.messages[i]);
+        for (size_t i = 0; i < h->policy_errors.n_messages; i++)
+                journal_log(&h->journal, LOG_ERR, &fields, "%s", h->policy_errors.messages[i]);
         journal_log(
-                &m->host.journal, LOG_NOTICE, NULL,
+                &h->journal, LOG_NOTICE, NULL,
                 "The policy files were refused as a whole; those loaded before stay in force (%zu "
                 "policies). Correct the files and reload: systemctl reload tidbnumad",
-                policy_set_count_written(&m->host.policies));
+                policy_set_count_written(&h->policies));
 }
 
-static void say_loaded(const Manager *m) {
+static void say_loaded(const Host *h) {
         static const JournalFields fields = { .message_id = JOURNAL_POLICY_LOADED };
 
-        for (size_t i = 0; i < m->host.policy_warnings.n_messages; i++)
-                journal_log(&m->host.journal, LOG_WARNING, NULL, "%s",
-                            m->host.policy_warnings.messages[i]);
-        if (policy_set_count_written(&m->host.policies) == 0)
-                journal_log(&m->host.journal, LOG_INFO, &fields,
+        for (size_t i = 0; i < h->policy_warnings.n_messages; i++)
+                journal_log(&h->journal, LOG_WARNING, NULL, "%s", h->policy_warnings.messages[i]);
+        if (policy_set_count_written(&h->policies) == 0)
+                journal_log(&h->journal, LOG_INFO, &fields,
                             "No policy is there; tidb-server, tikv-server, pd-server and haproxy "
                             "are watched, and nothing will be changed. Write one to %s",
-                            m->host.args->policy_dirs[m->host.args->n_policy_dirs > 1 ? 1 : 0]);
+                            h->args->policy_dirs[h->args->n_policy_dirs > 1 ? 1 : 0]);
         else
-                journal_log(&m->host.journal, LOG_INFO, &fields, "Policies in force: %zu%s",
-                            policy_set_count_written(&m->host.policies),
-                            m->host.policies.mode == ENFORCEMENT_OBSERVE
+                journal_log(&h->journal, LOG_INFO, &fields, "Policies in force: %zu%s",
+                            policy_set_count_written(&h->policies),
+                            h->policies.mode == ENFORCEMENT_OBSERVE
                                     ? " (enforcement.mode: observe: nothing will be changed)"
                                     : "");
 }
 
-int load_policies(Manager *m) {
+int load_policies(Host *h, PolicySet *ret) {
         _cleanup_policy_set_ PolicySet fresh = { 0 };
-        _cleanup_brakes_ Brakes brakes = BRAKES_NONE;
-        PolicyCounters *counters = NULL;
+        Brakes brakes = BRAKES_NONE;
         int r;
 
         policy_set_init(&fresh);
-        m->host.policy_load_seconds = clock_realtime_seconds();
-        r = read_policies(m, &fresh, &brakes);
-        m->host.policy_load_success = r >= 0;
+        h->policy_load_seconds = clock_realtime_seconds();
+        r = read_policies(h, &fresh, &brakes);
+        h->policy_load_success = r >= 0;
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                say_refused(m);
-                return apply_brakes(&m->host);
+                say_refused(h);
+                return apply_brakes(h);
         }
-        r = carry_counters(m, &fresh, &counters);
-        if (r < 0)
-                return r;
-        place_note_policies(m, &fresh);
-        free(m->binding.policy_counters);
-        m->binding.policy_counters = counters;
-        policy_set_done(&m->host.policies);
-        m->host.policies = fresh;
+        brakes_done(&h->brakes);
+        h->brakes = brakes;
+        *ret = fresh;
         fresh = (PolicySet){ 0 };
-        brakes_done(&m->host.brakes);
-        m->host.brakes = brakes;
-        brakes = BRAKES_NONE;
-        m->host.policies_known = true;
-        say_loaded(m);
-        bind_choose_backend(m);
-        return 0;
+        return 1;
+}
+
+void load_take_over(Host *h, PolicySet *fresh) {
+        const PolicySet former = h->policies;
+
+        h->policies = *fresh;
+        *fresh = former;
+        h->policies_known = true;
+        say_loaded(h);
 }

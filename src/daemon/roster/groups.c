@@ -2,8 +2,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/roster/groups.h"
+#include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/sys/cgroup.h"
 
 void groups_close(Groups *groups) {
@@ -29,6 +30,13 @@ static int open_group(const Instance *i, Groups *g) {
         return r < 0 ? r : 0;
 }
 
+static void open_own_cpuset(Instance *i, Groups *g) {
+        const BackendTarget target = scope_target(i);
+
+        (void)backend_cgroup1_open(&i->manager->host.backend, &target, &g->cpuset_fd,
+                                   &g->cpuset_path);
+}
+
 int groups_open(Instance *i, Groups *ret) {
         _cleanup_groups_ Groups g = GROUPS_NONE;
         int r = open_group(i, &g);
@@ -42,7 +50,7 @@ int groups_open(Instance *i, Groups *ret) {
                 g.cpuset_fd = g.group_fd < 0 ? -EBADF : fcntl(g.group_fd, F_DUPFD_CLOEXEC, 3);
                 break;
         case BACKEND_CGROUP1:
-                (void)bind_open_cpuset(i, &g.cpuset_fd, &g.cpuset_path);
+                open_own_cpuset(i, &g);
                 break;
         case BACKEND_AFFINITY:
                 break;

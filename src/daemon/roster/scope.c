@@ -1,7 +1,7 @@
 /* Who is in a scope of ours, and who might be. */
 #include <string.h>
 
-#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/enforce/scope.h"
@@ -65,8 +65,16 @@ bool scope_holds(const Instance *i) {
         return scope;
 }
 
+BackendTarget scope_target(const Instance *i) {
+        return (BackendTarget){ .instance = i->first_name,
+                                .unit = scope_of(i) ? scope_of(i) : i->unit,
+                                .handles = i->handles,
+                                .processes = i->processes,
+                                .n_processes = i->n_processes };
+}
+
 const char *scope_cannot(const Instance *i, Reason *ret_code) {
-        const BackendTarget target = bind_target(i);
+        const BackendTarget target = scope_target(i);
         const UndoRecord *record = record_of(i);
         const char *why = scope_refuses(&i->manager->host.sysroot, &target, ret_code);
 

@@ -138,7 +138,7 @@ static int get(Instance *i, UndoRecord **ret) {
 
 static int note(Instance *i, const Step *step, BackendReply reply) {
         Backend *backend = &i->manager->host.backend;
-        const BackendTarget target = bind_target(i);
+        const BackendTarget target = scope_target(i);
 
         if (step->kind != STEP_SCOPE)
                 return backend->ops->note(backend, &target, &i->undo.note, reply, i,

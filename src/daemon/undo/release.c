@@ -148,7 +148,7 @@ static void failed(Release *r, int error, const char *message) {
                             "stays until then",
                             record->instance, r->failure ? r->failure : strerror(-error));
         m->undo.releases.n_failures++;
-        r->due_usec = clock_monotonic_usec() + bind_backoff_usec(r->failures++);
+        r->due_usec = clock_monotonic_usec() + pace_backoff_usec(r->failures++);
         r->part = 0;
         r->deadline_usec = 0;
         restore_done(&r->restore);

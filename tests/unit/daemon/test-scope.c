@@ -105,7 +105,7 @@ TEST(a_move_shows) {
         scope_follow(h.instance);
         assert_null(scope_of(h.instance));
         assert_false(scope_holds(h.instance));
-        assert_string_equal(bind_target(h.instance).unit, "session-3.scope");
+        assert_string_equal(scope_target(h.instance).unit, "session-3.scope");
         fake_process(&h.tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
         h.m.host.backend.ops = &backend_affinity_ops; /* which does not ask */
         scope_follow(h.instance);
@@ -115,7 +115,7 @@ TEST(a_move_shows) {
         assert_string_equal(scope_of(h.instance), NAME);
         assert_true(scope_holds(h.instance));
         assert_string_equal(h.instance->unit, "session-3.scope"); /* by which it is known */
-        assert_string_equal(bind_target(h.instance).unit, NAME);
+        assert_string_equal(scope_target(h.instance).unit, NAME);
         path = groups_unit_path(h.instance);
         assert_string_equal(path, SCOPE);
         free(path);

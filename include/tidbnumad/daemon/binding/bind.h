@@ -7,13 +7,6 @@
  * show. The longest answer that was seen took 2 s. */
 #define BIND_SHOW_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
 
-/* How long after so many failures in a row the next attempt is: a second, doubled each time, up to
- * half a minute. */
-uint64_t bind_backoff_usec(unsigned failures);
-
-/* The instance as backends see it. */
-BackendTarget bind_target(const Instance *instance);
-
 /* Why nothing can be done for the instance; NULL: something can. `ret_code` (may be NULL) becomes
  * of what kind that is. */
 const char *bind_refuses(Instance *instance, Reason *ret_code);
@@ -34,9 +27,6 @@ bool bind_carry_out(Instance *instance, const Step *step, uint64_t now_usec);
  * is told, in place of what it was being asked for. 0; -ENODEV: it may not have them all, -ESRCH:
  * it has ended; nothing more was done then. */
 int bind_widen_now(Instance *instance, const NodeSet *mems, uint64_t now_usec);
-
-/* cgroup1: see backend_cgroup1_open(). */
-int bind_open_cpuset(Instance *instance, int *ret_fd, char **ret_path);
 
 /* Takes away what stands for instances that are gone, as far as it is free already. */
 void bind_tidy(Manager *manager);

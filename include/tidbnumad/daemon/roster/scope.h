@@ -18,3 +18,6 @@ bool scope_holds(const Instance *instance);
 
 /* May it be moved to one? NULL, or a constant sentence why not, and of what kind that is. */
 const char *scope_cannot(const Instance *instance, Reason *ret_code);
+
+/* The instance as backends see it. */
+BackendTarget scope_target(const Instance *instance);

@@ -1,5 +1,5 @@
 /* What a dry run that publishes nothing prints. */
-#include "tidbnumad/daemon/host/dry-run.h"
+#include "tidbnumad/daemon/report/dry-run.h"
 #include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/publish/table.h"
 
