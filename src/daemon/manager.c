@@ -46,7 +46,7 @@ Manager *manager_free(Manager *m) {
         free(m->roster.instances);
         guard_stop(m);
         drift_stop(m);
-        irq_done(m);
+        m->irq = irq_free(m->irq);
         strangers_done(&m->roster.strangers);
         pid_list_done(&m->roster.scan);
         units_done(m);
@@ -149,7 +149,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         place_refresh(m);
         units_reload(m);
         release_unwanted(m);
-        irq_look(m);
+        irq_look(m->irq);
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         (void)publish_now(m); /* before systemd hears that the reload is over */
@@ -166,7 +166,7 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
                 return sd_event_exit(sd_event_source_get_event(source), 0);
         m->host.ready = false;
         if (m->host.policies.on_stop == ON_STOP_RESTORE)
-                irq_give_all_back(m);
+                irq_give_all_back(m->irq);
         if (release_before_stop(m)) {
                 journal_log(&m->host.journal, LOG_INFO, NULL,
                             "Stopping; what is bound is released first (%zu records)",
@@ -230,7 +230,7 @@ int manager_start(Manager *m) {
         release_unwanted(m);
         r = units_start(m);
         if (r >= 0)
-                r = irq_start(m);
+                r = irq_start(&m->host, &m->roster, &m->placing, &m->undo.records, &m->irq);
         if (r < 0)
                 return r;
         m->host.ready = true;

@@ -68,7 +68,7 @@ void turn_run(Manager *m) {
         follow_members(m); /* this takes longer; the children that it finds are looked at as well */
         look_at_fresh(m, clock_monotonic_usec());
         if (host_take_mark(&m->host, HOST_MARK_OWNERS))
-                irq_note_owners(m);
+                irq_note_owners(m->irq);
         if (host_take_mark(&m->host, HOST_MARK_TIDY))
                 bind_tidy(m);
         arm_work(m);

@@ -75,7 +75,7 @@ struct Manager {
         Placing placing;
         Units units; /* that are prepared before they start */
         Binder binding;
-        struct Irq *irq; /* see irq.h; NULL: not started; owned */
+        struct Interrupts *irq; /* see irq.h; NULL: not started; owned */
         Report report;
         sd_event_source *turn; /* see turn.h */
 };

@@ -27,3 +27,8 @@ typedef struct IrqFollow {
 
 void irq_follow_note(IrqFollow *follow, IrqCourse course);
 bool irq_follow_fails(const IrqFollow *follow);
+
+/* Interrupts of a device that fired on these CPUs between two looks. `device` is of `now`. Vectors
+ * that are in both count, as irq_vector_growth() has it. */
+uint64_t irq_landed(const IrqHost *before, const IrqHost *now, const IrqDevice *device,
+                    const CpuSet *cpus);

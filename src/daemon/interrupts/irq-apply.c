@@ -1,83 +1,17 @@
 /* One look's writes to the kernel, and what is said of them. */
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-record.h"
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/sys/bus-start.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/irq.h"
 
 /* Of what a unit of ours sets, since the daemon may not. */
 #define UNIT_PREFIX "tidbnumad-numa-balancing@"
 
 /* It has done it by the next look; when it was started so often, it does not. */
 enum { UNIT_TRIES = 3 };
-
-/* --- what is known of settings --- */
-
-const IrqSetting *irq_setting_find(const Irq *irq, const SettingKey *key) {
-        for (size_t i = 0; i < irq->n_settings; i++)
-                if (setting_key_equal(&irq->settings[i].key, key))
-                        return &irq->settings[i];
-        return NULL;
-}
-
-IrqSetting *irq_setting_get(Irq *irq, const SettingKey *key) {
-        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
-        char *device;
-
-        if (s)
-                return s;
-        device = strdup(key->device);
-        if (!device ||
-            ARRAY_RESERVE(irq->settings, irq->settings_allocated, irq->n_settings + 1) < 0) {
-                free(device);
-                return NULL;
-        }
-        s = &irq->settings[irq->n_settings++];
-        *s = (IrqSetting){ .key = *key };
-        s->key.device = device;
-        return s;
-}
-
-void irq_setting_forget(Irq *irq, const SettingKey *key) {
-        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
-
-        if (!s)
-                return;
-        free((char *)s->key.device);
-        *s = irq->settings[--irq->n_settings];
-}
-
-/* By the kernel: a device that no policy names any more, or that could not be read, is not among
- * those that were looked at. */
-static bool has_vector(const Manager *m, const IrqHost *host, const SettingKey *key) {
-        return irq_host_has_vector(host, key) ||
-               irq_is_of_pci(&m->host.sysroot, key->device, key->number);
-}
-
-/* A refused vector has no wish any more, and is known as long as it is there. */
-static bool is_there(const Manager *m, const IrqHost *host, const SettingKey *key) {
-        switch (key->kind) {
-        case SETTING_VECTOR:
-                return has_vector(m, host, key);
-        case SETTING_XPS:
-        case SETTING_RPS:
-                return irq_host_find(host, IRQ_DEVICE_NET, key->device) != NULL;
-        default:
-                return true;
-        }
-}
-
-void irq_settings_sweep(Manager *m, const IrqHost *host) {
-        Irq *irq = m->irq;
-
-        for (size_t i = irq->n_settings; i > 0; i--)
-                if (!is_there(m, host, &irq->settings[i - 1].key))
-                        irq_setting_forget(irq, &irq->settings[i - 1].key);
-}
 
 /* --- words --- */
 
@@ -124,25 +58,25 @@ static const char *likely_culprit(const IrqHost *host, SettingKind kind) {
                        : "tuned, a script of the card's driver, or an administrator";
 }
 
-static void say_repair(Manager *m, const IrqHost *host, const IrqWish *w) {
+static void say_repair(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_CHANGED };
         char what[256], stood[SETTING_TEXT_MAX] = "";
 
-        m->irq->n_repairs++;
+        irq->n_repairs++;
         irq_describe(host, &w->key, what, sizeof(what));
         (void)setting_render(w->key.kind, &w->stands, stood);
-        journal_log(&m->host.journal, LOG_NOTICE, &fields,
+        journal_log(&irq->host->journal, LOG_NOTICE, &fields,
                     "%s was changed to %s by somebody else's doing (%s): it is set again", what,
                     stood, likely_culprit(host, w->key.kind));
 }
 
-static void say_contested(Manager *m, const IrqHost *host, const IrqWish *w) {
+static void say_contested(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_CONTESTED,
                                               .reason = REASON_CONTESTED };
         char what[256];
 
         irq_describe(host, &w->key, what, sizeof(what));
-        journal_log(&m->host.journal, LOG_WARNING, &fields,
+        journal_log(&irq->host->journal, LOG_WARNING, &fields,
                     "%s is set by somebody else again and again (%s): it is left so for %u minutes",
                     what, likely_culprit(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
 }
@@ -163,7 +97,7 @@ static bool is_worth_telling(const IrqSetting *s, int error) {
         return !s->progress.refused || s->key.kind != SETTING_VECTOR;
 }
 
-static void say_failed(const Manager *m, const IrqHost *host, IrqSetting *s, int error) {
+static void say_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s, int error) {
         const bool by_unit = error == -EINPROGRESS;
         const JournalFields fields = { .message_id = JOURNAL_IRQ_FAILED,
                                        .reason = by_unit ? REASON_NO_ANSWER : reason_of(error) };
@@ -174,12 +108,12 @@ static void say_failed(const Manager *m, const IrqHost *host, IrqSetting *s, int
         s->told = true;
         irq_describe(host, &s->key, what, sizeof(what));
         if (by_unit)
-                journal_log(&m->host.journal, LOG_WARNING, &fields,
+                journal_log(&irq->host->journal, LOG_WARNING, &fields,
                             "%s is not set, although its unit was started %u times; see "
                             "journalctl -u '" UNIT_PREFIX "*'",
                             what, s->progress.n_failures);
         else
-                journal_log(&m->host.journal, LOG_WARNING, &fields, "%s cannot be set: %s; %s",
+                journal_log(&irq->host->journal, LOG_WARNING, &fields, "%s cannot be set: %s; %s",
                             what, strerror(-error),
                             fields.reason == REASON_OTHER ? "it is tried again"
                                                           : reason_to_remedy(fields.reason));
@@ -189,25 +123,25 @@ static void say_failed(const Manager *m, const IrqHost *host, IrqSetting *s, int
 
 /* kernel.numa_balancing wants CAP_SYS_ADMIN. A unit of ours has that, and nothing else to do. 0:
  * it was asked to, and will have done it by the next look. */
-static int set_by_unit(Manager *m, const SettingKey *key, const char *text) {
+static int set_by_unit(Interrupts *irq, const SettingKey *key, const char *text) {
         char unit[64];
         int r;
 
         if (key->kind != SETTING_NUMA_BALANCING)
                 return -EPERM;
         (void)snprintf(unit, sizeof(unit), UNIT_PREFIX "%.8s.service", text);
-        r = backend_systemd_ensure_bus(&m->host.backend);
+        r = backend_systemd_ensure_bus(&irq->host->backend);
         if (r >= 0)
-                r = bus_start(m->host.backend.bus, unit);
+                r = bus_start(irq->host->backend.bus, unit);
         if (r >= 0)
-                r = sd_bus_flush(m->host.backend.bus);
+                r = sd_bus_flush(irq->host->backend.bus);
         return r < 0 ? r : 0;
 }
 
 /* --- putting on --- */
 
-static IrqStep decide(Manager *m, const IrqHost *host, const IrqWish *w, uint64_t now_usec) {
-        IrqSetting *s = irq_setting_get(m->irq, &w->key);
+static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqWish *w, uint64_t now_usec) {
+        IrqSetting *s = irq_setting_get(irq, &w->key);
         IrqStep step;
 
         if (!s || !w->known)
@@ -215,9 +149,9 @@ static IrqStep decide(Manager *m, const IrqHost *host, const IrqWish *w, uint64_
         s->seen = true;
         step = irq_step_next(&s->progress, &w->value, &w->stands, now_usec);
         if (step == IRQ_STEP_REPAIR)
-                say_repair(m, host, w);
+                say_repair(irq, host, w);
         else if (step == IRQ_STEP_YIELD)
-                say_contested(m, host, w);
+                say_contested(irq, host, w);
         else if (step == IRQ_STEP_STANDS) {
                 s->told = false;
                 /* Ours from an earlier life, or as somebody had it before us: it is kept so. */
@@ -227,8 +161,8 @@ static IrqStep decide(Manager *m, const IrqHost *host, const IrqWish *w, uint64_
         return step;
 }
 
-static void write_one(Manager *m, const IrqHost *host, const IrqWish *w) {
-        IrqSetting *s = irq_setting_get(m->irq, &w->key);
+static void write_one(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
+        IrqSetting *s = irq_setting_get(irq, &w->key);
         const uint32_t *order = w->plan ? w->plan->order : NULL;
         char text[SETTING_TEXT_MAX];
         SettingValue ours;
@@ -236,8 +170,8 @@ static void write_one(Manager *m, const IrqHost *host, const IrqWish *w) {
 
         if (!s)
                 return;
-        m->irq->n_writes++;
-        r = setting_apply(m->irq->ops, &m->host.sysroot, &w->key, &w->value, order,
+        irq->n_writes++;
+        r = setting_apply(irq->ops, &irq->host->sysroot, &w->key, &w->value, order,
                           w->plan ? w->plan->n_order : 0, &ours);
         if (r >= 0) {
                 irq_step_done(&s->progress, &w->value, &ours);
@@ -245,72 +179,72 @@ static void write_one(Manager *m, const IrqHost *host, const IrqWish *w) {
                 return;
         }
         if (r == -EPERM && setting_render(w->key.kind, &w->value, text) >= 0 &&
-            set_by_unit(m, &w->key, text) >= 0) {
+            set_by_unit(irq, &w->key, text) >= 0) {
                 irq_step_failed(&s->progress, &w->value, -EINPROGRESS, clock_monotonic_usec());
-                say_failed(m, host, s, -EINPROGRESS);
+                say_failed(irq, host, s, -EINPROGRESS);
                 return;
         }
         irq_step_failed(&s->progress, &w->value, r, clock_monotonic_usec());
-        say_failed(m, host, s, r);
-        irq_record_unnote(m, &w->key);
+        say_failed(irq, host, s, r);
+        irq_record_unnote(irq, &w->key);
 }
 
-void irq_put_on(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
+void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes) {
         const uint64_t now = clock_monotonic_usec();
         _cleanup_free_ bool *chosen = calloc(wishes->n_wishes + 1, sizeof(*chosen));
         bool any = false;
 
         for (size_t i = 0; chosen && i < wishes->n_wishes; i++) {
                 const IrqWish *w = &wishes->wishes[i];
-                const IrqStep step = decide(m, host, w, now);
+                const IrqStep step = decide(irq, host, w, now);
 
                 chosen[i] = (step == IRQ_STEP_WRITE || step == IRQ_STEP_REPAIR) &&
-                            irq_record_note(m, w) >= 0;
+                            irq_record_note(irq, w) >= 0;
                 any |= chosen[i];
         }
-        if (!any || !irq_record_write(m))
+        if (!any || !irq_record_write(irq))
                 return;
         for (size_t i = 0; i < wishes->n_wishes; i++)
                 if (chosen[i])
-                        write_one(m, host, &wishes->wishes[i]);
-        (void)irq_record_write(m);
+                        write_one(irq, host, &wishes->wishes[i]);
+        (void)irq_record_write(irq);
 }
 
 /* --- giving back --- */
 
 /* What it speaks of is not there any more, or is another one of that number. */
-static bool is_gone(const Manager *m, const IrqHost *host, const UndoSetting *entry) {
+static bool is_gone(const Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
         char text[SETTING_TEXT_MAX];
         int r;
 
         if (entry->key.kind == SETTING_VECTOR)
-                return !has_vector(m, host, &entry->key);
-        r = m->irq->ops->identify(&m->host.sysroot, &entry->key, text);
+                return !irq_setting_has_vector(irq, host, &entry->key);
+        r = irq->ops->identify(&irq->host->sysroot, &entry->key, text);
         /* It may have got another name in this moment: the next look follows it. */
         if ((entry->key.kind == SETTING_XPS || entry->key.kind == SETTING_RPS) &&
             (r < 0 || strcmp(text, entry->identity) != 0))
-                return !irq_record_has_interface(m, entry);
+                return !irq_record_has_interface(irq, entry);
         if (r >= 0 && strcmp(text, entry->identity) != 0)
                 return true;
         if (r >= 0)
-                r = m->irq->ops->read(&m->host.sysroot, &entry->key, text);
+                r = irq->ops->read(&irq->host->sysroot, &entry->key, text);
         return r == -ENOENT;
 }
 
-static bool stands_as_before(const Manager *m, const UndoSetting *entry) {
+static bool stands_as_before(const Interrupts *irq, const UndoSetting *entry) {
         char text[SETTING_TEXT_MAX];
 
-        return m->irq->ops->read(&m->host.sysroot, &entry->key, text) >= 0 &&
+        return irq->ops->read(&irq->host->sysroot, &entry->key, text) >= 0 &&
                strcmp(text, entry->before) == 0;
 }
 
-static int put_back(Manager *m, const UndoSetting *entry) {
-        int r = m->irq->ops->write(&m->host.sysroot, &entry->key, entry->before);
+static int put_back(Interrupts *irq, const UndoSetting *entry) {
+        int r = irq->ops->write(&irq->host->sysroot, &entry->key, entry->before);
 
-        m->irq->n_writes++;
-        if (r == -EPERM && set_by_unit(m, &entry->key, entry->before) >= 0)
+        irq->n_writes++;
+        if (r == -EPERM && set_by_unit(irq, &entry->key, entry->before) >= 0)
                 return -EINPROGRESS;
-        return r < 0 ? r : stands_as_before(m, entry) ? 0 : -EAGAIN;
+        return r < 0 ? r : stands_as_before(irq, entry) ? 0 : -EAGAIN;
 }
 
 /* A unit was started to set something else, and may come to it only after this look. */
@@ -320,8 +254,8 @@ static bool may_change_yet(const IrqSetting *s, const SettingValue *before, uint
 }
 
 /* True: nothing of it is left to do. */
-static bool give_back_one(Manager *m, const IrqHost *host, const UndoSetting *entry) {
-        IrqSetting *s = irq_setting_get(m->irq, &entry->key);
+static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
+        IrqSetting *s = irq_setting_get(irq, &entry->key);
         const uint64_t now = clock_monotonic_usec();
         SettingValue before = { 0 };
         bool may_change;
@@ -329,39 +263,74 @@ static bool give_back_one(Manager *m, const IrqHost *host, const UndoSetting *en
 
         (void)setting_parse(entry->key.kind, entry->before, &before);
         may_change = may_change_yet(s, &before, now);
-        if (is_gone(m, host, entry) || (s && s->progress.contested))
+        if (is_gone(irq, host, entry) || (s && s->progress.contested))
                 return true; /* what somebody else has set is his */
-        if (stands_as_before(m, entry))
+        if (stands_as_before(irq, entry))
                 return !may_change;
         if (s && s->progress.error != 0 && now < s->progress.retry_usec && !may_change)
                 return false;
-        r = put_back(m, entry);
+        r = put_back(irq, entry);
         if (r >= 0)
                 return true;
         if (s) {
                 irq_step_failed(&s->progress, &before, r, now);
-                say_failed(m, host, s, r);
+                say_failed(irq, host, s, r);
         }
         return false;
 }
 
-void irq_give_back(Manager *m, const IrqHost *host, const IrqWishes *wishes) {
-        Irq *irq = m->irq;
+void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes) {
         size_t n = 0;
 
-        irq_record_follow_names(m);
+        irq_record_follow_names(irq);
         for (size_t i = irq->undo.n_settings; i > 0; i--) {
                 const UndoSetting *entry = &irq->undo.settings[i - 1];
 
-                if (irq_wishes_find(wishes, &entry->key) || !give_back_one(m, host, entry))
+                if (irq_wishes_find(wishes, &entry->key) || !give_back_one(irq, host, entry))
                         continue;
                 irq_setting_forget(irq, &entry->key);
                 undo_host_remove(&irq->undo, i - 1);
                 n++;
         }
         if (n > 0 && irq->undo.n_settings == 0)
-                journal_log(&m->host.journal, LOG_INFO, NULL,
+                journal_log(&irq->host->journal, LOG_INFO, NULL,
                             "Interrupts are released: masks, queues and what else was set is as "
                             "it was before");
-        (void)irq_record_write(m);
+        (void)irq_record_write(irq);
+}
+
+/* --- verification: a mask may be set, and the interrupt fire elsewhere --- */
+
+static void say_astray(const Interrupts *irq, const IrqHost *host, const IrqWish *w) {
+        static const JournalFields fields = { .message_id = JOURNAL_IRQ_FAILED,
+                                              .reason = REASON_NOT_FOLLOWED };
+        char what[256], mask[ID_SET_LIST_MAX];
+
+        irq_describe(host, &w->key, what, sizeof(what));
+        (void)id_set_render_list(&w->stands.cpus, mask, sizeof(mask));
+        journal_log(&irq->host->journal, LOG_WARNING, &fields,
+                    "%s goes on firing on other CPUs than its mask %s: %s; %s", what, mask,
+                    reason_to_string(REASON_NOT_FOLLOWED), reason_to_remedy(REASON_NOT_FOLLOWED));
+}
+
+/* A mask that was another one until this look says nothing yet: irq_follow_course() sees to that.
+ */
+static void follow_one(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
+        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, &w->key);
+
+        if (!s || !s->progress.written || !setting_value_equal(&w->stands, &s->progress.ours)) {
+                if (s)
+                        s->follow = (IrqFollow){ 0 };
+                return;
+        }
+        irq_follow_note(&s->follow, irq_follow_course(&irq->last, host, w->device, w->vector));
+        if (irq_follow_fails(&s->follow) && !s->told_astray)
+                say_astray(irq, host, w);
+        s->told_astray = irq_follow_fails(&s->follow);
+}
+
+void irq_follow(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes) {
+        for (size_t i = 0; irq->last_known && i < wishes->n_wishes; i++)
+                if (wishes->wishes[i].key.kind == SETTING_VECTOR && wishes->wishes[i].known)
+                        follow_one(irq, host, &wishes->wishes[i]);
 }

@@ -5,7 +5,6 @@
 
 #include "tidbnumad/daemon/interrupts/irq-balance-send.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
-#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/clock.h"
 
 /* irqbalance redistributes all interrupts whenever its settings change: not more often than this.
@@ -49,9 +48,9 @@ static int merge(const UndoBalance *own, const IrqPlanBalance *wanted, Irqbalanc
 /* --- sending it --- */
 
 /* Records irqbalance's own settings before they are changed for the first time. */
-static int record(Manager *m) {
-        const IrqBalance *b = &m->irq->balance;
-        UndoHost *undo = &m->irq->undo;
+static int record(Interrupts *irq) {
+        const IrqBalance *b = &irq->balance;
+        UndoHost *undo = &irq->undo;
         UndoBalance own = { .id = b->id, .banned_cpus = b->setup.banned_cpus };
         const size_t n = b->setup.n_banned_irqs;
 
@@ -64,7 +63,7 @@ static int record(Manager *m) {
                 own.n_banned_irqs = n;
                 undo_host_set_irqbalance(undo, &own);
         }
-        return undo_host_write(&m->undo.records, undo);
+        return undo_host_write(irq->records, undo);
 }
 
 /* Takes over the list of `bans`: until its next answer these count as irqbalance's settings. */
@@ -82,10 +81,10 @@ static void assume(IrqBalance *b, IrqbalanceSetup *bans) {
         b->read_usec = now + (rounds > IRQ_BALANCE_READ_USEC ? rounds : IRQ_BALANCE_READ_USEC);
 }
 
-static int send_bans(Manager *m, IrqbalanceSetup *bans) {
+static int send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
         char cpus[IRQBALANCE_COMMAND_MAX], irqs[IRQBALANCE_LONG_COMMAND_MAX];
         char list[ID_SET_LIST_MAX];
-        IrqBalance *b = &m->irq->balance;
+        IrqBalance *b = &irq->balance;
         size_t n_old;
         int r = irqbalance_render_cpus(&bans->banned_cpus, cpus);
 
@@ -98,7 +97,7 @@ static int send_bans(Manager *m, IrqbalanceSetup *bans) {
         if (r < 0)
                 return r;
         (void)id_set_render_list(&bans->banned_cpus, list, sizeof(list));
-        journal_log(&m->host.journal, b->logged_not_kept ? LOG_DEBUG : LOG_INFO, NULL,
+        journal_log(&irq->host->journal, b->logged_not_kept ? LOG_DEBUG : LOG_INFO, NULL,
                     "irqbalance (process %d) is told to leave alone CPUs %s and %zu interrupts",
                     b->id.pid, *list ? list : "(none)", bans->n_banned_irqs);
         assume(b, bans);
@@ -115,48 +114,49 @@ static bool has_all_it_can(const IrqBalance *b, const IrqbalanceSetup *bans) {
         return b->sent_usec != 0 && irqbalance_setup_equal(&b->setup, &begin);
 }
 
-static void send_if_different(Manager *m, const IrqPlanBalance *wanted, const UndoBalance *own) {
+static void send_if_different(Interrupts *irq, const IrqPlanBalance *wanted,
+                              const UndoBalance *own) {
         _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
-        IrqBalance *b = &m->irq->balance;
+        IrqBalance *b = &irq->balance;
         int r = merge(own, wanted, &bans);
 
         if (r < 0 || irqbalance_setup_equal(&b->setup, &bans) || has_all_it_can(b, &bans) ||
             (b->sent_usec != 0 && clock_monotonic_usec() < b->sent_usec + SEND_INTERVAL_USEC))
                 return;
-        r = record(m);
+        r = record(irq);
         if (r >= 0)
-                r = send_bans(m, &bans);
+                r = send_bans(irq, &bans);
         if (r < 0 && r != -EAGAIN)
-                irq_balance_log_refused(m, r);
+                irq_balance_log_refused(irq, r);
 }
 
 /* What it had before us, and nothing else. */
-static int restore_own(Manager *m) {
+static int restore_own(Interrupts *irq) {
         static const IrqPlanBalance nothing = { 0 };
         _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
-        int r = merge(&m->irq->undo.irqbalance, &nothing, &bans);
+        int r = merge(&irq->undo.irqbalance, &nothing, &bans);
 
         if (r >= 0)
-                r = send_bans(m, &bans);
+                r = send_bans(irq, &bans);
         if (r == -EAGAIN || r == -ENOMEM)
                 return r;
         if (r < 0)
-                m->irq->balance.setup_known = false;
-        undo_host_forget_irqbalance(&m->irq->undo);
-        m->irq->balance.sent_usec = 0;
+                irq->balance.setup_known = false;
+        undo_host_forget_irqbalance(&irq->undo);
+        irq->balance.sent_usec = 0;
         return 0;
 }
 
-void irq_balance_send(Manager *m, const IrqPlanBalance *wanted) {
-        IrqBalance *b = &m->irq->balance;
-        UndoBalance own = m->irq->undo.irqbalance;
+void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
+        IrqBalance *b = &irq->balance;
+        UndoBalance own = irq->undo.irqbalance;
 
         /* An answer on its way shows what was set before, and would be taken for its own. */
         if (b->id.pid == 0 || b->fd >= 0)
                 return; /* its answer brings another look */
         if (!wanted->told) {
                 if (own.known)
-                        (void)restore_own(m);
+                        (void)restore_own(irq);
                 return;
         }
         if (!b->setup_known)
@@ -165,12 +165,12 @@ void irq_balance_send(Manager *m, const IrqPlanBalance *wanted) {
                 own = (UndoBalance){ .banned_cpus = b->setup.banned_cpus,
                                      .banned_irqs = b->setup.banned_irqs,
                                      .n_banned_irqs = b->setup.n_banned_irqs };
-        send_if_different(m, wanted, &own);
+        send_if_different(irq, wanted, &own);
 }
 
-void irq_balance_restore(Manager *m) {
-        for (unsigned i = 0; i < LAST_TRIES && m->irq->undo.irqbalance.known; i++) {
-                if (m->irq->balance.id.pid == 0 || restore_own(m) != -EAGAIN)
+void irq_balance_restore(Interrupts *irq) {
+        for (unsigned i = 0; i < LAST_TRIES && irq->undo.irqbalance.known; i++) {
+                if (irq->balance.id.pid == 0 || restore_own(irq) != -EAGAIN)
                         return;
                 (void)poll(NULL, 0, LAST_WAIT_MSEC);
         }

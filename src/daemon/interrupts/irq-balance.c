@@ -5,8 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "tidbnumad/daemon/interrupts/irq.h"
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/interrupts/irq-events.h"
 #include "tidbnumad/sys/clock.h"
 
 /* It works through a big machine's interrupts in less. */
@@ -46,17 +45,17 @@ void irq_balance_done(IrqBalance *b) {
 /* --- who it is --- */
 
 /* Root's process of that number, and of that name. -ESRCH: it is another one's. */
-static int identify(const Manager *m, pid_t pid, ProcessId *ret) {
+static int identify(const Interrupts *irq, pid_t pid, ProcessId *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char path[64], comm[64];
         ssize_t n;
         int r;
 
         (void)snprintf(path, sizeof(path), "%d/comm", pid);
-        r = proc_open(&m->host.sysroot, pid, &handle);
+        r = proc_open(&irq->host->sysroot, pid, &handle);
         if (r < 0)
                 return r;
-        n = read_record_at(m->host.sysroot.proc_fd, path, comm, sizeof(comm));
+        n = read_record_at(irq->host->sysroot.proc_fd, path, comm, sizeof(comm));
         if (n < 0)
                 return (int)n;
         if (strcmp(comm, "irqbalance") != 0)
@@ -66,13 +65,13 @@ static int identify(const Manager *m, pid_t pid, ProcessId *ret) {
 }
 
 /* pid 0: it does not run. Negative errno: that is not known. */
-static int find(const Manager *m, ProcessId *ret) {
+static int find(const Interrupts *irq, ProcessId *ret) {
         ProcessId id = { 0 };
         pid_t pid;
-        int r = irqbalance_find(m->irq->balance.folder, &pid);
+        int r = irqbalance_find(irq->balance.folder, &pid);
 
         if (r >= 0)
-                r = identify(m, pid, &id);
+                r = identify(irq, pid, &id);
         if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
                 return r;
         *ret = id;
@@ -83,9 +82,9 @@ static bool is_same(const ProcessId *a, const ProcessId *b) {
         return a->pid == b->pid && a->start_ticks == b->start_ticks;
 }
 
-static void reset(Manager *m, const ProcessId *id) {
-        IrqBalance *b = &m->irq->balance;
-        UndoHost *undo = &m->irq->undo;
+static void reset(Interrupts *irq, const ProcessId *id) {
+        IrqBalance *b = &irq->balance;
+        UndoHost *undo = &irq->undo;
         const bool replaced = b->id.pid != 0;
 
         end_question(b);
@@ -97,19 +96,19 @@ static void reset(Manager *m, const ProcessId *id) {
         if (undo->irqbalance.known && !is_same(&undo->irqbalance.id, id))
                 undo_host_forget_irqbalance(undo);
         if (id->pid != 0 && replaced)
-                journal_log(&m->host.journal, LOG_INFO, NULL,
+                journal_log(&irq->host->journal, LOG_INFO, NULL,
                             "irqbalance was replaced: it is process %d now", id->pid);
 }
 
 /* --- what it has --- */
 
-void irq_balance_log_refused(Manager *m, int error) {
-        IrqBalance *b = &m->irq->balance;
+void irq_balance_log_refused(Interrupts *irq, int error) {
+        IrqBalance *b = &irq->balance;
 
         if (error == -ENOENT) /* it has gone meanwhile */
                 return;
         if (!b->logged_refused)
-                journal_log(&m->host.journal, LOG_WARNING, NULL,
+                journal_log(&irq->host->journal, LOG_WARNING, NULL,
                             "irqbalance (process %d) cannot be told which CPUs are taken: %s. It "
                             "may put interrupts on them; see its socket in %s",
                             b->id.pid,
@@ -123,21 +122,21 @@ void irq_balance_log_refused(Manager *m, int error) {
 }
 
 /* `ignore` leaves it alone, and so does a host without any entry. */
-static bool is_wanted(const Manager *m) {
-        for (size_t i = 0; i < m->host.policies.n_irqs; i++)
-                if (m->host.policies.irqs[i].irqbalance != IRQBALANCE_IGNORE)
+static bool is_wanted(const Interrupts *irq) {
+        for (size_t i = 0; i < irq->host->policies.n_irqs; i++)
+                if (irq->host->policies.irqs[i].irqbalance != IRQBALANCE_IGNORE)
                         return true;
         return false;
 }
 
-void irq_balance_log_socketless(Manager *m) {
-        IrqBalance *b = &m->irq->balance;
+void irq_balance_log_socketless(Interrupts *irq) {
+        IrqBalance *b = &irq->balance;
 
-        if (b->logged_socketless_pid == b->socketless_pid || !is_wanted(m) ||
-            !host_enforces(&m->host))
+        if (b->logged_socketless_pid == b->socketless_pid || !is_wanted(irq) ||
+            !host_enforces(irq->host))
                 return;
         b->logged_socketless_pid = b->socketless_pid;
-        journal_log(&m->host.journal, LOG_WARNING, NULL,
+        journal_log(&irq->host->journal, LOG_WARNING, NULL,
                     "irqbalance (process %d) has no socket in %s, by which it could be told which "
                     "CPUs are taken: it may put interrupts on them. Version 1.5 and later have "
                     "one; else stop it, or ban these CPUs in its environment",
@@ -145,14 +144,14 @@ void irq_balance_log_socketless(Manager *m) {
 }
 
 /* An old version keeps only the begin of a long list. */
-static void log_not_kept(Manager *m, const IrqbalanceSetup *now) {
-        IrqBalance *b = &m->irq->balance;
+static void log_not_kept(Interrupts *irq, const IrqbalanceSetup *now) {
+        IrqBalance *b = &irq->balance;
         size_t n_kept = 0;
 
         for (size_t i = 0; i < b->setup.n_banned_irqs; i++)
                 n_kept += irqbalance_setup_has(now, b->setup.banned_irqs[i]);
         if (!b->logged_not_kept)
-                journal_log(&m->host.journal, LOG_WARNING, NULL,
+                journal_log(&irq->host->journal, LOG_WARNING, NULL,
                             "irqbalance (process %d) has taken %zu of %zu interrupts that it is to "
                             "leave alone%s: its version takes no longer list, or something else "
                             "has changed its settings. It may move the others",
@@ -163,29 +162,29 @@ static void log_not_kept(Manager *m, const IrqbalanceSetup *now) {
         b->logged_not_kept = true;
 }
 
-static void take_answer(Manager *m) {
-        IrqBalance *b = &m->irq->balance;
+static void take_answer(Interrupts *irq) {
+        IrqBalance *b = &irq->balance;
         IrqbalanceSetup setup = { 0 };
         int r = irqbalance_setup_parse(b->buffer ? b->buffer : "", b->length, &setup);
 
         end_question(b);
         if (r < 0) {
-                irq_balance_log_refused(m, r);
+                irq_balance_log_refused(irq, r);
                 return;
         }
         if (b->sent_usec != 0 && !irqbalance_setup_equal(&b->setup, &setup))
-                log_not_kept(m, &setup);
+                log_not_kept(irq, &setup);
         irqbalance_setup_done(&b->setup);
         b->setup = setup;
         b->setup_known = true;
         b->logged_refused = false;
         b->read_usec = clock_monotonic_usec() + IRQ_BALANCE_READ_USEC;
-        irq_look_within(m, 0);
+        irq_events_look_within(irq, 0);
 }
 
 static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Manager *m = userdata;
-        IrqBalance *b = &m->irq->balance;
+        Interrupts *irq = userdata;
+        IrqBalance *b = &irq->balance;
         ssize_t n = 0; /* longer than any is: it is not believed */
 
         (void)source;
@@ -198,12 +197,12 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *us
         if (n > 0)
                 b->length += (size_t)n;
         else
-                take_answer(m); /* it has closed, as it does behind its answer */
+                take_answer(irq); /* it has closed, as it does behind its answer */
         return 0;
 }
 
-static void ask(Manager *m, uint64_t now_usec) {
-        IrqBalance *b = &m->irq->balance;
+static void ask(Interrupts *irq, uint64_t now_usec) {
+        IrqBalance *b = &irq->balance;
         int fd = -EBADF, r;
 
         if (!b->buffer && !(b->buffer = malloc(IRQBALANCE_ANSWER_MAX)))
@@ -211,13 +210,13 @@ static void ask(Manager *m, uint64_t now_usec) {
         b->read_usec = now_usec + ANSWER_TIMEOUT_USEC;
         r = irqbalance_send(b->folder, b->id.pid, "setup", &fd);
         if (r >= 0)
-                r = sd_event_add_io(m->host.event, &b->answer, fd, EPOLLIN, on_answer, m);
+                r = sd_event_add_io(irq->host->event, &b->answer, fd, EPOLLIN, on_answer, irq);
         if (r >= 0)
                 b->fd = fd;
         else {
                 closep(&fd);
                 if (r != -EAGAIN && r != -ECONNREFUSED)
-                        irq_balance_log_refused(m, r);
+                        irq_balance_log_refused(irq, r);
         }
 }
 
@@ -238,26 +237,26 @@ static void fill_facts(const IrqBalance *b, IrqbalanceFacts *ret) {
         ret->n_banned_irqs = n;
 }
 
-static bool is_read_due(const Manager *m, uint64_t now_usec) {
-        const IrqBalance *b = &m->irq->balance;
+static bool is_read_due(const Interrupts *irq, uint64_t now_usec) {
+        const IrqBalance *b = &irq->balance;
 
-        return b->id.pid != 0 && b->fd < 0 && host_enforces(&m->host) && is_wanted(m) &&
+        return b->id.pid != 0 && b->fd < 0 && host_enforces(irq->host) && is_wanted(irq) &&
                now_usec >= b->read_usec;
 }
 
-void irq_balance_look(Manager *m, IrqbalanceFacts *ret) {
+void irq_balance_look(Interrupts *irq, IrqbalanceFacts *ret) {
         const uint64_t now = clock_monotonic_usec();
-        IrqBalance *b = &m->irq->balance;
+        IrqBalance *b = &irq->balance;
         ProcessId id;
 
-        if (!m->host.sysroot.live)
+        if (!irq->host->sysroot.live)
                 return;
-        if (find(m, &id) >= 0 && !is_same(&id, &b->id))
-                reset(m, &id);
+        if (find(irq, &id) >= 0 && !is_same(&id, &b->id))
+                reset(irq, &id);
         if (b->fd >= 0 && now >= b->read_usec)
-                irq_balance_log_refused(m, -ETIMEDOUT);
-        if (is_read_due(m, now))
-                ask(m, now);
+                irq_balance_log_refused(irq, -ETIMEDOUT);
+        if (is_read_due(irq, now))
+                ask(irq, now);
         if (b->id.pid != 0)
                 fill_facts(b, ret);
 }

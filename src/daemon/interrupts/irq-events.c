@@ -3,7 +3,6 @@
 #include <sys/epoll.h>
 
 #include "tidbnumad/daemon/interrupts/irq-events.h"
-#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/link-events.h"
 
@@ -11,7 +10,7 @@
 #define SLOW_ACCURACY_USEC (UINT64_C(250) * 1000)
 #define EVENT_ACCURACY_USEC (UINT64_C(1) * 1000)
 
-void irq_events_schedule(Irq *irq) {
+void irq_events_schedule(Interrupts *irq) {
         const uint64_t soon = irq_again_due(&irq->again);
 
         if (!irq->timer)
@@ -22,18 +21,28 @@ void irq_events_schedule(Irq *irq) {
         (void)sd_event_source_set_enabled(irq->timer, SD_EVENT_ONESHOT);
 }
 
+void irq_events_look_within(Interrupts *irq, uint64_t usec) {
+        const uint64_t due = clock_monotonic_usec() + usec;
+
+        if (due < irq->due_usec)
+                irq->due_usec = due;
+        irq_events_schedule(irq);
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Interrupts *irq = userdata;
+
         (void)source;
         (void)usec;
-        irq_look(userdata);
+        irq->look(irq);
         return 0;
 }
 
 static void on_event(void *userdata) {
-        const Manager *m = userdata;
+        Interrupts *irq = userdata;
 
-        irq_again_event(&m->irq->again, clock_monotonic_usec());
-        irq_events_schedule(m->irq);
+        irq_again_event(&irq->again, clock_monotonic_usec());
+        irq_events_schedule(irq);
 }
 
 static int on_link(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -44,29 +53,30 @@ static int on_link(sd_event_source *source, int fd, uint32_t revents, void *user
         return 0;
 }
 
-static int listen_to_events(Manager *m) {
+static int listen_to_events(Interrupts *irq) {
         static const char *const subsystems[] = { "net", "nvme", "pci", "queues", NULL };
-        Irq *irq = m->irq;
-        int r = uevents_open(&irq->uevents, m->host.event, subsystems, on_event, m);
+        int r = uevents_open(&irq->uevents, irq->host->event, subsystems, on_event, irq);
 
         if (r < 0)
-                journal_log(&m->host.journal, LOG_INFO, NULL,
+                journal_log(&irq->host->journal, LOG_INFO, NULL,
                             "udev is not heard: %s. Devices that come or change are noticed within "
                             "seconds",
                             strerror(-r));
         if (link_events_open(&irq->link_fd) < 0)
                 return 0;
-        return sd_event_add_io(m->host.event, &irq->link_source, irq->link_fd, EPOLLIN, on_link, m);
+        return sd_event_add_io(irq->host->event, &irq->link_source, irq->link_fd, EPOLLIN, on_link,
+                               irq);
 }
 
-int irq_events_start(Manager *m) {
-        int r = sd_event_add_time(m->host.event, &m->irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
-                                  m);
+int irq_events_start(Interrupts *irq, void (*look)(Interrupts *irq)) {
+        int r = sd_event_add_time(irq->host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                  irq);
 
-        return r < 0 ? r : listen_to_events(m);
+        irq->look = look;
+        return r < 0 ? r : listen_to_events(irq);
 }
 
-void irq_events_done(Irq *irq) {
+void irq_events_done(Interrupts *irq) {
         uevents_close(&irq->uevents);
         irq->timer = sd_event_source_disable_unref(irq->timer);
         irq->link_source = sd_event_source_disable_unref(irq->link_source);

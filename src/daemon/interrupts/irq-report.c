@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/plan/irq-landed.h"
+#include "tidbnumad/plan/irq-follow.h"
 #include "tidbnumad/sys/clock.h"
 
 /* A driver is done with its queues by then. */
@@ -13,7 +13,7 @@
 
 /* --- what has landed --- */
 
-static IrqLanded *landed_of(Irq *irq, const char *device, const char *instance) {
+static IrqLanded *landed_of(Interrupts *irq, const char *device, const char *instance) {
         IrqLanded *l;
 
         for (size_t i = 0; i < irq->n_landed; i++)
@@ -41,7 +41,7 @@ static void landed_done(IrqLanded *l) {
 }
 
 /* Of instances and devices that are gone nothing is told any more. */
-static void sweep_landed(Irq *irq) {
+static void sweep_landed(Interrupts *irq) {
         size_t n = 0;
 
         for (size_t i = 0; i < irq->n_landed; i++)
@@ -52,14 +52,8 @@ static void sweep_landed(Irq *irq) {
         irq->n_landed = n;
 }
 
-void irq_report_forget(Irq *irq, const char *instance) {
-        for (size_t i = 0; irq && i < irq->n_landed; i++)
-                irq->landed[i].seen = strcmp(irq->landed[i].instance, instance) != 0;
-        if (irq)
-                sweep_landed(irq);
-}
-
-void irq_report_landed(Irq *irq, const IrqHost *host, const IrqOwner *owners, size_t n_owners) {
+void irq_report_landed(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
+                       size_t n_owners) {
         for (size_t i = 0; i < irq->n_landed; i++)
                 irq->landed[i].seen = false;
         for (size_t d = 0; d < host->n_devices; d++) {
@@ -71,8 +65,8 @@ void irq_report_landed(Irq *irq, const IrqHost *host, const IrqOwner *owners, si
                         if (!l)
                                 continue;
                         l->seen = true;
-                        if (irq->host_known)
-                                l->count += irq_landed(&irq->host, host, device, &owners[o].cpus);
+                        if (irq->last_known)
+                                l->count += irq_landed(&irq->last, host, device, &owners[o].cpus);
                 }
         }
         sweep_landed(irq);
@@ -92,7 +86,7 @@ static void free_summaries(IrqSummary *list, size_t n) {
         free(list);
 }
 
-const IrqSummary *irq_report_find(const Irq *irq, const IrqDevice *device) {
+const IrqSummary *irq_report_find(const Interrupts *irq, const IrqDevice *device) {
         for (size_t i = 0; i < irq->n_devices; i++)
                 if (irq->devices[i].kind == device->kind &&
                     strcmp(irq->devices[i].name, device->name) == 0)
@@ -106,19 +100,19 @@ static bool has_changed(const IrqSummary *s, const IrqDevice *d) {
 }
 
 /* 0: it has not been, as long as we know it. */
-static uint64_t anew_since(const Irq *irq, const IrqDevice *d, uint64_t now_usec) {
+static uint64_t anew_since(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
         const IrqSummary *s = irq_report_find(irq, d);
 
         return !s ? 0 : has_changed(s, d) ? now_usec : s->anew_usec;
 }
 
-bool irq_report_is_anew(const Irq *irq, const IrqDevice *d, uint64_t now_usec) {
+bool irq_report_is_anew(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
         const uint64_t since = anew_since(irq, d, now_usec);
 
         return since != 0 && now_usec < since + ANEW_USEC;
 }
 
-static IrqState state_of(const Irq *irq, const IrqPlanDevice *p, size_t index) {
+static IrqState state_of(const Interrupts *irq, const IrqPlanDevice *p, size_t index) {
         const IrqVector *v = &p->device->vectors[index];
         const SettingKey key = { SETTING_VECTOR, irq_device_key(p->device), v->irq };
         const IrqPlanVector *planned = &p->vectors[index];
@@ -137,7 +131,7 @@ static IrqState state_of(const Irq *irq, const IrqPlanDevice *p, size_t index) {
         return IRQ_STATE_LEFT;
 }
 
-static int summarise(const Irq *irq, const IrqPlanDevice *p, IrqSummary *ret) {
+static int summarise(const Interrupts *irq, const IrqPlanDevice *p, IrqSummary *ret) {
         const IrqDevice *d = p->device;
         IrqSummary s = { .kind = d->kind,
                          .node = d->node,
@@ -175,18 +169,18 @@ static bool is_news(const IrqSummary *before, const IrqSummary *now) {
                memcmp(before->vectors, now->vectors, sizeof(now->vectors)) != 0;
 }
 
-static void say_device(const Manager *m, const IrqSummary *s) {
+static void say_device(const Interrupts *irq, const IrqSummary *s) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_STEERED };
         char cpus[ID_SET_LIST_MAX];
 
         if (s->vectors[IRQ_STATE_STEERED] == 0) {
-                journal_log(&m->host.journal, LOG_INFO, NULL,
+                journal_log(&irq->host->journal, LOG_INFO, NULL,
                             "%s: its interrupts are left alone: %s", s->name,
                             irq_reason_to_string(s->reason));
                 return;
         }
         (void)id_set_render_list(&s->cpus, cpus, sizeof(cpus));
-        journal_log(&m->host.journal, LOG_INFO, &fields,
+        journal_log(&irq->host->journal, LOG_INFO, &fields,
                     "%s: %llu interrupts are on CPUs %s: %s (%llu the kernel's own, %llu "
                     "contested, %llu failed)",
                     s->name, (unsigned long long)s->vectors[IRQ_STATE_STEERED], cpus,
@@ -196,9 +190,8 @@ static void say_device(const Manager *m, const IrqSummary *s) {
                     (unsigned long long)s->vectors[IRQ_STATE_FAILED]);
 }
 
-void irq_report_devices(Manager *m, const IrqPlan *plan) {
+void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
         IrqSummary *list = calloc(plan->n_devices + 1, sizeof(*list));
-        Irq *irq = m->irq;
         size_t n = 0;
 
         for (; list && n < plan->n_devices; n++)
@@ -214,8 +207,8 @@ void irq_report_devices(Manager *m, const IrqPlan *plan) {
                 list[i].untold = is_premature(before, &list[i]);
                 if (list[i].untold || !is_news(before, &list[i]))
                         continue;
-                say_device(m, &list[i]);
-                host_mark(&m->host, HOST_MARK_PUBLISH);
+                say_device(irq, &list[i]);
+                host_mark(irq->host, HOST_MARK_PUBLISH);
         }
         free_summaries(irq->devices, irq->n_devices);
         irq->devices = list;
@@ -235,7 +228,26 @@ static void fill_device(const IrqSummary *s, IrqDeviceSnapshot *ret) {
         memcpy(ret->vectors, s->vectors, sizeof(ret->vectors));
 }
 
-int irq_report_fill(const Irq *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_devices,
+/* The list is of the last look: an instance may have ended or been renamed since. */
+static bool is_there(const Roster *roster, const char *instance) {
+        for (size_t i = 0; i < roster->n_instances; i++)
+                if (strcmp(roster->instances[i]->name, instance) == 0)
+                        return true;
+        return false;
+}
+
+static size_t fill_landed(const Interrupts *irq, IrqLandedSnapshot *ret) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < irq->n_landed; i++)
+                if (is_there(irq->roster, irq->landed[i].instance))
+                        ret[n++] =
+                                (IrqLandedSnapshot){ irq->landed[i].device, irq->landed[i].instance,
+                                                     irq->landed[i].count };
+        return n;
+}
+
+int irq_report_fill(const Interrupts *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_devices,
                     IrqLandedSnapshot **ret_landed) {
         _cleanup_free_ IrqDeviceSnapshot *devices = NULL;
         _cleanup_free_ IrqLandedSnapshot *landed = NULL;
@@ -248,13 +260,10 @@ int irq_report_fill(const Irq *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_de
                 return -ENOMEM;
         for (size_t i = 0; i < irq->n_devices; i++)
                 fill_device(&irq->devices[i], &devices[i]);
-        for (size_t i = 0; i < irq->n_landed; i++)
-                landed[i] = (IrqLandedSnapshot){ irq->landed[i].device, irq->landed[i].instance,
-                                                 irq->landed[i].count };
         *ret = (IrqSnapshot){
-                .known = irq->host_known,
+                .known = irq->last_known,
                 .n_devices = irq->n_devices,
-                .n_landed = irq->n_landed,
+                .n_landed = fill_landed(irq, landed),
                 .n_writes = irq->n_writes,
                 .n_repairs = irq->n_repairs,
                 .undo_settings = irq->undo.n_settings,
@@ -270,7 +279,7 @@ int irq_report_fill(const Irq *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_de
         return 0;
 }
 
-void irq_report_done(Irq *irq) {
+void irq_report_done(Interrupts *irq) {
         for (size_t i = 0; i < irq->n_landed; i++)
                 landed_done(&irq->landed[i]);
         free(irq->landed);

@@ -7,8 +7,8 @@
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-balance-send.h"
 #include "tidbnumad/daemon/interrupts/irq-events.h"
-#include "tidbnumad/daemon/interrupts/irq-follow.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/undo/release.h"
@@ -31,11 +31,11 @@ enum { LAST_TRIES = 30, LAST_WAIT_MSEC = 100 };
 
 /* --- who owns CPUs --- */
 
-static size_t collect_owners(const Manager *m, IrqOwner *ret) {
+static size_t collect_owners(const Interrupts *irq, IrqOwner *ret) {
         size_t n = 0;
 
-        for (size_t i = 0; i < m->roster.n_instances; i++) {
-                const Instance *instance = m->roster.instances[i];
+        for (size_t i = 0; i < irq->roster->n_instances; i++) {
+                const Instance *instance = irq->roster->instances[i];
 
                 if (!instance->planned.known || id_set_is_empty(&instance->planned.placement.nodes))
                         continue;
@@ -56,24 +56,24 @@ static uint64_t sum_owner(const Instance *i) {
         return (sum ^ i->policy->place.share) * UINT64_C(1099511628211);
 }
 
-void irq_note_owners(Manager *m) {
+void irq_note_owners(Interrupts *irq) {
         uint64_t sum = 0;
 
-        if (!m->irq)
+        if (!irq)
                 return;
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                if (m->roster.instances[i]->planned.known &&
-                    !id_set_is_empty(&m->roster.instances[i]->planned.placement.nodes))
-                        sum += sum_owner(m->roster.instances[i]);
-        if (sum != m->irq->owners_sum)
-                irq_look_within(m, OWNERS_DELAY_USEC);
-        m->irq->owners_sum = sum;
+        for (size_t i = 0; i < irq->roster->n_instances; i++)
+                if (irq->roster->instances[i]->planned.known &&
+                    !id_set_is_empty(&irq->roster->instances[i]->planned.placement.nodes))
+                        sum += sum_owner(irq->roster->instances[i]);
+        if (sum != irq->owners_sum)
+                irq_events_look_within(irq, OWNERS_DELAY_USEC);
+        irq->owners_sum = sum;
 }
 
 /* --- what there is --- */
 
 /* What was tried tells more than the file. */
-static void teach(const Irq *irq, IrqHost *host) {
+static void teach(const Interrupts *irq, IrqHost *host) {
         for (size_t i = 0; i < host->n_devices; i++)
                 for (size_t k = 0; k < host->devices[i].n_vectors; k++) {
                         IrqVector *v = &host->devices[i].vectors[k];
@@ -86,11 +86,11 @@ static void teach(const Irq *irq, IrqHost *host) {
                 }
 }
 
-static void look_for_irqbalance(Manager *m, IrqHost *host) {
+static void look_for_irqbalance(Interrupts *irq, IrqHost *host) {
         const uint64_t now = clock_monotonic_usec();
-        IrqBalance *b = &m->irq->balance;
+        IrqBalance *b = &irq->balance;
 
-        irq_balance_look(m, &host->irqbalance);
+        irq_balance_look(irq, &host->irqbalance);
         if (host->irqbalance.pid != 0) {
                 b->socketless_pid = 0;
                 b->searched_usec = 0;
@@ -100,26 +100,26 @@ static void look_for_irqbalance(Manager *m, IrqHost *host) {
                 const pid_t before = b->socketless_pid;
 
                 b->searched_usec = now;
-                b->socketless_pid = irq_host_find_irqbalance(&m->host.sysroot);
+                b->socketless_pid = irq_host_find_irqbalance(&irq->host->sysroot);
                 if (b->socketless_pid != 0 && b->socketless_pid == before)
-                        irq_balance_log_socketless(m); /* and not only just starting */
+                        irq_balance_log_socketless(irq); /* and not only just starting */
         }
         host->irqbalance.pid = b->socketless_pid;
 }
 
-static int load(Manager *m, IrqHost *ret) {
-        int r = irq_host_load_devices(&m->host.sysroot, m->host.policies.irqs,
-                                      m->host.policies.n_irqs, ret);
+static int load(Interrupts *irq, IrqHost *ret) {
+        int r = irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
+                                      irq->host->policies.n_irqs, ret);
 
-        if (r < 0 && !m->irq->load_failed)
-                journal_log(&m->host.journal, LOG_WARNING, NULL,
+        if (r < 0 && !irq->load_failed)
+                journal_log(&irq->host->journal, LOG_WARNING, NULL,
                             "Interrupts cannot be read: %s. They are left as they are",
                             strerror(-r));
-        m->irq->load_failed = r < 0;
+        irq->load_failed = r < 0;
         if (r < 0)
                 return r;
-        teach(m->irq, ret);
-        look_for_irqbalance(m, ret);
+        teach(irq, ret);
+        look_for_irqbalance(irq, ret);
         return 0;
 }
 
@@ -153,43 +153,43 @@ static void drop_device(IrqPlan *plan, size_t index) {
 
 /* enforcement.release names devices as it names instances; "host" is what belongs to no instance.
  */
-static void drop_released(const Manager *m, IrqPlan *plan) {
+static void drop_released(const Interrupts *irq, IrqPlan *plan) {
         for (size_t i = 0; i < plan->n_devices; i++)
-                if (release_is_asked(m, plan->devices[i].device->name, NULL))
+                if (release_is_asked(irq->host, plan->devices[i].device->name, NULL))
                         drop_device(plan, i);
-        if (release_is_asked(m, "host", NULL))
+        if (release_is_asked(irq->host, "host", NULL))
                 plan->irqbalance.told = false;
 }
 
-static int build_plan(const Manager *m, const IrqHost *host, IrqPlan *ret) {
-        _cleanup_free_ IrqOwner *owners = calloc(m->roster.n_instances + 1, sizeof(*owners));
+static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
+        _cleanup_free_ IrqOwner *owners = calloc(irq->roster->n_instances + 1, sizeof(*owners));
         const IrqPlanInput input = {
-                .topology = &m->host.topology,
+                .topology = &irq->host->topology,
                 .host = host,
-                .policies = m->host.policies.irqs,
-                .n_policies = m->host.policies.n_irqs,
-                .reserved = m->placing.reserved,
+                .policies = irq->host->policies.irqs,
+                .n_policies = irq->host->policies.n_irqs,
+                .reserved = irq->placing->reserved,
                 .owners = owners,
-                .n_owners = owners ? collect_owners(m, owners) : 0,
+                .n_owners = owners ? collect_owners(irq, owners) : 0,
         };
         int r = owners ? irq_plan_build(&input, ret) : -ENOMEM;
 
         if (r < 0)
                 return r;
-        irq_report_landed(m->irq, host, owners, input.n_owners);
-        drop_released(m, ret);
+        irq_report_landed(irq, host, owners, input.n_owners);
+        drop_released(irq, ret);
         return 0;
 }
 
 /* 2, memory tiering, is on as well. */
-static int add_numa_balancing(Manager *m, IrqWishes *wishes) {
+static int add_numa_balancing(Interrupts *irq, IrqWishes *wishes) {
         static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
-        const NumaBalancing wanted = m->host.policies.host.numa_balancing;
+        const NumaBalancing wanted = irq->host->policies.host.numa_balancing;
         IrqWish wish = { .key = key, .value.number = wanted == NUMA_BALANCING_ON, .known = true };
         char text[SETTING_TEXT_MAX];
 
-        if (wanted == NUMA_BALANCING_LEAVE || release_is_asked(m, "host", NULL) ||
-            m->irq->ops->read(&m->host.sysroot, &key, text) < 0 ||
+        if (wanted == NUMA_BALANCING_LEAVE || release_is_asked(irq->host, "host", NULL) ||
+            irq->ops->read(&irq->host->sysroot, &key, text) < 0 ||
             setting_parse(key.kind, text, &wish.stands) < 0)
                 return 0; /* a kernel without it does none */
         if (wanted == NUMA_BALANCING_ON && wish.stands.number != 0)
@@ -201,14 +201,14 @@ static int add_numa_balancing(Manager *m, IrqWishes *wishes) {
 }
 
 /* Its driver has set all of its masks anew, and may not be done yet: that is no quarrel. */
-static void forgive(Irq *irq, const IrqDevice *d) {
+static void forgive(Interrupts *irq, const IrqDevice *d) {
         for (size_t i = 0; i < irq->n_settings; i++)
                 if (strcmp(irq->settings[i].key.device, d->name) == 0 ||
                     strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
                         irq_step_forgive(&irq->settings[i].progress);
 }
 
-static void forgive_drivers(Irq *irq, const IrqHost *host, uint64_t now_usec) {
+static void forgive_drivers(Interrupts *irq, const IrqHost *host, uint64_t now_usec) {
         for (size_t i = 0; i < host->n_devices; i++)
                 if (irq_report_is_anew(irq, &host->devices[i], now_usec))
                         forgive(irq, &host->devices[i]);
@@ -216,145 +216,142 @@ static void forgive_drivers(Irq *irq, const IrqHost *host, uint64_t now_usec) {
 
 /* --- one look --- */
 
-static bool may_change(const Manager *m) {
-        return host_enforces(&m->host) && m->undo.records.dir_fd >= 0;
+static bool may_change(const Interrupts *irq) {
+        return host_enforces(irq->host) && irq->records->dir_fd >= 0;
 }
 
 /* Where newer policies are broken, those in force stay; but at the start there are none, and that
  * something is unwanted is not known. */
-static void carry_out(Manager *m, const IrqHost *host, const IrqPlan *plan,
+static void carry_out(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
                       const IrqWishes *wishes) {
-        if (!may_change(m))
+        if (!may_change(irq))
                 return;
-        if (m->host.policies_known)
-                irq_give_back(m, host, wishes);
-        irq_put_on(m, host, wishes);
-        if (m->host.policies_known || plan->irqbalance.told)
-                irq_balance_send(m, &plan->irqbalance);
+        if (irq->host->policies_known)
+                irq_give_back(irq, host, wishes);
+        irq_put_on(irq, host, wishes);
+        if (irq->host->policies_known || plan->irqbalance.told)
+                irq_balance_send(irq, &plan->irqbalance);
 }
 
-static uint64_t pause_until_next(const Manager *m, const IrqWishes *wishes) {
-        return wishes->n_wishes > 0 || !undo_host_is_empty(&m->irq->undo) ? LOOK_USEC
-                                                                          : IDLE_LOOK_USEC;
+static uint64_t pause_until_next(const Interrupts *irq, const IrqWishes *wishes) {
+        return wishes->n_wishes > 0 || !undo_host_is_empty(&irq->undo) ? LOOK_USEC : IDLE_LOOK_USEC;
 }
 
-static int look(Manager *m) {
+static int look(Interrupts *irq) {
         _cleanup_irq_host_ IrqHost host = { 0 };
         _cleanup_irq_plan_ IrqPlan plan = { 0 };
         _cleanup_irq_wishes_ IrqWishes wishes = { 0 };
-        int r = load(m, &host);
+        int r = load(irq, &host);
 
         if (r >= 0)
-                r = build_plan(m, &host, &plan);
+                r = build_plan(irq, &host, &plan);
         if (r >= 0)
                 r = irq_wishes_build(&plan, &wishes);
         if (r >= 0)
-                r = add_numa_balancing(m, &wishes);
+                r = add_numa_balancing(irq, &wishes);
         if (r < 0)
                 return r;
-        forgive_drivers(m->irq, &host, clock_monotonic_usec());
-        carry_out(m, &host, &plan, &wishes);
-        irq_follow(m, &host, &wishes);
-        irq_settings_sweep(m, &host);
-        irq_report_devices(m, &plan);
-        irq_host_done(&m->irq->host);
-        m->irq->host = host;
-        m->irq->host_known = true;
+        forgive_drivers(irq, &host, clock_monotonic_usec());
+        carry_out(irq, &host, &plan, &wishes);
+        irq_follow(irq, &host, &wishes);
+        irq_settings_sweep(irq, &host);
+        irq_report_devices(irq, &plan);
+        irq_host_done(&irq->last);
+        irq->last = host;
+        irq->last_known = true;
         host = (IrqHost){ 0 };
-        m->irq->due_usec = clock_monotonic_usec() + pause_until_next(m, &wishes);
+        irq->due_usec = clock_monotonic_usec() + pause_until_next(irq, &wishes);
         return 0;
 }
 
-void irq_look(Manager *m) {
+void irq_look(Interrupts *irq) {
         const uint64_t now = clock_monotonic_usec();
-        Irq *irq = m->irq;
 
         if (!irq)
                 return;
         irq->due_usec = now + IDLE_LOOK_USEC;
-        (void)look(m); /* what fails for want of memory comes again */
+        (void)look(irq); /* what fails for want of memory comes again */
         irq_again_looked(&irq->again, now);
         irq_events_schedule(irq);
 }
 
-void irq_look_within(Manager *m, uint64_t usec) {
-        const uint64_t due = clock_monotonic_usec() + usec;
-
-        if (due < m->irq->due_usec)
-                m->irq->due_usec = due;
-        irq_events_schedule(m->irq);
-}
-
-void irq_give_all_back(Manager *m) {
+void irq_give_all_back(Interrupts *irq) {
         static const SettingKey by_unit = { SETTING_NUMA_BALANCING, "", 0 };
         const IrqWishes none = { 0 };
         IrqHost host = { 0 };
 
-        if (!m->irq || !may_change(m))
+        if (!irq || !may_change(irq))
                 return;
-        for (size_t i = 0; i < m->irq->n_settings; i++) /* there is no later, but for a unit */
-                if (m->irq->settings[i].progress.error != -EINPROGRESS)
-                        m->irq->settings[i].progress.retry_usec = 0;
-        if (irq_host_load_devices(&m->host.sysroot, m->host.policies.irqs, m->host.policies.n_irqs,
-                                  &host) >= 0)
-                irq_give_back(m, &host, &none);
-        for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&m->irq->undo, &by_unit); i++) {
+        for (size_t i = 0; i < irq->n_settings; i++) /* there is no later, but for a unit */
+                if (irq->settings[i].progress.error != -EINPROGRESS)
+                        irq->settings[i].progress.retry_usec = 0;
+        if (irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
+                                  irq->host->policies.n_irqs, &host) >= 0)
+                irq_give_back(irq, &host, &none);
+        for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&irq->undo, &by_unit); i++) {
                 (void)poll(NULL, 0, LAST_WAIT_MSEC);
-                irq_give_back(m, &host, &none);
+                irq_give_back(irq, &host, &none);
         }
         irq_host_done(&host);
-        irq_balance_restore(m);
-        (void)undo_host_write(&m->undo.records, &m->irq->undo);
-        if (m->irq->undo.n_settings > 0)
-                journal_log(&m->host.journal, LOG_WARNING, NULL,
+        irq_balance_restore(irq);
+        (void)undo_host_write(irq->records, &irq->undo);
+        if (irq->undo.n_settings > 0)
+                journal_log(&irq->host->journal, LOG_WARNING, NULL,
                             "Stopping; %zu settings of interrupts could not be given back and "
                             "stay. Their record stays, too: a start of the daemon takes them over",
-                            m->irq->undo.n_settings);
+                            irq->undo.n_settings);
 }
 
 /* --- its life --- */
 
-static void read_record(Manager *m) {
-        int r = undo_host_read(&m->undo.records, &m->irq->undo);
+static void read_record(Interrupts *irq) {
+        int r = undo_host_read(irq->records, &irq->undo);
 
         if (r < 0 && r != -ENOENT)
-                journal_log(&m->host.journal, LOG_WARNING, NULL,
+                journal_log(&irq->host->journal, LOG_WARNING, NULL,
                             "The undo record %s/%s/%s is not believed: %s. What stood before of "
                             "interrupts cannot be put back by this daemon",
-                            m->host.args->runtime_dir, UNDO_FOLDER, UNDO_HOST_FILE, strerror(-r));
+                            irq->host->args->runtime_dir, UNDO_FOLDER, UNDO_HOST_FILE,
+                            strerror(-r));
 }
 
-int irq_start(Manager *m) {
-        int r = 0;
-
-        m->irq = calloc(1, sizeof(*m->irq));
-        if (!m->irq)
-                return -ENOMEM;
-        m->irq->link_fd = -EBADF;
-        m->irq->ops = &SETTING_FILES;
-        irq_balance_init(&m->irq->balance);
-        read_record(m);
-        if (m->host.sysroot.live && !m->host.args->once)
-                r = irq_events_start(m);
-        if (r < 0)
-                return r;
-        irq_look(m);
-        return 0;
-}
-
-void irq_done(Manager *m) {
-        Irq *irq = m->irq;
-
+Interrupts *irq_free(Interrupts *irq) {
         if (!irq)
-                return;
+                return NULL;
         irq_events_done(irq);
         irq_balance_done(&irq->balance);
         undo_host_done(&irq->undo);
-        irq_host_done(&irq->host);
+        irq_host_done(&irq->last);
         irq_report_done(irq);
         for (size_t i = 0; i < irq->n_settings; i++)
                 free((char *)irq->settings[i].key.device);
         free(irq->settings);
         free(irq);
-        m->irq = NULL;
+        return NULL;
+}
+
+int irq_start(Host *host, const Roster *roster, const Placing *placing, const Undo *records,
+              Interrupts **ret) {
+        Interrupts *irq = calloc(1, sizeof(*irq));
+        int r = 0;
+
+        if (!irq)
+                return -ENOMEM;
+        irq->host = host;
+        irq->roster = roster;
+        irq->placing = placing;
+        irq->records = records;
+        irq->link_fd = -EBADF;
+        irq->ops = &SETTING_FILES;
+        irq_balance_init(&irq->balance);
+        read_record(irq);
+        if (host->sysroot.live && !host->args->once)
+                r = irq_events_start(irq, irq_look);
+        if (r < 0) {
+                irq_free(irq);
+                return r;
+        }
+        irq_look(irq);
+        *ret = irq;
+        return 0;
 }

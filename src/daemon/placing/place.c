@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/sampling/sample.h"

@@ -101,7 +101,7 @@ static int describe(Instance *i) {
         }
         host_mark(&i->manager->host, HOST_MARK_PUBLISH);
         r = roster_rename(i->manager, i);
-        if (r >= 0 && release_is_asked(i->manager, i->name, i->unit) != i->undo.released)
+        if (r >= 0 && release_is_asked(&i->manager->host, i->name, i->unit) != i->undo.released)
                 instance_restart(i, clock_monotonic_usec());
         return r;
 }

@@ -3,7 +3,6 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/binding/bind.h"
-#include "tidbnumad/daemon/interrupts/irq-report.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/undo/record.h"
@@ -125,7 +124,6 @@ int roster_rename(Manager *m, Instance *instance) {
         }
         journal_log(&m->host.journal, LOG_DEBUG, &fields, "%s is called %s from now on",
                     instance->name, name);
-        irq_report_forget(m->irq, instance->name);
         take_out(m, find_index(m, instance));
         free(instance->name);
         instance->name = name;
@@ -144,7 +142,6 @@ void roster_remove_process(Manager *m, Instance *instance, size_t index) {
                 return;
         }
         journal_log(&m->host.journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
-        irq_report_forget(m->irq, instance->name);
         take_out(m, find_index(m, instance));
         instance->next_ended = m->roster.ended;
         m->roster.ended = instance;

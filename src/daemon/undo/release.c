@@ -282,8 +282,8 @@ void release_done(Manager *m) {
 
 /* --- what is wanted --- */
 
-bool release_is_asked(const Manager *m, const char *name, const char *unit) {
-        const WordList *globs = &m->host.policies.release;
+bool release_is_asked(const Host *host, const char *name, const char *unit) {
+        const WordList *globs = &host->policies.release;
 
         for (size_t i = 0; i < globs->n_words; i++)
                 if (fnmatch(globs->words[i], name, 0) == 0 ||
@@ -293,7 +293,7 @@ bool release_is_asked(const Manager *m, const char *name, const char *unit) {
 }
 
 bool release_if_asked(Instance *i) {
-        const bool asked = release_is_asked(i->manager, i->name, i->unit);
+        const bool asked = release_is_asked(&i->manager->host, i->name, i->unit);
         UndoRecord *record = asked && host_enforces(&i->manager->host) ? record_of(i) : NULL;
 
         if (record)
@@ -328,8 +328,8 @@ static const char *why_unwanted(const Manager *m, const UndoRecord *record) {
         const Instance *i = instance_of(m, record);
         const char *name = i ? i->name : record->instance;
 
-        if (release_is_asked(m, name, record->unit) ||
-            release_is_asked(m, record->instance, record->unit))
+        if (release_is_asked(&m->host, name, record->unit) ||
+            release_is_asked(&m->host, record->instance, record->unit))
                 return "enforcement.release names it";
         if (!m->host.policies_known)
                 return NULL;

@@ -28,7 +28,7 @@ UnitWish unit_wish_make(const Unit *u) {
         UnitWish w = { 0 };
         Placement p;
 
-        if (release_is_asked(m, u->label, u->name)) {
+        if (release_is_asked(&m->host, u->label, u->name)) {
                 w.reason = "enforcement.release names it";
                 return w;
         }

@@ -46,7 +46,7 @@ typedef struct TestHost {
         Args args;
         Manager m;
         IrqPolicy policy;
-        Irq irq;
+        Interrupts irq;
         IrqbalanceFacts facts;
 } TestHost;
 
@@ -75,7 +75,8 @@ static inline void unbind_server(TestHost *h, pid_t pid) {
 }
 
 static inline void begin(TestHost *h) {
-        h->m.irq = &h->irq;
+        h->irq.host = &h->m.host;
+        h->irq.records = &h->m.undo.records;
         irq_balance_init(&h->irq.balance);
         h->irq.balance.folder = h->folder;
         undo_init(&h->m.undo.records, &h->tree.sysroot);
@@ -87,7 +88,7 @@ static inline void end(TestHost *h) {
         irq_balance_done(&h->irq.balance);
         undo_host_done(&h->irq.undo);
         undo_done(&h->m.undo.records);
-        h->irq = (Irq){ 0 };
+        h->irq = (Interrupts){ 0 };
 }
 
 static inline void host_init(TestHost *h) {
@@ -138,7 +139,7 @@ static const char *received(TestHost *h) {
 
 static inline void look(TestHost *h) {
         irqbalance_facts_done(&h->facts);
-        irq_balance_look(&h->m, &h->facts);
+        irq_balance_look(&h->irq, &h->facts);
 }
 
 /* As irqbalance does it: it answers and closes. Then the daemon's loop runs, and it looks again. */
@@ -163,13 +164,13 @@ static inline void tell(TestHost *h, const char *cpus, uint32_t *irqs, size_t n_
                 .told = true, .banned_cpus = ids(cpus), .banned_irqs = irqs, .n_banned_irqs = n_irqs
         };
 
-        irq_balance_send(&h->m, &wanted);
+        irq_balance_send(&h->irq, &wanted);
 }
 
 static inline void tell_nothing(TestHost *h) {
         const IrqPlanBalance wanted = { 0 };
 
-        irq_balance_send(&h->m, &wanted);
+        irq_balance_send(&h->irq, &wanted);
 }
 
 static inline void assert_told(TestHost *h, const char *cpus, const char *irqs) {

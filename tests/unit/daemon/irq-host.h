@@ -12,6 +12,7 @@
 #include "../observe/fake-devices.h"
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/clock.h"
@@ -88,10 +89,10 @@ int __wrap_sd_bus_flush(sd_bus *bus) {
         return 0;
 }
 
-void __wrap_irq_balance_send(Manager *manager, const IrqPlanBalance *wanted);
+void __wrap_irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted);
 
-void __wrap_irq_balance_send(Manager *manager, const IrqPlanBalance *wanted) {
-        (void)manager;
+void __wrap_irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
+        (void)irq;
         world.told = wanted->told;
         world.n_banned = wanted->n_banned_irqs;
 }
@@ -218,12 +219,14 @@ static inline void host_init(TestHost *h) {
 }
 
 static inline void start(TestHost *h) {
-        assert_int_equal(irq_start(&h->m), 0);
+        assert_int_equal(
+                irq_start(&h->m.host, &h->m.roster, &h->m.placing, &h->m.undo.records, &h->m.irq),
+                0);
         h->m.irq->balance.folder = "/nonexistent";
 }
 
 static inline void host_done(TestHost *h) {
-        irq_done(&h->m);
+        h->m.irq = irq_free(h->m.irq);
         sd_event_unref(h->m.host.event);
         undo_done(&h->m.undo.records);
         irq_policy_done(&h->irq);
@@ -235,7 +238,7 @@ static inline void host_done(TestHost *h) {
 
 static inline void look_after(TestHost *h, uint64_t usec) {
         world.now += usec;
-        irq_look(&h->m);
+        irq_look(h->m.irq);
 }
 
 /* --- what is there then --- */

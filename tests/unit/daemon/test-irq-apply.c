@@ -8,6 +8,7 @@
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
+#include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/manager.h"
 
 #define PCI "0000:3b:00.0"
@@ -120,12 +121,13 @@ static IrqHost host = { .devices = &device, .n_devices = 1 };
 typedef struct Life {
         FakeTree tree;
         Manager m;
-        Irq irq;
+        Interrupts irq;
         Args args;
 } Life;
 
 static void begin(Life *l) {
-        l->m.irq = &l->irq;
+        l->irq.host = &l->m.host;
+        l->irq.records = &l->m.undo.records;
         l->irq.ops = &kernel_ops;
         undo_init(&l->m.undo.records, &l->tree.sysroot);
         assert_int_equal(undo_open(&l->m.undo.records, l->tree.fd), 0);
@@ -139,7 +141,7 @@ static void end(Life *l) {
         free(l->irq.settings);
         undo_host_done(&l->irq.undo);
         undo_done(&l->m.undo.records);
-        l->irq = (Irq){ 0 };
+        l->irq = (Interrupts){ 0 };
 }
 
 /* As it is before us. */
@@ -190,13 +192,13 @@ static void put_on(Life *l) {
         _cleanup_irq_wishes_ IrqWishes wishes;
 
         wishes_of(&wishes);
-        irq_put_on(&l->m, &host, &wishes);
+        irq_put_on(&l->irq, &host, &wishes);
 }
 
 static void give_back(Life *l) {
         const IrqWishes none = { 0 };
 
-        irq_give_back(&l->m, &host, &none);
+        irq_give_back(&l->irq, &host, &none);
 }
 
 static void assert_all(bool wanted) {

@@ -33,7 +33,7 @@ TEST(address_goes_from_policy) {
 
                 steer_disk(&h);
                 if (restarted)
-                        irq_done(&h.m);
+                        h.m.irq = irq_free(h.m.irq);
                 word_list_done(&h.irq.pci);
                 if (restarted)
                         start(&h);
@@ -121,7 +121,7 @@ TEST(renamed) {
                 assert_file(&h, QUEUES "tx-0/xps_cpus", matched ? mask : "00000000");
                 assert_int_equal(h.m.irq->n_repairs, 0);
                 assert_int_equal(has_record(&h), matched);
-                irq_give_all_back(&h.m);
+                irq_give_all_back(h.m.irq);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
                 assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
                 assert_mask(&h, 100, "2");
@@ -138,7 +138,7 @@ TEST(renamed_meanwhile) {
         host_init(&h);
         start(&h);
         rename_card(&h, "eth0", "lan0");
-        irq_give_back(&h.m, &h.m.irq->host, &none);
+        irq_give_back(h.m.irq, &h.m.irq->last, &none);
         assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
         assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
         assert_false(has_record(&h));
@@ -166,10 +166,10 @@ TEST(renamed_to_a_former_name) {
                 assert_int_equal(word_list_add(&h.irq.net, "lan*"), 0);
                 look_after(&h, SECOND);
                 assert_string_equal(undo_host_find(undo, &former)->before, "00000000");
-                irq_done(&h.m);
+                h.m.irq = irq_free(h.m.irq);
                 start(&h);
                 assert_int_equal(h.m.irq->undo.n_settings, 5);
-                irq_give_all_back(&h.m);
+                irq_give_all_back(h.m.irq);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
         }
 }
@@ -195,7 +195,7 @@ TEST(no_descriptor) {
         look_after(&h, 3 * SECOND);
         assert_false(h.m.irq->load_failed);
         assert_steered(&h);
-        irq_give_all_back(&h.m);
+        irq_give_all_back(h.m.irq);
         assert_untouched(&h);
 }
 
@@ -221,7 +221,7 @@ TEST(end_waits_for_no_pause) {
         h.m.host.policies.n_irqs = 1;
         look_after(&h, SECOND);
         assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000008");
-        irq_give_all_back(&h.m);
+        irq_give_all_back(h.m.irq);
         assert_untouched(&h);
         assert_false(has_record(&h));
 }
@@ -235,7 +235,7 @@ TEST(end_with_broken_policies) {
         h.m.host.policies_known = false;
         look_after(&h, SECOND);
         assert_steered(&h);
-        irq_give_all_back(&h.m);
+        irq_give_all_back(h.m.irq);
         assert_untouched(&h);
         assert_false(has_record(&h));
 }

@@ -57,7 +57,7 @@ TEST(others_change_it) {
         meet(&h, "SLEEP 10 BANNED 00000001");
         tell(&h, "2-5", two, 2);
         assert_told(&h, "2-5,7", "24 25");
-        irq_balance_restore(&h.m);
+        irq_balance_restore(&h.irq);
         assert_told(&h, "7", "NONE"); /* and not what they have set */
 }
 
@@ -109,7 +109,7 @@ TEST(restored_and_wanted_again) {
         assert_string_equal(received(&h), "");
         tell(&h, "6", NULL, 0);
         assert_told(&h, "6", "NONE");
-        irq_balance_restore(&h.m);
+        irq_balance_restore(&h.irq);
         assert_told(&h, "NULL", "NONE");
 }
 
@@ -146,7 +146,7 @@ TEST(too_many_cpus) {
         for (uint32_t cpu = 0; cpu < 1024; cpu += 2)
                 id_set_add(&wanted.banned_cpus, cpu);
         meet(&h, NONE);
-        irq_balance_send(&h.m, &wanted);
+        irq_balance_send(&h.irq, &wanted);
         assert_string_equal(received(&h), "");
         assert_true(h.irq.balance.logged_refused);
 }

@@ -48,7 +48,7 @@ TEST(its_own_is_kept) {
         now_usec += 20 * SECOND;
         tell(&h, "4", NULL, 0);
         assert_told(&h, "2,4,7", "99 25");
-        irq_balance_restore(&h.m);
+        irq_balance_restore(&h.irq);
         assert_told(&h, "2,7", "99 25");
         assert_false(h.irq.undo.irqbalance.known);
 }
@@ -62,7 +62,7 @@ TEST(interrupt_0) {
                  "BANNED 00000000");
         tell(&h, "2-5", two, 2);
         assert_told(&h, "2-5", "0 99 24 25");
-        irq_balance_restore(&h.m);
+        irq_balance_restore(&h.irq);
         assert_told(&h, "NULL", "0 99");
 }
 
@@ -160,7 +160,7 @@ TEST(no_descriptor) {
         assert_true(h.irq.balance.sent_usec != 0 && h.irq.undo.irqbalance.known);
         look(&h);
         assert_string_equal(received(&h), "");
-        irq_balance_restore(&h.m);
+        irq_balance_restore(&h.irq);
         assert_told(&h, "NULL", "NONE");
 }
 
@@ -274,7 +274,7 @@ TEST(replaced) {
         assert_int_equal(h.facts.pid, pid);
         tell(&h, "2-5", two, 2);
         assert_told(&h, "2-6", "24 25");
-        irq_balance_restore(&h.m);
+        irq_balance_restore(&h.irq);
         assert_told(&h, "6", "NONE");
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -296,6 +296,6 @@ TEST(taken_over) {
         tell(&h, "2-5", two, 2);
         assert_string_equal(received(&h), "");
         assert_true(h.irq.undo.irqbalance.known);
-        irq_balance_restore(&h.m);
+        irq_balance_restore(&h.irq);
         assert_told(&h, "7", "NONE");
 }

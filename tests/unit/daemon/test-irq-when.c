@@ -16,16 +16,16 @@ TEST(slow_looks) {
 TEST(instances_come_and_go) {
         _cleanup_host_ TestHost h;
 
-        irq_note_owners(&(Manager){ 0 }); /* not started yet */
+        irq_note_owners(NULL); /* not started yet */
         host_init(&h);
         start(&h);
-        irq_note_owners(&h.m);
+        irq_note_owners(h.m.irq);
         look_after(&h, SECOND);
-        irq_note_owners(&h.m); /* nothing has changed */
+        irq_note_owners(h.m.irq); /* nothing has changed */
         assert_int_equal(h.m.irq->due_usec, world.now + 3 * SECOND);
         h.instance.planned.placement.nodes = ids("0");
         h.instance.planned.placement.cpus = ids("0-1");
-        irq_note_owners(&h.m);
+        irq_note_owners(h.m.irq);
         assert_int_equal(h.m.irq->due_usec, world.now + SECOND);
         look_after(&h, SECOND);
         assert_mask(&h, 42, "2-3");

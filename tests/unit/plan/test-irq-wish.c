@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/plan/irq-landed.h"
+#include "tidbnumad/plan/irq-follow.h"
 #include "tidbnumad/plan/irq-wish.h"
 
 enum { CPUS = 4 };

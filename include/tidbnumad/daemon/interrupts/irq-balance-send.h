@@ -6,7 +6,7 @@
 
 /* Sends what the plan wants if irqbalance's settings differ; its own settings if the plan wants
  * nothing. */
-void irq_balance_send(Manager *manager, const IrqPlanBalance *wanted);
+void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted);
 
 /* Restores its own settings before the daemon ends: waits for a moment if irqbalance is busy. */
-void irq_balance_restore(Manager *manager);
+void irq_balance_restore(Interrupts *irq);

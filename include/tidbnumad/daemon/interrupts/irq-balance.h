@@ -13,7 +13,7 @@
 
 #define IRQ_BALANCE_READ_USEC (UINT64_C(60) * 1000 * 1000)
 
-typedef struct Manager Manager;
+typedef struct Interrupts Interrupts;
 
 typedef struct IrqBalance {
         ProcessId id; /* pid 0: it does not run */
@@ -37,8 +37,8 @@ void irq_balance_init(IrqBalance *balance);
 void irq_balance_done(IrqBalance *balance);
 
 /* Looks which one runs, and reads its settings where that is due. What is known goes into `ret`. */
-void irq_balance_look(Manager *manager, IrqbalanceFacts *ret);
+void irq_balance_look(Interrupts *irq, IrqbalanceFacts *ret);
 
 /* Log once that it takes no settings; and that it has no socket. */
-void irq_balance_log_refused(Manager *manager, int error);
-void irq_balance_log_socketless(Manager *manager);
+void irq_balance_log_refused(Interrupts *irq, int error);
+void irq_balance_log_socketless(Interrupts *irq);

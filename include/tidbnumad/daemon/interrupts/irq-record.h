@@ -4,16 +4,16 @@
 #include "tidbnumad/daemon/interrupts/irq.h"
 
 /* Before the setting is changed for the first time. Negative errno: it may not be changed. */
-int irq_record_note(Manager *manager, const IrqWish *wish);
+int irq_record_note(Interrupts *irq, const IrqWish *wish);
 
 /* Takes out what was noted and, as the kernel shows, not changed. */
-void irq_record_unnote(Manager *manager, const SettingKey *key);
+void irq_record_unnote(Interrupts *irq, const SettingKey *key);
 
 /* Says once that it fails. Nothing may be changed unless this is true. */
-bool irq_record_write(Manager *manager);
+bool irq_record_write(Interrupts *irq);
 
 /* What is noted of the queues of an interface goes with it to the name that it has now. */
-void irq_record_follow_names(Manager *manager);
+void irq_record_follow_names(Interrupts *irq);
 
 /* Of queues: is their interface there, by whatever name? */
-bool irq_record_has_interface(const Manager *manager, const UndoSetting *entry);
+bool irq_record_has_interface(const Interrupts *irq, const UndoSetting *entry);

@@ -5,6 +5,7 @@
  * links that change, from instances that come and go, and slowly all the time. */
 #pragma once
 
+#include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/interrupts/irq-balance.h"
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/model/irq.h"
@@ -16,7 +17,9 @@
 #include "tidbnumad/plan/irq.h"
 #include "tidbnumad/sys/uevents.h"
 
-typedef struct Manager Manager;
+typedef struct Interrupts Interrupts;
+typedef struct Placing Placing;
+typedef struct Roster Roster;
 
 /* What is known of a setting from earlier looks. */
 typedef struct IrqSetting {
@@ -49,17 +52,23 @@ typedef struct IrqSummary {
         bool untold;        /* what there is to tell of it waits for the next look */
 } IrqSummary;
 
-typedef struct Irq {
+/* The room: what the daemon knows of interrupts and of irqbalance. */
+struct Interrupts {
+        Host *host; /* borrowed, as the other rooms and the folder of the records */
+        const Roster *roster;
+        const Placing *placing;
+        const Undo *records;
         sd_event_source *timer, *link_source;
         int link_fd;
         Uevents uevents;
-        uint64_t due_usec;   /* the next slow look */
-        IrqAgain again;      /* those after an event */
-        uint64_t owners_sum; /* who owned which CPUs */
+        void (*look)(Interrupts *irq); /* on the timer */
+        uint64_t due_usec;             /* the next slow look */
+        IrqAgain again;                /* those after an event */
+        uint64_t owners_sum;           /* who owned which CPUs */
         const SettingOps *ops;
         UndoHost undo;
-        IrqHost host; /* at the last look */
-        bool host_known;
+        IrqHost last; /* at the last look */
+        bool last_known;
         IrqSetting *settings; /* owned */
         size_t n_settings, settings_allocated;
         IrqLanded *landed; /* owned */
@@ -68,20 +77,20 @@ typedef struct Irq {
         size_t n_devices;
         IrqBalance balance;
         uint64_t n_writes, n_repairs;
-        bool load_failed, record_failed; /* said once */
-} Irq;
+        bool load_failed, record_failed; /* logged once */
+};
 
 /* Reads the record of an earlier life, and looks for the first time. Without udev or netlink the
  * slow look finds what has changed. */
-int irq_start(Manager *manager);
-void irq_done(Manager *manager);
+int irq_start(Host *host, const Roster *roster, const Placing *placing, const Undo *records,
+              Interrupts **ret);
+Interrupts *irq_free(Interrupts *irq);
 
-/* Now; within that time at the latest. */
-void irq_look(Manager *manager);
-void irq_look_within(Manager *manager, uint64_t usec);
+/* Now. `irq` may be NULL, here and below: not started. */
+void irq_look(Interrupts *irq);
 
 /* Instances have come, gone or been placed elsewhere: looks soon, if that changes who owns CPUs. */
-void irq_note_owners(Manager *manager);
+void irq_note_owners(Interrupts *irq);
 
 /* Gives all back, as far as that goes at once: the daemon is about to end. */
-void irq_give_all_back(Manager *manager);
+void irq_give_all_back(Interrupts *irq);

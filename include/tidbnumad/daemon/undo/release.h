@@ -4,6 +4,7 @@
 #include "tidbnumad/enforce/restore.h"
 #include "tidbnumad/sys/bus-manager.h"
 
+typedef struct Host Host;
 typedef struct Manager Manager;
 typedef struct Instance Instance;
 
@@ -44,7 +45,7 @@ void release_unwanted(Manager *manager);
 void release_stray(Manager *manager);
 
 /* Does enforcement.release name it, by one of these? `unit` may be NULL. */
-bool release_is_asked(const Manager *manager, const char *name, const char *unit);
+bool release_is_asked(const Host *host, const char *name, const char *unit);
 
 /* Does it name the instance? Then that is given back, also where its name has become known only
  * after it was bound: that of a process without a unit has its port in it. */
