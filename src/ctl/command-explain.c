@@ -162,20 +162,10 @@ static void render_process(const Process *p, Text *text) {
         text_appendf(text, ", user %u\n\n", (unsigned)p->uid);
 }
 
-static void render_state(const PlanReportInstance *row, Text *text) {
+static void render_state(const Case *c, const PlanReportInstance *row, Text *text) {
         if (row->pid > 0) {
                 text_append(text, "Now: ");
-                if (id_set_is_empty(&row->in_force))
-                        text_append(text, "not bound");
-                else {
-                        text_append(text, "on ");
-                        plan_words_nodes(&row->in_force, text);
-                }
-                if (row->state) {
-                        text_appendf(text, "; the daemon says: %s", row->state);
-                        text_append(text, *row->state_reason ? ", " : "");
-                        text_append_printable(text, row->state_reason);
-                }
+                planned_append_now(&c->planned, row, text);
                 text_append(text, "\n");
         }
         if (row->storage) {
@@ -195,7 +185,7 @@ static void render_warnings(const PlanReportInstance *row, Text *text) {
                         text_appendf(text, "warning: %s\n", placement_warning_to_string(1u << bit));
 }
 
-static void render_place(const PlanReportInstance *row, Text *text) {
+static void render_place(const Case *c, const PlanReportInstance *row, Text *text) {
         text_append_printable(text, row->name);
         if (row->basis == BASIS_REFUSED)
                 text_append(text, " is not placed");
@@ -207,7 +197,7 @@ static void render_place(const PlanReportInstance *row, Text *text) {
         plan_words_why(row, text);
         text_append(text, "\n");
         render_warnings(row, text);
-        render_state(row, text);
+        render_state(c, row, text);
         if (row->n_alternatives > 0)
                 text_append(text, "Alternatives that lost:\n");
         plan_table_alternatives(row, text);
@@ -218,12 +208,13 @@ static int print_text(const Case *c, const Found *found) {
 
         if (found->process) {
                 render_process(found->process, &text);
-                verdict_render_all(&c->policies.set, found->process, output_width(), &text);
+                verdict_render_all(&c->policies.set, found->process,
+                                   found->row ? found->row->policy : NULL, output_width(), &text);
         }
         if (found->process && found->row)
                 text_append(&text, "\n");
         if (found->row)
-                render_place(found->row, &text);
+                render_place(c, found->row, &text);
         return output_text(&text);
 }
 

@@ -65,6 +65,36 @@ static bool places_any(const Case *c) {
         return false;
 }
 
+static bool is_bound(const PlanReportInstance *row) {
+        return row->state && strcmp(row->state, "bound") == 0;
+}
+
+/* Where an instance belongs is not where it is kept: that the daemon alone can say. */
+static void append_verdicts(const Case *c, bool differs, Text *text) {
+        const PlanReport *report = &c->planned.report;
+        bool all_bound = true;
+
+        if (!report->daemon_runs) {
+                text_append(text, "\nNo daemon runs, so nothing is bound by it.\n");
+                return;
+        }
+        for (size_t i = 0; i < report->n_instances; i++) {
+                const PlanReportInstance *row = &report->instances[i];
+
+                if (row->basis == BASIS_REFUSED || is_bound(row))
+                        continue;
+                text_append(text, all_bound ? "\nWhat the daemon has not bound:\n\n" : "");
+                text_append(text, "  ");
+                text_append_printable(text, row->name);
+                text_append(text, ": ");
+                planned_append_now(&c->planned, row, text);
+                text_append(text, "\n");
+                all_bound = false;
+        }
+        if (all_bound && !differs)
+                text_append(text, "\nEach instance is where it belongs.\n");
+}
+
 static int append_changes(const Case *c, unsigned width, Text *text) {
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 0;
@@ -75,8 +105,9 @@ static int append_changes(const Case *c, unsigned width, Text *text) {
         if (n > 0) {
                 text_append(text, "\nWhat differs from now:\n\n");
                 plan_table_changes(changes, n, width, text);
-        } else if (places_any(c))
-                text_append(text, "\nEach instance is where it belongs.\n");
+        }
+        if (places_any(c))
+                append_verdicts(c, n > 0, text);
         return 0;
 }
 

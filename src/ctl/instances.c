@@ -2,9 +2,11 @@
  * may not look at, what the daemon published. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/plan/match.h"
+#include "tidbnumad/sys/clock.h"
 
 static bool wants_exe(const char *exe, void *userdata) {
         return match_wants_exe(userdata, exe);
@@ -25,32 +27,48 @@ static int take_data_dir(Observed *o, const StatusInstance *published) {
         return o->data_dir ? 0 : -ENOMEM;
 }
 
-/* What everybody may see of a process; its program is the one that the daemon has seen. -ESRCH: the
- * process does not belong to the daemon's instance any more. */
+/* Did it run already when the daemon published? Otherwise the number is another's by now. */
+static bool is_older(const ProcHandle *handle, double time_seconds) {
+        const double age = clock_boottime_seconds() -
+                           (double)handle->start_ticks / (double)sysconf(_SC_CLK_TCK);
+
+        return age > clock_realtime_seconds() - time_seconds;
+}
+
+/* What everybody may see of a process; its program and its unit are those that the daemon has seen.
+ * -ESRCH: the process does not belong to the daemon's instance any more. */
 static int identify_published(const Sysroot *sysroot, const StatusInstance *published,
-                              ProcHandle *handle, Process *ret) {
+                              double time_seconds, ProcHandle *handle, Process *ret) {
         ProcStatus status;
         int r = proc_open(sysroot, published->pid, handle);
 
+        if (r >= 0 && !is_older(handle, time_seconds))
+                r = -ESRCH;
         if (r >= 0)
                 r = proc_status_read(handle, 0, &status);
         if (r >= 0)
                 r = proc_cgroup_read(handle, &ret->cgroup);
-        if (r >= 0)
-                r = unit_from_cgroup(ret->cgroup, &ret->unit);
-        if (r < 0 && r != -ENXIO)
+        if (r < 0)
                 return r;
-        if ((ret->unit && published->unit) ? strcmp(ret->unit, published->unit) != 0
-                                           : ret->unit != NULL || published->unit != NULL)
-                return -ESRCH;
         ret->id = (ProcessId){ .pid = published->pid, .start_ticks = handle->start_ticks };
         ret->uid = status.uid;
         ret->exe = strdup(published->exe);
-        return ret->exe ? 0 : -ENOMEM;
+        ret->unit = published->unit ? strdup(published->unit) : NULL;
+        return ret->exe && (ret->unit || !published->unit) ? 0 : -ENOMEM;
+}
+
+/* The daemon has matched it with its command line, which only its owner may read. Other policies
+ * than the daemon's, as of --policy, match what is seen. */
+static const Policy *policy_published(const PolicySet *policies, const StatusInstance *published,
+                                      const Process *process) {
+        for (size_t i = 0; i < policies->n_policies; i++)
+                if (strcmp(policies->policies[i].name, published->policy) == 0)
+                        return &policies->policies[i];
+        return match_process(policies, process);
 }
 
 static int add_published(const Sysroot *sysroot, const PolicySet *policies,
-                         const StatusInstance *published, ObservedList *list) {
+                         const StatusInstance *published, double time_seconds, ObservedList *list) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         const Policy *policy;
@@ -58,14 +76,38 @@ static int add_published(const Sysroot *sysroot, const PolicySet *policies,
 
         if (observed_list_find_pid(list, published->pid))
                 return 0;
-        r = identify_published(sysroot, published, &handle, &process);
+        r = identify_published(sysroot, published, time_seconds, &handle, &process);
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
-        policy = match_process(policies, &process);
+        policy = policy_published(policies, published, &process);
         if (!policy)
                 return 0;
         r = observed_list_add(list, policy, &process, &handle);
         return r < 0 ? r : take_data_dir(observed_list_find_pid(list, published->pid), published);
+}
+
+static bool holds_published(const Observed *o, const StatusInstance *published,
+                            double time_seconds) {
+        for (size_t i = 0; i < o->n_processes; i++)
+                if (o->processes[i].id.pid == published->pid)
+                        return is_older(&o->handles[i], time_seconds);
+        return false;
+}
+
+/* The daemon's name stays where the ports alone would give another: of two that listen on one port
+ * the first keeps the short one, and of a server that goes down the last port remains. */
+static int take_names(const StatusFile *status, ObservedList *list) {
+        for (size_t i = 0; i < status->n_instances; i++) {
+                const StatusInstance *published = &status->instances[i];
+                Observed *o = observed_list_find_pid(list, published->pid);
+
+                if (!o || o->name || !holds_published(o, published, status->time_seconds))
+                        continue;
+                o->name = strdup(published->name);
+                if (!o->name)
+                        return -ENOMEM;
+        }
+        return 0;
 }
 
 int instances_find(const Sysroot *sysroot, const PolicySet *policies, const StatusFile *status,
@@ -78,7 +120,10 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Stat
         int r = observed_list_find(sysroot, &rules, &list);
 
         for (size_t i = 0; r >= 0 && status && list.n_denied > 0 && i < status->n_instances; i++)
-                r = add_published(sysroot, policies, &status->instances[i], &list);
+                r = add_published(sysroot, policies, &status->instances[i], status->time_seconds,
+                                  &list);
+        if (r >= 0 && status)
+                r = take_names(status, &list);
         if (r < 0)
                 return r;
         *ret = list;

@@ -10,6 +10,8 @@
 #include "tidbnumad/observe/node-use.h"
 #include "tidbnumad/observe/residency.h"
 #include "tidbnumad/plan/fit.h"
+#include "tidbnumad/plan/verdict.h"
+#include "tidbnumad/publish/plan-words.h"
 
 void planned_done(Planned *planned) {
         placement_plan_done(&planned->plan);
@@ -120,6 +122,17 @@ static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
         row->n_alternatives = c->n_alternatives;
 }
 
+/* The daemon's verdict: with CPUs of one node only, or on a machine of one node, the nodes of the
+ * threads do not show whether an instance is bound. */
+static void fill_published(const StatusInstance *published, PlanReportInstance *row) {
+        row->state = published->state;
+        row->state_reason = published->reason;
+        row->cpu_bound = published->cpu_bound;
+        row->memory_bound = published->memory_bound;
+        if (published->cpu_bound)
+                row->in_force = published->nodes;
+}
+
 static void fill_running(const PlannedFrom *from, const Observed *r, PlanReportInstance *row) {
         const StatusInstance *told = from->status ? status_file_find(from->status, r->name) : NULL;
 
@@ -132,8 +145,8 @@ static void fill_running(const PlannedFrom *from, const Observed *r, PlanReportI
                                                     &row->placement->nodes);
         }
         row->memory_policy = r->memory_policy;
-        row->state = told ? told->state : NULL;
-        row->state_reason = told ? told->reason : NULL;
+        if (told)
+                fill_published(told, row);
 }
 
 static void fill_rows(const PlannedFrom *from, Planned *p) {
@@ -221,6 +234,7 @@ static int plan(const PlannedFrom *from, Planned *p) {
                                   .nic_nodes = nic,
                                   .instances = p->rows,
                                   .n_instances = p->plan.n_choices,
+                                  .daemon_runs = from->status,
                                   .score = p->plan.score };
         return from->imagined ? note_disks(from->imagined, p) : 0;
 }
@@ -259,11 +273,23 @@ const PlanReportInstance *planned_find(const Planned *planned, const char *name)
         return NULL;
 }
 
-/* What may run everywhere, and belongs everywhere. */
-static bool is_everywhere(const Planned *after, const PlanReportInstance *row) {
-        const NodeSet all = topology_nodes(after->report.topology);
-
-        return id_set_is_empty(&row->in_force) && id_set_equal(&row->placement->nodes, &all);
+void planned_append_now(const Planned *planned, const PlanReportInstance *row, Text *text) {
+        if (row->state) {
+                text_appendf(text, "%s (CPUs %s, memory %s)", row->state,
+                             row->cpu_bound ? "bound" : "not bound",
+                             verdict_memory_word(row->placement->memory, row->memory_bound));
+                text_append(text, *row->state_reason ? ": " : "");
+                text_append_printable(text, row->state_reason);
+        } else if (planned->report.daemon_runs)
+                text_append(text, "the daemon does not list it");
+        else {
+                text_append(text, "no daemon runs that would bind it");
+                if (!id_set_is_empty(&row->in_force)) {
+                        text_append(text, "; its threads may run on ");
+                        plan_words_nodes(&row->in_force, text);
+                        text_append(text, " only");
+                }
+        }
 }
 
 static void add_change(PlanChange *changes, size_t *n, const PlanChange *change) {
@@ -287,7 +313,7 @@ int planned_compare(const Planned *before, const Planned *after, PlanChange **re
                 if (former)
                         change.from = former->placement->nodes;
                 else if (!before)
-                        change.from = is_everywhere(after, row) ? change.to : row->in_force;
+                        change.from = row->in_force;
                 add_change(changes, &n, &change);
         }
         for (size_t i = 0; i < n_before; i++) {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/situation.h"
-#include "tidbnumad/sys/clock.h"
 
 void situation_close(Situation *situation) {
         machine_close(&situation->machine);
@@ -29,7 +29,7 @@ static int say_imagine(int error, const char *message) {
 static int read_status(Situation *s) {
         int r = s->machine.live ? status_file_read(s->args->runtime_dir, &s->status) : -ENOENT;
 
-        s->daemon_runs = r >= 0 && status_file_is_fresh(&s->status, clock_realtime_seconds());
+        s->daemon_runs = r >= 0 && daemon_process_lives(&s->status);
         return r == -ENOMEM ? r : 0;
 }
 

@@ -144,6 +144,8 @@ static int take_state(const json_t *object, StatusInstance *ret) {
                        { "backend", &ret->backend },
                        { "cpus", &ret->cpus } };
 
+        ret->cpu_bound = json_is_true(json_object_get(object, "cpu_bound"));
+        ret->memory_bound = json_is_true(json_object_get(object, "memory_bound"));
         ret->remote_ratio = json_is_number(ratio) ? json_number_value(ratio) : (double)NAN;
         ret->left_seconds = json_is_number(left) ? json_number_value(left) : (double)NAN;
         ret->pending_bytes = pending > 0 ? (uint64_t)pending : 0;

@@ -50,7 +50,8 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
                 text_append(text, process->unit ? process->unit : "none");
                 break;
         case MATCH_KEY_ARGS:
-                text_appendf(text, "args is %s, and its command line is another", match->args);
+                text_appendf(text, "args is %s, and its command line %s", match->args,
+                             process->args ? "is another" : "cannot be read; try it as root");
                 break;
         case MATCH_KEY_USER:
                 render_user(match, process, text);
@@ -71,10 +72,17 @@ static void add_place(Table *table, const Policy *policy) {
                 table_add(table, "built in");
 }
 
-static void render_owner(const PolicySet *policies, const Process *process, Text *text) {
+static void render_owner(const PolicySet *policies, const Process *process, const Policy *published,
+                         Text *text) {
         const Policy *owner = match_process(policies, process);
         bool also = false;
 
+        if (!owner && published) {
+                text_append(text, "\nThe daemon reports that it belongs to the policy ");
+                text_append_printable(text, published->name);
+                text_append(text, ".\n");
+                return;
+        }
         if (!owner) {
                 text_append(text, "\nNo policy takes it.\n");
                 return;
@@ -91,8 +99,8 @@ static void render_owner(const PolicySet *policies, const Process *process, Text
         text_append(text, ".\n");
 }
 
-void verdict_render_all(const PolicySet *policies, const Process *process, unsigned width,
-                        Text *text) {
+void verdict_render_all(const PolicySet *policies, const Process *process, const Policy *published,
+                        unsigned width, Text *text) {
         static const char *const headings[] = { "POLICY", "FROM", "VERDICT" };
         const Policy *owner = match_process(policies, process);
         _cleanup_text_ Text cell = { 0 };
@@ -109,7 +117,7 @@ void verdict_render_all(const PolicySet *policies, const Process *process, unsig
                 table_add(&table, cell.data ? cell.data : "");
         }
         table_render(&table, width, text);
-        render_owner(policies, process, text);
+        render_owner(policies, process, published, text);
         if (cell.error < 0)
                 text->error = cell.error;
 }

@@ -168,8 +168,8 @@ static int read_facts(const Sysroot *sysroot, const Topology *topology, Observed
 static bool is_name(const char *name, void *userdata) {
         const ObservedList *list = userdata;
 
-        for (size_t i = 0; i < list->n_instances && list->instances[i].name; i++)
-                if (strcmp(list->instances[i].name, name) == 0)
+        for (size_t i = 0; i < list->n_instances; i++)
+                if (list->instances[i].name && strcmp(list->instances[i].name, name) == 0)
                         return true;
         return false;
 }
@@ -194,7 +194,7 @@ int observed_list_describe(const Sysroot *sysroot, const Topology *topology, Obs
         for (size_t i = 0; i < list->n_instances; i++) {
                 int r = read_facts(sysroot, topology, &list->instances[i]);
 
-                if (r >= 0)
+                if (r >= 0 && !list->instances[i].name)
                         r = give_name(list, &list->instances[i]);
                 if (r < 0)
                         return r;

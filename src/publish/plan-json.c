@@ -45,6 +45,8 @@ static void set_running(Object *o, const PlanReportInstance *i) {
         object_set(o, "memory_policy", object_string(i->memory_policy));
         object_set(o, "state", object_string(i->state));
         object_set(o, "state_reason", object_string(i->state_reason));
+        object_set(o, "cpu_bound", i->state ? json_boolean(i->cpu_bound) : json_null());
+        object_set(o, "memory_bound", i->state ? json_boolean(i->memory_bound) : json_null());
 }
 
 json_t *plan_json_instance(const PlanReportInstance *i) {

@@ -6,8 +6,8 @@
 #include "tidbnumad/observe/observed.h"
 
 /* Finds all processes that the policies name; observed_list_describe() comes next. `status` (may be
- * NULL) is what a running daemon published: it knows the program and the data directory of
- * processes that this user may not look at. 0, -ENOMEM, or another negative errno: /proc cannot be
- * read. */
+ * NULL) is what a running daemon published: it gives the names, and the policy, program and data
+ * directory of processes that this user may not look at. 0, -ENOMEM, or another negative errno:
+ * /proc cannot be read. */
 int instances_find(const Sysroot *sysroot, const PolicySet *policies, const StatusFile *status,
                    ObservedList *ret);

@@ -42,6 +42,10 @@ bool planned_has_refusal(const Planned *planned);
 
 const PlanReportInstance *planned_find(const Planned *planned, const char *name);
 
+/* What is true of an instance now: what the daemon reports of it, and nothing besides, for to who
+ * looks at its threads alone it may look otherwise; or that no daemon runs. */
+void planned_append_now(const Planned *planned, const PlanReportInstance *row, Text *text);
+
 /* Instances whose place differs between two plans; without `before`, between what is in force and
  * what is planned. By name, in the order of `after` and then of `before`. The caller frees the
  * array, which borrows from both. 0 or -ENOMEM. */

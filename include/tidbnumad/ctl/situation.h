@@ -14,7 +14,7 @@ typedef struct Situation {
         const Args *args; /* borrowed */
         Machine machine;
         StatusFile status;
-        bool daemon_runs; /* `status` is fresh */
+        bool daemon_runs; /* `status` is its own */
         ImagineList wanted;
 } Situation;
 

@@ -18,8 +18,9 @@ typedef struct StatusInstance {
         char *name, *policy, *exe; /* owned, as the others */
         char *unit, *data_dir;     /* NULL: none */
         char *state, *reason;
-        char *reason_code, *remedy; /* NULL: an older daemon tells none */
-        char *backend, *cpus;       /* likewise */
+        bool cpu_bound, memory_bound; /* false also: an older daemon reports neither */
+        char *reason_code, *remedy;   /* NULL: an older daemon tells none */
+        char *backend, *cpus;         /* likewise */
         pid_t pid;
         uint16_t *ports;
         size_t n_ports;

@@ -36,8 +36,9 @@ typedef struct PlanReportInstance {
         bool cost_known;
         uint64_t cost_bytes;       /* anonymous memory that lies outside of its planned nodes */
         const char *memory_policy; /* that it has set itself, as numa(7) has it; NULL: none */
-        const char *state;         /* as the daemon tells; NULL: it does not */
+        const char *state;         /* as the daemon reports it; NULL: it does not */
         const char *state_reason;
+        bool cpu_bound, memory_bound; /* likewise; false without `state` */
 } PlanReportInstance;
 
 typedef struct PlanReport {
@@ -50,6 +51,7 @@ typedef struct PlanReport {
         const PlanReportInstance *instances;
         size_t n_instances;
         PlacementScore score;
+        bool daemon_runs;         /* on this host; `state` of the instances is what it reports */
         const char *const *notes; /* how the input came about: whole sentences */
         size_t n_notes;
 } PlanReport;

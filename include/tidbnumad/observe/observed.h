@@ -49,8 +49,8 @@ int observed_list_find(const Sysroot *sysroot, const ObservedRules *rules, Obser
 int observed_list_add(ObservedList *list, const Policy *policy, Process *process,
                       ProcHandle *handle);
 
-/* Reads what the kernel shows of each, names them, and sorts them by name, numbers in names by
- * value. What cannot be read stays unknown. 0 or -ENOMEM. */
+/* Reads what the kernel shows of each, names those without a name, and sorts them by name, numbers
+ * in names by value. What cannot be read stays unknown. 0 or -ENOMEM. */
 int observed_list_describe(const Sysroot *sysroot, const Topology *topology, ObservedList *list);
 
 /* By process number. NULL: none. */

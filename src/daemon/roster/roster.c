@@ -109,9 +109,16 @@ int roster_add(Manager *m, Instance *instance) {
         return 0;
 }
 
+/* Once anything may have been logged under the former name, whoever reads the log has to know. */
+static void say_rename(const Manager *m, const Instance *instance, const char *name) {
+        const JournalFields fields = { .instance = name, .policy = instance->policy->name };
+
+        journal_log(&m->host.journal,
+                    instance->binding.state == INSTANCE_WAITING ? LOG_DEBUG : LOG_INFO, &fields,
+                    "%s is called %s from now on", instance->name, name);
+}
+
 int roster_rename(Manager *m, Instance *instance) {
-        const JournalFields fields = { .instance = instance->name,
-                                       .policy = instance->policy->name };
         char *name;
         int r;
 
@@ -122,8 +129,7 @@ int roster_rename(Manager *m, Instance *instance) {
                 free(name);
                 return 0;
         }
-        journal_log(&m->host.journal, LOG_DEBUG, &fields, "%s is called %s from now on",
-                    instance->name, name);
+        say_rename(m, instance, name);
         take_out(m, find_index(m, instance));
         free(instance->name);
         instance->name = name;

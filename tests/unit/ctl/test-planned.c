@@ -240,6 +240,12 @@ TEST(nothing) {
 }
 
 TEST(compare_with_force) {
+        StatusInstance published = { .name = S("tidb-1"),
+                                     .state = S("bound"),
+                                     .reason = S(""),
+                                     .cpu_bound = true,
+                                     .nodes = ids("0") };
+        const StatusFile status = { .instances = &published, .n_instances = 1 };
         _cleanup_planned_ Planned p = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n;
@@ -257,14 +263,52 @@ TEST(compare_with_force) {
         assert_ids(changes[0].to, "0");
         free(TAKE_PTR(changes));
         planned_done(&p);
-        /* What is not bound, and may be anywhere, does not differ. */
+        /* On one node no thread shows that it is bound: only the daemon knows. */
         w.machine.topology.n_nodes = 1;
         w.running[0].cpus = ids("0-7");
         w.running[1].storage.nodes = (NodeSet){ 0 };
         assert_int_equal(planned_build(&w.from, &p), 0);
         assert_ids(p.rows[0].placement->nodes, "0");
         assert_int_equal(planned_compare(NULL, &p, &changes, &n), 0);
-        assert_int_equal(n, 0);
+        assert_int_equal(n, 2);
+        assert_ids(changes[0].from, "");
+        assert_ids(changes[0].to, "0");
+        free(TAKE_PTR(changes));
+        planned_done(&p);
+        w.from.status = &status;
+        assert_int_equal(planned_build(&w.from, &p), 0);
+        assert_int_equal(planned_compare(NULL, &p, &changes, &n), 0);
+        assert_int_equal(n, 1);
+        assert_string_equal(changes[0].name, "tikv-1");
+}
+
+static void assert_now(const Planned *p, const PlanReportInstance *row, const char *expected) {
+        _cleanup_text_ Text text = { 0 };
+
+        planned_append_now(p, row, &text);
+        assert_string_equal(text.data, expected);
+}
+
+TEST(now) {
+        StatusInstance published = {
+                .name = S("tidb-1"), .state = S("partly"), .reason = S("r"), .cpu_bound = true
+        };
+        const StatusFile status = { .instances = &published, .n_instances = 1 };
+        _cleanup_planned_ Planned p = { 0 };
+        World w;
+
+        world_init(&w);
+        world_run(&w);
+        assert_int_equal(planned_build(&w.from, &p), 0);
+        assert_now(&p, &p.rows[0],
+                   "no daemon runs that would bind it; its threads may run on node 1 only");
+        assert_now(&p, &p.rows[1], "no daemon runs that would bind it");
+        planned_done(&p);
+        w.from.status = &status;
+        w.policies[0].memory = MEMORY_BIND;
+        assert_int_equal(planned_build(&w.from, &p), 0);
+        assert_now(&p, &p.rows[0], "partly (CPUs bound, memory not bound): r");
+        assert_now(&p, &p.rows[1], "the daemon does not list it");
 }
 
 TEST(compare_plans) {

@@ -73,7 +73,7 @@ TEST(keys) {
 static void check_all(const World *w, const char *expected) {
         _cleanup_text_ Text text = { 0 };
 
-        verdict_render_all(&w->set, &w->process, 0, &text);
+        verdict_render_all(&w->set, &w->process, NULL, 0, &text);
         assert_int_equal(text.error, 0);
         assert_string_equal(text.data, expected);
 }
@@ -107,6 +107,23 @@ TEST(all) {
                       "No policy takes it.\n");
         w.set.n_policies = 0;
         check_all(&w, "\nNo policy takes it.\n");
+}
+
+/* Only its owner may read a command line; the daemon has read it. */
+TEST(as_the_daemon_reports) {
+        _cleanup_text_ Text text = { 0 };
+        World w;
+
+        world_init(&w);
+        w.policies[0].match = (PolicyMatch){ .args = (char *)"*-P 4000*" };
+        w.set.n_policies = 1;
+        verdict_render_all(&w.set, &w.process, &w.policies[0], 0, &text);
+        assert_string_equal(text.data,
+                            "POLICY  FROM         VERDICT\n"
+                            "tikv    /p/a.yaml:3  args is *-P 4000*, and its command line cannot "
+                            "be read; try it as root\n"
+                            "\n"
+                            "The daemon reports that it belongs to the policy tikv.\n");
 }
 
 TEST(json) {

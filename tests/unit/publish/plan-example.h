@@ -79,7 +79,8 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .cost_bytes = 12,
                                                 .memory_policy = "interleave:0-7",
                                                 .state = "bound",
-                                                .state_reason = "" };
+                                                .state_reason = "",
+                                                .cpu_bound = true };
         e->instances[2] = (PlanReportInstance){ .name = "pd-\x1b[1m",
                                                 .policy = &e->policies[1],
                                                 .basis = BASIS_REFUSED,

@@ -32,7 +32,8 @@ TEST(instances) {
                 "{\"nodes\": \"0-1\", \"criterion\": \"reserved\", \"rule\": \"R2\", \"chosen\": 0,"
                 " \"other\": 1}],"
                 " \"pid\": null, \"in_force\": null, \"move_bytes\": null,"
-                " \"memory_policy\": null, \"state\": null, \"state_reason\": null}");
+                " \"memory_policy\": null, \"state\": null, \"state_reason\": null,"
+                " \"cpu_bound\": null, \"memory_bound\": null}");
         json_decref(json);
 }
 
@@ -49,6 +50,8 @@ TEST(running) {
         assert_json(json_object_get(instance, "need_bytes"), "4096");
         assert_json(json_object_get(instance, "unit"), "\"tikv-20160.service\"");
         assert_json(json_object_get(instance, "state"), "\"bound\"");
+        assert_json(json_object_get(instance, "cpu_bound"), "true");
+        assert_json(json_object_get(instance, "memory_bound"), "false");
         assert_json(json_object_get(instance, "basis"), "\"kept\"");
         json = json_object_get(instance, "warnings");
         assert_int_equal(json_array_size(json), 2);
