@@ -56,7 +56,7 @@ static int run_once(Manager *m) {
                 if (r < 0)
                         return r;
         }
-        r = m->host.args->runtime_dir ? publish_now(m) : print_plan(m);
+        r = m->host.args->runtime_dir ? publish_now(&m->report) : print_plan(m);
         if (r < 0)
                 return r;
         if (!m->host.policy_load_success)

@@ -25,6 +25,13 @@ int manager_new(const Args *args, Manager **ret) {
                 return -ENOMEM;
         m->roster.connector_fd = m->binding.drift_fd = -EBADF;
         sampling_init(&m->sampling, &m->host, &m->roster);
+        m->report = (Report){ .host = &m->host,
+                              .roster = &m->roster,
+                              .sampling = &m->sampling,
+                              .undo = &m->undo,
+                              .units = &m->units,
+                              .binding = &m->binding,
+                              .irq = &m->irq };
         undo_init(&m->undo.records, &m->host.sysroot);
         r = host_open(&m->host, args);
         if (r < 0)
@@ -58,15 +65,13 @@ Manager *manager_free(Manager *m) {
         sd_event_source_unref(m->roster.scan_timer);
         sd_event_source_unref(m->roster.rescan_timer);
         sampling_done(&m->sampling);
-        sd_event_source_unref(m->report.timer);
         sd_event_source_unref(m->roster.describe_timer);
         sd_event_source_unref(m->placing.timer);
         closep(&m->roster.connector_fd);
         free(m->binding.policy_counters);
         free(m->placing.left_bytes);
-        node_times_done(&m->report.node_times);
-        text_done(&m->report.metrics);
         hotplug_done(&m->host);
+        report_done(&m->report);
         host_close(&m->host);
         free(m);
         return NULL;
@@ -152,7 +157,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         irq_look(m->irq);
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
-        (void)publish_now(m); /* before systemd hears that the reload is over */
+        (void)publish_now(&m->report); /* before systemd hears that the reload is over */
         manager_notify_ready(m);
         return 0;
 }
@@ -175,7 +180,7 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
         }
         journal_log(&m->host.journal, LOG_INFO, NULL,
                     "Stopping; what is bound stays bound (%zu instances)", m->roster.n_instances);
-        (void)publish_now(m);
+        (void)publish_now(&m->report);
         return sd_event_exit(sd_event_source_get_event(source), 0);
 }
 
@@ -234,6 +239,7 @@ int manager_start(Manager *m) {
         if (r < 0)
                 return r;
         m->host.ready = true;
-        (void)publish_now(m); /* has logged why not; a full /run must not keep it from binding */
+        (void)publish_now(
+                &m->report); /* has logged why not; a full /run must not keep it from binding */
         return 0;
 }

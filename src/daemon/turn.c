@@ -76,6 +76,10 @@ void turn_run(Manager *m) {
                 arm_once(m->placing.timer, PLAN_DELAY_USEC);
         if (host_take_mark(&m->host, HOST_MARK_PUBLISH))
                 arm_once(m->report.timer, PUBLISH_DELAY_USEC);
+        if (host_take_mark(&m->host, HOST_MARK_EXIT)) {
+                (void)publish_now(&m->report);
+                (void)sd_event_exit(m->host.event, 0);
+        }
 }
 
 static int on_event(sd_event_source *source, void *userdata) {
@@ -100,9 +104,11 @@ static int on_plan(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 static int on_publish(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
         (void)source;
         (void)usec;
-        (void)publish_now(userdata);
+        (void)publish_now(&m->report);
         return 0;
 }
 

@@ -4,14 +4,13 @@
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 
-#include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/host/host.h"
+#include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/enforce/undo.h"
-#include "tidbnumad/observe/node-load.h"
 
 /* A storm of 3,000 starts makes some 10,000 events of 200 bytes each with the kernel's overhead,
  * while the loop is busy for a second. */
@@ -56,15 +55,6 @@ typedef struct Binder {
         sd_event_source *drift_source;
         PolicyCounters *policy_counters; /* n_policies; owned */
 } Binder;
-
-/* What is published. */
-typedef struct Report {
-        sd_event_source *timer;
-        NodeTimes node_times; /* of the last snapshot */
-        double start_seconds; /* when this process began, as it was published last */
-        Text metrics;         /* rendered again and again */
-        bool failed;          /* logged once */
-} Report;
 
 /* The rooms, from the bottom up. */
 struct Manager {

@@ -7,6 +7,7 @@
 #include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/sampling/sample.h"
@@ -16,7 +17,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/self.h"
 
-static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot *s) {
+static void fill_instance(const Report *report, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding.observed;
         const Verdict verdict = look_verdict(i);
         bool placed = !id_set_is_empty(&i->binding.placement.nodes);
@@ -29,7 +30,7 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .ports = i->ports,
                 .n_ports = i->n_ports,
                 .data_dir = i->data_dir,
-                .backend = backend_name(&m->host.backend),
+                .backend = backend_name(&report->host->backend),
                 .pid = i->n_processes > 0 ? i->processes[0].id.pid : 0,
                 .n_processes = i->n_processes,
                 .nodes = i->binding.placement.nodes,
@@ -66,12 +67,12 @@ static void fill_instance(const Manager *m, const Instance *i, InstanceSnapshot 
                 .memory_widenings = i->binding.guard.n_widenings,
                 .bind_seconds = i->binding.bind_seconds,
         };
-        access_fill_instance(&m->sampling, i, s);
+        access_fill_instance(report->sampling, i, s);
 }
 
-static void fill_strangers(Manager *m, StrangerSnapshot *ret) {
-        for (size_t i = 0; i < m->roster.strangers.n_strangers; i++) {
-                const Stranger *s = &m->roster.strangers.strangers[i];
+static void fill_strangers(const Report *report, StrangerSnapshot *ret) {
+        for (size_t i = 0; i < report->roster->strangers.n_strangers; i++) {
+                const Stranger *s = &report->roster->strangers.strangers[i];
 
                 ret[i] = (StrangerSnapshot){ .pid = s->process.id.pid,
                                              .exe = s->process.exe,
@@ -81,9 +82,9 @@ static void fill_strangers(Manager *m, StrangerSnapshot *ret) {
         }
 }
 
-static void fill_units(const Manager *m, UnitSnapshot *ret) {
-        for (size_t i = 0; i < m->units.n_units; i++) {
-                const Unit *u = m->units.units[i];
+static void fill_units(const Report *report, UnitSnapshot *ret) {
+        for (size_t i = 0; i < report->units->n_units; i++) {
+                const Unit *u = report->units->units[i];
 
                 ret[i] = (UnitSnapshot){ .name = u->name,
                                          .state = u->state,
@@ -93,26 +94,26 @@ static void fill_units(const Manager *m, UnitSnapshot *ret) {
         }
 }
 
-static int write_files(Manager *m, const Snapshot *snapshot) {
+static int write_files(Report *report, const Snapshot *snapshot) {
         _cleanup_free_ char *json = NULL;
         int r;
 
-        r = metrics_render(snapshot, &m->report.metrics);
+        r = metrics_render(snapshot, &report->metrics);
         if (r < 0)
                 return r;
         r = status_render(snapshot, &json);
         if (r < 0)
                 return r;
-        r = atomic_file_write(m->host.runtime_fd, "status.json", json, strlen(json), 0644);
+        r = atomic_file_write(report->host->runtime_fd, "status.json", json, strlen(json), 0644);
         if (r < 0)
                 return r;
-        return atomic_file_write(m->host.runtime_fd, "metrics.prom", m->report.metrics.data,
-                                 m->report.metrics.length, 0644);
+        return atomic_file_write(report->host->runtime_fd, "metrics.prom", report->metrics.data,
+                                 report->metrics.length, 0644);
 }
 
-static void fill_releases(const Manager *m, ReleaseSnapshot *ret) {
-        for (size_t i = 0; i < m->undo.releases.n; i++) {
-                const Release *r = m->undo.releases.list[i];
+static void fill_releases(const Report *report, ReleaseSnapshot *ret) {
+        for (size_t i = 0; i < report->undo->releases.n; i++) {
+                const Release *r = report->undo->releases.list[i];
 
                 ret[i] = (ReleaseSnapshot){ .name = r->restore.record->instance,
                                             .unit = r->restore.record->unit,
@@ -122,9 +123,9 @@ static void fill_releases(const Manager *m, ReleaseSnapshot *ret) {
         }
 }
 
-static void fill_policy(const Manager *m, size_t i, PolicySnapshot *ret) {
-        const Policy *policy = &m->host.policies.policies[i];
-        const PolicyCounters *counters = &m->binding.policy_counters[i];
+static void fill_policy(const Report *report, size_t i, PolicySnapshot *ret) {
+        const Policy *policy = &report->host->policies.policies[i];
+        const PolicyCounters *counters = &report->binding->policy_counters[i];
 
         *ret = (PolicySnapshot){ .name = policy->name,
                                  .bind_latency = counters->bind_latency,
@@ -134,76 +135,76 @@ static void fill_policy(const Manager *m, size_t i, PolicySnapshot *ret) {
                                  .failed_pages = counters->failed_pages };
         memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
         memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
-        access_fill_policy(&m->sampling, policy->name, ret->accesses);
+        access_fill_policy(report->sampling, policy->name, ret->accesses);
 }
 
-static void fill_self(Manager *m, Snapshot *s) {
+static void fill_self(Report *report, Snapshot *s) {
         s->self_known = self_read(&s->self.cpu_seconds, &s->self.resident_bytes, &s->self.open_fds,
-                                  &m->report.start_seconds) >= 0;
-        s->self.start_seconds = m->report.start_seconds;
+                                  &report->start_seconds) >= 0;
+        s->self.start_seconds = report->start_seconds;
         s->self.pid = getpid();
 }
 
-static int publish_all(Manager *m, InstanceSnapshot *instances, PolicySnapshot *policies,
+static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapshot *policies,
                        UnitSnapshot *units, ReleaseSnapshot *releases, NodeSnapshot *nodes) {
         _cleanup_free_ IrqDeviceSnapshot *irq_devices = NULL;
         _cleanup_free_ IrqLandedSnapshot *irq_landed = NULL;
         StrangerSnapshot strangers[STRANGERS_MAX];
         const EventSnapshot events[] = {
-                { "connector", m->roster.connector_events.received, m->roster.connector_events.lost,
-                  m->roster.connector_events.rescans },
-                { "scan", m->roster.scan_events.received, 0, 0 },
+                { "connector", report->roster->connector_events.received,
+                  report->roster->connector_events.lost, report->roster->connector_events.rescans },
+                { "scan", report->roster->scan_events.received, 0, 0 },
         };
         Snapshot s = {
                 .version = TIDBNUMAD_VERSION,
                 .hwloc_version = TIDBNUMAD_HWLOC_VERSION,
                 .systemd_version = TIDBNUMAD_SYSTEMD_VERSION,
                 .realtime_seconds = clock_realtime_seconds(),
-                .ready = m->host.ready,
-                .enforcing = host_enforces(&m->host),
-                .policy_load_success = m->host.policy_load_success,
-                .policy_load_seconds = m->host.policy_load_seconds,
-                .policy_errors = (const char *const *)m->host.policy_errors.messages,
-                .n_policy_errors = m->host.policy_errors.n_messages,
-                .policy_warnings = (const char *const *)m->host.policy_warnings.messages,
-                .n_policy_warnings = m->host.policy_warnings.n_messages,
-                .sample_interval_seconds = (double)sampling_interval_usec(&m->sampling) / 1e6,
-                .sample_durations = m->sampling.rounds.durations,
-                .topology = &m->host.topology,
+                .ready = report->host->ready,
+                .enforcing = host_enforces(report->host),
+                .policy_load_success = report->host->policy_load_success,
+                .policy_load_seconds = report->host->policy_load_seconds,
+                .policy_errors = (const char *const *)report->host->policy_errors.messages,
+                .n_policy_errors = report->host->policy_errors.n_messages,
+                .policy_warnings = (const char *const *)report->host->policy_warnings.messages,
+                .n_policy_warnings = report->host->policy_warnings.n_messages,
+                .sample_interval_seconds = (double)sampling_interval_usec(report->sampling) / 1e6,
+                .sample_durations = report->sampling->rounds.durations,
+                .topology = &report->host->topology,
                 .nodes = nodes,
                 .instances = instances,
-                .n_instances = m->roster.n_instances,
+                .n_instances = report->roster->n_instances,
                 .units = units,
-                .n_units = m->units.n_units,
+                .n_units = report->units->n_units,
                 .strangers = strangers,
-                .n_strangers = m->roster.strangers.n_strangers,
+                .n_strangers = report->roster->strangers.n_strangers,
                 .releases = releases,
-                .n_releases = m->undo.releases.n,
-                .undo_known = m->undo.records.dir_fd >= 0,
-                .undo_records = m->undo.records.n_records,
-                .n_released = m->undo.releases.n_done,
-                .n_release_failures = m->undo.releases.n_failures,
+                .n_releases = report->undo->releases.n,
+                .undo_known = report->undo->records.dir_fd >= 0,
+                .undo_records = report->undo->records.n_records,
+                .n_released = report->undo->releases.n_done,
+                .n_release_failures = report->undo->releases.n_failures,
                 .policies = policies,
-                .n_policies = policy_set_count_written(&m->host.policies),
+                .n_policies = policy_set_count_written(&report->host->policies),
                 .events = events,
                 .n_events = ELEMENTSOF(events),
         };
 
-        fill_self(m, &s);
-        if (irq_report_fill(m->irq, &s.irq, &irq_devices, &irq_landed) < 0)
+        fill_self(report, &s);
+        if (irq_report_fill(*report->irq, &s.irq, &irq_devices, &irq_landed) < 0)
                 return -ENOMEM;
-        access_fill(&m->sampling, &s.access);
-        fill_units(m, units);
-        fill_strangers(m, strangers);
-        fill_releases(m, releases);
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                fill_instance(m, m->roster.instances[i], &instances[i]);
+        access_fill(report->sampling, &s.access);
+        fill_units(report, units);
+        fill_strangers(report, strangers);
+        fill_releases(report, releases);
+        for (size_t i = 0; i < report->roster->n_instances; i++)
+                fill_instance(report, report->roster->instances[i], &instances[i]);
         for (size_t i = 0; i < s.n_policies; i++) /* built-in ones are never beside others */
-                fill_policy(m, i, &policies[i]);
-        return write_files(m, &s);
+                fill_policy(report, i, &policies[i]);
+        return write_files(report, &s);
 }
 
-int publish_now(Manager *m) {
+int publish_now(Report *report) {
         _cleanup_free_ InstanceSnapshot *instances = NULL;
         _cleanup_free_ PolicySnapshot *policies = NULL;
         _cleanup_free_ UnitSnapshot *units = NULL;
@@ -211,25 +212,33 @@ int publish_now(Manager *m) {
         _cleanup_free_ NodeSnapshot *nodes = NULL;
         int r = -ENOMEM;
 
-        if (m->host.runtime_fd < 0)
+        if (report->host->runtime_fd < 0)
                 return 0;
-        instances = calloc(m->roster.n_instances + 1, sizeof(*instances));
-        policies = calloc(m->host.policies.n_policies + 1, sizeof(*policies));
-        units = calloc(m->units.n_units + 1, sizeof(*units));
-        releases = calloc(m->undo.releases.n + 1, sizeof(*releases));
-        nodes = calloc(m->host.topology.n_nodes + 1, sizeof(*nodes));
+        instances = calloc(report->roster->n_instances + 1, sizeof(*instances));
+        policies = calloc(report->host->policies.n_policies + 1, sizeof(*policies));
+        units = calloc(report->units->n_units + 1, sizeof(*units));
+        releases = calloc(report->undo->releases.n + 1, sizeof(*releases));
+        nodes = calloc(report->host->topology.n_nodes + 1, sizeof(*nodes));
         if (instances && policies && units && releases && nodes)
-                r = node_load(&m->host.sysroot, &m->host.topology, &m->report.node_times, nodes);
+                r = node_load(&report->host->sysroot, &report->host->topology, &report->node_times,
+                              nodes);
         if (r >= 0)
-                r = publish_all(m, instances, policies, units, releases, nodes);
-        if (r < 0 && !m->report.failed)
-                journal_log(&m->host.journal, LOG_ERR, NULL,
+                r = publish_all(report, instances, policies, units, releases, nodes);
+        if (r < 0 && !report->failed)
+                journal_log(&report->host->journal, LOG_ERR, NULL,
                             "Writing metrics.prom and status.json to %s failed: %s. It is tried "
                             "again with each sample",
-                            m->host.args->runtime_dir, strerror(-r));
-        if (r >= 0 && m->report.failed)
-                journal_log(&m->host.journal, LOG_NOTICE, NULL, "Publishing in %s works again",
-                            m->host.args->runtime_dir);
-        m->report.failed = r < 0;
+                            report->host->args->runtime_dir, strerror(-r));
+        if (r >= 0 && report->failed)
+                journal_log(&report->host->journal, LOG_NOTICE, NULL,
+                            "Publishing in %s works again", report->host->args->runtime_dir);
+        report->failed = r < 0;
         return r;
+}
+
+void report_done(Report *report) {
+        sd_event_source_unref(report->timer);
+        node_times_done(&report->node_times);
+        text_done(&report->metrics);
+        *report = (Report){ .host = NULL };
 }

@@ -6,7 +6,6 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/guard.h"
-#include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/daemon/units/unit-list.h"
@@ -244,8 +243,7 @@ static void end_stop(Manager *m, uint64_t now_usec) {
                             "Stopping; %zu could not be released in time and stay bound. Their "
                             "undo records stay, too: a start of the daemon takes them over",
                             m->undo.records.n_records);
-        (void)publish_now(m);
-        (void)sd_event_exit(m->host.event, 0);
+        host_mark(&m->host, HOST_MARK_EXIT);
 }
 
 void release_at_due(Manager *m, uint64_t now_usec) {

@@ -192,7 +192,9 @@ TEST(stop, .setup_func = setup, .teardown_func = teardown) {
         assert_true(release_before_stop(&l.m));
         assert_int_equal(l.m.undo.releases.n, 1);
         assert_false(host_enforces(&l.m.host)); /* nothing is bound from now on */
+        assert_false(l.m.host.marks & HOST_MARK_EXIT);
         release(&l);
         assert_as_before();
+        assert_true(l.m.host.marks & HOST_MARK_EXIT); /* and not before */
         life_end(&l);
 }
