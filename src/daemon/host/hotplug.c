@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/host/host.h"
-#include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/observe/topology-load.h"
 
 /* Those of one socket come together. */

@@ -1,7 +1,6 @@
 /* Whose forks the kernel is to tell. */
 #include "tidbnumad/daemon/roster/follow.h"
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/sys/clock.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/undo/record.h"

@@ -1,7 +1,6 @@
 /* The net below the events. With the connector a round of it is spread over its whole interval, so
  * that no single moment is dear; without, it is how new processes are found at all. */
 #include "tidbnumad/daemon/roster/scan.h"
-#include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/roster/follow.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"

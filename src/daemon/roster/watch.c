@@ -3,7 +3,6 @@
  */
 #include <string.h>
 
-#include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/roster/follow.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
