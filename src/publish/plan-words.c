@@ -15,8 +15,8 @@ const char *plan_words_criterion(PlacementCriterion criterion) {
                 [WEIGH_EXCLUSIVE] = "pairs of exclusive instances on one node",
                 [WEIGH_POLICY] = "pairs of instances of one policy on one node",
                 [WEIGH_RESERVED] = "reserved nodes that instances use",
-                [WEIGH_SPREAD] = "pairs of exclusive instances, and of instances of one policy, on "
-                                 "one socket",
+                [WEIGH_SPREAD] = ("pairs of exclusive instances, and of instances of one policy, "
+                                  "on one socket"),
                 [WEIGH_MEMORY] = "MiB that instances need beyond what their nodes have left",
                 [WEIGH_DISTANCE] = "summed distances among the nodes of each instance",
                 [WEIGH_LOAD] = "thousandths of other instances per CPU, summed over instances",
