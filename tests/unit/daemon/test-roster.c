@@ -123,7 +123,8 @@ TEST(rename) {
         teardown(&m);
 }
 
-/* Policies are fewer than before: what it has counted until now goes into no other's memory. */
+/* What has been counted of an instance that no policy names any more is added to no policy's sum.
+ */
 TEST(its_policy_is_gone) {
         _cleanup_fake_ FakeTree tree;
         Instance *i;
@@ -132,14 +133,15 @@ TEST(its_policy_is_gone) {
         fake_init(&tree);
         setup(&m);
         m.host.sysroot = tree.sysroot;
+        sampling_init(&m.sampling, &m.host, &m.roster);
         m.sampling.access.available = true;
-        m.binding.policy_counters = calloc(1, sizeof(*m.binding.policy_counters));
-        assert_non_null(m.binding.policy_counters);
         i = add(&m, 10, "/x", NULL, 0);
-        i->policy_index = 3;
         assert_int_equal(watch_rematch(&m), 0);
         assert_int_equal(m.roster.n_instances, 0);
-        free(m.binding.policy_counters);
+        assert_ptr_equal(roster_take_ended(&m.roster), i);
+        access_end(&m.sampling, i); /* as the turn does */
+        assert_int_equal(m.sampling.access.n_policies, 0);
+        instance_free(i);
         pid_list_done(&m.roster.scan);
         teardown(&m);
 }
