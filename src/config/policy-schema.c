@@ -112,6 +112,8 @@ static const Scalar SCALARS[] = {
                               .pattern = "^[0-9]+$" },
         [POLICY_KEY_COUNT] = { .integer = "\"minimum\": 1, \"maximum\": 1024",
                                .pattern = "^(auto|[0-9]+)$" },
+        [POLICY_KEY_NUMBER] = { .integer = "\"minimum\": 1, \"maximum\": 4096",
+                                .pattern = "^[0-9]+$" },
         [POLICY_KEY_RATE] = { .pattern = NUMBER "(B|[KMGT]iB|[kMGT]B)/s$" },
         [POLICY_KEY_DURATION] = { .pattern = NUMBER "(us|ms|s|min|h)$" },
         [POLICY_KEY_PERCENT] = { .pattern = NUMBER "%$" },
@@ -173,7 +175,7 @@ static void render_type(Text *text, const PolicyKey *key) {
 /* As JSON has it: numbers, booleans and empty lists stand without quotes. */
 static void render_default(Text *text, const PolicyKey *key) {
         bool plain = key->type == POLICY_KEY_BOOL || key->type == POLICY_KEY_COUNT ||
-                     strcmp(key->default_text, "[]") == 0;
+                     key->type == POLICY_KEY_NUMBER || strcmp(key->default_text, "[]") == 0;
 
         if (plain)
                 text_append(text, key->default_text);

@@ -9,7 +9,8 @@
 #include "tidbnumad/model/policy.h"
 
 #define SECOND UINT64_C(1000000) /* in microseconds */
-#define PERCENT UINT64_C(10000)  /* in parts per million */
+#define MAX_INSTANCES UINT64_C(4096)
+#define PERCENT UINT64_C(10000) /* in parts per million */
 
 /* The words of an enum, by its values; or any words. */
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
@@ -77,6 +78,10 @@ static const PolicyKey keys[] = {
             "well.",
             IN_POLICY(match.containers), .default_text = "false",
             .choices = WORDS([CONTAINERS_EXCLUDED] = "false", [CONTAINERS_INCLUDED] = "true")),
+        KEY("policies[].max_instances", NUMBER, JUDGE,
+            "At most this many instances of one user belong to the policy. Further ones are "
+            "ignored and counted (tidbnumad_instances_ignored), until one of them ends.",
+            IN_POLICY(max_instances), .default_text = "64", .min = 1, .max = MAX_INSTANCES),
         KEY("policies[].place", SECTION, NONE, "Where the processes belong.",
             .example = "{count: 1}"),
         KEY("policies[].place.count", COUNT, PLACE,

@@ -56,6 +56,19 @@ static int parse_count(const char *text, uint32_t *target, const char **ret_reas
         return 0;
 }
 
+static int parse_number(const PolicyKey *key, const char *text, uint32_t *target,
+                        const char **ret_reason) {
+        uint64_t number;
+        int r = parse_u64(text, &number);
+
+        if (r == -ERANGE || (r == 0 && number > key->max))
+                *ret_reason = "it is too large";
+        if (r < 0 || number < key->min || number > key->max)
+                return -EINVAL;
+        *target = (uint32_t)number;
+        return 0;
+}
+
 static int parse_choice(const PolicyKey *key, const char *text, void *target) {
         /* An enum without negative values is an unsigned int to both compilers. */
         int i = policy_word_find(key->choices, text);
@@ -241,6 +254,8 @@ int policy_value_parse(const PolicyKey *key, const char *text, void *target,
                 return parse_port(text, target);
         case POLICY_KEY_COUNT:
                 return parse_count(text, target, ret_reason);
+        case POLICY_KEY_NUMBER:
+                return parse_number(key, text, target, ret_reason);
         case POLICY_KEY_CHOICE:
                 return parse_choice(key, text, target);
         case POLICY_KEY_SWITCH:

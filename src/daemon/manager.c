@@ -55,6 +55,7 @@ Manager *manager_free(Manager *m) {
         drift_stop(m);
         m->irq = irq_free(m->irq);
         strangers_done(&m->roster.strangers);
+        instance_counts_done(&m->roster.counts);
         pid_list_done(&m->roster.scan);
         units_done(m);
         release_done(m);

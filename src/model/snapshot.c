@@ -11,6 +11,16 @@ const char *sample_method_to_string(SampleMethod method) {
         return names[method];
 }
 
+const char *ignored_reason_to_string(IgnoredReason reason) {
+        static const char *const names[N_IGNORED_REASONS] = {
+                [IGNORED_MAX_INSTANCES] = "max_instances",
+                [IGNORED_USER] = "user",
+                [IGNORED_NAMESPACE] = "namespace",
+        };
+
+        return names[reason];
+}
+
 const char *node_mode_to_string(NodeMode mode) {
         static const char *const names[N_MODES] = {
                 [MODE_USER] = "user",       [MODE_SYSTEM] = "system", [MODE_IRQ] = "irq",

@@ -57,6 +57,14 @@ void metric_render_failures(const Metric *metric, const Snapshot *snapshot, Text
                                               snapshot->policies[i].bind_failures[r], text);
 }
 
+void metric_render_ignored(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        for (IgnoredReason r = 0; r < N_IGNORED_REASONS; r++) {
+                text_append(text, metric->name);
+                prometheus_append_label(text, "{", "reason", ignored_reason_to_string(r));
+                text_appendf(text, "} %" PRIu64 "\n", snapshot->ignored[r]);
+        }
+}
+
 void metric_render_drift(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_policies; i++)
                 for (DriftKind k = 0; k < N_DRIFTS; k++)

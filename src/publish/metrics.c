@@ -207,6 +207,8 @@ static const Metric metrics[] = {
           "Instances and units that were given back what they had.", NUMBER(n_released) },
         { "tidbnumad_release_failures_total", "counter", "",
           "Attempts at that which failed and are repeated.", NUMBER(n_release_failures) },
+        { "tidbnumad_instances_ignored", "gauge", "reason=max_instances|user|namespace",
+          "Processes that a policy names by program and unit and that are ignored, by reason, as of the last scan.", metric_render_ignored, { 0 } },
         { "tidbnumad_instance_info", "gauge", "policy, name, pid, exe, unit, backend, nodes, cpus",
           "What an instance is and where it is to run.", metric_render_instance_info, { 0 } },
         { "tidbnumad_instance_bound", "gauge", "policy, name, kind=cpu|memory",

@@ -237,6 +237,14 @@ static json_t *strangers(const Snapshot *snapshot) {
         return array;
 }
 
+static json_t *ignored(const Snapshot *snapshot) {
+        Object o = object_new();
+
+        for (IgnoredReason r = 0; r < N_IGNORED_REASONS; r++)
+                object_set(&o, ignored_reason_to_string(r), object_count(snapshot->ignored[r]));
+        return object_finish(&o);
+}
+
 static json_t *release(const ReleaseSnapshot *release) {
         Object o = object_new();
 
@@ -324,6 +332,7 @@ static json_t *status(const Snapshot *snapshot) {
         object_set(&o, "instances", instances(snapshot));
         object_set(&o, "units", units(snapshot));
         object_set(&o, "strangers", strangers(snapshot));
+        object_set(&o, "ignored", ignored(snapshot));
         if (snapshot->n_releases > 0) /* seldom, and for seconds */
                 object_set(&o, "releases", releases(snapshot));
         if (snapshot->irq.known)

@@ -261,7 +261,7 @@ def judge_metrics(status, text):
             yield "the sample %s is %s, status.json says %s" % ("|".join(key), found, value)
     instances = {(i["policy"], i["name"]) for i in status["instances"]}
     for key in samples:
-        if key[0].startswith("tidbnumad_instance") and key[1:3] not in instances:
+        if key[0].startswith("tidbnumad_instance_") and key[1:3] not in instances:
             yield "the sample %s is of no instance" % "|".join(key)
 
 

@@ -111,6 +111,7 @@ typedef struct PolicyCpus {
 typedef struct Policy {
         char *name; /* owned */
         PolicyMatch match;
+        uint32_t max_instances; /* of each user; further ones are ignored */
         Place place;
         PolicyCpus cpus; /* of the nodes' CPUs, those that are used */
         MemoryMode memory;

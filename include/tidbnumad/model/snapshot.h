@@ -99,6 +99,16 @@ typedef struct StrangerSnapshot {
         const char *reason; /* a sentence */
 } StrangerSnapshot;
 
+/* Why processes that a policy names are ignored. */
+typedef enum IgnoredReason {
+        IGNORED_MAX_INSTANCES,
+        IGNORED_USER,
+        IGNORED_NAMESPACE,
+        N_IGNORED_REASONS,
+} IgnoredReason;
+
+const char *ignored_reason_to_string(IgnoredReason reason);
+
 /* A unit that a policy names, and that is prepared for its next start. */
 typedef struct UnitSnapshot {
         const char *name;
@@ -252,7 +262,8 @@ typedef struct Snapshot {
         size_t n_units;
         const StrangerSnapshot *strangers;
         size_t n_strangers;
-        const ReleaseSnapshot *releases; /* under way */
+        uint64_t ignored[N_IGNORED_REASONS]; /* processes, at the last look at each */
+        const ReleaseSnapshot *releases;     /* under way */
         size_t n_releases;
         bool undo_known;       /* false: nothing is ever changed, and the three are left out */
         uint64_t undo_records; /* what could be given back */

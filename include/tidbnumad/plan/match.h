@@ -18,6 +18,8 @@ typedef enum MatchVerdict {
         MATCH_POLICY,     /* it belongs to the policy */
         MATCH_OTHER_USER, /* named by exe and unit, but it is not the policy's user */
         MATCH_FOREIGN,    /* likewise, but it lives in another namespace: a container */
+        MATCH_FULL,       /* it belongs to the policy, which has max_instances of its user already:
+                           * judged by who counts them, never by match_judge() */
 } MatchVerdict;
 
 /* The first policy, in file order, whose every key holds. Where none does, but one names the

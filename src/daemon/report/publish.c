@@ -82,6 +82,12 @@ static void fill_strangers(const Report *report, StrangerSnapshot *ret) {
         }
 }
 
+static void fill_ignored(const Strangers *strangers, uint64_t ret[static N_IGNORED_REASONS]) {
+        ret[IGNORED_MAX_INSTANCES] = strangers_ignored(strangers, MATCH_FULL);
+        ret[IGNORED_USER] = strangers_ignored(strangers, MATCH_OTHER_USER);
+        ret[IGNORED_NAMESPACE] = strangers_ignored(strangers, MATCH_FOREIGN);
+}
+
 static void fill_units(const Report *report, UnitSnapshot *ret) {
         for (size_t i = 0; i < report->units->n_units; i++) {
                 const Unit *u = report->units->units[i];
@@ -196,6 +202,7 @@ static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapsh
         access_fill(report->sampling, &s.access);
         fill_units(report, units);
         fill_strangers(report, strangers);
+        fill_ignored(&report->roster->strangers, s.ignored);
         fill_releases(report, releases);
         for (size_t i = 0; i < report->roster->n_instances; i++)
                 fill_instance(report, report->roster->instances[i], &instances[i]);

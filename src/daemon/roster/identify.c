@@ -121,8 +121,10 @@ static int add_stranger(Manager *m, const Policy *policy, MatchVerdict verdict, 
         Stranger *s;
         int r = strangers_add(&m->roster.strangers, process, handle, policy, verdict);
 
+        if (r == -ENOSPC)
+                return strangers_count(&m->roster.strangers, process->id.pid, verdict);
         if (r < 0)
-                return r == -ENOSPC ? 0 : r;
+                return r;
         s = &m->roster.strangers.strangers[m->roster.strangers.n_strangers - 1];
         if (s->handle.pidfd >= 0)
                 (void)sd_event_add_io(m->host.event, &s->exit, s->handle.pidfd, EPOLLIN,
@@ -131,6 +133,32 @@ static int add_stranger(Manager *m, const Policy *policy, MatchVerdict verdict, 
                     s->process.id.pid, s->process.exe, s->reason);
         host_mark(&m->host, HOST_MARK_PUBLISH);
         return 0;
+}
+
+/* Of processes that would be instances of their own: further ones of an instance always join it. */
+static bool is_full(const Manager *m, const Policy *policy, const Process *process) {
+        const size_t index = (size_t)(policy - m->host.policies.policies);
+
+        return instance_counts_of(&m->roster.counts, index, process->uid) >=
+                       policy->max_instances &&
+               !roster_find_owner(m, process);
+}
+
+/* It is promoted by the first scan that finds room. */
+static int ignore(Manager *m, const Policy *policy, const Process *process) {
+        const JournalFields fields = { .policy = policy->name };
+        const size_t index = (size_t)(policy - m->host.policies.policies);
+
+        if (instance_counts_log_full(&m->roster.counts, index, process->uid)) {
+                journal_log(&m->host.journal, LOG_WARNING, &fields,
+                            "Policy '%s' has %u instances of user %u, its max_instances: process "
+                            "%d (%s) and further ones are ignored. If all of them are wanted, "
+                            "raise max_instances; else name the owner in `match: {user: ...}`",
+                            policy->name, policy->max_instances, process->uid, process->id.pid,
+                            process->exe);
+                host_mark(&m->host, HOST_MARK_PUBLISH);
+        }
+        return strangers_count(&m->roster.strangers, process->id.pid, MATCH_FULL);
 }
 
 /* Is it known already, as the very process and as who it was then? */
@@ -160,8 +188,10 @@ static int sort_in(Manager *m, Process *process, ProcHandle *handle) {
         verdict = match_judge(&m->host.policies, process, &policy);
         if (verdict == MATCH_NONE)
                 return 0;
-        return verdict == MATCH_POLICY ? add_process(m, policy, process, handle)
-                                       : add_stranger(m, policy, verdict, process, handle);
+        if (verdict != MATCH_POLICY)
+                return add_stranger(m, policy, verdict, process, handle);
+        return is_full(m, policy, process) ? ignore(m, policy, process)
+                                           : add_process(m, policy, process, handle);
 }
 
 /* A process lives as long as any of its threads; with the first one ended it shows no executable

@@ -32,6 +32,7 @@ int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_
         i->binding.step.reason = "";
         i->binding.drift_watches[0] = i->binding.drift_watches[1] = -1;
         i->binding.bind_seconds = i->sampling.remote_ratio = i->sampling.sampled_ratio = NAN;
+        i->uid = first->uid;
         i->first_seen_usec = i->binding.due_usec = now_usec;
         i->describe_due_usec = INSTANCE_NEVER;
         i->unit = first->unit ? strdup(first->unit) : NULL;

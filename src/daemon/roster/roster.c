@@ -102,6 +102,9 @@ int roster_add(Manager *m, Instance *instance) {
         instance->first_name = strdup(instance->name);
         if (!instance->first_name)
                 return -ENOMEM;
+        r = instance_counts_add(&m->roster.counts, instance->policy_index, instance->uid);
+        if (r < 0)
+                return r;
         record_adopt(instance);
         put_in(m, instance);
         host_mark(&m->host, HOST_MARK_PLAN);
@@ -147,6 +150,7 @@ void roster_remove_process(Manager *m, Instance *instance, size_t index) {
                 return;
         }
         journal_log(&m->host.journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
+        instance_counts_remove(&m->roster.counts, instance->policy_index, instance->uid);
         take_out(m, find_index(m, instance));
         instance->next_ended = m->roster.ended;
         m->roster.ended = instance;

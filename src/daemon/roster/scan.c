@@ -32,6 +32,7 @@ static int begin_round(Manager *m) {
         m->roster.scan_next = 0;
         m->roster.scan_events.received++;
         strangers_prune(&m->roster.strangers);
+        strangers_begin_round(&m->roster.strangers);
         return pid_list_read(&m->host.sysroot, &m->roster.scan);
 }
 

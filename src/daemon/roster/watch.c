@@ -138,6 +138,17 @@ int watch_start(Manager *m) {
         return r < 0 ? r : scan_start(m);
 }
 
+/* The policy of its first process, unless that has max_instances of the user already. */
+static const Policy *match_within_limit(const Manager *m, const Instance *instance) {
+        const Policy *policy = match_process(&m->host.policies, &instance->processes[0]);
+
+        return policy && instance_counts_of(&m->roster.counts,
+                                            (size_t)(policy - m->host.policies.policies),
+                                            instance->uid) < policy->max_instances
+                       ? policy
+                       : NULL;
+}
+
 /* Keeps the processes that still belong to the policy of the instance's first one. */
 static void rematch_instance(Manager *m, Instance *instance) {
         size_t i = instance->n_processes;
@@ -145,13 +156,15 @@ static void rematch_instance(Manager *m, Instance *instance) {
 
         for (size_t k = 0; k < i; k++)
                 identify_read_args(m, &instance->processes[k], &instance->handles[k]);
-        policy = match_process(&m->host.policies, &instance->processes[0]);
+        policy = match_within_limit(m, instance);
         instance->policy = policy;
         /* The counters behind the last policy's are nobody's. */
         instance->policy_index =
                 policy ? (size_t)(policy - m->host.policies.policies) : m->host.policies.n_policies;
-        if (policy)
+        if (policy) {
+                (void)instance_counts_add(&m->roster.counts, instance->policy_index, instance->uid);
                 instance_restart(instance, clock_monotonic_usec());
+        }
         /* The last of them takes the instance away. */
         for (; i > 0; i--)
                 if (!policy ||
@@ -161,6 +174,7 @@ static void rematch_instance(Manager *m, Instance *instance) {
 
 int watch_rematch(Manager *m) {
         strangers_done(&m->roster.strangers); /* who is one, the policies say */
+        instance_counts_done(&m->roster.counts);
         for (size_t i = m->roster.n_instances; i > 0; i--)
                 rematch_instance(m, m->roster.instances[i - 1]);
         return scan_all(m);

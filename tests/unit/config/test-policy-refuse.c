@@ -100,7 +100,8 @@ TEST(unknown_keys) {
         /* A path is not a key, and what is shown is harmless. */
         assert_errors(P "  place.nodes: 1\n",
                       "a.yaml:5:3: unknown key `place.nodes` in `policies[]`, expected one of "
-                      "`name`, `match`, `place`, `cpus`, `memory`, `on_full`, `migrate`, `rate`, "
+                      "`name`, `match`, `max_instances`, `place`, `cpus`, `memory`, `on_full`, "
+                      "`migrate`, `rate`, "
                       "`instances`");
         assert_errors(P "  count: 2\n  strict: true\n",
                       "a.yaml:5:3: unknown key `count` in `policies[]`, expected it as "

@@ -317,6 +317,25 @@ TEST(count) {
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
+TEST(number) {
+        static const Case cases[] = {
+                { "0", NULL },
+                { "-1", NULL },
+                { "auto", NULL },
+                { "4097", "it is too large" },
+                { "99999999999999999999", "it is too large" },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_NUMBER, .min = 1, .max = 4096 };
+        uint32_t number = 7;
+        const char *reason;
+
+        assert_int_equal(policy_value_parse(&key, "4096", &number, &reason), 0);
+        assert_int_equal(number, 4096);
+        assert_int_equal(policy_value_parse(&key, "1", &number, &reason), 0);
+        assert_int_equal(number, 1);
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
 TEST(percent) {
         static const Case cases[] = {
                 { "1", "without a unit" },

@@ -18,6 +18,7 @@ static void teardown(Manager *m) {
         for (size_t i = 0; i < m->roster.n_instances; i++)
                 instance_free(m->roster.instances[i]);
         free(m->roster.instances);
+        instance_counts_done(&m->roster.counts);
 }
 
 static Instance *add(Manager *m, pid_t pid, const char *exe, const char *unit, uint16_t port) {
@@ -142,6 +143,51 @@ TEST(its_policy_is_gone) {
         access_end(&m.sampling, i); /* as the turn does */
         assert_int_equal(m.sampling.access.n_policies, 0);
         instance_free(i);
+        pid_list_done(&m.roster.scan);
+        teardown(&m);
+}
+
+static size_t count_of_user(const Manager *m, uid_t uid) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < m->roster.n_instances; i++)
+                n += m->roster.instances[i]->uid == uid;
+        return n;
+}
+
+/* max_instances is lowered: of each user so many stay, and the counts follow. */
+TEST(max_instances_is_lowered) {
+        Policy few = { .name = (char *)"ours",
+                       .match = { .exe = (char *)"x" },
+                       .max_instances = 2 };
+        _cleanup_fake_ FakeTree tree;
+        Manager m;
+
+        fake_init(&tree);
+        setup(&m);
+        m.host.sysroot = tree.sysroot;
+        m.host.policies.policies = &few;
+        m.host.policies.n_policies = 1;
+        m.sampling.access.available = true;
+        m.binding.policy_counters = calloc(1, sizeof(*m.binding.policy_counters));
+        assert_non_null(m.binding.policy_counters);
+        for (pid_t pid = 10; pid < 18; pid++) {
+                Instance *i = add(&m, pid, "/x", NULL, 0);
+
+                instance_counts_remove(&m.roster.counts, 0, i->uid);
+                i->uid = pid < 13 ? 7 : 8;
+                assert_int_equal(instance_counts_add(&m.roster.counts, 0, i->uid), 0);
+        }
+        assert_int_equal(instance_counts_of(&m.roster.counts, 0, 8), 5);
+        assert_int_equal(watch_rematch(&m), 0);
+        assert_int_equal(count_of_user(&m, 7), 2);
+        assert_int_equal(count_of_user(&m, 8), 2);
+        assert_int_equal(instance_counts_of(&m.roster.counts, 0, 7), 2);
+        roster_remove_process(&m, m.roster.instances[0], 0);
+        assert_int_equal(instance_counts_of(&m.roster.counts, 0, 7) +
+                                 instance_counts_of(&m.roster.counts, 0, 8),
+                         3);
+        free(m.binding.policy_counters);
         pid_list_done(&m.roster.scan);
         teardown(&m);
 }

@@ -70,7 +70,12 @@ TEST(room) {
                 assert_int_equal(add(&s, pid, FOREIGN_PID, &none), 0);
         assert_int_equal(add(&s, 999, FOREIGN_PID, &none), -ENOSPC);
         assert_int_equal(s.n_strangers, STRANGERS_MAX);
-        assert_int_equal(s.untold, 1);
+        assert_int_equal(strangers_count(&s, 999, MATCH_FOREIGN), 0);
+        assert_int_equal(strangers_count(&s, 999, MATCH_FOREIGN), 0); /* again at each scan */
+        assert_int_equal(strangers_ignored(&s, MATCH_FOREIGN), STRANGERS_MAX + 1);
+        assert_int_equal(strangers_ignored(&s, MATCH_OTHER_USER), 0);
+        strangers_forget(&s, 999);
+        assert_int_equal(strangers_ignored(&s, MATCH_FOREIGN), STRANGERS_MAX);
         strangers_forget(&s, 5);
         assert_int_equal(add(&s, 999, FOREIGN_PID, &none), 0);
         strangers_done(&s);
@@ -100,5 +105,25 @@ TEST(prune) {
         strangers_prune(&s);
         assert_int_equal(s.n_strangers, 1);
         assert_int_equal(s.strangers[0].process.id.pid, 1);
+        strangers_done(&s);
+}
+
+/* They are counted as distinct processes, and forgotten when a whole round has not met them. */
+TEST(only_counted) {
+        Strangers s = { 0 };
+
+        for (pid_t pid = 1000; pid > 0; pid--)
+                assert_int_equal(strangers_count(&s, pid, MATCH_FULL), 0);
+        strangers_begin_round(&s);
+        assert_int_equal(strangers_ignored(&s, MATCH_FULL), 1000);
+        for (pid_t pid = 1; pid <= 500; pid++)
+                assert_int_equal(strangers_count(&s, pid, MATCH_FULL), 0);
+        assert_int_equal(strangers_ignored(&s, MATCH_FULL), 1000);
+        strangers_begin_round(&s);
+        assert_int_equal(strangers_ignored(&s, MATCH_FULL), 500);
+        strangers_forget(&s, 7);
+        strangers_forget(&s, 777);
+        assert_int_equal(strangers_ignored(&s, MATCH_FULL), 499);
+        assert_int_equal(s.n_strangers, 0);
         strangers_done(&s);
 }

@@ -15,7 +15,7 @@ TEST(nothing_there) {
         assert_non_null(strstr(text.data, "\ntidbnumad_policies 0\n"));
         assert_non_null(strstr(text.data, "tidbnumad_build_info{version=\"\","));
         /* No samples: no HELP, no TYPE. */
-        assert_null(strstr(text.data, "tidbnumad_instance"));
+        assert_null(strstr(text.data, "tidbnumad_instance_"));
         assert_null(strstr(text.data, "tidbnumad_bind_attempts_total"));
         assert_null(strstr(text.data, "tidbnumad_events_total"));
         assert_null(strstr(text.data, "process_"));

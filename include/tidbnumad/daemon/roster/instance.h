@@ -148,6 +148,7 @@ typedef struct Instance {
         uint64_t describe_due_usec;
         const Policy *policy;
         size_t policy_index;
+        uid_t uid;                /* of its first process, when it was found */
         uint64_t first_seen_usec; /* monotonic */
 
         Process *processes; /* ascending by pid, beside `handles`; owned */

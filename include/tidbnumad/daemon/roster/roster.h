@@ -8,6 +8,7 @@
 #include "tidbnumad/daemon/roster/instance.h"
 #include "tidbnumad/daemon/roster/strangers.h"
 #include "tidbnumad/observe/processes.h"
+#include "tidbnumad/plan/instance-count.h"
 
 typedef struct Manager Manager;
 
@@ -19,7 +20,8 @@ typedef struct EventCounters {
 typedef struct Roster {
         Instance **instances; /* ascending by name; owned */
         size_t n_instances, instances_allocated;
-        Instance *ended; /* by `next_ended`, until the turn that follows; owned */
+        Instance *ended;       /* by `next_ended`, until the turn that follows; owned */
+        InstanceCounts counts; /* of these, for max_instances */
         Strangers strangers;
 
         int connector_fd; /* -EBADF: polling */

@@ -1,0 +1,69 @@
+/* How many instances each policy has of each user. An entry whose instances have ended stays until
+ * the policies are loaded again: it remembers what was logged. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/plan/instance-count.h"
+
+void instance_counts_done(InstanceCounts *counts) {
+        free(counts->counts);
+        *counts = (InstanceCounts){ 0 };
+}
+
+static bool is_before(const InstanceCount *a, size_t policy, uid_t uid) {
+        return a->policy < policy || (a->policy == policy && a->uid < uid);
+}
+
+/* The index of the entry, or where it would be. */
+static size_t find(const InstanceCounts *c, size_t policy, uid_t uid, bool *ret_found) {
+        size_t low = 0, high = c->n_counts;
+
+        while (low < high) {
+                const size_t middle = low + (high - low) / 2;
+
+                if (is_before(&c->counts[middle], policy, uid))
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        *ret_found =
+                low < c->n_counts && c->counts[low].policy == policy && c->counts[low].uid == uid;
+        return low;
+}
+
+int instance_counts_add(InstanceCounts *c, size_t policy, uid_t uid) {
+        const InstanceCount first = { .policy = policy, .uid = uid, .n = 1 };
+        bool found;
+        const size_t i = find(c, policy, uid, &found);
+
+        if (!found)
+                return ARRAY_INSERT(c->counts, c->n_counts, c->allocated, i, &first);
+        c->counts[i].n++;
+        return 0;
+}
+
+void instance_counts_remove(InstanceCounts *c, size_t policy, uid_t uid) {
+        bool found;
+        const size_t i = find(c, policy, uid, &found);
+
+        if (found && c->counts[i].n > 0)
+                c->counts[i].n--;
+}
+
+size_t instance_counts_of(const InstanceCounts *c, size_t policy, uid_t uid) {
+        bool found;
+        const size_t i = find(c, policy, uid, &found);
+
+        return found ? c->counts[i].n : 0;
+}
+
+bool instance_counts_log_full(InstanceCounts *c, size_t policy, uid_t uid) {
+        bool found;
+        const size_t i = find(c, policy, uid, &found);
+
+        if (!found || c->counts[i].full_logged)
+                return false;
+        c->counts[i].full_logged = true;
+        return true;
+}
