@@ -168,9 +168,6 @@ TEST(max_instances_is_lowered) {
         m.host.sysroot = tree.sysroot;
         m.host.policies.policies = &few;
         m.host.policies.n_policies = 1;
-        m.sampling.access.available = true;
-        m.binding.policy_counters = calloc(1, sizeof(*m.binding.policy_counters));
-        assert_non_null(m.binding.policy_counters);
         for (pid_t pid = 10; pid < 18; pid++) {
                 Instance *i = add(&m, pid, "/x", NULL, 0);
 
@@ -187,7 +184,8 @@ TEST(max_instances_is_lowered) {
         assert_int_equal(instance_counts_of(&m.roster.counts, 0, 7) +
                                  instance_counts_of(&m.roster.counts, 0, 8),
                          3);
-        free(m.binding.policy_counters);
+        for (Instance *i; (i = roster_take_ended(&m.roster));)
+                instance_free(i);
         pid_list_done(&m.roster.scan);
         teardown(&m);
 }
