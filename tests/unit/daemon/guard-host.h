@@ -130,6 +130,7 @@ static inline void host_done(TestHost *h) {
         for (size_t i = 0; i < m->roster.n_instances; i++)
                 instance_free(m->roster.instances[i]);
         free(m->roster.instances);
+        instance_counts_done(&m->roster.counts);
         guard_stop(m);
         undo_done(&m->undo.records);
         sd_event_unref(m->host.event);

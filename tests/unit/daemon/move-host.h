@@ -138,6 +138,7 @@ static inline void host_done(TestHost *h) {
         for (size_t i = 0; i < h->manager.roster.n_instances; i++)
                 instance_free(h->manager.roster.instances[i]);
         free(h->manager.roster.instances);
+        instance_counts_done(&h->manager.roster.counts);
         if (h->tree.sysroot.cgroup_fd < 0)
                 closep(&h->manager.host.sysroot.cgroup_fd);
         fake_done(&h->tree);

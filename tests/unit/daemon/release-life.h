@@ -45,6 +45,7 @@ static inline void life_end(Life *l) {
         for (size_t i = 0; i < l->m.roster.n_instances; i++)
                 instance_free(l->m.roster.instances[i]);
         free(l->m.roster.instances);
+        instance_counts_done(&l->m.roster.counts);
         release_done(&l->m);
         undo_done(&l->m.undo.records);
         text_done(&l->m.report.metrics);

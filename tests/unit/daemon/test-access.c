@@ -205,6 +205,7 @@ TEST(end_in_the_roster) {
         instance_free(i);
         assert_true(remote_of_policy(&h) >= before + PAGES);
         free(h.manager.roster.instances);
+        instance_counts_done(&h.manager.roster.counts);
         undo_done(&h.manager.undo.records);
         host_done(&h);
 }

@@ -61,6 +61,7 @@ static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
 static void host_done(TestHost *h) {
         instance_free(h->instance);
         free(h->manager.roster.instances);
+        instance_counts_done(&h->manager.roster.counts);
         drift_stop(&h->manager);
         sd_event_unref(h->manager.host.event);
         fake_done(&h->tree);

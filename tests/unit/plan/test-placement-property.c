@@ -157,6 +157,7 @@ TEST(hard_case_is_quick) {
         _cleanup_placement_plan_ PlacementPlan plan = plan_of(w);
 
         assert_true(cpu_msec() - begin < 100);
+        assert_non_null(plan.choices);
 }
 
 /* The widest machine there can be, with instances of one node, of some, and of hundreds. */
