@@ -43,9 +43,14 @@ static NodeSet usable_by(const Instance *i) {
 static uint64_t pull_rate_to(const Manager *m, uint32_t node) {
         uint64_t rate = 0;
 
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                if (id_set_has(&m->roster.instances[k]->binding.placement.nodes, node))
-                        rate += move_rate_in_force(m->roster.instances[k]);
+        for (size_t k = 0; k < m->roster.n_instances; k++) {
+                const Instance *i = m->roster.instances[k];
+                const uint64_t now = move_rate_in_force(i),
+                               peak = i->binding.pull_peak_bytes_per_sec;
+
+                if (id_set_has(&i->binding.placement.nodes, node))
+                        rate += now > peak ? now : peak;
+        }
         return rate;
 }
 
@@ -81,6 +86,8 @@ static void read_nodes(Manager *m, const NodeSet *nodes, uint64_t now_usec) {
                 else
                         guard_add(node, &reading);
         }
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                m->roster.instances[k]->binding.pull_peak_bytes_per_sec = 0;
 }
 
 static GuardOutlook outlook_on(const Manager *m, const NodeSet *nodes) {

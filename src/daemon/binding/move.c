@@ -210,6 +210,14 @@ static int move_piece(Instance *i) {
         return begin_process(i) ? 1 : 0;
 }
 
+/* A pass may begin and end between two readings of the guard. */
+static void note_pull(Instance *i) {
+        const uint64_t rate = move_rate_in_force(i);
+
+        if (rate > i->binding.pull_peak_bytes_per_sec)
+                i->binding.pull_peak_bytes_per_sec = rate;
+}
+
 void move_slice(Instance *i, uint64_t now_usec) {
         const uint64_t end = now_usec + SLICE_USEC;
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
@@ -220,6 +228,7 @@ void move_slice(Instance *i, uint64_t now_usec) {
                 return;
         }
         move_progress_note(i, now_usec);
+        note_pull(i);
         affinity_borrow(&i->binding.placement.cpus, &loan); /* hidden pages are touched */
         for (uint64_t now = now_usec; now < end; now = clock_monotonic_usec()) {
                 uint64_t wait = rate_wait_usec(&i->binding.rate, now);

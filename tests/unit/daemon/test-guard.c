@@ -188,6 +188,26 @@ TEST(foresees) {
         assert_ids(seen.widened, "1,3");
 }
 
+/* It moves nothing at either of them, and what it brought is no burst. */
+TEST(a_pass_between_two_readings_is_no_fall) {
+        _cleanup_host_ TestHost h;
+        Instance *i;
+
+        host_init(&h);
+        i = add(&h, 10, "1");
+        set_memory(&h, 1, 400, 0);
+        (void)guard_tick(&h.manager, SEC(1));
+        (void)guard_tick(&h.manager, SEC(2));
+        i->binding.pull_peak_bytes_per_sec = MIB(256);
+        set_memory(&h, 1, 250, 0);
+        (void)guard_tick(&h.manager, SEC(3));
+        assert_int_equal(seen.n_widened, 0);
+        (void)guard_tick(&h.manager, SEC(4));
+        set_memory(&h, 1, 100, 0); /* this fall is not ours */
+        (void)guard_tick(&h.manager, SEC(5));
+        assert_int_equal(seen.n_widened, 1);
+}
+
 /* The kernel's victim may be any of them. */
 TEST(all_on_the_node) {
         _cleanup_host_ TestHost h;

@@ -124,6 +124,7 @@ typedef struct InstanceBinding {
         unsigned execs;      /* of the process that the pass is at */
         int kernel_mover_fd; /* see move-kernel.h; -EBADF: none */
         Rate rate;
+        uint64_t pull_peak_bytes_per_sec; /* the highest since the guard read the nodes last */
         Migration migration;
 
         uint64_t due_usec;   /* monotonic; INSTANCE_NEVER: wait for an event */
