@@ -137,8 +137,9 @@ static int reload_policies(Manager *m) {
                 access_choose(&m->sampling);
                 bind_choose_backend(m);
         }
-        /* Instances refer to the former policies until now. */
-        return m->host.ready ? watch_rematch(m) : 0;
+        /* Instances refer to the former policies until now. A reload may also come while the start
+         * waits for units, after the first scan and before the daemon is ready. */
+        return m->roster.scan_timer ? watch_rematch(m) : 0;
 }
 
 static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
