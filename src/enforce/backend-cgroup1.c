@@ -145,7 +145,7 @@ static char *own_path(const char *instance) {
 static bool is_in(const ProcHandle *handle, const char *path) {
         _cleanup_free_ char *now = NULL;
 
-        return cgroup1_path_read(handle, "cpuset", &now) == 0 && strcmp(now, path) == 0;
+        return proc_cgroup_path_read(handle, "cpuset", &now) == 0 && strcmp(now, path) == 0;
 }
 
 static int write_pid(int group_fd, pid_t pid) {
@@ -169,7 +169,7 @@ static void put_right(Backend *backend, pid_t pid, const char *path) {
             proc_stat_read(&stranger, 0, &stat) < 0)
                 return;
         if (proc_open(backend->sysroot, stat.parent, &parent) < 0 ||
-            cgroup1_path_read(&parent, "cpuset", &home) < 0)
+            proc_cgroup_path_read(&parent, "cpuset", &home) < 0)
                 home = strdup("/");
         if (!home || strcmp(home, path) == 0 ||
             cgroup_open_below(backend->root_fd, home, &home_fd) < 0)
@@ -302,7 +302,7 @@ static const char *refuses(Backend *backend, const BackendTarget *target,
         for (size_t i = 0; i < target->n_processes; i++) {
                 _cleanup_free_ char *path = NULL;
 
-                if (cgroup1_path_read(&target->handles[i], "cpuset", &path) < 0)
+                if (proc_cgroup_path_read(&target->handles[i], "cpuset", &path) < 0)
                         continue; /* it has ended */
                 if (!is_free(path) && !allows(backend, path, placement))
                         return "the cpuset cgroup that it runs in, of a container or another "

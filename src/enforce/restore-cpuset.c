@@ -58,7 +58,7 @@ static int open_home(Backend *backend, char *path, int *ret_fd) {
 static bool is_inside(const ProcHandle *handle) {
         _cleanup_free_ char *path = NULL;
 
-        return cgroup1_path_read(handle, "cpuset", &path) == 0 && backend_cgroup1_is_ours(path);
+        return proc_cgroup_path_read(handle, "cpuset", &path) == 0 && backend_cgroup1_is_ours(path);
 }
 
 static int send_home(Backend *backend, Restore *restore, pid_t pid) {
@@ -116,7 +116,7 @@ static int send_fallen(Backend *backend, Restore *restore) {
                 int r = proc_open(backend->sysroot, entry->id.pid, &handle);
 
                 if (r < 0 || handle.start_ticks != entry->id.start_ticks ||
-                    cgroup1_path_read(&handle, "cpuset", &path) < 0 ||
+                    proc_cgroup_path_read(&handle, "cpuset", &path) < 0 ||
                     strcmp(path, "/" BACKEND_CGROUP1_FOLDER) != 0)
                         continue;
                 r = send_home(backend, restore, entry->id.pid);

@@ -19,7 +19,7 @@ static int cpus_of_v1(Backend *backend, const ProcHandle *handle, CpuSet *ret) {
         if (backend->root_fd < 0)
                 r = cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
         if (r >= 0)
-                r = cgroup1_path_read(handle, "cpuset", &path);
+                r = proc_cgroup_path_read(handle, "cpuset", &path);
         if (r >= 0)
                 r = cgroup_open_below(backend->root_fd, path, &fd);
         return r < 0 ? r : cgroup_effective_cpus_read(fd, ret);
@@ -140,7 +140,7 @@ static const UndoProcess *find_maker(const UndoRecord *record, const ProcHandle 
 static int note_cpuset(const UndoRecord *record, const ProcHandle *handle, UndoProcess *entry) {
         const UndoProcess *maker;
         char *path;
-        int r = cgroup1_path_read(handle, "cpuset", &path);
+        int r = proc_cgroup_path_read(handle, "cpuset", &path);
 
         if (r < 0)
                 return r;

@@ -109,7 +109,7 @@ static int check_neighbour(pid_t pid, void *userdata) {
 static bool are_in_cpuset(const Load *load, const char *path) {
         for (size_t i = 0; path && i < load->n_members; i++) {
                 _cleanup_free_ char *now = NULL;
-                int r = cgroup1_path_read(&load->members[i], "cpuset", &now);
+                int r = proc_cgroup_path_read(&load->members[i], "cpuset", &now);
 
                 if (r != -ESRCH && (r < 0 || strcmp(now, path) != 0))
                         return false;
@@ -179,7 +179,7 @@ static bool is_still_there(const Load *load, const BindingGroups *groups) {
 
         if (groups->suspect <= 0 || !groups->group_path ||
             proc_open(load->sysroot, groups->suspect, &handle) < 0 ||
-            cgroup1_path_read(&handle, "memory", &path) < 0)
+            proc_cgroup_path_read(&handle, "memory", &path) < 0)
                 return false;
         length = strlen(groups->group_path);
         return strncmp(path, groups->group_path, length) == 0 &&

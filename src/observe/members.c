@@ -112,7 +112,7 @@ static int open_memory_group(const Members *m, int *ret_fd, char **ret_path) {
         for (size_t k = 0; k < m->n; k++) {
                 _cleanup_free_ char *other = NULL;
 
-                r = cgroup1_path_read(&m->handles[k], "memory", &other);
+                r = proc_cgroup_path_read(&m->handles[k], "memory", &other);
                 if (r == -ESRCH)
                         continue;
                 if (r < 0 || strcmp(other, "/") == 0 || (path && strcmp(path, other) != 0))

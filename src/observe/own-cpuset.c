@@ -13,7 +13,7 @@ static int open_group(const Sysroot *sysroot, const ProcHandle *handle, int *ret
         int r;
 
         if (cgroup_version(sysroot) == CGROUP_V1) {
-                r = cgroup1_path_read(handle, "cpuset", ret_path);
+                r = proc_cgroup_path_read(handle, "cpuset", ret_path);
                 return r < 0 ? r : cgroup1_open(sysroot, "cpuset", ret_root);
         }
         if (sysroot->cgroup_fd < 0)

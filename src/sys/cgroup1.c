@@ -125,38 +125,6 @@ int cgroup1_rmdir(int root_fd, const char *name) {
         return change_root(root_fd, name, false);
 }
 
-int cgroup1_path_parse(const char *text, const char *controller, char **ret) {
-        /* "4:memory:/path"; the list is empty on the line of v2. */
-        for (const char *p = text; *p; p += strcspn(p, "\n") + (p[strcspn(p, "\n")] == '\n')) {
-                const char *list = p + strcspn(p, ":\n"), *path;
-                char words[256];
-
-                if (*list != ':')
-                        continue;
-                list++;
-                path = list + strcspn(list, ":\n");
-                if (*path != ':' || (size_t)(path - list) >= sizeof(words))
-                        continue;
-                memcpy(words, list, (size_t)(path - list));
-                words[path - list] = '\0';
-                if (!has_word(words, controller))
-                        continue;
-                path++;
-                *ret = strndup(path, strcspn(path, "\n"));
-                return *ret ? 0 : -ENOMEM;
-        }
-        return -ENXIO;
-}
-
-int cgroup1_path_read(const ProcHandle *handle, const char *controller, char **ret) {
-        char text[PATH_MAX * 2];
-        ssize_t n = read_file_at(handle->dir_fd, "cgroup", text, sizeof(text));
-
-        if (n < 0)
-                return n == -ENOENT ? -ESRCH : (int)n;
-        return cgroup1_path_parse(text, controller, ret);
-}
-
 /* Files that the kernel puts into every folder. */
 static bool is_taken(const char *name) {
         static const char *const files[] = { "tasks", "notify_on_release", "release_agent" };

@@ -185,19 +185,62 @@ int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size) {
         return read_exe(handle->dir_fd, "exe", buffer, size);
 }
 
+/* Is `word` in the list of controllers? "" is in the empty list, which is the unified hierarchy's.
+ */
+static bool lists(const char *list, size_t length, const char *word) {
+        const size_t n_word = strlen(word);
+
+        for (size_t at = 0; at <= length;) {
+                size_t n = strcspn(list + at, ",:");
+
+                if (n == n_word && memcmp(list + at, word, n) == 0)
+                        return true;
+                at += n + 1;
+        }
+        return false;
+}
+
+int proc_cgroup_path_parse(const char *text, const char *controller, char **ret) {
+        const char *found = NULL;
+
+        for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+                const size_t n_id = strspn(p, "0123456789");
+                const char *list = p + n_id + 1;
+                size_t length;
+
+                if (n_id == 0 || p[n_id] != ':')
+                        return -ENXIO;
+                length = strcspn(list, ":\n");
+                if (list[length] != ':' || list[length + 1] != '/' ||
+                    (length == 0) != (n_id == 1 && *p == '0'))
+                        return -ENXIO;
+                if (!lists(list, length, controller))
+                        continue;
+                if (found)
+                        return -ENXIO;
+                found = list + length + 1;
+        }
+        if (!found)
+                return -ENXIO;
+        *ret = strndup(found, strcspn(found, "\n"));
+        return *ret ? 0 : -ENOMEM;
+}
+
 /* In hybrid mode both lines are there; systemd keeps its units in either under the same path. On
  * pure v1 the unified line is absent, or everybody is in its root: somebody else has mounted that
  * hierarchy, as Cilium does for its own purposes. */
 int proc_cgroup_parse(const char *text, char **ret) {
-        static const char named[] = ":name=systemd:";
-        const char *path = find_line(text, "0::"), *v1 = strstr(text, named);
+        _cleanup_free_ char *unified = NULL;
+        int unified_r = proc_cgroup_path_parse(text, "", &unified), r;
 
-        if (v1 && (!path || strcspn(path, "\n") == 1))
-                path = v1 + strlen(named);
-        if (!path)
-                return -ENXIO;
-        *ret = strndup(path, strcspn(path, "\n"));
-        return *ret ? 0 : -ENOMEM;
+        if (unified_r == -ENXIO || (unified && strcmp(unified, "/") == 0)) {
+                r = proc_cgroup_path_parse(text, "name=systemd", ret);
+                if (r != -ENXIO)
+                        return r;
+        }
+        if (unified)
+                *ret = TAKE_PTR(unified);
+        return unified_r;
 }
 
 int proc_cgroup_read(const ProcHandle *handle, char **ret) {
@@ -205,6 +248,13 @@ int proc_cgroup_read(const ProcHandle *handle, char **ret) {
         int r = read_task_file(handle, 0, "cgroup", text, sizeof(text));
 
         return r < 0 ? r : proc_cgroup_parse(text, ret);
+}
+
+int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char **ret) {
+        char text[PATH_MAX * 2];
+        int r = read_task_file(handle, 0, "cgroup", text, sizeof(text));
+
+        return r < 0 ? r : proc_cgroup_path_parse(text, controller, ret);
 }
 
 /* Of the names in a buffer of getdents64(2). */

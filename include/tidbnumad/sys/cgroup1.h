@@ -1,4 +1,4 @@
-/* The hierarchies of cgroup v1: where a controller is, and where a process is in it. */
+/* The hierarchies of cgroup v1. Where a process is in one: proc_cgroup_path_read(). */
 #pragma once
 
 #include <stdbool.h>
@@ -19,11 +19,6 @@ int cgroup1_open(const Sysroot *sysroot, const char *controller, int *ret_fd);
  * write to without CAP_DAC_OVERRIDE. -EEXIST; -EBUSY: in use; -ENOENT. */
 int cgroup1_mkdir(int root_fd, const char *name);
 int cgroup1_rmdir(int root_fd, const char *name);
-
-/* The process's path in it, out of /proc/PID/cgroup. -ENXIO: no such hierarchy. The caller owns the
- * string. */
-int cgroup1_path_parse(const char *text, const char *controller, char **ret);
-int cgroup1_path_read(const ProcHandle *handle, const char *controller, char **ret);
 
 /* A name for a folder that stands for `name`, whatever that holds: at most CGROUP1_NAME_MAX - 1
  * bytes, no slash, no leading dot, no control character, and none of the kernel's own files. Names

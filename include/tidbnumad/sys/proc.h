@@ -70,8 +70,17 @@ int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size);
 /* The same of one that is held. What answers has not ended. */
 int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size);
 
-/* The cgroup path out of /proc/PID/cgroup: of the unified hierarchy, else of systemd's own (v1 and
- * hybrid). -ENXIO: neither. The caller owns the new string. */
+/* The path in one hierarchy out of /proc/PID/cgroup (cgroups(7)): that of a v1 controller
+ * ("memory", "name=systemd"), or "" for the unified one. Read by lines and fields: a group's name
+ * may contain
+ * ":name=systemd:/system.slice/tikv.service", and a newline before Linux 5.13. -ENXIO: no such
+ * hierarchy, or the text is not what the kernel writes, which is one line a hierarchy. The caller
+ * owns the new string. */
+int proc_cgroup_path_parse(const char *text, const char *controller, char **ret);
+int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char **ret);
+
+/* The same of the hierarchy in which systemd has its units: the unified one, else its own (v1 and
+ * hybrid). */
 int proc_cgroup_parse(const char *text, char **ret);
 int proc_cgroup_read(const ProcHandle *handle, char **ret);
 

@@ -94,7 +94,7 @@ static int set_cpus(Host *h, const CpuSet *cpus) {
 static void assert_in(const Host *h, const char *expected) {
         _cleanup_free_ char *path = NULL;
 
-        assert_int_equal(cgroup1_path_read(&h->handle, "cpuset", &path), 0);
+        assert_int_equal(proc_cgroup_path_read(&h->handle, "cpuset", &path), 0);
         assert_string_equal(path, expected);
 }
 
@@ -186,7 +186,7 @@ TEST(stranger_is_put_back) {
 
         host_init(&h);
         assert_int_equal(proc_open(&h.sysroot, getpid(), &self), 0);
-        assert_int_equal(cgroup1_path_read(&self, "cpuset", &path), 0);
+        assert_int_equal(proc_cgroup_path_read(&self, "cpuset", &path), 0);
         questions_left = 2; /* before the write, after it */
         assert_int_equal(set_cpus(&h, &h.all), -ESRCH);
         assert_in(&h, path);
@@ -266,7 +266,7 @@ TEST(goes_back) {
 
         host_init(&h);
         h.process.id = (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
-        assert_int_equal(cgroup1_path_read(&h.handle, "cpuset", &home), 0);
+        assert_int_equal(proc_cgroup_path_read(&h.handle, "cpuset", &home), 0);
         assert_int_equal(undo_record_new(h.name, NULL, &record), 0);
         assert_int_equal(note(&h, record), 1);
         assert_string_equal(record->processes[0].cpuset, home);
@@ -281,7 +281,7 @@ TEST(goes_back) {
         assert_in(&h, home);
         assert_cpus(&h, &h.all);
         free(path);
-        assert_int_equal(cgroup1_path_read(&child, "cpuset", &path), 0);
+        assert_int_equal(proc_cgroup_path_read(&child, "cpuset", &path), 0);
         assert_string_equal(path, home);
         assert_int_equal(proc_status_read(&child, 0, &status), 0);
         assert_true(id_set_equal(&status.cpus_allowed, &h.all));
@@ -300,7 +300,7 @@ TEST(fallen_out_of_its_directory) {
 
         host_init(&h);
         h.process.id = (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
-        assert_int_equal(cgroup1_path_read(&h.handle, "cpuset", &home), 0);
+        assert_int_equal(proc_cgroup_path_read(&h.handle, "cpuset", &home), 0);
         assert_int_equal(undo_record_new(h.name, NULL, &record), 0);
         assert_int_equal(note(&h, record), 1);
         assert_true(undo_record_will_give(record, &h.one) > 0);

@@ -38,7 +38,7 @@ TEST(mount) {
 
 static void assert_path(const char *text, const char *controller, const char *expected) {
         _cleanup_free_ char *path = NULL;
-        int r = cgroup1_path_parse(text, controller, &path);
+        int r = proc_cgroup_path_parse(text, controller, &path);
 
         assert_int_equal(r, expected ? 0 : -ENXIO);
         if (expected)

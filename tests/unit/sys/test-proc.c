@@ -183,3 +183,39 @@ TEST(cgroup) {
         assert_int_equal(proc_cgroup_parse("", &path), -ENXIO);
         assert_ptr_equal(path, (char *)7);
 }
+
+/* The name of a group is free but for "/" and, since Linux 5.13, a newline. */
+TEST(cgroup_forged) {
+        static const char *const no_unit[] = {
+                "4:pids:/user.slice/x:name=systemd:/system.slice/tikv.service\n",
+                "4:pids:/1:name=systemd:/system.slice/tikv.service\n",
+                "4:pids:/a\n1:name=systemd:/system.slice/tikv.service\n1:name=systemd:/"
+                "user.slice\n",
+                "1:name=systemd:/user.slice\n1:name=systemd:/system.slice/tikv.service\n",
+                "4:pids:/a\n0::/system.slice/tikv.service\n0::/user.slice/s.scope\n",
+                "4:pids:/a\n0::/system.slice/tikv.service/\nb\n1:name=systemd:/user.slice\n",
+                "1:name=systemd:/user.slice\n/system.slice/tikv.service\n",
+                "x:name=systemd:/system.slice/tikv.service\n",
+                " 0::/system.slice/tikv.service\n",
+                ":name=systemd:/system.slice/tikv.service\n",
+                "1:name=systemd:system.slice/tikv.service\n",
+                "1:name=systemd2:/system.slice/tikv.service\n",
+                "1:xname=systemd:/system.slice/tikv.service\n",
+                "1::/system.slice/tikv.service\n",
+                "0:name=systemd:/system.slice/tikv.service\n",
+        };
+        char *path = (char *)7;
+
+        assert_cgroup("4:pids:/x:name=systemd:/system.slice/tikv.service\n"
+                      "1:name=systemd:/user.slice/user-1000.slice/session-1.scope\n",
+                      "/user.slice/user-1000.slice/session-1.scope");
+        assert_cgroup("1:name=systemd:/user.slice/1:name=systemd:/system.slice/tikv.service\n",
+                      "/user.slice/1:name=systemd:/system.slice/tikv.service");
+        assert_cgroup("4:pids:/0::/system.slice/tikv.service\n0::/user.slice/s.scope\n",
+                      "/user.slice/s.scope");
+        assert_cgroup("5:cpu,name=systemd,pids:/a.service", "/a.service");
+        for (size_t i = 0; i < ELEMENTSOF(no_unit); i++)
+                if (proc_cgroup_parse(no_unit[i], &path) != -ENXIO)
+                        fail_msg("%s gave %s", no_unit[i], path);
+        assert_ptr_equal(path, (char *)7);
+}
