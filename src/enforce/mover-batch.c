@@ -1,7 +1,9 @@
 /* A batch of pages: where they lie, which of them go, and whether they went. */
 #include <errno.h>
+#include <string.h>
 
 #include "tidbnumad/enforce/mover-batch.h"
+#include "tidbnumad/sys/open-files.h"
 
 static size_t count_home(const int *where, size_t n, const NodeSet *nodes) {
         size_t home = 0;
@@ -17,11 +19,31 @@ static bool is_hidden(int where) {
         return where == -ENOENT || where == -EFAULT;
 }
 
+static int find_userfaultfd(int fd, const char *target, void *userdata) {
+        (void)fd;
+        (void)userdata;
+        return strcmp(target, "anon_inode:[userfaultfd]") == 0 ? -ECANCELED : 0;
+}
+
+/* Who reads a page that has gone meanwhile waits for the one that serves the process's faults,
+ * which may be for ever. One whose descriptors cannot be listed counts as having a userfaultfd. */
+static bool may_touch(Mover *mover, const PageBatch *batch) {
+        if (!batch->is_own_memory)
+                return false;
+        if (mover->touch == MOVER_TOUCH_UNKNOWN)
+                mover->touch = open_files_foreach(mover->process, find_userfaultfd, NULL) == 0
+                                       ? MOVER_TOUCH_YES
+                                       : MOVER_TOUCH_NO;
+        return mover->touch == MOVER_TOUCH_YES;
+}
+
 /* Asks again for the hidden pages. A touch that is refused leaves them as they are; one that is not
  * may have moved them already, which counts and is paid for. Where the kernel does not tell, all
  * that are home now are taken for moved: rather too slow than too fast. */
-static int reveal_hidden(pid_t pid, void **addresses, size_t n, const NodeSet *nodes, int *where,
+static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *nodes, int *where,
                          uint64_t *moved_pages) {
+        const pid_t pid = mover->process->pid;
+        const size_t n = batch->n;
         void *hidden[PAGEMAP_PAGES_MAX];
         int seen[PAGEMAP_PAGES_MAX], r;
         uint64_t moved;
@@ -29,8 +51,8 @@ static int reveal_hidden(pid_t pid, void **addresses, size_t n, const NodeSet *n
 
         for (size_t i = 0; i < n; i++)
                 if (is_hidden(where[i]))
-                        hidden[n_hidden++] = addresses[i];
-        if (n_hidden == 0)
+                        hidden[n_hidden++] = batch->addresses[i];
+        if (n_hidden == 0 || !may_touch(mover, batch))
                 return 0;
         r = pages_touch(pid, n_hidden, hidden, &moved);
         if (r < 0)
@@ -46,15 +68,15 @@ static int reveal_hidden(pid_t pid, void **addresses, size_t n, const NodeSet *n
 }
 
 /* Keeps those that lie on a node outside `nodes`. Pages without a node (gone since, marked for
- * hinting) are left: a later pass sees them again. Of files no marked page is touched: their
- * reading may be the disk's work. */
-static int keep_outside(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint64_t *moved_pages) {
+ * hinting) are left: a later pass sees them again. */
+static int keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nodes,
+                        uint64_t *moved_pages) {
         int where[PAGEMAP_PAGES_MAX], r;
         size_t kept = 0;
 
-        r = pages_query(pid, batch->n, batch->addresses, where);
-        if (r >= 0 && batch->may_touch)
-                r = reveal_hidden(pid, batch->addresses, batch->n, nodes, where, moved_pages);
+        r = pages_query(mover->process->pid, batch->n, batch->addresses, where);
+        if (r >= 0)
+                r = reveal_hidden(mover, batch, nodes, where, moved_pages);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < batch->n; i++)
@@ -79,7 +101,7 @@ static int try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32
 }
 
 static int move_pages_of(pid_t pid, PageBatch *batch, uint32_t target) {
-        const size_t most = batch->may_touch ? MOVER_BATCH_PAGES : MOVER_FILE_BATCH_PAGES;
+        const size_t most = batch->is_file ? MOVER_FILE_BATCH_PAGES : MOVER_BATCH_PAGES;
         int status[MOVER_BATCH_PAGES];
 
         for (size_t i = 0; i < batch->n; i += most) {
@@ -111,7 +133,7 @@ static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint3
         size_t n_found;
         int r;
 
-        r = keep_outside(pid, batch, nodes, by_touch);
+        r = keep_outside(mover, batch, nodes, by_touch);
         if (r < 0 || batch->n == 0)
                 return r;
         n_found = batch->n;
@@ -120,12 +142,12 @@ static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint3
                 r = move_pages_of(pid, batch, target);
         /* The statuses may say busy of a page that did move: ask where they are now. */
         if (r >= 0)
-                r = keep_outside(pid, batch, nodes, by_touch);
+                r = keep_outside(mover, batch, nodes, by_touch);
         if (r < 0)
                 return r;
         count(mover, batch->shared, n_found, batch->n);
         /* What the kernel refused of files cost next to nothing. */
-        return (int64_t)((batch->may_touch ? n_found : n_found - batch->n) * page_size_bytes());
+        return (int64_t)((batch->is_file ? n_found - batch->n : n_found) * page_size_bytes());
 }
 
 int64_t mover_batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target) {

@@ -34,6 +34,7 @@ int mover_begin(Mover *mover, const ProcHandle *process) {
         mover->mapping = (Mapping){ 0 };
         mover->address = 0;
         mover->cannot_skip = false;
+        mover->touch = MOVER_TOUCH_UNKNOWN;
         r = pagemap_open(process, &mover->pagemap_fd);
         if (r >= 0)
                 r = maps_open(process, &mover->maps);
@@ -134,15 +135,23 @@ static int add(Walk *w, PageBatch *batch, const uint64_t *entries, size_t n, Pag
 }
 
 static int add_shared(Walk *w, const uint64_t *entries, size_t n) {
-        const bool anonymous = w->mover->mapping.kind == MAPPING_SHARED_ANON;
-        int r = anonymous == w->shared.may_touch ? 0 : flush(w, &w->shared);
+        const bool is_file = w->mover->mapping.kind != MAPPING_SHARED_ANON;
+        int r = is_file == w->shared.is_file ? 0 : flush(w, &w->shared);
 
-        w->shared.may_touch = anonymous;
-        w->shared.reach = anonymous ? w->own.reach : PAGES_ALONE;
+        w->shared.is_file = is_file;
+        w->shared.reach = is_file ? PAGES_ALONE : w->own.reach;
         if (r < 0)
                 return r;
         return add(w, &w->shared, entries, n,
                    w->shared.reach == PAGES_ALL ? PAGE_FILE : PAGE_FILE_ALONE);
+}
+
+static int add_own(Walk *w, const uint64_t *entries, size_t n) {
+        const bool is_own_memory = !w->mover->mapping.has_file;
+        int r = is_own_memory == w->own.is_own_memory ? 0 : flush(w, &w->own);
+
+        w->own.is_own_memory = is_own_memory;
+        return r < 0 ? r : add(w, &w->own, entries, n, PAGE_OWN);
 }
 
 /* The chunk, or the part of one, at the walk's address. */
@@ -160,7 +169,7 @@ static int add_piece(Walk *w) {
         n = (size_t)((end - mover->address) / page_size_bytes());
         r = pagemap_read(mover->pagemap_fd, mover->address, n, entries);
         if (r >= 0 && mapping->kind == MAPPING_PRIVATE)
-                r = add(w, &w->own, entries, n, PAGE_OWN);
+                r = add_own(w, entries, n);
         if (r >= 0 && (mapping->kind != MAPPING_PRIVATE || mapping->has_file))
                 r = add_shared(w, entries, n);
         if (r >= 0) {
@@ -215,7 +224,6 @@ int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t sca
         if (mover->phase == MOVER_SURVEY)
                 return survey(mover, nodes);
         w.own.reach = mover->alone ? PAGES_ALL : PAGES_ALONE;
-        w.own.may_touch = true;
         w.shared.shared = true;
         r = walk(&w, scan_bytes);
         q = r < 0 ? 0 : flush(&w, &w.own);

@@ -8,8 +8,11 @@ typedef struct PageBatch {
         size_t n;
         bool shared;     /* files and shared memory */
         PageReach reach; /* whose pages */
-        bool may_touch;  /* of memory without a file: reading it waits for no disk */
-        bool dense;      /* it is one chunk and all of it, so that it may be one huge page */
+        bool is_file;    /* the kernel may wait for a disk */
+        /* Private, of a mapping without a file: a page that was dropped meanwhile is filled with
+         * zeros when it is read, and waits for nobody, unless a userfaultfd serves it. */
+        bool is_own_memory;
+        bool dense; /* it is one chunk and all of it, so that it may be one huge page */
 } PageBatch;
 
 /* Moves those of the batch that lie outside `nodes`, counts them in the mover, and empties it.

@@ -10,6 +10,11 @@
  * the mapped pages that no other process maps. Libraries that others use too are never moved. Page
  * cache that nobody maps stays where it is.
  *
+ * Pages that NUMA balancing has marked show no node until they are read. They are read only in
+ * private mappings without a file, and only of a process that has no userfaultfd open: a page of
+ * another kind may have been dropped meanwhile, and the one who reads it waits for whoever serves
+ * it, for ever if a FUSE server or a userfaultfd never answers.
+ *
  * Memory that a fork still shares is moved if the instance is alone in its cgroup (`alone`), for
  * its holders are then the processes of the instance. What is not proven: a process that was forked
  * without an exec and has left the cgroup since also holds such pages. They are moved all the same,
@@ -56,6 +61,13 @@ typedef enum MoverPhase {
         MOVER_REST,
 } MoverPhase;
 
+/* May hidden pages of the process be read? */
+typedef enum MoverTouch {
+        MOVER_TOUCH_UNKNOWN, /* not needed so far in this pass */
+        MOVER_TOUCH_YES,
+        MOVER_TOUCH_NO,
+} MoverTouch;
+
 typedef struct Mover {
         const ProcHandle *process; /* borrowed; NULL: idle */
         bool alone;                /* the instance is the whole of its cgroup */
@@ -67,6 +79,7 @@ typedef struct Mover {
         Mapping mapping;                        /* that it stands in */
         uint64_t address;                       /* where; mapping.end: through with it */
         bool cannot_skip;                       /* a kernel without PAGEMAP_SCAN */
+        MoverTouch touch;
 
         /* Of this pass, private memory. */
         uint64_t found_bytes;  /* seen outside the nodes */

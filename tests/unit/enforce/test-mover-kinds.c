@@ -1,4 +1,8 @@
 /* The gentle mover: huge pages, shared memory, files, and which mapping comes first. */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/syscall.h>
+
 #include "mover-kernel.h"
 
 /* --- huge pages, shared memory, files ----------------------------------------------------------
@@ -103,6 +107,43 @@ TEST(files, .teardown_func = end_test) {
         assert_int_equal(kernel.reach, PAGES_ALONE);
         assert_int_equal(kernel.touches[5], 0);
         assert_int_equal(kernel.nodes[3], 1);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* A page that was written to and dropped since is the file's again: reading it would wait for
+ * whoever serves the file. */
+TEST(private_pages_of_a_file_are_not_read, .teardown_func = end_test) {
+        Mover mover;
+        ProcHandle handle;
+
+        kernel_init(1);
+        kernel.mappings[0].has_file = true;
+        kernel.marked[5] = true;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1));
+        assert_int_equal(kernel.touches[5], 0);
+        mover_end(&mover);
+        proc_close(&handle);
+}
+
+/* Neither is memory whose faults another thread or process serves. */
+TEST(a_process_with_userfaultfd_is_not_read, .teardown_func = end_test) {
+        const int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+        Mover mover;
+        ProcHandle handle;
+
+        if (fd < 0)
+                skip();
+        kernel_init(1);
+        kernel.marked[5] = true;
+        assert_int_equal(begin(state, &mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1));
+        assert_int_equal(kernel.touches[5], 0);
+        (void)close(fd);
+        assert_int_equal(mover_begin(&mover, &handle), 0);
+        assert_int_equal(walk(&mover, "0", 0), BYTES(1));
+        assert_int_equal(kernel.touches[5], 1);
         mover_end(&mover);
         proc_close(&handle);
 }
