@@ -1,4 +1,4 @@
-/* The one table of reasons. tidbnumad(8) has the same, which its test compares. */
+/* The table of reasons. The list in tidbnumad(8) is generated from it. */
 #include <errno.h>
 #include <stddef.h>
 
@@ -11,92 +11,91 @@ typedef struct ReasonText {
 
 static const ReasonText texts[N_REASONS] = {
         [REASON_NONE] = { "", "", "" },
-        [REASON_NO_PLACE] = { "no-place", "its policy or the machine gives it no nodes",
-                              "see tidbnumactl explain INSTANCE" },
-        [REASON_RELEASED] = { "released", "enforcement.release names it",
-                              "tidbnumactl release --undo INSTANCE binds it again" },
+        [REASON_NO_PLACE] = { "no-place", "the plan has no nodes for it",
+                              "run tidbnumactl explain INSTANCE to see why" },
+        [REASON_RELEASED] = { "released", "released by enforcement.release",
+                              "to bind it again: tidbnumactl release --undo INSTANCE" },
         [REASON_OBSERVE] = { "observe",
-                             "nothing may be changed: the daemon is paused, or a dry run",
-                             "tidbnumactl resume, or enforcement.mode: enforce" },
-        [REASON_NOT_STRICT] = { "not-strict", "the backend affinity cannot hold memory to nodes",
-                                "accept memory: preferred, or boot with a cpuset controller" },
-        [REASON_NOT_MOVED] = { "not-moved", "its old memory stays where it is",
+                             "the daemon changes nothing: it is paused, in mode observe, or a dry "
+                             "run",
+                             "run tidbnumactl resume, or set enforcement.mode: enforce" },
+        [REASON_NOT_STRICT] = { "not-strict", "the backend affinity cannot bind memory",
+                                "accept memory: preferred, or boot a kernel with the cpuset "
+                                "controller" },
+        [REASON_NOT_MOVED] = { "not-moved", "its existing memory is not moved (migrate: none)",
                                "set migrate: gentle, or restart it" },
-        [REASON_NO_ROOM] = { "no-room", "its nodes have no room for all of its memory",
-                             "free memory on them, or give it more nodes; it goes on by itself" },
+        [REASON_NO_ROOM] = { "no-room", "its memory does not fit on its nodes",
+                             "free memory on these nodes, or give it more nodes; the move then "
+                             "continues" },
         [REASON_NODE_FULL] = { "node-full", "its nodes are nearly full",
-                               "free memory on them, or give it more nodes" },
+                               "free memory on these nodes, or give it more nodes" },
         [REASON_PINNED_PAGES] = { "pinned-pages",
-                                  "the kernel does not move all of its pages: they are pinned, or "
-                                  "shared with a process outside",
-                                  "restart it where that matters" },
+                                  "the kernel does not move some pages: they are pinned, or shared "
+                                  "with a process outside the instance",
+                                  "restart it if the remote pages matter" },
         [REASON_MEMORY_UNREADABLE] = { "memory-unreadable",
-                                       "it has no memory cgroup of its own, so where its memory "
-                                       "lies is not known",
-                                       "run it in a unit of its own, with MemoryAccounting=yes" },
+                                       "it has no memory cgroup of its own, so the location of its "
+                                       "memory is not counted",
+                                       "run it in its own unit, with MemoryAccounting=yes" },
         [REASON_STATE_UNREADABLE] = { "state-unreadable",
-                                      "what stands of it in /proc and its cgroup cannot be read",
-                                      "see the journal; it is tried again" },
-        [REASON_SHARED_UNIT] = { "shared-unit", "processes that it did not start share its unit",
-                                 "run it in a unit of its own" },
-        [REASON_NO_UNIT] = { "no-unit", "it does not run as a system service of its own",
-                             "run it in one" },
+                                      "its state in /proc or in its cgroup cannot be read",
+                                      "see the journal; the daemon tries again" },
+        [REASON_SHARED_UNIT] = { "shared-unit", "unrelated processes share its unit",
+                                 "run it in its own unit" },
+        [REASON_NO_UNIT] = { "no-unit", "it does not run in its own system service",
+                             "run it as a system service" },
         [REASON_OWN_LIMITS] = { "own-limits",
-                                "what its unit itself sets as AllowedCPUs= or AllowedMemoryNodes= "
-                                "leaves nothing of its nodes",
-                                "change these, or the nodes of the policy" },
+                                "AllowedCPUs= or AllowedMemoryNodes= of its unit leaves nothing "
+                                "of its nodes",
+                                "change these settings, or the nodes in the policy" },
         [REASON_SLICE_TOO_TIGHT] = { "slice-too-tight",
-                                     "a slice or cgroup above it allows fewer CPUs or memory nodes",
-                                     "widen the slice's AllowedCPUs= and AllowedMemoryNodes=, or "
-                                     "place it elsewhere" },
+                                     "a slice or cgroup above it allows too few CPUs or memory "
+                                     "nodes",
+                                     "widen AllowedCPUs= and AllowedMemoryNodes= of the slice, or "
+                                     "choose other nodes" },
         [REASON_INNER_GROUP] = { "inner-group",
-                                 "a cgroup that the service made below its own allows fewer CPUs "
-                                 "or "
-                                 "memory nodes",
-                                 "see what makes it, and take its cpuset limits out of there" },
+                                 "a cgroup that the service created inside its own allows too few "
+                                 "CPUs or memory nodes",
+                                 "find what creates it, and remove its cpuset limits" },
         [REASON_CONTROLLER_MISSING] = { "controller-missing",
-                                        "this host does not have what enforcement.backend needs: "
-                                        "systemd, or the kernel's cpuset controller",
+                                        "the host lacks what enforcement.backend needs: systemd or "
+                                        "the cpuset controller",
                                         "set enforcement.backend to auto, or enable the "
                                         "controller" },
         [REASON_CONTESTED] = { "contested",
-                               "something else changes its CPUs or memory nodes again and again",
-                               "find and stop the other one; it is taken up again after a minute" },
+                               "something else keeps changing its CPUs or memory nodes",
+                               "find and stop the other program; the daemon tries again after a "
+                               "minute" },
         [REASON_OWN_CPUS] = { "own-cpus",
-                              "some of its threads keep CPUs of their own choice within its nodes",
-                              "nothing, if that is meant; else restart it without taskset" },
-        [REASON_PERMISSION] = { "permission", "the daemon was not permitted to do it",
-                                "run it by its own unit; look for drop-ins of tidbnumad.service, "
-                                "SELinux and AppArmor" },
-        [REASON_UNIT_MASKED] = { "unit-masked", "its unit is masked", "systemctl unmask UNIT" },
-        [REASON_UNIT_GONE] = { "unit-gone",
-                               "systemd does not know its unit any more, or cannot read it",
-                               "systemctl daemon-reload, and see that its unit file is there" },
-        [REASON_NODE_OFFLINE] = { "node-offline",
-                                  "a CPU or a memory node of it is not there any more",
-                                  "bring it online, or give it other nodes" },
+                              "some of its threads have chosen fewer CPUs within its nodes",
+                              "nothing, if that is intended; else restart it without taskset" },
+        [REASON_PERMISSION] = { "permission", "the daemon has no permission for the change",
+                                "start the daemon as tidbnumad.service; check drop-ins of that "
+                                "unit, SELinux and AppArmor" },
+        [REASON_UNIT_MASKED] = { "unit-masked", "its unit is masked", "run systemctl unmask UNIT" },
+        [REASON_UNIT_GONE] = { "unit-gone", "its unit is unknown to systemd, or cannot be read",
+                               "check the unit file, then run systemctl daemon-reload" },
+        [REASON_NODE_OFFLINE] = { "node-offline", "one of its CPUs or memory nodes is offline",
+                                  "bring it online, or choose other nodes" },
         [REASON_BUS_GONE] = { "bus-gone", "D-Bus or systemd cannot be reached",
-                              "see systemctl status dbus; it goes on by itself" },
-        [REASON_NO_ANSWER] = { "no-answer", "there was no answer in time, or no effect",
-                               "see whether systemd hangs; it is tried again" },
+                              "see systemctl status dbus; the daemon tries again" },
+        [REASON_NO_ANSWER] = { "no-answer", "no answer in time, or the change had no effect",
+                               "check whether systemd hangs; the daemon tries again" },
         [REASON_RECORD_UNWRITABLE] = { "record-unwritable",
-                                       "what stands before cannot be written down, so nothing is "
-                                       "changed",
-                                       "see to the folder undo in /run/tidbnumad: owned by root, "
-                                       "writable, not full" },
+                                       "the original values cannot be saved, so nothing is changed",
+                                       "make /run/tidbnumad/undo writable for root, with free "
+                                       "space" },
         [REASON_NO_VECTOR] = { "no-vector",
-                               "an interrupt cannot go to its CPUs: the kernel has no vector free "
-                               "on any of them",
-                               "give the device fewer queues (ethtool -L), or more CPUs to serve "
-                               "it" },
+                               "an interrupt cannot move to its CPUs: none of them has a free "
+                               "vector",
+                               "give the device fewer queues (ethtool -L) or more CPUs" },
         [REASON_NOT_FOLLOWED] = { "not-followed",
-                                  "an interrupt has the mask that was written, and does not go "
-                                  "there",
-                                  "see its driver and interrupt controller; steer: leave gives "
-                                  "the device up" },
-        [REASON_NO_MEMORY] = { "no-memory", "the daemon or the kernel had no memory for it",
-                               "free some; it is tried again" },
-        [REASON_OTHER] = { "other", "an error of no other kind", "see the journal" },
+                                  "an interrupt still fires on other CPUs than its mask allows",
+                                  "check its driver and interrupt controller, or set steer: leave "
+                                  "for the device" },
+        [REASON_NO_MEMORY] = { "no-memory", "the daemon or the kernel is out of memory",
+                               "free memory; the daemon tries again" },
+        [REASON_OTHER] = { "other", "another error", "see the journal" },
 };
 
 const char *reason_to_string(Reason reason) {

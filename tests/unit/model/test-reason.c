@@ -1,7 +1,6 @@
-/* The words of reasons are a contract: all there, told apart, fit for a metric's label, and the
- * same in the manual page.
+/* Every reason has a distinct word that fits a metric's label, and the manual page lists the same.
  *
- * `test-reason --render` prints what belongs between the two marks of the page. */
+ * `test-reason --render` prints the text between the two marks of the page. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -65,15 +64,20 @@ TEST(errors) {
         assert_error(EOPNOTSUPP, "controller-missing");
         assert_error(EIO, "other");
         assert_error(0, "other");
-        assert_error(-EPERM, "other"); /* a positive one is none */
+        assert_error(-EPERM, "other"); /* positive: not an error */
 }
 
-/* Words of a line that mdoc(7) would take for its own are none of ours: no line begins with a dot
- * or a quote. */
+static void render_sentence(Text *text, const char *part) {
+        text_appendf(text, "%c%s.\n", toupper((unsigned char)part[0]), part + 1);
+}
+
+/* No part begins with a dot or a quote, which mdoc(7) would read as a macro. */
 static void render_page(Text *text) {
-        for (Reason r = REASON_NONE + 1; r < N_REASONS; r++)
-                text_appendf(text, ".It Cm %s\n%s:\n%s.\n", reason_to_string(r),
-                             reason_to_sentence(r), reason_to_remedy(r));
+        for (Reason r = REASON_NONE + 1; r < N_REASONS; r++) {
+                text_appendf(text, ".It Cm %s\n", reason_to_string(r));
+                render_sentence(text, reason_to_sentence(r));
+                render_sentence(text, reason_to_remedy(r));
+        }
 }
 
 TEST(page_matches_table) {

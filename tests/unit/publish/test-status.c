@@ -111,7 +111,7 @@ TEST(instances) {
                 " \"processes\": 0, \"ports\": [], \"data_dir\": null, \"backend\": \"none\", "
                 "\"state\": \"waiting\","
                 " \"reason\": \"nothing to bind with\", \"reason_code\": \"no-unit\","
-                " \"remedy\": \"run it in one\", \"nodes\": \"\", \"cpus\": \"\","
+                " \"remedy\": \"run it as a system service\", \"nodes\": \"\", \"cpus\": \"\","
                 " \"memory_mode\": \"none\", \"basis\": \"refused\", \"warnings\": [], "
                 "\"cpu_bound\": false, \"memory_bound\": false,"
                 " \"threads\": 0, \"threads_outside\": 0, \"memory_by_node\": null,"
