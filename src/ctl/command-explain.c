@@ -1,5 +1,6 @@
 /* tidbnumactl explain: which policy takes a process, and where its instance belongs. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 typedef struct Found {
         const PlanReportInstance *row; /* NULL: no instance */
         const Process *process;        /* NULL: it is imagined; borrowed */
+        const Policy *full;            /* has max_instances and ignores it; NULL: none */
         Process own;                   /* what `process` is where no instance holds it */
 } Found;
 
@@ -134,7 +136,7 @@ static int refuse(const Case *c, const char *subject, int error) {
 
 static int find(const Situation *s, const Case *c, Found *ret) {
         const char *subject = s->args->subject;
-        const Observed *running = observed_list_find_subject(&c->running, subject);
+        const Observed *running = observed_list_find_subject(&c->running, subject), *ignored;
         int r;
 
         if (running) {
@@ -151,6 +153,8 @@ static int find(const Situation *s, const Case *c, Found *ret) {
         if (r < 0)
                 return r == -ENOMEM ? r : refuse(c, subject, r);
         ret->process = &ret->own;
+        ignored = observed_list_find_pid(&c->ignored, ret->own.id.pid);
+        ret->full = ignored ? ignored->policy : NULL;
         return 0;
 }
 
@@ -203,6 +207,15 @@ static void render_place(const Case *c, const PlanReportInstance *row, Text *tex
         plan_table_alternatives(row, text);
 }
 
+static void render_full(const Found *found, Text *text) {
+        text_append(text, "It is ignored: the policy ");
+        text_append_printable(text, found->full->name);
+        text_appendf(text,
+                     " has %" PRIu32 " instances of user %u already (max_instances). It is taken "
+                     "when one of them ends, or when max_instances is raised.\n",
+                     found->full->max_instances, (unsigned)found->process->uid);
+}
+
 static int print_text(const Case *c, const Found *found) {
         _cleanup_text_ Text text = { 0 };
 
@@ -211,6 +224,8 @@ static int print_text(const Case *c, const Found *found) {
                 verdict_render_all(&c->policies.set, found->process,
                                    found->row ? found->row->policy : NULL, output_width(), &text);
         }
+        if (found->full)
+                render_full(found, &text);
         if (found->process && found->row)
                 text_append(&text, "\n");
         if (found->row)
@@ -238,6 +253,7 @@ static int print_json(const Case *c, const Found *found) {
 
         object_set(&o, "process", process_json(p));
         object_set(&o, "policies", p ? verdict_json(&c->policies.set, p) : json_array());
+        object_set(&o, "ignored", object_string(found->full ? "max_instances" : NULL));
         object_set(&o, "instance", row ? plan_json_instance(row) : json_null());
         return output_json(object_finish(&o));
 }

@@ -1,10 +1,12 @@
 /* The instances that run on a machine: what the observer finds, and for processes that this user
  * may not look at, what the daemon published. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tidbnumad/ctl/instances.h"
+#include "tidbnumad/plan/instance-count.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -128,5 +130,55 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Stat
                 return r;
         *ret = list;
         list = (ObservedList){ 0 };
+        return 0;
+}
+
+static bool is_published(const StatusFile *status, const Observed *o) {
+        for (size_t i = 0; status && i < status->n_instances; i++)
+                if (holds_published(o, &status->instances[i], status->time_seconds))
+                        return true;
+        return false;
+}
+
+/* Sets keep[i] where instance i is among the first max_instances of its policy and user. */
+static int count_kept(const PolicySet *policies, const StatusFile *status, const ObservedList *list,
+                      bool *keep) {
+        InstanceCounts counts = { 0 };
+        int r = 0;
+
+        for (unsigned pass = 0; pass < 2; pass++)
+                for (size_t i = 0; i < list->n_instances && r >= 0; i++) {
+                        const Observed *o = &list->instances[i];
+                        const size_t policy = (size_t)(o->policy - policies->policies);
+                        const uid_t uid = o->processes[0].uid;
+
+                        if (is_published(status, o) != (pass == 0) ||
+                            instance_counts_of(&counts, policy, uid) >= o->policy->max_instances)
+                                continue;
+                        keep[i] = true;
+                        r = instance_counts_add(&counts, policy, uid);
+                }
+        instance_counts_done(&counts);
+        return r;
+}
+
+int instances_limit(const PolicySet *policies, const StatusFile *status, ObservedList *list,
+                    ObservedList *ret_ignored) {
+        _cleanup_free_ bool *keep = calloc(list->n_instances + 1, sizeof(*keep));
+        const size_t n = list->n_instances;
+        int r;
+
+        ret_ignored->instances = calloc(n + 1, sizeof(*ret_ignored->instances));
+        if (!keep || !ret_ignored->instances)
+                return -ENOMEM;
+        r = count_kept(policies, status, list, keep);
+        if (r < 0)
+                return r;
+        list->n_instances = 0;
+        for (size_t i = 0; i < n; i++) {
+                ObservedList *to = keep[i] ? list : ret_ignored;
+
+                to->instances[to->n_instances++] = list->instances[i];
+        }
         return 0;
 }

@@ -16,6 +16,7 @@ void case_close(Case *c) {
         planned_done(&c->planned);
         imagined_list_done(&c->imagined);
         observed_list_done(&c->running);
+        observed_list_done(&c->ignored);
         policies_done(&c->policies);
 }
 
@@ -73,9 +74,11 @@ static int load_policies(const Situation *s, const char *path, Policies *ret) {
 }
 
 static int find_running(const Situation *s, Case *c) {
-        int r = instances_find(&s->machine.sysroot, &c->policies.set,
-                               s->daemon_runs ? &s->status : NULL, &c->running);
+        const StatusFile *status = s->daemon_runs ? &s->status : NULL;
+        int r = instances_find(&s->machine.sysroot, &c->policies.set, status, &c->running);
 
+        if (r >= 0)
+                r = instances_limit(&c->policies.set, status, &c->running, &c->ignored);
         if (r >= 0)
                 r = observed_list_describe(&s->machine.sysroot, &s->machine.topology, &c->running);
         if (r < 0 && r != -ENOMEM)
@@ -135,10 +138,16 @@ static int note_machine(const Machine *machine, Planned *p) {
 }
 
 static int note_instances(const Situation *s, const Case *c, Planned *p) {
-        const size_t denied = c->running.n_denied;
+        const size_t denied = c->running.n_denied, ignored = c->ignored.n_instances;
         int r = 0;
 
-        if (denied > 0)
+        if (ignored > 0)
+                r = planned_add_note(p,
+                                     "%zu instance%s ignored: the policy has max_instances of "
+                                     "the same user already; tidbnumactl explain PID says which "
+                                     "policy, policies[].max_instances raises the limit",
+                                     ignored, ignored == 1 ? " is" : "s are");
+        if (r >= 0 && denied > 0)
                 r = planned_add_note(
                         p, "%zu process%s could not be looked at%s%s", denied,
                         denied == 1 ? "" : "es", geteuid() == 0 ? "" : ", for that takes root",

@@ -273,6 +273,18 @@ static int take_daemon(const json_t *root, StatusFile *ret) {
                                     ret);
 }
 
+static uint64_t count_of(const json_t *object, const char *key) {
+        const json_int_t value = json_integer_value(json_object_get(object, key));
+
+        return value > 0 ? (uint64_t)value : 0;
+}
+
+static void take_ignored(const json_t *object, StatusFile *ret) {
+        ret->n_full = count_of(object, "max_instances");
+        ret->n_of_others = count_of(object, "user");
+        ret->n_in_containers = count_of(object, "namespace");
+}
+
 static int take_access(const json_t *object, StatusFile *ret) {
         return json_is_false(json_object_get(object, "available"))
                        ? take_if_there(object, "reason", &ret->uncounted)
@@ -289,6 +301,7 @@ static int take_status(const json_t *root, StatusFile *ret) {
         ret->time_seconds = json_number_value(time);
         ret->sample_interval_seconds = json_number_value(interval);
         ret->enforcing = json_is_true(json_object_get(root, "enforcing"));
+        take_ignored(json_object_get(root, "ignored"), ret);
         r = take_daemon(root, ret);
         if (r >= 0)
                 r = take_access(json_object_get(root, "access_sampling"), ret);

@@ -172,6 +172,28 @@ static void render_releases(const StatusFile *s, Text *text) {
         }
 }
 
+static void render_ignored(const StatusFile *s, Text *text) {
+        const struct {
+                uint64_t n;
+                const char *why;
+        } reasons[] = {
+                { s->n_full, "beyond max_instances" },
+                { s->n_of_others, "of another user" },
+                { s->n_in_containers, "in a container" },
+        };
+        bool any = false;
+
+        for (size_t i = 0; i < ELEMENTSOF(reasons); i++) {
+                if (reasons[i].n == 0)
+                        continue;
+                text_appendf(text, "%s%" PRIu64 " %s",
+                             any ? ", " : "Ignored processes: ", reasons[i].n, reasons[i].why);
+                any = true;
+        }
+        if (any)
+                text_append(text, "; tidbnumactl explain PID says why\n");
+}
+
 /* --- what to do --- */
 
 static bool has_remedy(const StatusQuestion *q, const StatusInstance *i) {
@@ -209,5 +231,7 @@ void status_table_render(const StatusQuestion *q, Text *text) {
         render_daemon(q, text);
         render_instances(q, text);
         render_releases(q->status, text);
+        if (q->n_names == 0)
+                render_ignored(q->status, text);
         render_remedies(q, text);
 }

@@ -89,11 +89,14 @@ class Suite:
         self.started, self.daemons = [], []
         atexit.register(self.clean)
 
-    def clean(self):
+    def end_all(self):
         for process in self.started + [daemon.process for daemon in self.daemons]:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+
+    def clean(self):
+        self.end_all()
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def case(self, name, function):
@@ -103,6 +106,7 @@ class Suite:
             print("ok %d - %s" % (self.n, name))
         except Exception as problem:  # the next cases count as well
             self.bad += 1
+            self.end_all()  # what it leaves behind must not fail them too
             print("not ok %d - %s" % (self.n, name))
             text = str(problem) if isinstance(problem, Failed) else traceback.format_exc()
             print("\n".join("# " + line for line in text.splitlines()))

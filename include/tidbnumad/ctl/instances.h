@@ -11,3 +11,8 @@
  * /proc cannot be read. */
 int instances_find(const Sysroot *sysroot, const PolicySet *policies, const StatusFile *status,
                    ObservedList *ret);
+
+/* Moves to `ret_ignored` what is beyond max_instances of its policy and user, as the daemon does:
+ * instances that it published come first, then the others in their order. 0 or -ENOMEM. */
+int instances_limit(const PolicySet *policies, const StatusFile *status, ObservedList *list,
+                    ObservedList *ret_ignored);

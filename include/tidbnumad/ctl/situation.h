@@ -21,7 +21,7 @@ typedef struct Situation {
 /* One set of policies, the instances by it, and their plan. */
 typedef struct Case {
         Policies policies;
-        ObservedList running;
+        ObservedList running, ignored; /* `ignored`: beyond max_instances */
         ImaginedList imagined;
         Planned planned;
 } Case;

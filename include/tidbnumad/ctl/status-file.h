@@ -60,7 +60,8 @@ typedef struct StatusFile {
         size_t n_policies, n_warnings;
         char **units; /* names of those that are known before they start; owned */
         size_t n_units;
-        StatusRelease *releases; /* owned */
+        uint64_t n_full, n_of_others, n_in_containers; /* processes that are ignored, by reason */
+        StatusRelease *releases;                       /* owned */
         size_t n_releases;
         StatusDevice *devices; /* owned */
         size_t n_devices;

@@ -268,6 +268,32 @@ TEST(find, .setup_func = setup, .teardown_func = teardown) {
         assert_null(observed_list_find_subject(&w->list, ""));
 }
 
+/* What the daemon has published keeps its place, though others have lower numbers. */
+TEST(beyond_max_instances, .setup_func = setup, .teardown_func = teardown) {
+        World *w = *state;
+        _cleanup_observed_list_ ObservedList ignored = { 0 };
+        StatusInstance published = {
+                .name = S("x"), .policy = S("tidb"), .exe = S("/opt/tidb-server"), .pid = 12
+        };
+        const StatusFile status = { .instances = &published,
+                                    .n_instances = 1,
+                                    .time_seconds = clock_realtime_seconds() + 3600 };
+
+        w->set.n_policies = 1;
+        w->policies[0].max_instances = 2;
+        for (int pid = 10; pid < 14; pid++)
+                fake_process(&w->tree, pid, 1, "/opt/tidb-server", "/user.slice", "0-7");
+        assert_int_equal(instances_find(&w->tree.sysroot, &w->set, &status, &w->list), 0);
+        assert_int_equal(w->list.n_instances, 4);
+        assert_int_equal(instances_limit(&w->set, &status, &w->list, &ignored), 0);
+        assert_int_equal(w->list.n_instances, 2);
+        assert_non_null(observed_list_find_pid(&w->list, 10));
+        assert_non_null(observed_list_find_pid(&w->list, 12));
+        assert_int_equal(ignored.n_instances, 2);
+        assert_non_null(observed_list_find_pid(&ignored, 11));
+        assert_non_null(observed_list_find_pid(&ignored, 13));
+}
+
 /* What one can see oneself, nobody has to tell: the daemon may be behind. */
 TEST(told_and_seen, .setup_func = setup, .teardown_func = teardown) {
         World *w = *state;

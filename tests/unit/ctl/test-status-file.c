@@ -56,6 +56,20 @@ TEST(uncounted) {
         }
 }
 
+TEST(ignored) {
+        const Snapshot s = { .ignored = { [IGNORED_MAX_INSTANCES] = 3,
+                                          [IGNORED_USER] = 2,
+                                          [IGNORED_NAMESPACE] = 1 } };
+        _cleanup_status_file_ StatusFile f = { 0 };
+        _cleanup_free_ char *json = NULL;
+
+        assert_int_equal(status_render(&s, &json), 0);
+        assert_int_equal(parse(json, &f), 0);
+        assert_int_equal(f.n_full, 3);
+        assert_int_equal(f.n_of_others, 2);
+        assert_int_equal(f.n_in_containers, 1);
+}
+
 /* The daemon's own rendering is what is read. */
 TEST(round_trip) {
         static const uint16_t ports[] = { 4000, 10080 };

@@ -171,6 +171,24 @@ TEST(warnings) {
         assert_told(&e, 1001, true, "No process is there");
 }
 
+TEST(ignored) {
+        Example e;
+        char *text;
+
+        init(&e);
+        text = render(&e, NULL, 1000, true);
+        assert_null(strstr(text, "Ignored"));
+        free(text);
+        e.status.n_full = 236;
+        e.status.n_in_containers = 1;
+        assert_told(&e, 1000, true,
+                    "\nIgnored processes: 236 beyond max_instances, 1 in a container; "
+                    "tidbnumactl explain PID says why\n");
+        text = render(&e, "a-1", 1000, true);
+        assert_null(strstr(text, "Ignored"));
+        free(text);
+}
+
 /* What an older daemon does not tell. */
 TEST(older) {
         Example e;
