@@ -1,11 +1,11 @@
-/* The table of keys as a manual page has it. */
+/* The table of keys as a part of the manual page. */
 #include <string.h>
 
 #include "tidbnumad/config/policy-reference.h"
 #include "tidbnumad/config/policy-table.h"
 #include "tidbnumad/config/policy-words.h"
 
-/* Text that troff shows as it is: a minus that can be copied, and no escapes. */
+/* Escapes text for troff: a minus that can be copied, and no escape sequences. */
 static void append_plain(Text *text, const char *plain) {
         for (; *plain; plain++)
                 if (*plain == '-')
@@ -16,7 +16,7 @@ static void append_plain(Text *text, const char *plain) {
                         text_appendf(text, "%c", *plain);
 }
 
-/* A line that begins with a dot or a quote would be a request. */
+/* troff reads a line that begins with a dot or a quote as a request. */
 static void append_line(Text *text, const char *before, const char *plain, const char *after) {
         if (*before == '\0' && strchr(".'", *plain))
                 text_append(text, "\\&");
@@ -29,7 +29,7 @@ static void render_later(Text *text, const PolicyKey *key) {
         if (!key->later)
                 return;
         if (strcmp(key->later[0], "*") == 0) {
-                text_append(text, "It is checked, and not carried out by this version yet.\n");
+                text_append(text, "It is checked, but has no effect in this version.\n");
                 return;
         }
         for (size_t i = 0; key->later[i]; i++) {
@@ -37,8 +37,8 @@ static void render_later(Text *text, const PolicyKey *key) {
                 append_plain(text, key->later[i]);
                 text_append(text, "\\fR");
         }
-        text_appendf(text, " %s checked, and not carried out by this version yet.\n",
-                     key->later[1] ? "are" : "is");
+        text_appendf(text, " %s no effect in this version.\n",
+                     key->later[1] ? "are checked, but have" : "is checked, but has");
 }
 
 static void render_key(Text *text, const PolicyKey *key) {
@@ -60,7 +60,7 @@ static void render_key(Text *text, const PolicyKey *key) {
         render_later(text, key);
         if (reload) {
                 text_append(text, ".br\n");
-                append_line(text, "A change counts ", reload, ".");
+                append_line(text, "A change takes effect ", reload, ".");
         }
 }
 

@@ -10,7 +10,7 @@ static const char *const allowed[] = {
         [POLICY_KEY_VERSION] = "1",
         [POLICY_KEY_NAME] = "1 to 64 of the characters A-Z a-z 0-9 . _ -",
         [POLICY_KEY_EXE] =
-                "a base name such as tidb-server, or an absolute path, which may hold globs",
+                "a base name such as tidb-server, or an absolute path, which may contain globs",
         [POLICY_KEY_UNIT] =
                 "a service or scope such as tidb-4000.service, or a glob such as tidb-*.service",
         [POLICY_KEY_USER] = "the name or the number of a user",
@@ -73,13 +73,13 @@ const char *policy_key_units(const PolicyKey *key) {
 
 const char *policy_reload_to_string(PolicyReload reload) {
         static const char *const texts[N_RELOADS] = {
-                [RELOAD_JUDGE] = "at once: every process is judged anew",
+                [RELOAD_JUDGE] = "at once: all processes are matched again",
                 [RELOAD_BIND] = "at once, for every instance",
-                [RELOAD_PLACE] = "at once where an instance no longer fits, else when it is next "
-                                 "placed",
-                [RELOAD_MOVE] = "when memory is next moved",
+                [RELOAD_PLACE] =
+                        "at once if an instance no longer fits, else at its next placement",
+                [RELOAD_MOVE] = "at the next move of memory",
                 [RELOAD_HOST] = "at once, for the host",
-                [RELOAD_TIMER] = "when the interval that is running ends",
+                [RELOAD_TIMER] = "after the present interval",
                 [RELOAD_STOP] = "when the daemon next stops",
         };
 

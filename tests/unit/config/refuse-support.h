@@ -12,7 +12,7 @@
 #define UNIT_EXPECTED                                                                              \
         "expected a service or scope such as tidb-4000.service, or a glob such as tidb-*.service"
 #define EXE_EXPECTED                                                                               \
-        "expected a base name such as tidb-server, or an absolute path, which may hold globs"
+        "expected a base name such as tidb-server, or an absolute path, which may contain globs"
 #define RATE_EXPECTED "expected a size above zero with its unit, per second, such as 256MiB/s"
 #define TIME_EXPECTED "expected a time from 1s to 1h with its unit, such as 10s"
 #define NODES_EXPECTED "expected node numbers such as 1, 2-3 or 0,4, or a list such as [0, 4]"
