@@ -101,11 +101,10 @@ static int try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32
 }
 
 static int move_pages_of(pid_t pid, PageBatch *batch, uint32_t target) {
-        const size_t most = batch->is_file ? MOVER_FILE_BATCH_PAGES : MOVER_BATCH_PAGES;
         int status[MOVER_BATCH_PAGES];
 
-        for (size_t i = 0; i < batch->n; i += most) {
-                size_t n = batch->n - i < most ? batch->n - i : most;
+        for (size_t i = 0; i < batch->n; i += MOVER_BATCH_PAGES) {
+                size_t n = batch->n - i < MOVER_BATCH_PAGES ? batch->n - i : MOVER_BATCH_PAGES;
                 int r = pages_move(pid, n, batch->addresses + i, target, batch->reach, status);
 
                 if (r < 0)
@@ -146,8 +145,7 @@ static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint3
         if (r < 0)
                 return r;
         count(mover, batch->shared, n_found, batch->n);
-        /* What the kernel refused of files cost next to nothing. */
-        return (int64_t)((batch->is_file ? n_found - batch->n : n_found) * page_size_bytes());
+        return (int64_t)(n_found * page_size_bytes());
 }
 
 int64_t mover_batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target) {

@@ -46,13 +46,20 @@ int mover_begin(Mover *mover, const ProcHandle *process) {
         return 0;
 }
 
+/* Pages of a file are the page cache's: other processes may use them, and a disk may be slow to
+ * answer for them. */
+static bool is_movable(const Mapping *mapping) {
+        return mapping->kind == MAPPING_PRIVATE || mapping->kind == MAPPING_SHARED_ANON ||
+               (mapping->kind == MAPPING_FILE && mapping->is_shmem);
+}
+
 static int next_of_rest(Mover *mover) {
         Mapping mapping;
         int r = maps_next(mover->maps, &mapping);
 
         if (r <= 0)
                 return r;
-        if (mapping.kind == MAPPING_OTHER || mover_survey_has(mover, &mapping))
+        if (!is_movable(&mapping) || mover_survey_has(mover, &mapping))
                 return 1; /* the address stays at the end of the last one */
         mover->mapping = mapping;
         mover->address = mapping.start;
@@ -134,16 +141,16 @@ static int add(Walk *w, PageBatch *batch, const uint64_t *entries, size_t n, Pag
         return 0;
 }
 
+/* Shared memory that has a name may be open in any process: of it what this one alone maps. */
 static int add_shared(Walk *w, const uint64_t *entries, size_t n) {
-        const bool is_file = w->mover->mapping.kind != MAPPING_SHARED_ANON;
-        int r = is_file == w->shared.is_file ? 0 : flush(w, &w->shared);
+        const PageReach reach =
+                w->mover->mapping.kind == MAPPING_SHARED_ANON ? w->own.reach : PAGES_ALONE;
+        int r = reach == w->shared.reach ? 0 : flush(w, &w->shared);
 
-        w->shared.is_file = is_file;
-        w->shared.reach = is_file ? PAGES_ALONE : w->own.reach;
+        w->shared.reach = reach;
         if (r < 0)
                 return r;
-        return add(w, &w->shared, entries, n,
-                   w->shared.reach == PAGES_ALL ? PAGE_FILE : PAGE_FILE_ALONE);
+        return add(w, &w->shared, entries, n, reach == PAGES_ALL ? PAGE_FILE : PAGE_FILE_ALONE);
 }
 
 static int add_own(Walk *w, const uint64_t *entries, size_t n) {
@@ -170,7 +177,7 @@ static int add_piece(Walk *w) {
         r = pagemap_read(mover->pagemap_fd, mover->address, n, entries);
         if (r >= 0 && mapping->kind == MAPPING_PRIVATE)
                 r = add_own(w, entries, n);
-        if (r >= 0 && (mapping->kind != MAPPING_PRIVATE || mapping->has_file))
+        if (r >= 0 && mapping->kind != MAPPING_PRIVATE)
                 r = add_shared(w, entries, n);
         if (r >= 0) {
                 w->scanned_bytes += end - mover->address;
@@ -225,6 +232,7 @@ int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t sca
                 return survey(mover, nodes);
         w.own.reach = mover->alone ? PAGES_ALL : PAGES_ALONE;
         w.shared.shared = true;
+        w.shared.reach = PAGES_ALONE;
         r = walk(&w, scan_bytes);
         q = r < 0 ? 0 : flush(&w, &w.own);
         if (r >= 0 && q >= 0)

@@ -6,9 +6,8 @@
 typedef struct PageBatch {
         void *addresses[PAGEMAP_PAGES_MAX];
         size_t n;
-        bool shared;     /* files and shared memory */
+        bool shared;     /* shared memory */
         PageReach reach; /* whose pages */
-        bool is_file;    /* the kernel may wait for a disk */
         /* Private, of a mapping without a file: a page that was dropped meanwhile is filled with
          * zeros when it is read, and waits for nobody, unless a userfaultfd serves it. */
         bool is_own_memory;

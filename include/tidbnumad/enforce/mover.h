@@ -6,9 +6,9 @@
  * lie and moves those outside, at most 256 a call or one huge page. It holds no lock of the process
  * for longer than one such call, and never reads numa_maps, which would.
  *
- * What is moved: private memory; shared memory without a name; and of files and named shared memory
- * the mapped pages that no other process maps. Libraries that others use too are never moved. Page
- * cache that nobody maps stays where it is.
+ * What is moved: private memory, shared memory without a name, and of shared memory with a name
+ * (memfd, System V, /dev/shm) the pages that no other process maps. Pages of other files stay where
+ * they are: they are the page cache's, and a disk may have to answer before one can be moved.
  *
  * Pages that NUMA balancing has marked show no node until they are read. They are read only in
  * private mappings without a file, and only of a process that has no userfaultfd open: a page of
@@ -39,9 +39,6 @@ enum {
         /* Pages a call: in enforcement.md's measurements batches of 256 kept the stalls near those
          * without migration, 1,024 were as bad as moving all at once. */
         MOVER_BATCH_PAGES = 256,
-        /* Of files fewer: the kernel waits for one that is being written to its disk, and we are
-         * one thread. */
-        MOVER_FILE_BATCH_PAGES = 32,
         /* Mappings that are gone through first. */
         MOVER_RANKED_MAX = 32,
         /* Pages of a mapping that are asked for their node to rank it. */
@@ -85,7 +82,7 @@ typedef struct Mover {
         uint64_t found_bytes;  /* seen outside the nodes */
         uint64_t moved_bytes;  /* and no longer there when asked again */
         uint64_t failed_pages; /* and still there */
-        /* Files and shared memory. */
+        /* Shared memory. */
         uint64_t shared_moved_bytes;
 } Mover;
 

@@ -92,18 +92,39 @@ TEST(a_chunk_with_a_page_at_home, .teardown_func = end_test) {
         proc_close(&handle);
 }
 
-/* Of files what nobody else maps, in smaller calls; and it is none of the private memory. */
-TEST(files, .teardown_func = end_test) {
+/* Files are the page cache's, whoever maps them and however. */
+TEST(files_stay, .teardown_func = end_test) {
+        static const MappingKind kinds[] = { MAPPING_FILE, MAPPING_PRIVATE };
+
+        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+                Mover mover;
+                ProcHandle handle;
+
+                kernel_init_as(1, MAPPING_FILE);
+                kernel.mappings[0].kind = kinds[i];
+                kernel.mappings[0].has_file = true;
+                assert_int_equal(begin(state, &mover, &handle), 0);
+                assert_int_equal(walk(&mover, "0", 0), 0);
+                assert_int_equal(kernel.calls, 0);
+                mover_end(&mover);
+                proc_close(&handle);
+                (void)end_test(NULL);
+        }
+}
+
+/* What nobody else maps; and it is none of the private memory. */
+TEST(shared_memory_with_a_name, .teardown_func = end_test) {
         Mover mover;
         ProcHandle handle;
 
         kernel_init_as(1, MAPPING_FILE);
+        kernel.mappings[0].is_shmem = true;
         kernel.others[3] = kernel.others[4] = kernel.marked[5] = true;
         assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 3));
+        assert_int_equal(walk(&mover, "0", 0),
+                         BYTES(PAGES - 1)); /* refused ones are paid for too */
         assert_int_equal(mover.shared_moved_bytes, BYTES(PAGES - 3));
         assert_int_equal(mover.found_bytes + mover.moved_bytes + mover.failed_pages, 0);
-        assert_int_equal(kernel.largest_call, MOVER_FILE_BATCH_PAGES);
         assert_int_equal(kernel.reach, PAGES_ALONE);
         assert_int_equal(kernel.touches[5], 0);
         assert_int_equal(kernel.nodes[3], 1);
@@ -173,24 +194,6 @@ TEST(mappings_that_do_not_count, .teardown_func = end_test) {
         assert_int_equal(begin(state, &mover, &handle), 0);
         assert_int_equal(walk(&mover, "0", 0), 0);
         assert_int_equal(kernel.calls, 0);
-        mover_end(&mover);
-        proc_close(&handle);
-}
-
-/* The rank of the pages' kind is the mapping's: pages of a file in private memory without one do
- * not exist. */
-TEST(shared_pages_are_not_private, .teardown_func = end_test) {
-        Mover mover;
-        ProcHandle handle;
-
-        kernel_init_as(1, MAPPING_FILE);
-        kernel.mappings[0].kind = MAPPING_PRIVATE;
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), 0);
-        kernel.mappings[0].has_file = true;
-        assert_int_equal(mover_begin(&mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES));
-        assert_int_equal(kernel.reach, PAGES_ALONE);
         mover_end(&mover);
         proc_close(&handle);
 }
