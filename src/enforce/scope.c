@@ -1,8 +1,7 @@
-/* Into a scope of our own. The way back is scope-restore.c's. */
+/* Into a scope of our own. Whether: scope-refuse.c. The way back: scope-restore.c. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/xattr.h>
 
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/enforce/undo-note.h"
@@ -11,149 +10,6 @@
 
 /* systemd's limit for names of units, UNIT_NAME_MAX. */
 #define NAME_MAX_BYTES 255u
-
-/* --- whether --- */
-
-/* Limits and guarantees that would not go with it. Those of the slice above do. */
-static const struct {
-        const char *file, *unset;
-} LIMITS[] = {
-        { "memory.max", "max" },      { "memory.high", "max" },
-        { "memory.low", "0" },        { "memory.min", "0" },
-        { "memory.swap.max", "max" }, { "cpu.max", "max 100000" },
-        { "cpu.weight", "100" },      { "io.max", "" },
-        { "cpuset.cpus", "" },        { "cpuset.mems", "" },
-};
-
-static bool has_limits(int group_fd) {
-        for (size_t i = 0; i < ELEMENTSOF(LIMITS); i++) {
-                char text[256];
-
-                if (read_file_at(group_fd, LIMITS[i].file, text, sizeof(text)) < 0)
-                        continue; /* that controller is not enabled for it */
-                text[strcspn(text, "\n")] = '\0';
-                if (strcmp(text, LIMITS[i].unset) != 0)
-                        return true;
-        }
-        return false;
-}
-
-/* systemd marks what it has delegated; by which of the two, depends on its age. */
-static bool is_delegated(int group_fd) {
-        char value[8];
-
-        return fgetxattr(group_fd, "user.delegate", value, sizeof(value)) > 0 ||
-               fgetxattr(group_fd, "trusted.delegate", value, sizeof(value)) > 0;
-}
-
-static bool ends_with(const char *text, size_t length, const char *suffix) {
-        const size_t n = strlen(suffix);
-
-        return length > n && memcmp(text + length - n, suffix, n) == 0;
-}
-
-/* "/a.slice/a-b.slice/x.scope": in slices and nothing else, so that the scope's neighbour is to be
- * made in the last of them. */
-static bool is_right_below_slice(const char *path) {
-        for (const char *p = path + 1, *slash; (slash = strchr(p, '/')); p = slash + 1)
-                if (!ends_with(p, (size_t)(slash - p), ".slice"))
-                        return false;
-        return true;
-}
-
-static const char no_unit[] =
-        "it does not run in a unit of systemd; run it in a systemd service of its own";
-
-static const char user_manager[] = "it runs under a user's own manager; run it as a system service";
-
-static const char *refuses_path(const char *path) {
-        if (path[0] != '/' || path[1] == '\0')
-                return no_unit;
-        if (strstr(path, "/user@"))
-                return user_manager;
-        if (!is_right_below_slice(path))
-                return "it runs in a cgroup below its unit, which another manager has made; run it "
-                       "in a service of its own";
-        if (ends_with(path, strlen(path), ".service"))
-                return "other processes that it did not start share its unit; run it in a unit of "
-                       "its own";
-        if (!ends_with(path, strlen(path), ".scope") || strcmp(path, "/init.scope") == 0)
-                return no_unit;
-        return NULL;
-}
-
-static const char delegated[] =
-        "its scope is delegated to another manager, of containers perhaps; run it in a service of "
-        "its own";
-
-static const char *refuses_group(const Sysroot *sysroot, const char *path) {
-        _cleanup_close_ int fd = -EBADF;
-
-        if (cgroup_open(sysroot, path, &fd) < 0)
-                return NULL; /* it has ended, or moves: the next look sees */
-        if (is_delegated(fd))
-                return delegated;
-        if (has_limits(fd))
-                return "its scope has limits of its own (memory, CPU, I/O), which would not hold "
-                       "for it elsewhere; run it in a service of its own";
-        return NULL;
-}
-
-static const char *refuses(const Sysroot *sysroot, const BackendTarget *target) {
-        const char *home = NULL;
-
-        for (size_t i = 0; i < target->n_processes; i++) {
-                const Process *p = &target->processes[i];
-
-                if (p->scope)
-                        continue;
-                if (p->foreign != FOREIGN_NONE)
-                        return "it runs in a container, whose manager made its cgroup; use "
-                               "`backend: affinity` for it";
-                if (!p->cgroup)
-                        return no_unit;
-                if (home && strcmp(home, p->cgroup) != 0)
-                        return "its processes are in several cgroups; run it in a service of its "
-                               "own";
-                home = p->cgroup;
-        }
-        if (!home)
-                return NULL;
-        return refuses_path(home) ? refuses_path(home) : refuses_group(sysroot, home);
-}
-
-const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target, Reason *ret_code) {
-        const char *why = refuses(sysroot, target);
-
-        *ret_code = !why                                    ? REASON_NONE
-                    : why == no_unit || why == user_manager ? REASON_NO_UNIT
-                                                            : REASON_SHARED_UNIT;
-        return why;
-}
-
-static const Process *first_outside(const BackendTarget *target) {
-        for (size_t i = 0; i < target->n_processes; i++)
-                if (!target->processes[i].scope)
-                        return &target->processes[i];
-        return NULL;
-}
-
-const char *scope_refuses_by(const UndoRecord *record, const BackendTarget *target,
-                             Reason *ret_code) {
-        const Process *outside = first_outside(target);
-
-        *ret_code = REASON_NONE;
-        if (!outside || !outside->cgroup)
-                return NULL;
-        if (record->scope && strcmp(record->home, outside->cgroup) != 0) {
-                *ret_code = REASON_CONTESTED;
-                return "something else has moved it out of the scope that was made for it";
-        }
-        if (!record->former.known || !record->former.delegated)
-                return NULL;
-        *ret_code = REASON_SHARED_UNIT;
-        return delegated;
-}
 
 /* --- names --- */
 
@@ -195,18 +51,32 @@ static char *slice_of(const char *home) {
 
 /* --- what stands before --- */
 
-static void on_former(int error, const BusUnit *unit, void *userdata) {
+static void on_former(int error, const BusScopeState *state, void *userdata) {
         BackendNote *note = userdata;
 
         if (error == 0)
                 note->record->former = (UndoFormer){
                         .known = true,
-                        .delegated = unit->delegated,
-                        .send_sighup = unit->send_sighup,
-                        .has_oom_policy = unit->oom_policy[0] != '\0',
-                        .timeout_usec = unit->stop_timeout_usec,
+                        .delegated = state->delegated,
+                        .send_sighup = state->send_sighup,
+                        .has_oom_policy = state->has_oom_policy,
+                        .timeout_usec = state->stop_timeout_usec,
+                        .limit = scope_lost_limit(state->limit),
+                        .tasks_max = state->tasks_max,
                 };
         note->reply(error, "", note->userdata);
+}
+
+static void on_default_tasks(int error, uint64_t tasks_max, void *userdata) {
+        BackendNote *note = userdata;
+
+        if (error == 0)
+                note->record->former.default_tasks_max = tasks_max;
+        note->reply(error, "", note->userdata);
+}
+
+static bool is_former_known(const UndoFormer *former) {
+        return former->known && (former->tasks_max == UINT64_MAX || former->default_tasks_max > 0);
 }
 
 static int read_former(Backend *backend, const char *home, BackendNote *note, BackendReply reply,
@@ -218,14 +88,16 @@ static int read_former(Backend *backend, const char *home, BackendNote *note, Ba
         note->backend = backend;
         note->reply = reply;
         note->userdata = userdata;
-        r = bus_manager_read_unit(backend->bus, last_part(home, strlen(home)), on_former, note,
-                                  ret_slot);
+        r = note->record->former.known
+                    ? bus_scope_read_default_tasks(backend->bus, on_default_tasks, note, ret_slot)
+                    : bus_scope_read(backend->bus, last_part(home, strlen(home)), on_former, note,
+                                     ret_slot);
         return r < 0 ? r : 0;
 }
 
 int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note, BackendReply reply,
                void *userdata, sd_bus_slot **ret_slot) {
-        const Process *first = first_outside(target);
+        const Process *first = scope_first_outside(target);
         UndoRecord *record = note->record;
         char name[NAME_MAX_BYTES + 1];
         int r;
@@ -235,7 +107,7 @@ int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,
         r = undo_note_processes(backend, target, record, 0);
         if (r < 0)
                 return r;
-        if (!record->former.known)
+        if (!is_former_known(&record->former))
                 return read_former(backend, first->cgroup, note, reply, userdata, ret_slot);
         if (record->scope)
                 return 1;
@@ -295,6 +167,7 @@ static int ask(Backend *backend, const BackendTarget *target, const UndoRecord *
                            .send_sighup = record->former.send_sighup,
                            .has_oom_policy = record->former.has_oom_policy,
                            .stop_timeout_usec = record->former.timeout_usec,
+                           .tasks_max = record->former.tasks_max,
                            .pids = pids };
 
         if (asprintf(&description, "%s, bound by tidbnumad", target->instance) < 0)

@@ -42,6 +42,10 @@ static const ReasonText texts[N_REASONS] = {
                                       "see the journal; the daemon tries again" },
         [REASON_SHARED_UNIT] = { "shared-unit", "unrelated processes share its unit",
                                  "run it in its own unit" },
+        [REASON_UNIT_LIMITS] = { "unit-limits",
+                                 "its scope has limits or filters that a scope of its own would "
+                                 "not have",
+                                 "run it as a system service, or set the limits on its slice" },
         [REASON_NO_UNIT] = { "no-unit", "it does not run in its own system service",
                              "run it as a system service" },
         [REASON_OWN_LIMITS] = { "own-limits",

@@ -51,17 +51,7 @@ static int read_property(sd_bus_message *message, const char *name, BusUnit *uni
                 { "ActiveState", &unit->active_state },
                 { "User", &unit->user },
                 { "ControlGroup", &unit->group },
-                { "OOMPolicy", &unit->oom_policy },
         };
-        const struct {
-                const char *name;
-                bool *flag;
-        } flags[] = {
-                { "DynamicUser", &unit->dynamic_user },
-                { "Delegate", &unit->delegated },
-                { "SendSIGHUP", &unit->send_sighup },
-        };
-
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 if (strcmp(name, texts[i].name) == 0)
                         return sd_bus_message_read(message, "v", "s", texts[i].text);
@@ -69,23 +59,15 @@ static int read_property(sd_bus_message *message, const char *name, BusUnit *uni
                 return read_set(message, &unit->cpus);
         if (strcmp(name, "AllowedMemoryNodes") == 0)
                 return read_set(message, &unit->mems);
-        if (strcmp(name, "TimeoutStopUSec") == 0)
-                return sd_bus_message_read(message, "v", "t", &unit->stop_timeout_usec);
-        for (size_t i = 0; i < ELEMENTSOF(flags); i++)
-                if (strcmp(name, flags[i].name) == 0)
-                        return read_flag(message, flags[i].flag);
+        if (strcmp(name, "DynamicUser") == 0)
+                return read_flag(message, &unit->dynamic_user);
         return sd_bus_message_skip(message, "v");
 }
 
 static int parse_unit(sd_bus_message *message, BusUnit *ret) {
         int r;
 
-        *ret = (BusUnit){ .id = "",
-                          .load_state = "",
-                          .active_state = "",
-                          .user = "",
-                          .group = "",
-                          .oom_policy = "" };
+        *ret = (BusUnit){ .id = "", .load_state = "", .active_state = "", .user = "", .group = "" };
         r = sd_bus_message_enter_container(message, 'a', "{sv}");
         while (r >= 0) {
                 const char *name;

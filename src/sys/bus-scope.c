@@ -18,13 +18,13 @@ static int append_pids(sd_bus_message *message, const BusScope *scope) {
         return r;
 }
 
-/* It ends as the unit would have that the processes come from, and holds them to nothing itself: no
- * limit of tasks, and one process that the kernel kills is no reason to stop the others. */
+/* It ends as the unit would have that the processes come from, and has the same limit of tasks. One
+ * process that the kernel kills is no reason to stop the others. */
 static int append_manners(sd_bus_message *message, const BusScope *scope) {
-        int r = sd_bus_message_append(message, "(sv)(sv)(sv)(sv)(sv)", "Description", "s",
-                                      scope->description, "Slice", "s", scope->slice, "TasksMax",
-                                      "t", UINT64_MAX, "CollectMode", "s", "inactive-or-failed",
-                                      "SendSIGHUP", "b", (int)scope->send_sighup);
+        int r = sd_bus_message_append(
+                message, "(sv)(sv)(sv)(sv)(sv)", "Description", "s", scope->description, "Slice",
+                "s", scope->slice, "TasksMax", "t", scope->tasks_max, "CollectMode", "s",
+                "inactive-or-failed", "SendSIGHUP", "b", (int)scope->send_sighup);
 
         if (r >= 0 && scope->part_of)
                 r = sd_bus_message_append(message, "(sv)", "PartOf", "as", 1, scope->part_of);

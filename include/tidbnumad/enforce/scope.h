@@ -2,9 +2,10 @@
  * started in a login session, is moved to one that is made for it, in the slice that it was in. Its
  * properties are then set as those of a service.
  *
- * Only what lies in a scope is moved. A service is left as it is, even where others share it:
- * systemd ends a service by ending all that is in its cgroup, and a process that was taken out of
- * it would outlive its service's restart.
+ * A scope never loosens anything. What has limits or filters of its own stays where it is; limits
+ * of the slice hold for both. Only what lies in a scope is moved. A service is left as it is, even
+ * where others share it: systemd ends a service by ending all that is in its cgroup, and a process
+ * that was taken out of it would outlive its service's restart.
  *
  * The memory that a process has when it is moved stays charged to where it came from: the counters
  * of a scope do not tell where its memory lies.
@@ -20,8 +21,14 @@
 const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target, Reason *ret_code);
 
 /* The same by its record, which knows where it came from, and what systemd has said of that. */
-const char *scope_refuses_by(const UndoRecord *record, const BackendTarget *target,
-                             Reason *ret_code);
+const char *scope_refuses_by(const Sysroot *sysroot, const UndoRecord *record,
+                             const BackendTarget *target, Reason *ret_code);
+
+/* The constant sentence that refuses it for this property of its scope; NULL for none. */
+const char *scope_lost_limit(const char *property);
+
+/* The first process of the target that is in no scope of ours; NULL: none. */
+const Process *scope_first_outside(const BackendTarget *target);
 
 /* Puts into the record what the move is about to change. Answers as BackendOps.note does. */
 int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note, BackendReply reply,

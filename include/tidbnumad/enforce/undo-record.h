@@ -76,6 +76,10 @@ typedef struct UndoFormer {
         bool send_sighup;      /* SendSIGHUP= */
         bool has_oom_policy;   /* this systemd has OOMPolicy= for scopes, 253 and later */
         uint64_t timeout_usec; /* TimeoutStopUSec= */
+        const char *limit;     /* why a scope of ours would be a looser one, a constant sentence;
+                                * NULL: it would not */
+        uint64_t tasks_max;    /* TasksMax=, UINT64_MAX: none */
+        uint64_t default_tasks_max; /* of a scope that asks for nothing; 0: not known yet */
 } UndoFormer;
 
 typedef struct UndoRecord {

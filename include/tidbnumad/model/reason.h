@@ -17,6 +17,7 @@ typedef enum Reason {
         REASON_MEMORY_UNREADABLE,  /* the location of its memory is not counted */
         REASON_STATE_UNREADABLE,   /* its /proc or cgroup files cannot be read */
         REASON_SHARED_UNIT,        /* unrelated processes in its unit */
+        REASON_UNIT_LIMITS,        /* its scope has limits that another would not have */
         REASON_NO_UNIT,            /* not in a service of its own */
         REASON_OWN_LIMITS,         /* the unit's own settings exclude its nodes */
         REASON_SLICE_TOO_TIGHT,    /* a cgroup above it allows less */

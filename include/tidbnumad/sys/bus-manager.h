@@ -49,13 +49,9 @@ typedef struct BusUnit {
         const char *active_state; /* "inactive", "active", … */
         const char *user;         /* User=, "" where there is none */
         bool dynamic_user;
-        const char *group;          /* ControlGroup=: its path, "" while it does not run */
-        CpuSet cpus;                /* AllowedCPUs= */
-        NodeSet mems;               /* AllowedMemoryNodes= */
-        bool delegated;             /* Delegate= */
-        bool send_sighup;           /* SendSIGHUP= */
-        const char *oom_policy;     /* OOMPolicy=, "" for a kind of unit that has none */
-        uint64_t stop_timeout_usec; /* TimeoutStopUSec=, 0 for a kind that has none */
+        const char *group; /* ControlGroup=: its path, "" while it does not run */
+        CpuSet cpus;       /* AllowedCPUs= */
+        NodeSet mems;      /* AllowedMemoryNodes= */
 } BusUnit;
 
 /* error: 0, or negative errno; `unit` is NULL then. */

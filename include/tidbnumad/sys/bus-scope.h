@@ -17,6 +17,7 @@ typedef struct BusScope {
         bool send_sighup;
         bool has_oom_policy;        /* this systemd knows OOMPolicy= for scopes */
         uint64_t stop_timeout_usec; /* 0: systemd's default */
+        uint64_t tasks_max;         /* UINT64_MAX: no limit */
         const pid_t *pids;
         size_t n_pids;
 } BusScope;
@@ -25,3 +26,28 @@ typedef struct BusScope {
  * move itself comes a moment after that, so look for it. */
 int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, void *userdata,
                     sd_bus_slot **ret_slot);
+
+/* A scope as systemd has it. Borrowed for the length of the call. */
+typedef struct BusScopeState {
+        bool delegated;             /* Delegate= */
+        bool send_sighup;           /* SendSIGHUP= */
+        bool has_oom_policy;        /* this systemd knows OOMPolicy= for scopes, 253 and later */
+        uint64_t stop_timeout_usec; /* TimeoutStopUSec= */
+        uint64_t tasks_max;         /* TasksMax= */
+        const char *limit; /* a property that is set and that BusScope does not carry over: a limit,
+                            * a filter, or what this file has never heard of; NULL: none */
+} BusScopeState;
+
+/* Out of the answer to GetAll() of the interface Scope. */
+int bus_scope_parse(sd_bus_message *message, BusScopeState *ret);
+
+/* error: 0, or negative errno; `state` is NULL then. Nothing waits: the answer comes through the
+ * loop; `*ret_slot`: unref to never hear of it. */
+typedef void (*BusScopeReply)(int error, const BusScopeState *state, void *userdata);
+int bus_scope_read(sd_bus *bus, const char *scope, BusScopeReply reply, void *userdata,
+                   sd_bus_slot **ret_slot);
+
+/* DefaultTasksMax=: what a scope has that asks for nothing. */
+typedef void (*BusTasksReply)(int error, uint64_t tasks_max, void *userdata);
+int bus_scope_read_default_tasks(sd_bus *bus, BusTasksReply reply, void *userdata,
+                                 sd_bus_slot **ret_slot);

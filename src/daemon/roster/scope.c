@@ -78,5 +78,7 @@ const char *scope_cannot(const Instance *i, Reason *ret_code) {
         const UndoRecord *record = record_of(i);
         const char *why = scope_refuses(&i->manager->host.sysroot, &target, ret_code);
 
-        return why || !record ? why : scope_refuses_by(record, &target, ret_code);
+        return why || !record
+                       ? why
+                       : scope_refuses_by(&i->manager->host.sysroot, record, &target, ret_code);
 }

@@ -194,7 +194,7 @@ TEST(why_not) {
         r->former.delegated = false;
         fake_write(&h.tree, "sys/fs/cgroup" HOME "/memory.max", "4096\n");
         assert_non_null(strstr(scope_cannot(h.instance, &code), "limits"));
-        assert_int_equal(code, REASON_SHARED_UNIT);
+        assert_int_equal(code, REASON_UNIT_LIMITS);
 }
 
 /* Whatever ends first, what is in the scope is sent home. */

@@ -21,9 +21,10 @@
 /* systemd, and what was asked of it. */
 static struct {
         int error; /* of the next call */
-        BusUnit unit;
+        BusScopeState state;
         char read[64]; /* the unit that was read */
-        BusUnitReply read_reply;
+        BusScopeReply read_reply;
+        BusTasksReply tasks_reply;
         void *read_userdata;
         unsigned n_starts;
         char name[128], slice[64], part_of[64];
@@ -40,8 +41,10 @@ static struct {
 } kernel;
 
 int __wrap_backend_systemd_ensure_bus(Backend *backend);
-int __wrap_bus_manager_read_unit(sd_bus *b, const char *unit, BusUnitReply reply, void *userdata,
-                                 sd_bus_slot **ret_slot);
+int __wrap_bus_scope_read(sd_bus *b, const char *unit, BusScopeReply reply, void *userdata,
+                          sd_bus_slot **ret_slot);
+int __wrap_bus_scope_read_default_tasks(sd_bus *b, BusTasksReply reply, void *userdata,
+                                        sd_bus_slot **ret_slot);
 int __wrap_bus_scope_start(sd_bus *b, const BusScope *scope, BusUnitsReply reply, void *userdata,
                            sd_bus_slot **ret_slot);
 int __wrap_cgroup_write(int fd, const char *name, const char *text);
@@ -51,8 +54,17 @@ int __wrap_backend_systemd_ensure_bus(Backend *backend) {
         return bus.error;
 }
 
-int __wrap_bus_manager_read_unit(sd_bus *b, const char *unit, BusUnitReply reply, void *userdata,
-                                 sd_bus_slot **ret_slot) {
+int __wrap_bus_scope_read_default_tasks(sd_bus *b, BusTasksReply reply, void *userdata,
+                                        sd_bus_slot **ret_slot) {
+        (void)b;
+        (void)ret_slot;
+        bus.tasks_reply = reply;
+        bus.read_userdata = userdata;
+        return 0;
+}
+
+int __wrap_bus_scope_read(sd_bus *b, const char *unit, BusScopeReply reply, void *userdata,
+                          sd_bus_slot **ret_slot) {
         (void)b;
         (void)ret_slot;
         (void)snprintf(bus.read, sizeof(bus.read), "%s", unit);
@@ -165,7 +177,9 @@ static inline void host_init(Host *h) {
                                      .processes = h->processes,
                                      .n_processes = 1 };
         h->note.record = h->record;
-        bus.unit = (BusUnit){ .oom_policy = "", .send_sighup = true, .stop_timeout_usec = 77 };
+        bus.state = (BusScopeState){ .send_sighup = true,
+                                     .stop_timeout_usec = 77,
+                                     .tasks_max = UINT64_MAX };
 }
 
 static inline void host_done(Host *h) {
@@ -189,4 +203,17 @@ static inline int note(Host *h) {
         sd_bus_slot *slot = NULL;
 
         return scope_note(&h->backend, &h->target, &h->note, on_reply, h, &slot);
+}
+
+static inline int start(Host *h) {
+        sd_bus_slot *slot = NULL;
+
+        return scope_start(&h->backend, &h->target, h->record, on_reply, h, &slot);
+}
+
+static inline void note_all(Host *h) {
+        assert_int_equal(note(h), 0);
+        bus.read_reply(0, &bus.state, bus.read_userdata);
+        assert_int_equal(h->replied, 0);
+        assert_int_equal(note(h), 1);
 }

@@ -1,122 +1,5 @@
-/* Scopes of ours: whether there may be one, and how processes come into it. */
+/* Scopes of ours: how processes come into one. */
 #include "scope-host.h"
-
-static int start(Host *h) {
-        sd_bus_slot *slot = NULL;
-
-        return scope_start(&h->backend, &h->target, h->record, on_reply, h, &slot);
-}
-
-static void note_all(Host *h) {
-        assert_int_equal(note(h), 0);
-        bus.read_reply(0, &bus.unit, bus.read_userdata);
-        assert_int_equal(h->replied, 0);
-        assert_int_equal(note(h), 1);
-}
-
-/* --- whether --- */
-
-static void assert_refused(Host *h, const char *cgroup, const char *in_reason) {
-        const char *reason;
-        Reason code;
-
-        h->processes[0].cgroup = (char *)cgroup;
-        reason = scope_refuses(&h->tree.sysroot, &h->target, &code);
-        assert_int_equal(code, !in_reason ? REASON_NONE
-                               : strstr(in_reason, "does not run in a unit") ||
-                                               strstr(in_reason, "a user's own manager")
-                                       ? REASON_NO_UNIT
-                                       : REASON_SHARED_UNIT);
-        if (!in_reason)
-                assert_null(reason);
-        else if (!reason || !strstr(reason, in_reason))
-                fail_msg("%s: '%s' does not say '%s'", cgroup ? cgroup : "none",
-                         reason ? reason : "nothing", in_reason);
-}
-
-TEST(where_it_may_run) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        assert_refused(&h, HOME, NULL);
-        assert_refused(&h, "/a.scope", NULL);
-        assert_refused(&h, "/system.slice/run-r1.scope", NULL);
-        assert_refused(&h, NULL, "does not run in a unit");
-        assert_refused(&h, "/", "does not run in a unit");
-        assert_refused(&h, "/init.scope", "does not run in a unit");
-        assert_refused(&h, "/system.slice", "does not run in a unit");
-        assert_refused(&h, "/user.slice/user-7.slice/user@7.service/app.slice/a.scope",
-                       "a user's own manager");
-        assert_refused(&h, "/system.slice/a.service", "share its unit");
-        assert_refused(&h, "/system.slice/a.service/b.scope", "below its unit");
-        assert_refused(&h, "/machine.slice/libpod-1.scope/container", "below its unit");
-        assert_refused(&h, "/lxc/1", "below its unit");
-        h.processes[0].foreign = FOREIGN_PID;
-        assert_refused(&h, HOME, "in a container");
-}
-
-TEST(all_in_one_place) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        h.target.n_processes = 2;
-        assert_refused(&h, HOME, NULL);
-        assert_refused(&h, "/b.scope", "in several cgroups");
-        h.processes[1].scope = (char *)NAME; /* it is there already: nothing is asked of it */
-        assert_refused(&h, "/b.scope", NULL);
-        h.processes[0].scope = (char *)NAME;
-        assert_refused(&h, "/system.slice/a.service", NULL);
-}
-
-TEST(limits_stay) {
-        static const char *const free[][2] = {
-                { "memory.max", "max\n" }, { "memory.low", "0\n" }, { "cpu.max", "max 100000\n" },
-                { "cpu.weight", "100\n" }, { "cpuset.cpus", "\n" }, { "io.max", "" },
-        };
-        static const char *const held[][2] = {
-                { "memory.max", "1073741824\n" }, { "memory.high", "1048576\n" },
-                { "memory.low", "4096\n" },       { "memory.min", "4096\n" },
-                { "memory.swap.max", "0\n" },     { "cpu.max", "50000 100000\n" },
-                { "cpu.weight", "50\n" },         { "io.max", "8:0 rbps=1 wbps=max\n" },
-                { "cpuset.cpus", "0-3\n" },       { "cpuset.mems", "1\n" },
-        };
-
-        for (size_t i = 0; i < ELEMENTSOF(held); i++) {
-                _cleanup_host_ Host h;
-                char path[256];
-
-                host_init(&h);
-                for (size_t k = 0; k < ELEMENTSOF(free); k++) {
-                        (void)snprintf(path, sizeof(path), "sys/fs/cgroup" HOME "/%s", free[k][0]);
-                        fake_write(&h.tree, path, free[k][1]);
-                }
-                assert_refused(&h, HOME, NULL);
-                (void)snprintf(path, sizeof(path), "sys/fs/cgroup" HOME "/%s", held[i][0]);
-                fake_write(&h.tree, path, held[i][1]);
-                assert_refused(&h, HOME, "limits of its own");
-        }
-}
-
-TEST(by_its_record) {
-        _cleanup_host_ Host h;
-        Reason code;
-
-        host_init(&h);
-        assert_null(scope_refuses_by(h.record, &h.target, &code));
-        h.record->former = (UndoFormer){ .known = true, .delegated = true };
-        assert_non_null(strstr(scope_refuses_by(h.record, &h.target, &code), "delegated"));
-        assert_int_equal(code, REASON_SHARED_UNIT);
-        h.record->former.delegated = false;
-        assert_int_equal(undo_record_set_scope(h.record, NAME, HOME), 0);
-        assert_null(scope_refuses_by(h.record, &h.target, &code));
-        h.processes[0].cgroup = (char *)"/b.scope";
-        assert_non_null(strstr(scope_refuses_by(h.record, &h.target, &code), "something else"));
-        assert_int_equal(code, REASON_CONTESTED);
-        h.processes[0].scope = (char *)NAME;
-        assert_null(scope_refuses_by(h.record, &h.target, &code));
-}
-
-/* --- there --- */
 
 TEST(note_comes_before) {
         _cleanup_host_ Host h;
@@ -184,7 +67,7 @@ TEST(names) {
                 host_init(&h);
                 longest[length] = '\0';
                 h.target.instance = longest;
-                h.record->former.known = true;
+                h.record->former = (UndoFormer){ .known = true, .tasks_max = UINT64_MAX };
                 r = note(&h);
                 assert_int_equal(r, length + 21 <= 255 ? 1 : -ENAMETOOLONG);
                 longest[length] = 'a';
@@ -209,7 +92,7 @@ TEST(systemd_is_asked) {
         assert_int_equal(bus.pids[0], 50);
         assert_int_equal(bus.pids[1], 51);
         h.processes[0].scope = (char *)NAME;
-        bus.unit.oom_policy = "stop";
+        bus.state.has_oom_policy = true;
         h.record->former.known = false;
         note_all(&h);
         assert_int_equal(start(&h), 0);

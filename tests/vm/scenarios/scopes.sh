@@ -131,6 +131,7 @@ is "$(jq -r .unit "$ARTIFACTS/status.json")" "$(scope_of "$server")" 'and in whi
 is "$(jq -c .remote_memory_ratio "$ARTIFACTS/status.json")" null 'and that where all of its memory lies is not known'
 artifact /run/tidbnumad/undo
 systemctl show "$(scope_of "$server")" >"$ARTIFACTS/scope.show"
+is "$(cat "$top/$(scope_of "$server")/pids.max")" "$(cat "$top/login-1.scope/pids.max")" 'it may have as many tasks as there'
 is "$(systemctl show -P PartOf "$(scope_of "$server")")" login-1.scope 'it would be stopped with its session'
 bound=$(reading)
 
@@ -239,12 +240,18 @@ wait_until 60 'no scope is left' no_scope
 
 # --- what is not moved ----------------------------------------------------------------------------------------------------------
 
-log_in login-3 MemoryMax=1G
-before=$(reading)
-wait_until 60 'one whose scope has limits is refused' state_is tidb-server refused 'limits of its own'
-ok 'one whose scope has limits is refused, and told why'
-is "$(reading)" "$before" 'and not touched'
-log_out login-3
+refuses_limit() {
+        log_in login-3 "$1"
+        before=$(reading)
+        wait_until 60 "one whose scope has $1 is refused" state_is tidb-server refused "${2:-limits of its own}"
+        ok "one whose scope has $1 is refused, with the reason"
+        is "$(reading)" "$before" 'and not touched'
+        log_out login-3
+}
+refuses_limit MemoryMax=1G
+refuses_limit TasksMax=200 TasksMax=
+refuses_limit IPAddressDeny=any IPAddressDeny=
+refuses_limit DevicePolicy=closed DevicePolicy=
 
 log_in login-4 Delegate=yes
 before=$(reading)
