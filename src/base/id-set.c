@@ -7,63 +7,59 @@
 
 #include "tidbnumad/base/id-set.h"
 
-void id_set_add(IdSet *set, uint32_t id) {
-        if (id < ID_SET_MAX)
-                set->words[id / 64] |= UINT64_C(1) << (id % 64);
+void id_target_add(IdTarget set, uint32_t id) {
+        if (id / 64 < set.n_words)
+                set.words[id / 64] |= UINT64_C(1) << (id % 64);
 }
 
-bool id_set_has(const IdSet *set, uint32_t id) {
-        return id < ID_SET_MAX && (set->words[id / 64] >> (id % 64) & 1);
+bool id_view_has(IdView set, uint32_t id) {
+        return id / 64 < set.n_words && (set.words[id / 64] >> (id % 64) & 1);
 }
 
-void id_set_add_all(IdSet *set, const IdSet *other) {
-        for (size_t i = 0; i < ID_SET_WORDS; i++)
-                set->words[i] |= other->words[i];
+void id_target_union(IdTarget set, IdView other) {
+        for (size_t i = 0; i < set.n_words; i++)
+                set.words[i] |= other.words[i];
 }
 
-void id_set_remove_all(IdSet *set, const IdSet *other) {
-        for (size_t i = 0; i < ID_SET_WORDS; i++)
-                set->words[i] &= ~other->words[i];
+void id_target_subtract(IdTarget set, IdView other) {
+        for (size_t i = 0; i < set.n_words; i++)
+                set.words[i] &= ~other.words[i];
 }
 
-void id_set_keep_only(IdSet *set, const IdSet *other) {
-        for (size_t i = 0; i < ID_SET_WORDS; i++)
-                set->words[i] &= other->words[i];
+void id_target_intersect(IdTarget set, IdView other) {
+        for (size_t i = 0; i < set.n_words; i++)
+                set.words[i] &= other.words[i];
 }
 
-bool id_set_is_empty(const IdSet *set) {
-        return id_set_next(set, 0) < 0;
+bool id_view_equal(IdView a, IdView b) {
+        return memcmp(a.words, b.words, a.n_words * sizeof(*a.words)) == 0;
 }
 
-bool id_set_equal(const IdSet *a, const IdSet *b) {
-        return memcmp(a, b, sizeof(*a)) == 0;
-}
-
-bool id_set_is_subset(const IdSet *inner, const IdSet *outer) {
-        for (size_t i = 0; i < ID_SET_WORDS; i++)
-                if (inner->words[i] & ~outer->words[i])
+bool id_view_is_subset(IdView inner, IdView outer) {
+        for (size_t i = 0; i < inner.n_words; i++)
+                if (inner.words[i] & ~outer.words[i])
                         return false;
         return true;
 }
 
-bool id_set_intersects(const IdSet *a, const IdSet *b) {
-        for (size_t i = 0; i < ID_SET_WORDS; i++)
-                if (a->words[i] & b->words[i])
+bool id_view_intersects(IdView a, IdView b) {
+        for (size_t i = 0; i < a.n_words; i++)
+                if (a.words[i] & b.words[i])
                         return true;
         return false;
 }
 
-uint32_t id_set_count(const IdSet *set) {
+uint32_t id_view_count(IdView set) {
         uint32_t n = 0;
 
-        for (size_t i = 0; i < ID_SET_WORDS; i++)
-                n += (uint32_t)__builtin_popcountll(set->words[i]);
+        for (size_t i = 0; i < set.n_words; i++)
+                n += (uint32_t)__builtin_popcountll(set.words[i]);
         return n;
 }
 
-int id_set_next(const IdSet *set, uint32_t from) {
-        for (size_t i = from / 64; i < ID_SET_WORDS; i++) {
-                uint64_t word = set->words[i];
+int id_view_next(IdView set, uint32_t from) {
+        for (size_t i = from / 64; i < set.n_words; i++) {
+                uint64_t word = set.words[i];
 
                 if (i == from / 64)
                         word &= ~UINT64_C(0) << (from % 64);
@@ -73,48 +69,53 @@ int id_set_next(const IdSet *set, uint32_t from) {
         return -1;
 }
 
-static int parse_id(const char **p, uint32_t *ret) {
+void id_view_convert(IdView from, IdTarget ret) {
+        for (size_t i = 0; i < ret.n_words; i++)
+                ret.words[i] = i < from.n_words ? from.words[i] : 0;
+}
+
+static int parse_id(const char **p, size_t n_words, uint32_t *ret) {
         uint32_t id = 0;
 
         if (!isdigit((unsigned char)**p))
                 return -EINVAL;
         for (; isdigit((unsigned char)**p); (*p)++) {
                 id = id * 10 + (uint32_t)(**p - '0');
-                if (id >= ID_SET_MAX)
+                if (id / 64 >= n_words)
                         return -ERANGE;
         }
         *ret = id;
         return 0;
 }
 
-static int parse_range(const char **p, IdSet *set) {
+static int parse_range(const char **p, IdTarget set) {
         uint32_t first, last;
         int r;
 
-        r = parse_id(p, &first);
+        r = parse_id(p, set.n_words, &first);
         if (r < 0)
                 return r;
         last = first;
         if (**p == '-') {
                 (*p)++;
-                r = parse_id(p, &last);
+                r = parse_id(p, set.n_words, &last);
                 if (r < 0)
                         return r;
                 if (last < first)
                         return -EINVAL;
         }
         for (uint32_t id = first; id <= last; id++)
-                id_set_add(set, id);
+                id_target_add(set, id);
         return 0;
 }
 
-int id_set_parse_list(const char *text, IdSet *ret) {
+int id_target_parse_list(const char *text, IdTarget ret) {
         const char *p = text + strspn(text, " \t\n");
         IdSet set = { 0 };
         int r;
 
         while (*p && !isspace((unsigned char)*p)) {
-                r = parse_range(&p, &set);
+                r = parse_range(&p, (IdTarget){ set.words, ret.n_words });
                 if (r < 0)
                         return r;
                 if (*p == ',' && isdigit((unsigned char)p[1]))
@@ -124,21 +125,21 @@ int id_set_parse_list(const char *text, IdSet *ret) {
         }
         if (p[strspn(p, " \t\n")] != '\0')
                 return -EINVAL;
-        *ret = set;
+        id_view_convert(ID_VIEW(&set), ret);
         return 0;
 }
 
-int id_set_render_list(const IdSet *set, char *buffer, size_t size) {
+int id_view_render_list(IdView set, char *buffer, size_t size) {
         size_t length = 0;
 
         if (size == 0)
                 return -ENOSPC;
         buffer[0] = '\0';
-        for (int first = id_set_next(set, 0); first >= 0;) {
+        for (int first = id_view_next(set, 0); first >= 0;) {
                 int last = first;
                 int n;
 
-                while (id_set_has(set, (uint32_t)last + 1))
+                while (id_view_has(set, (uint32_t)last + 1))
                         last++;
                 n = last > first ? snprintf(buffer + length, size - length, "%s%d-%d",
                                             length ? "," : "", first, last)
@@ -149,32 +150,32 @@ int id_set_render_list(const IdSet *set, char *buffer, size_t size) {
                         return -ENOSPC;
                 }
                 length += (size_t)n;
-                first = id_set_next(set, (uint32_t)last + 1);
+                first = id_view_next(set, (uint32_t)last + 1);
         }
         return (int)length;
 }
 
-size_t id_set_to_bytes(const IdSet *set, uint8_t *buffer) {
+size_t id_view_to_bytes(IdView set, uint8_t *buffer) {
         size_t length = 0;
 
-        for (size_t i = 0; i < ID_SET_MAX / 8; i++) {
-                buffer[i] = (uint8_t)(set->words[i / 8] >> (i % 8 * 8));
+        for (size_t i = 0; i < set.n_words * 8; i++) {
+                buffer[i] = (uint8_t)(set.words[i / 8] >> (i % 8 * 8));
                 if (buffer[i])
                         length = i + 1;
         }
         return length;
 }
 
-IdSet id_set_from_bytes(const uint8_t *bytes, size_t n) {
+void id_target_from_bytes(const uint8_t *bytes, size_t n, IdTarget ret) {
         IdSet set = { 0 };
 
-        for (size_t i = 0; i < n && i < ID_SET_MAX / 8; i++)
+        for (size_t i = 0; i < n && i < sizeof(set); i++)
                 set.words[i / 8] |= (uint64_t)bytes[i] << (i % 8 * 8);
-        return set;
+        id_view_convert(ID_VIEW(&set), ret);
 }
 
 /* Its digits, of which the last is at end[-1], into the set's 32 bits of that number. */
-static int take_group(const char *end, size_t digits, size_t group, IdSet *set) {
+static int take_group(const char *end, size_t digits, size_t group, IdTarget set) {
         uint64_t value = 0;
 
         if (digits == 0 || digits > 8)
@@ -185,13 +186,13 @@ static int take_group(const char *end, size_t digits, size_t group, IdSet *set) 
                                                         : tolower((unsigned char)*p) - 'a' + 10);
         if (value == 0)
                 return 0; /* leading zeros, however many */
-        if (group >= ID_SET_MAX / 32)
+        if (group / 2 >= set.n_words)
                 return -ERANGE;
-        set->words[group / 2] |= value << (group % 2 * 32);
+        set.words[group / 2] |= value << (group % 2 * 32);
         return 0;
 }
 
-int id_set_parse_mask(const char *text, IdSet *ret) {
+int id_target_parse_mask(const char *text, IdTarget ret) {
         const char *start = text + strspn(text, " \t\n");
         const char *end = start + strcspn(start, " \t\n");
         IdSet set = { 0 };
@@ -205,7 +206,7 @@ int id_set_parse_mask(const char *text, IdSet *ret) {
 
                 while (end - digits > start && isxdigit((unsigned char)end[-1 - (ssize_t)digits]))
                         digits++;
-                r = take_group(end, digits, group, &set);
+                r = take_group(end, digits, group, (IdTarget){ set.words, ret.n_words });
                 if (r < 0)
                         return r;
                 end -= digits;
@@ -213,20 +214,20 @@ int id_set_parse_mask(const char *text, IdSet *ret) {
                 if (more && *--end != ',')
                         return -EINVAL;
         }
-        *ret = set;
+        id_view_convert(ID_VIEW(&set), ret);
         return 0;
 }
 
-int id_set_render_mask(const IdSet *set, char *buffer, size_t size) {
-        size_t group = ID_SET_MAX / 32, length = 0;
+int id_view_render_mask(IdView set, char *buffer, size_t size) {
+        size_t group = set.n_words * 2, length = 0;
 
         if (size == 0)
                 return -ENOSPC;
-        while (group > 1 && (uint32_t)(set->words[(group - 1) / 2] >> ((group - 1) % 2 * 32)) == 0)
+        while (group > 1 && (uint32_t)(set.words[(group - 1) / 2] >> ((group - 1) % 2 * 32)) == 0)
                 group--;
         while (group-- > 0) {
                 int n = snprintf(buffer + length, size - length, "%08" PRIx32 "%s",
-                                 (uint32_t)(set->words[group / 2] >> (group % 2 * 32)),
+                                 (uint32_t)(set.words[group / 2] >> (group % 2 * 32)),
                                  group > 0 ? "," : "");
 
                 if (n < 0 || (size_t)n >= size - length) {

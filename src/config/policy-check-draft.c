@@ -24,8 +24,8 @@ typedef struct Check {
 #define REFUSE(c, at, ...) TELL((c)->errors, (c), (at), __VA_ARGS__)
 #define WARN(c, at, ...) TELL((c)->warnings, (c), (at), __VA_ARGS__)
 
-static const char *render(const IdSet *ids, char buffer[static ID_SET_LIST_MAX]) {
-        if (id_set_render_list(ids, buffer, ID_SET_LIST_MAX) < 0)
+static const char *render(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
+        if (id_view_render_list(ids, buffer, ID_SET_LIST_MAX) < 0)
                 strcpy(buffer, "numbers"); /* thousands of single ones */
         return buffer;
 }
@@ -110,7 +110,7 @@ static void check_choice(const Check *c) {
                 return;
         if (!listed)
                 open = topology_nodes(c->topology);
-        id_set_remove_all(&open, &place->avoid);
+        id_set_subtract(&open, &place->avoid);
         if (id_set_is_empty(&open))
                 REFUSE(c, policy_draft_span(c->draft, AVOID),
                        "`" AVOID "` takes away %s, expected that a node is left",
@@ -126,12 +126,12 @@ static void check_avoid(const Check *c) {
         if (!c->topology)
                 return;
         all = topology_nodes(c->topology);
-        id_set_add_all(&all, &c->topology->hidden_nodes);
-        id_set_remove_all(&absent, &all);
+        id_set_union(&all, &c->topology->hidden_nodes);
+        id_set_subtract(&absent, &all);
         if (!id_set_is_empty(&absent))
                 WARN(c, policy_draft_span(c->draft, AVOID),
                      "`" AVOID "` names node %s, which this machine does not have anyway",
-                     render(&absent, list));
+                     render(ID_VIEW(&absent), list));
 }
 
 static void check_package(const Check *c, const NodeSet *nodes, SourceSpan at) {
@@ -144,7 +144,7 @@ static void check_package(const Check *c, const NodeSet *nodes, SourceSpan at) {
         REFUSE(c, at,
                "nodes %s belong to several sockets, and `same_package: true` is in line %u, "
                "expected nodes of one socket",
-               render(nodes, list), policy_draft_span(c->draft, SAME_PACKAGE).line);
+               render(ID_VIEW(nodes), list), policy_draft_span(c->draft, SAME_PACKAGE).line);
 }
 
 /* A CPU that is offline belongs to a node that is not known. */
@@ -168,7 +168,8 @@ static void check_cpus_of_each(const Check *c, const NodeSet *nodes, SourceSpan 
                 REFUSE(c, policy_draft_span(c->draft, CPUS),
                        "`" CPUS "` has no CPU of node %s, which line %u names, expected some of %s "
                        "as well, or nodes without that one",
-                       render(&alone, list), at.line, render(&node->cpus, inside));
+                       render(ID_VIEW(&alone), list), at.line,
+                       render(ID_VIEW(&node->cpus), inside));
                 return;
         }
 }
@@ -197,14 +198,15 @@ static bool check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
         if (!c->topology || c->policy->cpus.choice != CPUS_LIST)
                 return true;
         theirs = topology_cpus_of(c->topology, nodes);
-        id_set_remove_all(&lacking, &theirs);
-        id_set_remove_all(&lacking, &c->topology->offline_cpus);
+        id_set_subtract(&lacking, &theirs);
+        id_set_subtract(&lacking, &c->topology->offline_cpus);
         if (id_set_is_empty(&lacking))
                 return true;
         REFUSE(c, policy_draft_span(c->draft, CPUS),
                "`" CPUS "` names CPU %s, which node %s in line %u does not have, expected "
                "some of %s",
-               render(&lacking, outside), render(nodes, list), at.line, render(&theirs, inside));
+               render(ID_VIEW(&lacking), outside), render(ID_VIEW(nodes), list), at.line,
+               render(ID_VIEW(&theirs), inside));
         return false;
 }
 
@@ -223,19 +225,20 @@ static void check_explicit(const Check *c) {
                         check_cpus_of_each(c, nodes, at);
                 if (i >= c->policy->n_instances)
                         continue;
-                id_set_keep_only(&avoided, nodes);
+                id_set_intersect(&avoided, nodes);
                 if (!id_set_is_empty(&avoided))
                         WARN(c, at,
                              "node %s is in `place.avoid` of line %u, and used here all the same",
-                             render(&avoided, list), policy_draft_span(c->draft, AVOID).line);
-                id_set_keep_only(&again, nodes);
+                             render(ID_VIEW(&avoided), list),
+                             policy_draft_span(c->draft, AVOID).line);
+                id_set_intersect(&again, nodes);
                 if (!id_set_is_empty(&again) && place->share_given &&
                     place->share == SHARE_EXCLUSIVE)
                         WARN(c, at,
                              "node %s is that of another entry of `instances` too, and the policy "
                              "says `share: exclusive`",
-                             render(&again, list));
-                id_set_add_all(&seen, nodes);
+                             render(ID_VIEW(&again), list));
+                id_set_union(&seen, nodes);
         }
 }
 

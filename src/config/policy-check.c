@@ -39,7 +39,7 @@ static NodeSet explicit_nodes(const PolicyDraft *draft) {
         for (size_t i = 0; i < policy_draft_n_explicit(draft); i++) {
                 SourceSpan at;
 
-                id_set_add_all(&nodes, policy_draft_explicit(draft, i, &at));
+                id_set_union(&nodes, policy_draft_explicit(draft, i, &at));
         }
         return nodes;
 }
@@ -81,7 +81,7 @@ static void check_pairs(const PolicyMerge *merge, Diagnostics *errors, Diagnosti
 
                         if (!id_set_intersects(&both, &nodes[j]))
                                 continue;
-                        id_set_keep_only(&both, &nodes[j]);
+                        id_set_intersect(&both, &nodes[j]);
                         tell_conflict(&merge->drafts[i], draft, &both, errors, warnings);
                 }
         }

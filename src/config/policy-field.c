@@ -38,11 +38,14 @@ void policy_refuse_value(PolicyLoader *l, const PolicyKey *key, const YamlNode *
 
 /* All that the machine has, also what is switched off or hidden from us. */
 static IdSet present(const Topology *topology, bool cpus) {
-        IdSet all = cpus ? topology_cpus(topology) : topology_nodes(topology);
+        CpuSet all_cpus = topology_cpus(topology);
+        NodeSet all_nodes = topology_nodes(topology);
+        IdSet all;
 
-        id_set_add_all(&all, cpus ? &topology->hidden_cpus : &topology->hidden_nodes);
-        if (cpus)
-                id_set_add_all(&all, &topology->offline_cpus);
+        id_set_union(&all_cpus, &topology->hidden_cpus);
+        id_set_union(&all_cpus, &topology->offline_cpus);
+        id_set_union(&all_nodes, &topology->hidden_nodes);
+        id_view_convert(cpus ? ID_VIEW(&all_cpus) : ID_VIEW(&all_nodes), ID_TARGET(&all));
         return all;
 }
 
@@ -55,7 +58,7 @@ static void check_present(PolicyLoader *l, const PolicyKey *key, const YamlNode 
         if (!l->topology || strcmp(key->path, "policies[].place.avoid") == 0)
                 return;
         all = present(l->topology, cpus);
-        id_set_remove_all(&lacking, &all);
+        id_set_subtract(&lacking, &all);
         if (id_set_is_empty(&lacking))
                 return;
         if (id_set_render_list(&lacking, missing, sizeof(missing)) < 0)
@@ -99,11 +102,12 @@ static int load_items(PolicyLoader *l, const PolicyKey *key, const YamlNode *nod
         policy_list_clear(key, field);
         for (size_t i = 0; i < node->n_children; i++) {
                 const YamlNode *item = &node->children[i];
-                const IdSet *ids = policy_list_ids(key, field, &cpus);
-                IdSet before = ids ? *ids : (IdSet){ 0 }, added;
+                const IdView ids = policy_list_ids(key, field, &cpus);
+                IdSet before, added;
                 const char *reason = NULL;
                 int r = -EINVAL;
 
+                id_view_convert(ids, ID_TARGET(&before));
                 if (item->kind == YAML_KIND_SCALAR)
                         r = policy_list_add(key, item->text, field, &reason);
                 if (r == -ENOMEM)
@@ -112,10 +116,10 @@ static int load_items(PolicyLoader *l, const PolicyKey *key, const YamlNode *nod
                         policy_refuse_value(l, key, item, reason);
                 else
                         check_card(l, key, item);
-                if (r < 0 || !ids)
+                if (r < 0)
                         continue;
-                added = *ids;
-                id_set_remove_all(&added, &before);
+                id_view_convert(ids, ID_TARGET(&added));
+                id_set_subtract(&added, &before);
                 check_present(l, key, item, &added, cpus);
         }
         return 0;
@@ -123,7 +127,7 @@ static int load_items(PolicyLoader *l, const PolicyKey *key, const YamlNode *nod
 
 static int load_scalar(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *field) {
         const char *reason = NULL;
-        const IdSet *ids;
+        IdSet ids;
         bool cpus;
         int r = -EINVAL;
 
@@ -137,12 +141,12 @@ static int load_scalar(PolicyLoader *l, const PolicyKey *key, const YamlNode *no
                 policy_refuse_value(l, key, node, reason);
                 return 0;
         }
-        if (r == 0)
-                check_card(l, key, node);
-        ids = r == 0 ? policy_list_ids(key, field, &cpus) : NULL;
-        if (ids)
-                check_present(l, key, node, ids, cpus);
-        return r;
+        if (r < 0)
+                return r;
+        check_card(l, key, node);
+        id_view_convert(policy_list_ids(key, field, &cpus), ID_TARGET(&ids));
+        check_present(l, key, node, &ids, cpus);
+        return 0;
 }
 
 int policy_field_load(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *target) {

@@ -11,18 +11,19 @@
 static const char no_node[] = "no machine has a node of that number";
 static const char no_cpu[] = "no machine has a CPU of that number";
 
-static int add_ids(const char *text, const char *too_high, IdSet *target, const char **ret_reason) {
-        IdSet set;
+static int add_ids(const char *text, const char *too_high, IdTarget target,
+                   const char **ret_reason) {
+        IdSet set = { 0 };
         int r;
 
-        r = id_set_parse_list(text, &set);
+        r = id_target_parse_list(text, (IdTarget){ set.words, target.n_words });
         if (r == -ERANGE)
                 *ret_reason = too_high;
         else if (r == 0 && id_set_is_empty(&set))
                 *ret_reason = "it is empty";
         if (r < 0 || id_set_is_empty(&set))
                 return -EINVAL;
-        id_set_add_all(target, &set);
+        id_target_union(target, ID_VIEW(&set));
         return 0;
 }
 
@@ -75,31 +76,31 @@ int policy_list_add(const PolicyKey *key, const char *text, void *target, const 
         *ret_reason = NULL;
         switch (key->type) {
         case POLICY_KEY_NODES:
-                return add_ids(text, no_node, target, ret_reason);
+                return add_ids(text, no_node, ID_TARGET((NodeSet *)target), ret_reason);
         case POLICY_KEY_CPUS:
-                return add_ids(text, no_cpu, &((PolicyCpus *)target)->list, ret_reason);
+                return add_ids(text, no_cpu, ID_TARGET(&((PolicyCpus *)target)->list), ret_reason);
         case POLICY_KEY_RESERVE:
-                return add_ids(text, no_node, &((Reserve *)target)->nodes, ret_reason);
+                return add_ids(text, no_node, ID_TARGET(&((Reserve *)target)->nodes), ret_reason);
         case POLICY_KEY_STEER:
-                return add_ids(text, no_cpu, &((IrqPolicy *)target)->cpus, ret_reason);
+                return add_ids(text, no_cpu, ID_TARGET(&((IrqPolicy *)target)->cpus), ret_reason);
         default:
                 return add_word(key, text, target, ret_reason);
         }
 }
 
-const IdSet *policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus) {
+IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus) {
         *ret_cpus = key->type == POLICY_KEY_CPUS || key->type == POLICY_KEY_STEER;
         switch (key->type) {
         case POLICY_KEY_NODES:
-                return target;
+                return ID_VIEW((const NodeSet *)target);
         case POLICY_KEY_CPUS:
-                return &((const PolicyCpus *)target)->list;
+                return ID_VIEW(&((const PolicyCpus *)target)->list);
         case POLICY_KEY_RESERVE:
-                return &((const Reserve *)target)->nodes;
+                return ID_VIEW(&((const Reserve *)target)->nodes);
         case POLICY_KEY_STEER:
-                return &((const IrqPolicy *)target)->cpus;
+                return ID_VIEW(&((const IrqPolicy *)target)->cpus);
         default:
-                return NULL;
+                return (IdView){ NULL, 0 };
         }
 }
 
@@ -137,13 +138,16 @@ static bool parse_keyword(const PolicyKey *key, const char *text, void *target) 
 int policy_list_parse(const PolicyKey *key, const char *text, void *target,
                       const char **ret_reason) {
         IdSet ids = { 0 };
+        IdView present;
         bool cpus;
         int r;
 
         if (parse_keyword(key, text, target))
                 return 0;
-        if (policy_list_ids(key, target, &cpus)) {
-                r = add_ids(text, cpus ? no_cpu : no_node, &ids, ret_reason);
+        present = policy_list_ids(key, target, &cpus);
+        if (present.n_words > 0) {
+                r = add_ids(text, cpus ? no_cpu : no_node, (IdTarget){ ids.words, present.n_words },
+                            ret_reason);
                 if (r < 0)
                         return r;
         } else {

@@ -72,7 +72,7 @@ static PlacementInstance input_imagined(const Imagined *i) {
                                     .policy = i->policy,
                                     .need_bytes = i->need_bytes };
 
-        if (i->disk && i->disk->node >= 0 && i->disk->node < (int32_t)ID_SET_MAX)
+        if (i->disk && i->disk->node >= 0 && i->disk->node < (int32_t)NODE_SET_MAX)
                 id_set_add(&input.device_nodes, (uint32_t)i->disk->node);
         return input;
 }
@@ -189,7 +189,7 @@ static int note_disks(const ImaginedList *imagined, Planned *p) {
 static void keep_former(const PlannedFrom *from, const NodeSet *reserved, Planned *p) {
         NodeSet newly = *reserved;
 
-        id_set_remove_all(&newly, &from->before->plan.reserved);
+        id_set_subtract(&newly, &from->before->plan.reserved);
         for (size_t i = 0; i < count(from); i++) {
                 PlacementInstance *in = &p->instances[i];
                 const PlanReportInstance *row = planned_find(from->before, in->name);

@@ -125,7 +125,7 @@ static int take_memory(const json_t *array, StatusInstance *ret) {
                 const json_int_t node = json_integer_value(json_object_get(row, "node"));
                 const json_int_t bytes = json_integer_value(json_object_get(row, "anon_bytes"));
 
-                if (node >= 0 && node < ID_SET_MAX && bytes > 0)
+                if (node >= 0 && node < NODE_SET_MAX && bytes > 0)
                         ret->memory[ret->n_memory++] =
                                 (StatusMemory){ (uint32_t)node, (uint64_t)bytes };
         }

@@ -130,7 +130,7 @@ static void append_why(const StatusInstance *i, Text *cell) {
 static void add_instance(Table *table, const StatusInstance *i, Text *cell) {
         table_add(table, i->name);
         table_add(table, i->state);
-        plan_words_add_set(table, &i->nodes);
+        plan_words_add_set(table, ID_VIEW(&i->nodes));
         table_add(table, i->cpus && *i->cpus ? i->cpus : "-");
         append_memory(i, cell);
         take(table, cell);

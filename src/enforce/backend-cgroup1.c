@@ -12,9 +12,9 @@
 #define CPUS "cpuset.cpus"
 #define MEMS "cpuset.mems"
 
-static int write_set(int group_fd, const char *name, const IdSet *set) {
+static int write_set(int group_fd, const char *name, IdView set) {
         char list[ID_SET_LIST_MAX];
-        int r = id_set_render_list(set, list, sizeof(list));
+        int r = id_view_render_list(set, list, sizeof(list));
 
         return r < 0 ? r : cgroup_write(group_fd, name, list);
 }
@@ -234,7 +234,7 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
         r = ensure_group(backend, target->instance, &fd);
         if (r < 0)
                 return r;
-        r = write_set(fd, CPUS, cpus);
+        r = write_set(fd, CPUS, ID_VIEW(cpus));
         return r < 0 ? r : attach_all(backend, target, fd);
 }
 
@@ -251,7 +251,7 @@ static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet
         r = ensure_group(backend, target->instance, &fd);
         if (r < 0)
                 return r;
-        r = write_set(fd, MEMS, mems);
+        r = write_set(fd, MEMS, ID_VIEW(mems));
         return r < 0 ? r : 1;
 }
 

@@ -21,8 +21,7 @@ int backend_systemd_ensure_bus(Backend *backend) {
 }
 
 static int set_property(Backend *backend, const BackendTarget *target, const char *property,
-                        const IdSet *value, BackendReply reply, void *userdata,
-                        sd_bus_slot **ret_slot) {
+                        IdView value, BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
         int r = backend_systemd_ensure_bus(backend);
 
         if (r < 0)
@@ -33,12 +32,14 @@ static int set_property(Backend *backend, const BackendTarget *target, const cha
 
 static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
                     BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
-        return set_property(backend, target, "AllowedCPUs", cpus, reply, userdata, ret_slot);
+        return set_property(backend, target, "AllowedCPUs", ID_VIEW(cpus), reply, userdata,
+                            ret_slot);
 }
 
 static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
                     BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
-        return set_property(backend, target, "AllowedMemoryNodes", mems, reply, userdata, ret_slot);
+        return set_property(backend, target, "AllowedMemoryNodes", ID_VIEW(mems), reply, userdata,
+                            ret_slot);
 }
 
 static void on_unit(int error, const BusUnit *unit, void *userdata) {

@@ -23,13 +23,14 @@ typedef struct Pass {
 static bool is_our_doing(const Pass *pass, const CpuSet *mask) {
         const UndoValues *given = &pass->record->given;
 
-        if (id_set_equal(mask, &pass->cpuset) || undo_values_have(given, mask))
+        if (id_set_equal(mask, &pass->cpuset) || undo_values_have(given, ID_VIEW(mask)))
                 return true;
         for (size_t i = 0; i < given->n; i++) {
-                CpuSet online = given->values[i]; /* some may have gone offline */
+                CpuSet online; /* some may have gone offline */
 
+                id_set_convert(&given->values[i], &online);
                 if (!id_set_is_empty(&pass->cpuset))
-                        id_set_keep_only(&online, &pass->cpuset);
+                        id_set_intersect(&online, &pass->cpuset);
                 if (id_set_equal(mask, &online))
                         return true;
         }

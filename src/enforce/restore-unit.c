@@ -25,7 +25,7 @@ void restore_done(Restore *restore) {
 /* --- what systemd has --- */
 
 /* It has what we gave it. Where it does not, it is somebody else's by now. */
-static bool is_to_be_written(const UndoProperty *p, const IdSet *now) {
+static bool is_to_be_written(const UndoProperty *p, IdView now) {
         return undo_values_have(&p->ours, now);
 }
 
@@ -42,8 +42,8 @@ static int begin(Restore *restore, const BusUnit *unit) {
         const bool there = strcmp(unit->load_state, "not-found") != 0;
         int r;
 
-        restore->writes_cpus = there && is_to_be_written(&record->cpus, &unit->cpus);
-        restore->writes_mems = there && is_to_be_written(&record->mems, &unit->mems);
+        restore->writes_cpus = there && is_to_be_written(&record->cpus, ID_VIEW(&unit->cpus));
+        restore->writes_mems = there && is_to_be_written(&record->mems, ID_VIEW(&unit->mems));
         if ((restore->writes_cpus || restore->writes_mems) &&
             strcmp(unit->load_state, "loaded") != 0)
                 return strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
@@ -73,20 +73,19 @@ static int read_unit(Backend *backend, Restore *restore, BusUnitReply reply,
 
 /* --- writing --- */
 
-static const IdSet *full_set(const UndoProperty *p, const UndoFiles *files, const IdSet *file,
-                             const IdSet *all) {
+static IdView full_set(const UndoProperty *p, const UndoFiles *files, IdView file, IdView all) {
         if (!id_set_is_empty(&p->before))
-                return &p->before;
+                return ID_VIEW(&p->before);
         /* Written to the file by hand, past systemd: then that. */
-        return files->known && !id_set_is_empty(file) ? file : all;
+        return files->known && id_view_next(file, 0) >= 0 ? file : all;
 }
 
-static const CpuSet *full_cpus(const Backend *backend, const UndoRecord *r) {
-        return full_set(&r->cpus, &r->files, &r->files.cpus, &backend->all_cpus);
+static IdView full_cpus(const Backend *backend, const UndoRecord *r) {
+        return full_set(&r->cpus, &r->files, ID_VIEW(&r->files.cpus), ID_VIEW(&backend->all_cpus));
 }
 
-static const NodeSet *full_mems(const Backend *backend, const UndoRecord *r) {
-        return full_set(&r->mems, &r->files, &r->files.mems, &backend->all_nodes);
+static IdView full_mems(const Backend *backend, const UndoRecord *r) {
+        return full_set(&r->mems, &r->files, ID_VIEW(&r->files.mems), ID_VIEW(&backend->all_nodes));
 }
 
 static void on_written(int error, const char *message, void *userdata) {
@@ -97,15 +96,16 @@ static void on_written(int error, const char *message, void *userdata) {
         restore->reply(error, message, restore->userdata);
 }
 
-static int write_sets(Backend *backend, Restore *restore, const CpuSet *cpus, const NodeSet *mems,
+/* A set without words is not written. */
+static int write_sets(Backend *backend, Restore *restore, IdView cpus, IdView mems,
                       sd_bus_slot **ret_slot) {
         BusUnitsProperty properties[2];
         size_t n = 0;
         int r;
 
-        if (restore->writes_mems && mems)
+        if (restore->writes_mems && mems.n_words > 0)
                 properties[n++] = (BusUnitsProperty){ "AllowedMemoryNodes", mems };
-        if (restore->writes_cpus && cpus)
+        if (restore->writes_cpus && cpus.n_words > 0)
                 properties[n++] = (BusUnitsProperty){ "AllowedCPUs", cpus };
         if (n == 0)
                 return 1;
@@ -119,16 +119,18 @@ static int write_sets(Backend *backend, Restore *restore, const CpuSet *cpus, co
 /* The unit's own value again, or none. Of one that was widened, what had a value has it already. */
 static int clear(Backend *backend, Restore *restore, sd_bus_slot **ret_slot) {
         const UndoRecord *r = restore->record;
-        bool cpus = !restore->group || id_set_is_empty(&r->cpus.before);
-        bool mems = !restore->group || id_set_is_empty(&r->mems.before);
+        IdView cpus = { NULL, 0 }, mems = { NULL, 0 };
 
-        return write_sets(backend, restore, cpus ? &r->cpus.before : NULL,
-                          mems ? &r->mems.before : NULL, ret_slot);
+        if (!restore->group || id_set_is_empty(&r->cpus.before))
+                cpus = ID_VIEW(&r->cpus.before);
+        if (!restore->group || id_set_is_empty(&r->mems.before))
+                mems = ID_VIEW(&r->mems.before);
+        return write_sets(backend, restore, cpus, mems, ret_slot);
 }
 
 /* The full set is ours, too: when the daemon is killed before it is cleared, or that fails, nobody
  * else would take it away. Where it cannot be written down, opening is right all the same. */
-static int note_opening(Restore *restore, UndoProperty *p, bool writes, const IdSet *full) {
+static int note_opening(Restore *restore, UndoProperty *p, bool writes, IdView full) {
         int r = writes && id_set_is_empty(&p->before) ? undo_values_add(&p->ours, full) : 0;
 
         restore->record->stale |= r > 0;
@@ -137,8 +139,8 @@ static int note_opening(Restore *restore, UndoProperty *p, bool writes, const Id
 
 static int open_up(Backend *backend, Restore *restore, sd_bus_slot **ret_slot) {
         UndoRecord *record = restore->record;
-        const CpuSet *cpus = full_cpus(backend, record);
-        const NodeSet *mems = full_mems(backend, record);
+        const IdView cpus = full_cpus(backend, record);
+        const IdView mems = full_mems(backend, record);
         int r = note_opening(restore, &record->cpus, restore->writes_cpus, cpus);
 
         if (r >= 0)
@@ -154,14 +156,33 @@ static int open_up(Backend *backend, Restore *restore, sd_bus_slot **ret_slot) {
 
 typedef int (*ReadEffective)(int cgroup_fd, IdSet *ret);
 
+static int read_cpus(int cgroup_fd, IdSet *ret) {
+        CpuSet cpus;
+        int r = cgroup_effective_cpus_read(cgroup_fd, &cpus);
+
+        if (r >= 0)
+                id_set_convert(&cpus, ret);
+        return r;
+}
+
+static int read_mems(int cgroup_fd, IdSet *ret) {
+        NodeSet mems;
+        int r = cgroup_effective_mems_read(cgroup_fd, &mems);
+
+        if (r >= 0)
+                id_set_convert(&mems, ret);
+        return r;
+}
+
 /* Has the group what was written, as far as the one above lets it? */
-static bool is_wide(int fd, int above_fd, ReadEffective read_effective, const IdSet *want) {
-        IdSet now, allowed = *want, above;
+static bool is_wide(int fd, int above_fd, ReadEffective read_effective, IdView want) {
+        IdSet now, allowed, above;
 
         if (read_effective(fd, &now) < 0)
                 return true; /* the controller is gone from it: nothing is narrow */
+        id_view_convert(want, ID_TARGET(&allowed));
         if (read_effective(above_fd, &above) == 0)
-                id_set_keep_only(&allowed, &above);
+                id_set_intersect(&allowed, &above);
         /* Of sets that have nothing in common the kernel takes the one above. */
         return id_set_equal(id_set_is_empty(&allowed) ? &above : &allowed, &now);
 }
@@ -173,14 +194,15 @@ static bool shows(const Backend *backend, const Restore *restore) {
         if (!restore->group || cgroup_open(backend->sysroot, restore->group, &fd) < 0)
                 return true; /* it has ended */
         above_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return (!restore->writes_cpus ||
-                is_wide(fd, above_fd, cgroup_effective_cpus_read, full_cpus(backend, r))) &&
-               (!restore->writes_mems ||
-                is_wide(fd, above_fd, cgroup_effective_mems_read, full_mems(backend, r)));
+        return (!restore->writes_cpus || is_wide(fd, above_fd, read_cpus, full_cpus(backend, r))) &&
+               (!restore->writes_mems || is_wide(fd, above_fd, read_mems, full_mems(backend, r)));
 }
 
-static bool has(const UndoProperty *p, bool written, const IdSet *now) {
-        return !written || id_set_equal(&p->before, now);
+static bool has(const UndoProperty *p, bool written, IdView now) {
+        IdSet read;
+
+        id_view_convert(now, ID_TARGET(&read));
+        return !written || id_set_equal(&p->before, &read);
 }
 
 /* systemd answers a write before it has carried it out, and does that before it reads the next
@@ -191,8 +213,8 @@ static void on_checked(int error, const BusUnit *unit, void *userdata) {
         const UndoRecord *r = restore->record;
 
         if (error == 0 && strcmp(unit->load_state, "loaded") == 0 &&
-            (!has(&r->cpus, restore->writes_cpus, &unit->cpus) ||
-             !has(&r->mems, restore->writes_mems, &unit->mems)))
+            (!has(&r->cpus, restore->writes_cpus, ID_VIEW(&unit->cpus)) ||
+             !has(&r->mems, restore->writes_mems, ID_VIEW(&unit->mems))))
                 error = -EBUSY; /* somebody else writes to it as well */
         /* It may have been started between, and was born narrow then. */
         if (error == 0)

@@ -38,8 +38,8 @@ static json_t *from_irqbalance(const UndoBalance *b) {
         if (!b->known)
                 return json_null();
         return json_pack("{s:i, s:I, s:o, s:o}", "pid", b->id.pid, "start",
-                         (json_int_t)b->id.start_ticks, "cpus", undo_json_from_set(&b->banned_cpus),
-                         "irqs", from_irqs(b));
+                         (json_int_t)b->id.start_ticks, "cpus",
+                         undo_json_from_set(ID_VIEW(&b->banned_cpus)), "irqs", from_irqs(b));
 }
 
 int undo_host_render(const UndoHost *host, char **ret, size_t *ret_size) {
@@ -141,7 +141,7 @@ static int to_irqbalance(const json_t *json, UndoBalance *b) {
                 return 0;
         if (to_number(json_object_get(json, "pid"), &pid) < 0 || pid == 0 ||
             undo_json_to_ticks(json_object_get(json, "start"), &start_ticks) < 0 ||
-            undo_json_to_set(json_object_get(json, "cpus"), &b->banned_cpus) < 0)
+            undo_json_to_set(json_object_get(json, "cpus"), ID_TARGET(&b->banned_cpus)) < 0)
                 return -EBADMSG;
         b->id = (ProcessId){ .pid = (pid_t)pid, .start_ticks = start_ticks };
         b->known = true;

@@ -26,25 +26,17 @@ json_t *undo_json_from_bytes(const char *bytes) {
 }
 
 /* Of any length: a list that cannot be written in full must not be written at all. */
-json_t *undo_json_from_set(const IdSet *set) {
+json_t *undo_json_from_set(IdView set) {
         _cleanup_text_ Text text = { 0 };
 
         text_append(&text, "");
-        for (int id = id_set_next(set, 0), end; id >= 0; id = id_set_next(set, (uint32_t)end)) {
-                for (end = id + 1; id_set_has(set, (uint32_t)end);)
+        for (int id = id_view_next(set, 0), end; id >= 0; id = id_view_next(set, (uint32_t)end)) {
+                for (end = id + 1; id_view_has(set, (uint32_t)end);)
                         end++;
                 text_appendf(&text, end == id + 1 ? "%s%d" : "%s%d-%d", text.length ? "," : "", id,
                              end - 1);
         }
         return text.error ? NULL : json_string(text.data);
-}
-
-json_t *undo_json_from_sets(const IdSet *sets, size_t n) {
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < n; i++)
-                undo_json_append(&list, undo_json_from_set(&sets[i]));
-        return list;
 }
 
 /* --- out of JSON --- */
@@ -75,24 +67,10 @@ int undo_json_to_bytes(const json_t *json, char **ret) {
         return 0;
 }
 
-int undo_json_to_set(const json_t *json, IdSet *ret) {
+int undo_json_to_set(const json_t *json, IdTarget ret) {
         const char *text = json_string_value(json);
 
-        return text && id_set_parse_list(text, ret) == 0 ? 0 : -EBADMSG;
-}
-
-int undo_json_to_sets(const json_t *json, IdSet **sets, size_t *n, size_t *allocated) {
-        const size_t size = json_array_size(json);
-
-        if (!json_is_array(json))
-                return -EBADMSG;
-        if (ARRAY_RESERVE(*sets, *allocated, size) < 0)
-                return -ENOMEM;
-        for (; *n < size; (*n)++)
-                if (undo_json_to_set(json_array_get(json, *n), &(*sets)[*n]) < 0 ||
-                    id_set_is_empty(&(*sets)[*n]))
-                        return -EBADMSG;
-        return 0;
+        return text && id_target_parse_list(text, ret) == 0 ? 0 : -EBADMSG;
 }
 
 int undo_json_to_ticks(const json_t *json, uint64_t *ret) {

@@ -160,7 +160,7 @@ static int note_cpuset(const UndoRecord *record, const ProcHandle *handle, UndoP
 static bool was_born_bound(const UndoRecord *record, const UndoProcess *entry) {
         const CpuSet *mask = undo_process_mask(entry, entry->id.pid, 0);
 
-        return mask && undo_values_have(&record->given, mask);
+        return mask && undo_values_have(&record->given, ID_VIEW(mask));
 }
 
 static int note_new(Backend *backend, UndoRecord *record, const ProcHandle *handle,
@@ -227,9 +227,9 @@ static UndoOrigin origin_of(const Sysroot *sysroot, const char *unit, const char
 }
 
 static void note_property(const Sysroot *sysroot, UndoProperty *p, const char *unit,
-                          const char *name, const IdSet *value) {
-        p->before = *value;
-        p->origin = origin_of(sysroot, unit, name, value);
+                          const char *name, IdView value) {
+        id_view_convert(value, ID_TARGET(&p->before));
+        p->origin = origin_of(sysroot, unit, name, &p->before);
 }
 
 static void note_files(const Sysroot *sysroot, const char *group, UndoFiles *ret) {
@@ -247,12 +247,14 @@ static void note_files(const Sysroot *sysroot, const char *group, UndoFiles *ret
 /* A scope of ours was made with nothing set: what stands there, an earlier life has put, whose
  * record is lost. */
 static int note_scope(UndoRecord *record, const BusUnit *unit) {
-        int r = id_set_is_empty(&unit->cpus) ? 0 : undo_values_add(&record->cpus.ours, &unit->cpus);
+        int r = id_set_is_empty(&unit->cpus)
+                        ? 0
+                        : undo_values_add(&record->cpus.ours, ID_VIEW(&unit->cpus));
 
         record->cpus.before = record->mems.before = (IdSet){ 0 };
         record->cpus.origin = record->mems.origin = UNDO_UNSET;
         if (r >= 0 && !id_set_is_empty(&unit->mems))
-                r = undo_values_add(&record->mems.ours, &unit->mems);
+                r = undo_values_add(&record->mems.ours, ID_VIEW(&unit->mems));
         return r;
 }
 
@@ -261,9 +263,10 @@ void undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *u
         if (record->scope && note_scope(record, unit) < 0)
                 return; /* noted another time */
         if (!record->scope) {
-                note_property(sysroot, &record->cpus, record->unit, "AllowedCPUs", &unit->cpus);
+                note_property(sysroot, &record->cpus, record->unit, "AllowedCPUs",
+                              ID_VIEW(&unit->cpus));
                 note_property(sysroot, &record->mems, record->unit, "AllowedMemoryNodes",
-                              &unit->mems);
+                              ID_VIEW(&unit->mems));
                 note_files(sysroot, unit->group, &record->files);
         }
         record->unit_noted = record->stale = true;

@@ -143,20 +143,26 @@ int undo_process_inherit(UndoProcess *p, const UndoProcess *from) {
 /* --- what is ours --- */
 
 /* The first one was confirmed once, and stands as long as none of the others has had its effect. */
-int undo_values_add(UndoValues *v, const IdSet *value) {
-        if (v->n > 0 && id_set_equal(&v->values[v->n - 1], value))
+int undo_values_add(UndoValues *v, IdView value) {
+        IdSet last = undo_values_last(v), wanted;
+
+        id_view_convert(value, ID_TARGET(&wanted));
+        if (v->n > 0 && id_set_equal(&last, &wanted))
                 return 0;
         if (v->n == UNDO_VALUES_MAX)
                 ARRAY_REMOVE(v->values, v->n, 1);
         if (ARRAY_RESERVE(v->values, v->allocated, v->n + 1) < 0)
                 return -ENOMEM;
-        v->values[v->n++] = *value;
+        v->values[v->n++] = wanted;
         return 1;
 }
 
-bool undo_values_have(const UndoValues *v, const IdSet *value) {
+bool undo_values_have(const UndoValues *v, IdView value) {
+        IdSet wanted;
+
+        id_view_convert(value, ID_TARGET(&wanted));
         for (size_t i = 0; i < v->n; i++)
-                if (id_set_equal(&v->values[i], value))
+                if (id_set_equal(&v->values[i], &wanted))
                         return true;
         return false;
 }
@@ -178,7 +184,7 @@ void undo_values_clear(UndoValues *v) {
 }
 
 int undo_record_will_give(UndoRecord *record, const CpuSet *cpus) {
-        int r = undo_values_add(&record->given, cpus);
+        int r = undo_values_add(&record->given, ID_VIEW(cpus));
 
         for (size_t i = 0; r > 0 && i < record->n_processes; i++)
                 record->processes[i].given = false;

@@ -13,10 +13,22 @@ static int to_bytes_or_none(const json_t *json, char **ret) {
         return json_is_null(json) ? 0 : undo_json_to_bytes(json, ret);
 }
 
+/* No value is the empty set. */
 static int to_values(const json_t *json, UndoValues *ret) {
-        return json_array_size(json) <= UNDO_VALUES_MAX
-                       ? undo_json_to_sets(json, &ret->values, &ret->n, &ret->allocated)
-                       : -EBADMSG;
+        const size_t n = json_array_size(json);
+
+        if (!json_is_array(json) || n > UNDO_VALUES_MAX)
+                return -EBADMSG;
+        if (ARRAY_RESERVE(ret->values, ret->allocated, n) < 0)
+                return -ENOMEM;
+        for (; ret->n < n; ret->n++) {
+                IdSet *value = &ret->values[ret->n];
+
+                if (undo_json_to_set(json_array_get(json, ret->n), ID_TARGET(value)) < 0 ||
+                    id_set_is_empty(value))
+                        return -EBADMSG;
+        }
+        return 0;
 }
 
 static int to_pid(const json_t *json, pid_t *ret) {
@@ -61,7 +73,7 @@ static int to_property(const json_t *json, UndoProperty *ret) {
         json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
 
         if (value < UNDO_UNSET || value > UNDO_PERSISTENT ||
-            undo_json_to_set(json_object_get(json, "before"), &ret->before) < 0)
+            undo_json_to_set(json_object_get(json, "before"), ID_TARGET(&ret->before)) < 0)
                 return -EBADMSG;
         ret->origin = (UndoOrigin)value;
         return to_values(json_object_get(json, "ours"), &ret->ours);
@@ -70,10 +82,12 @@ static int to_property(const json_t *json, UndoProperty *ret) {
 static int to_files(const json_t *json, UndoFiles *ret) {
         if (json_is_null(json))
                 return 0;
-        if (undo_json_to_set(json_object_get(json, "cpus"), &ret->cpus) < 0 ||
-            undo_json_to_set(json_object_get(json, "cpus_effective"), &ret->cpus_effective) < 0 ||
-            undo_json_to_set(json_object_get(json, "mems"), &ret->mems) < 0 ||
-            undo_json_to_set(json_object_get(json, "mems_effective"), &ret->mems_effective) < 0)
+        if (undo_json_to_set(json_object_get(json, "cpus"), ID_TARGET(&ret->cpus)) < 0 ||
+            undo_json_to_set(json_object_get(json, "cpus_effective"),
+                             ID_TARGET(&ret->cpus_effective)) < 0 ||
+            undo_json_to_set(json_object_get(json, "mems"), ID_TARGET(&ret->mems)) < 0 ||
+            undo_json_to_set(json_object_get(json, "mems_effective"),
+                             ID_TARGET(&ret->mems_effective)) < 0)
                 return -EBADMSG;
         ret->known = true;
         return 0;
@@ -94,6 +108,23 @@ static int to_unit(const json_t *json, UndoRecord *r) {
 }
 
 /* --- processes --- */
+
+static int to_masks(const json_t *json, UndoProcess *p) {
+        const size_t n = json_array_size(json);
+
+        if (!json_is_array(json))
+                return -EBADMSG;
+        if (ARRAY_RESERVE(p->masks, p->masks_allocated, n) < 0)
+                return -ENOMEM;
+        for (; p->n_masks < n; p->n_masks++) {
+                CpuSet *mask = &p->masks[p->n_masks];
+
+                if (undo_json_to_set(json_array_get(json, p->n_masks), ID_TARGET(mask)) < 0 ||
+                    id_set_is_empty(mask))
+                        return -EBADMSG;
+        }
+        return 0;
+}
 
 static int to_mask(const UndoProcess *p, const json_t *json, uint32_t *ret) {
         json_int_t value = json_is_integer(json) ? json_integer_value(json) : -1;
@@ -145,8 +176,7 @@ static int to_process(const json_t *json, UndoRecord *r) {
         error = to_bytes_or_none(json_object_get(json, "cpuset"), &p->cpuset);
         if (error < 0)
                 return error;
-        error = undo_json_to_sets(json_object_get(json, "masks"), &p->masks, &p->n_masks,
-                                  &p->masks_allocated);
+        error = to_masks(json_object_get(json, "masks"), p);
         if (error < 0)
                 return error;
         error = to_threads(json_object_get(json, "threads"), p);

@@ -13,22 +13,26 @@ static json_t *from_mask(uint32_t mask) {
 }
 
 static json_t *from_values(const UndoValues *v) {
-        return undo_json_from_sets(v->values, v->n);
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < v->n; i++)
+                undo_json_append(&list, undo_json_from_set(ID_VIEW(&v->values[i])));
+        return list;
 }
 
 /* json_pack() takes over what `o` stands for, and fails when one of them is NULL. */
 static json_t *from_property(const UndoProperty *p) {
-        return json_pack("{s:o, s:i, s:o}", "before", undo_json_from_set(&p->before), "origin",
-                         (int)p->origin, "ours", from_values(&p->ours));
+        return json_pack("{s:o, s:i, s:o}", "before", undo_json_from_set(ID_VIEW(&p->before)),
+                         "origin", (int)p->origin, "ours", from_values(&p->ours));
 }
 
 static json_t *from_files(const UndoFiles *f) {
         if (!f->known)
                 return json_null();
-        return json_pack("{s:o, s:o, s:o, s:o}", "cpus", undo_json_from_set(&f->cpus),
-                         "cpus_effective", undo_json_from_set(&f->cpus_effective), "mems",
-                         undo_json_from_set(&f->mems), "mems_effective",
-                         undo_json_from_set(&f->mems_effective));
+        return json_pack("{s:o, s:o, s:o, s:o}", "cpus", undo_json_from_set(ID_VIEW(&f->cpus)),
+                         "cpus_effective", undo_json_from_set(ID_VIEW(&f->cpus_effective)), "mems",
+                         undo_json_from_set(ID_VIEW(&f->mems)), "mems_effective",
+                         undo_json_from_set(ID_VIEW(&f->mems_effective)));
 }
 
 static json_t *from_unit(const UndoRecord *r) {
@@ -51,12 +55,20 @@ static json_t *from_threads(const UndoProcess *p) {
         return list;
 }
 
+static json_t *from_masks(const UndoProcess *p) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < p->n_masks; i++)
+                undo_json_append(&list, undo_json_from_set(ID_VIEW(&p->masks[i])));
+        return list;
+}
+
 static json_t *from_process(const UndoProcess *p) {
         return json_pack("{s:i, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o}", "pid", p->id.pid, "start",
                          (json_int_t)p->id.start_ticks, "noted", (json_int_t)p->noted_ticks,
                          "cpuset", from_name(p->cpuset), "masks_set", p->masks_set, "given",
-                         p->given, "leader", from_mask(p->leader), "masks",
-                         undo_json_from_sets(p->masks, p->n_masks), "threads", from_threads(p));
+                         p->given, "leader", from_mask(p->leader), "masks", from_masks(p),
+                         "threads", from_threads(p));
 }
 
 static json_t *from_processes(const UndoRecord *r) {

@@ -95,7 +95,7 @@ NodeSet device_nic_nodes(const DeviceList *list, const char *const *names, size_
                 const Device *device = &list->devices[i];
 
                 if (device->kind == DEVICE_NET && device->node >= 0 &&
-                    device->node < (int32_t)ID_SET_MAX && is_named(device, names, n_names))
+                    device->node < (int32_t)NODE_SET_MAX && is_named(device, names, n_names))
                         id_set_add(&nodes, (uint32_t)device->node);
         }
         return nodes;

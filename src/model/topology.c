@@ -103,7 +103,7 @@ CpuSet topology_cpus_of(const Topology *topology, const NodeSet *nodes) {
 
         for (size_t i = 0; i < topology->n_nodes; i++)
                 if (id_set_has(nodes, topology->nodes[i].id))
-                        id_set_add_all(&cpus, &topology->nodes[i].cpus);
+                        id_set_union(&cpus, &topology->nodes[i].cpus);
         return cpus;
 }
 

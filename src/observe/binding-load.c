@@ -36,7 +36,7 @@ static int read_cpus(const Load *load, pid_t tid, CpuSet *ret, NodeSet *mems) {
         r = proc_status_read(load->member, tid, &status);
         if (r < 0)
                 return r;
-        id_set_keep_only(mems, &status.mems_allowed);
+        id_set_intersect(mems, &status.mems_allowed);
         *ret = status.cpus_allowed;
         return 0;
 }
@@ -166,8 +166,8 @@ static int load_inner(Load *load, const BindingGroups *groups) {
                 if (b->inner_group[0] == '\0' &&
                     (!id_set_is_subset(&b->cpus, &cpus) || !id_set_is_subset(&b->mems, &mems)))
                         (void)snprintf(b->inner_group, sizeof(b->inner_group), "%s", path);
-                id_set_keep_only(&b->inner_cpus, &cpus);
-                id_set_keep_only(&b->inner_mems, &mems);
+                id_set_intersect(&b->inner_cpus, &cpus);
+                id_set_intersect(&b->inner_mems, &mems);
         }
         return 0;
 }

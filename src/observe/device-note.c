@@ -69,7 +69,7 @@ static int parse_value(const char *key, char *value, Device *device) {
         if (strcmp(key, "master") == 0)
                 return set_string(&device->master, value);
         if (strcmp(key, "node") == 0) {
-                r = set_number(value, ID_SET_MAX - 1, &number);
+                r = set_number(value, NODE_SET_MAX - 1, &number);
                 if (r >= 0)
                         device->node = (int32_t)number;
         } else if (strcmp(key, "speed") == 0) {

@@ -84,7 +84,7 @@ static int add_thread(pid_t tid, void *userdata) {
         CpuSet cpus;
 
         if (read_thread(walk->handle, tid, &cpus) >= 0)
-                id_set_add_all(&walk->cpus, &cpus);
+                id_set_union(&walk->cpus, &cpus);
         return ++walk->n_threads >= THREADS_MAX ? -ENOSPC : 0;
 }
 
@@ -97,7 +97,7 @@ int members_read_cpus(const Members *m, CpuSet *ret) {
                 ThreadWalk walk = { .handle = &m->handles[p] };
 
                 (void)proc_foreach_thread(&m->handles[p], add_thread, &walk);
-                id_set_add_all(&cpus, &walk.cpus);
+                id_set_union(&cpus, &walk.cpus);
         }
         if (id_set_is_empty(&cpus))
                 return -ENODATA;

@@ -13,10 +13,10 @@
 
 /* --- what we know --------------------------------------------------------------------------- */
 
-static int note_set(hwloc_obj_t root, const char *name, const IdSet *set) {
+static int note_set(hwloc_obj_t root, const char *name, IdView set) {
         char list[ID_SET_LIST_MAX];
 
-        if (id_set_render_list(set, list, sizeof(list)) < 0)
+        if (id_view_render_list(set, list, sizeof(list)) < 0)
                 return -ENOSPC;
         return hwloc_obj_add_info(root, name, list) < 0 ? -ENOMEM : 0;
 }
@@ -55,21 +55,21 @@ static int note_topology(hwloc_topology_t t, const Topology *topology) {
         int r = hwloc_obj_add_info(root, TOPOLOGY_INFO_VERSION, "1") < 0 ? -ENOMEM : 0;
 
         if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_HAS_CPU, &has_cpu);
+                r = note_set(root, TOPOLOGY_INFO_HAS_CPU, ID_VIEW(&has_cpu));
         if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_OFFLINE, &topology->offline_cpus);
+                r = note_set(root, TOPOLOGY_INFO_OFFLINE, ID_VIEW(&topology->offline_cpus));
         if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_ISOLATED, &topology->isolated_cpus);
+                r = note_set(root, TOPOLOGY_INFO_ISOLATED, ID_VIEW(&topology->isolated_cpus));
         if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_NOHZ_FULL, &topology->nohz_full_cpus);
+                r = note_set(root, TOPOLOGY_INFO_NOHZ_FULL, ID_VIEW(&topology->nohz_full_cpus));
         if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_HIDDEN_CPUS, &topology->hidden_cpus);
+                r = note_set(root, TOPOLOGY_INFO_HIDDEN_CPUS, ID_VIEW(&topology->hidden_cpus));
         if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_HIDDEN_NODES, &topology->hidden_nodes);
+                r = note_set(root, TOPOLOGY_INFO_HIDDEN_NODES, ID_VIEW(&topology->hidden_nodes));
         if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_LOST_NODES, &topology->lost_nodes);
+                r = note_set(root, TOPOLOGY_INFO_LOST_NODES, ID_VIEW(&topology->lost_nodes));
         if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_MISMASKED, &topology->mismasked_nodes);
+                r = note_set(root, TOPOLOGY_INFO_MISMASKED, ID_VIEW(&topology->mismasked_nodes));
         for (size_t i = 0; r >= 0 && i < topology->n_nodes; i++)
                 r = note_node(t, &topology->nodes[i]);
         return r;
@@ -101,7 +101,7 @@ static hwloc_obj_t find_drawn(hwloc_obj_t object) {
 }
 
 static bool covers(hwloc_obj_t object, const NodeSet *nodes) {
-        NodeSet its = topology_fill_set(object->nodeset);
+        NodeSet its = topology_fill_nodes(object->nodeset);
 
         return id_set_is_subset(nodes, &its);
 }

@@ -7,12 +7,11 @@
 #include "tidbnumad/observe/topology-devices.h"
 #include "tidbnumad/observe/topology-source.h"
 
-static void fill_info(hwloc_obj_t root, const char *name, IdSet *set) {
+static void fill_info(hwloc_obj_t root, const char *name, IdTarget set) {
         const char *list = topology_fill_info(root, name);
-        IdSet parsed;
 
-        if (list && id_set_parse_list(list, &parsed) >= 0)
-                *set = parsed;
+        if (list)
+                (void)id_target_parse_list(list, set);
 }
 
 /* What is damaged is as if it were not there. */
@@ -72,17 +71,17 @@ static int fill(hwloc_topology_t t, const TopologySource *source, Topology *ret)
         NodeSet has_cpu = { 0 };
         int r;
 
-        fill_info(root, TOPOLOGY_INFO_HAS_CPU, &has_cpu);
+        fill_info(root, TOPOLOGY_INFO_HAS_CPU, ID_TARGET(&has_cpu));
         r = topology_fill(t, id_set_is_empty(&has_cpu) ? NULL : &has_cpu, ret);
         if (r < 0)
                 return r;
-        fill_info(root, TOPOLOGY_INFO_OFFLINE, &ret->offline_cpus);
-        fill_info(root, TOPOLOGY_INFO_ISOLATED, &ret->isolated_cpus);
-        fill_info(root, TOPOLOGY_INFO_NOHZ_FULL, &ret->nohz_full_cpus);
-        fill_info(root, TOPOLOGY_INFO_HIDDEN_CPUS, &ret->hidden_cpus);
-        fill_info(root, TOPOLOGY_INFO_HIDDEN_NODES, &ret->hidden_nodes);
-        fill_info(root, TOPOLOGY_INFO_LOST_NODES, &ret->lost_nodes);
-        fill_info(root, TOPOLOGY_INFO_MISMASKED, &ret->mismasked_nodes);
+        fill_info(root, TOPOLOGY_INFO_OFFLINE, ID_TARGET(&ret->offline_cpus));
+        fill_info(root, TOPOLOGY_INFO_ISOLATED, ID_TARGET(&ret->isolated_cpus));
+        fill_info(root, TOPOLOGY_INFO_NOHZ_FULL, ID_TARGET(&ret->nohz_full_cpus));
+        fill_info(root, TOPOLOGY_INFO_HIDDEN_CPUS, ID_TARGET(&ret->hidden_cpus));
+        fill_info(root, TOPOLOGY_INFO_HIDDEN_NODES, ID_TARGET(&ret->hidden_nodes));
+        fill_info(root, TOPOLOGY_INFO_LOST_NODES, ID_TARGET(&ret->lost_nodes));
+        fill_info(root, TOPOLOGY_INFO_MISMASKED, ID_TARGET(&ret->mismasked_nodes));
         /* hwloc invents 1 GiB for each node of a description that says nothing of memory, and
          * shows a size that it does not know as 0. */
         if (source->synthetic ? !strstr(source->synthetic, "memory=") : !has_memory(ret))
@@ -108,7 +107,7 @@ static int explain(int r, const char *source, char **ret_message) {
         return -EINVAL;
 }
 
-_Static_assert(TOPOLOGY_NODES_MAX == 1024, "it is told above");
+_Static_assert(NODE_SET_MAX == 1024, "it is told above");
 
 static int load(const TopologySource *source, const char *name, Topology *ret,
                 DeviceList *ret_devices, char **ret_message) {

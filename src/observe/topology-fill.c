@@ -4,16 +4,25 @@
 
 #include "tidbnumad/observe/topology-fill.h"
 
-IdSet topology_fill_set(hwloc_const_bitmap_t bitmap) {
-        IdSet set = { 0 };
+/* A set of hwloc's may be infinite. */
+static void fill_set(hwloc_const_bitmap_t bitmap, IdTarget ret) {
+        for (int id = bitmap ? hwloc_bitmap_next(bitmap, -1) : -1;
+             id >= 0 && id < (int)ret.n_words * 64; id = hwloc_bitmap_next(bitmap, id))
+                id_target_add(ret, (uint32_t)id);
+}
 
-        if (!bitmap)
-                return set;
-        /* A set of hwloc's may be infinite. */
-        for (int id = hwloc_bitmap_next(bitmap, -1); id >= 0 && id < (int)ID_SET_MAX;
-             id = hwloc_bitmap_next(bitmap, id))
-                id_set_add(&set, (uint32_t)id);
-        return set;
+CpuSet topology_fill_cpus(hwloc_const_bitmap_t bitmap) {
+        CpuSet cpus = { 0 };
+
+        fill_set(bitmap, ID_TARGET(&cpus));
+        return cpus;
+}
+
+NodeSet topology_fill_nodes(hwloc_const_bitmap_t bitmap) {
+        NodeSet nodes = { 0 };
+
+        fill_set(bitmap, ID_TARGET(&nodes));
+        return nodes;
 }
 
 const char *topology_fill_info(hwloc_obj_t object, const char *name) {
@@ -74,13 +83,13 @@ static int fill_nodes(hwloc_topology_t t, Topology *topology) {
 
         if (n <= 0)
                 return -ENODATA;
-        if (n > (int)TOPOLOGY_NODES_MAX)
+        if (n > (int)NODE_SET_MAX)
                 return -E2BIG;
         topology->nodes = calloc((size_t)n, sizeof(Node));
         if (!topology->nodes)
                 return -ENOMEM;
         while ((object = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, object)))
-                if (object->os_index < ID_SET_MAX)
+                if (object->os_index < NODE_SET_MAX)
                         topology->nodes[topology->n_nodes++] = (Node){
                                 .id = object->os_index,
                                 .package = find_package(t, object),
@@ -126,22 +135,22 @@ static hwloc_obj_t find_owner(hwloc_topology_t t, const NodeSet *has_cpu, unsign
 
 void topology_fill_assign(Node *node, const CpuSet *cpus, const CpuSet *first_threads) {
         node->cpus = node->first_threads = *cpus;
-        id_set_keep_only(&node->first_threads, first_threads);
+        id_set_intersect(&node->first_threads, first_threads);
 }
 
 CpuSet topology_fill_first_threads(const Topology *topology) {
         CpuSet all = { 0 };
 
         for (size_t i = 0; i < topology->n_nodes; i++)
-                id_set_add_all(&all, &topology->nodes[i].first_threads);
+                id_set_union(&all, &topology->nodes[i].first_threads);
         return all;
 }
 
 static void fill_cpus(hwloc_topology_t t, const NodeSet *has_cpu, Topology *topology) {
-        CpuSet online = topology_fill_set(hwloc_topology_get_topology_cpuset(t));
+        CpuSet online = topology_fill_cpus(hwloc_topology_get_topology_cpuset(t));
 
-        topology->offline_cpus = topology_fill_set(hwloc_topology_get_complete_cpuset(t));
-        id_set_remove_all(&topology->offline_cpus, &online);
+        topology->offline_cpus = topology_fill_cpus(hwloc_topology_get_complete_cpuset(t));
+        id_set_subtract(&topology->offline_cpus, &online);
         ID_SET_FOREACH(cpu, &online) {
                 hwloc_obj_t owner = find_owner(t, has_cpu, (unsigned)cpu);
                 Node *node = owner ? find_node(topology, owner->os_index) : NULL;
@@ -157,7 +166,7 @@ static void fill_first_threads(hwloc_topology_t t, Topology *topology) {
         CpuSet others = { 0 };
 
         while ((core = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, core))) {
-                CpuSet threads = topology_fill_set(core->cpuset);
+                CpuSet threads = topology_fill_cpus(core->cpuset);
                 int first = id_set_next(&threads, 0);
 
                 ID_SET_FOREACH(cpu, &threads)
@@ -166,7 +175,7 @@ static void fill_first_threads(hwloc_topology_t t, Topology *topology) {
         }
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 topology->nodes[i].first_threads = topology->nodes[i].cpus;
-                id_set_remove_all(&topology->nodes[i].first_threads, &others);
+                id_set_subtract(&topology->nodes[i].first_threads, &others);
         }
 }
 

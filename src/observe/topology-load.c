@@ -58,11 +58,11 @@ static int load_hwloc(const Sysroot *sysroot, hwloc_topology_t *ret) {
 /* --- /sys ----------------------------------------------------------------------------------- */
 
 /* false: absent, as on old kernels, or not a list: "(null)" of no nohz_full. */
-static bool read_set(int dir_fd, const char *path, IdSet *ret) {
+static bool read_set(int dir_fd, const char *path, IdTarget ret) {
         char text[ID_SET_LIST_MAX];
 
         return read_file_at(dir_fd, path, text, sizeof(text)) >= 0 &&
-               id_set_parse_list(text, ret) >= 0;
+               id_target_parse_list(text, ret) >= 0;
 }
 
 /* hwloc moves the CPUs of nodes that list the same ones, and gives a node without CPUs those near
@@ -80,8 +80,8 @@ static void fill_masks(const Sysroot *sysroot, Topology *topology) {
                     id_set_parse_mask(text, &mask) < 0)
                         continue;
                 own = mask;
-                id_set_keep_only(&own, &left);
-                id_set_remove_all(&left, &own);
+                id_set_intersect(&own, &left);
+                id_set_subtract(&left, &own);
                 topology_fill_assign(node, &own, &first_threads);
                 for (size_t k = 0; k < i; k++)
                         node->overlaps |= id_set_intersects(&mask, &topology->nodes[k].cpus);
@@ -137,29 +137,30 @@ static void fill_memory(const Sysroot *sysroot, Topology *topology) {
 static void fill_lost(const Sysroot *sysroot, Topology *topology) {
         const NodeSet nodes = topology_nodes(topology);
 
-        if (read_set(sysroot->sys_fd, NODES "online", &topology->lost_nodes))
-                id_set_remove_all(&topology->lost_nodes, &nodes);
+        if (read_set(sysroot->sys_fd, NODES "online", ID_TARGET(&topology->lost_nodes)))
+                id_set_subtract(&topology->lost_nodes, &nodes);
 }
 
 /* What hwloc does not show of the CPUs that it knows may also be sockets that are empty. */
 static void fill_offline(const Sysroot *sysroot, Topology *topology) {
         CpuSet present, online = topology_cpus(topology);
 
-        if (!read_set(sysroot->sys_fd, CPUS "present", &present) || id_set_is_empty(&present))
+        if (!read_set(sysroot->sys_fd, CPUS "present", ID_TARGET(&present)) ||
+            id_set_is_empty(&present))
                 return;
-        id_set_remove_all(&present, &online);
+        id_set_subtract(&present, &online);
         topology->offline_cpus = present;
 }
 
 static void fill_isolated(const Sysroot *sysroot, Topology *topology) {
         CpuSet partitions;
 
-        (void)read_set(sysroot->sys_fd, CPUS "isolated", &topology->isolated_cpus);
-        (void)read_set(sysroot->sys_fd, CPUS "nohz_full", &topology->nohz_full_cpus);
+        (void)read_set(sysroot->sys_fd, CPUS "isolated", ID_TARGET(&topology->isolated_cpus));
+        (void)read_set(sysroot->sys_fd, CPUS "nohz_full", ID_TARGET(&topology->nohz_full_cpus));
         /* Linux 6.7 and later, in the root group only. */
         if (sysroot->cgroup_fd >= 0 &&
-            read_set(sysroot->cgroup_fd, "cpuset.cpus.isolated", &partitions))
-                id_set_add_all(&topology->isolated_cpus, &partitions);
+            read_set(sysroot->cgroup_fd, "cpuset.cpus.isolated", ID_TARGET(&partitions)))
+                id_set_union(&topology->isolated_cpus, &partitions);
 }
 
 /* --- our own cgroup ------------------------------------------------------------------------- */
@@ -171,11 +172,11 @@ static void fill_hidden(const Sysroot *sysroot, Topology *topology) {
 
         if (own_cpuset_read_nodes(sysroot, getpid(), &nodes) >= 0) {
                 topology->hidden_nodes = topology_memory_nodes(topology);
-                id_set_remove_all(&topology->hidden_nodes, &nodes);
+                id_set_subtract(&topology->hidden_nodes, &nodes);
         }
         if (own_cpuset_read_cpus(sysroot, getpid(), &cpus) >= 0) {
                 topology->hidden_cpus = topology_cpus(topology);
-                id_set_remove_all(&topology->hidden_cpus, &cpus);
+                id_set_subtract(&topology->hidden_cpus, &cpus);
         }
 }
 

@@ -132,8 +132,8 @@ static uint64_t count_cpus(const char *description) {
                 if (depth > 0 || !starts || *p < '0' || *p > '9')
                         continue;
                 number = strtoull(p, NULL, 0);
-                if (number > 0 && n <= ID_SET_MAX)
-                        n = number > ID_SET_MAX ? number : n * number;
+                if (number > 0 && n <= CPU_SET_MAX)
+                        n = number > CPU_SET_MAX ? number : n * number;
         }
         return n;
 }
@@ -142,10 +142,10 @@ static int load_synthetic(const char *description, hwloc_topology_t *ret, char *
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         int r;
 
-        if (count_cpus(description) > ID_SET_MAX)
+        if (count_cpus(description) > CPU_SET_MAX)
                 return say(ret_message, -EINVAL,
                            "the machine \"%s\" has too many CPUs: %u are the most", description,
-                           ID_SET_MAX);
+                           CPU_SET_MAX);
         r = init(true, &t);
         if (r < 0)
                 return r;

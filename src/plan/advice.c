@@ -178,7 +178,7 @@ static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
 static uint64_t count_common(const NodeSet *a, const NodeSet *b) {
         NodeSet common = *a;
 
-        id_set_keep_only(&common, b);
+        id_set_intersect(&common, b);
         return id_set_count(&common);
 }
 

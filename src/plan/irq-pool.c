@@ -8,32 +8,32 @@ IrqCpus irq_cpus_divide(const IrqPlanInput *input) {
         IrqCpus cpus = { .online = topology_cpus(input->topology) };
 
         for (size_t i = 0; i < input->n_owners; i++) {
-                id_set_add_all(&cpus.owned, &input->owners[i].cpus);
+                id_set_union(&cpus.owned, &input->owners[i].cpus);
                 if (!input->owners[i].shared)
-                        id_set_add_all(&cpus.exclusive, &input->owners[i].cpus);
+                        id_set_union(&cpus.exclusive, &input->owners[i].cpus);
         }
         cpus.isolated = input->topology->isolated_cpus;
-        id_set_add_all(&cpus.isolated, &input->topology->nohz_full_cpus);
-        id_set_keep_only(&cpus.owned, &cpus.online);
-        id_set_keep_only(&cpus.exclusive, &cpus.online);
-        id_set_keep_only(&cpus.isolated, &cpus.online);
+        id_set_union(&cpus.isolated, &input->topology->nohz_full_cpus);
+        id_set_intersect(&cpus.owned, &cpus.online);
+        id_set_intersect(&cpus.exclusive, &cpus.online);
+        id_set_intersect(&cpus.isolated, &cpus.online);
         cpus.free = cpus.online;
-        id_set_remove_all(&cpus.free, &cpus.owned);
-        id_set_remove_all(&cpus.free, &cpus.isolated);
+        id_set_subtract(&cpus.free, &cpus.owned);
+        id_set_subtract(&cpus.free, &cpus.isolated);
         return cpus;
 }
 
 static CpuSet both(const CpuSet *a, const CpuSet *b) {
         CpuSet cpus = *a;
 
-        id_set_keep_only(&cpus, b);
+        id_set_intersect(&cpus, b);
         return cpus;
 }
 
 static CpuSet without(const CpuSet *a, const CpuSet *b) {
         CpuSet cpus = *a;
 
-        id_set_remove_all(&cpus, b);
+        id_set_subtract(&cpus, b);
         return cpus;
 }
 
@@ -74,7 +74,7 @@ static IrqPool within(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted,
 static CpuSet cpus_of_node(const Topology *topology, int32_t node) {
         NodeSet nodes = { 0 };
 
-        if (node >= 0 && node < (int32_t)ID_SET_MAX)
+        if (node >= 0 && node < (int32_t)NODE_SET_MAX)
                 id_set_add(&nodes, (uint32_t)node);
         return topology_cpus_of(topology, &nodes);
 }
@@ -94,7 +94,7 @@ static CpuSet nearest(const Topology *topology, int32_t node) {
                 if (distance < best)
                         cpus = (CpuSet){ 0 };
                 best = distance;
-                id_set_add_all(&cpus, &at->cpus);
+                id_set_union(&cpus, &at->cpus);
         }
         return cpus;
 }

@@ -57,7 +57,7 @@ static void put_others(IrqPlanDevice *device) {
 
 /* Devices take turns, so that each gets its share of the near CPUs and first threads. */
 int irq_spread_vectors(IrqPlan *plan) {
-        _cleanup_free_ uint32_t *load = calloc(ID_SET_MAX, sizeof(*load));
+        _cleanup_free_ uint32_t *load = calloc(CPU_SET_MAX, sizeof(*load));
         _cleanup_free_ int32_t *last = malloc((plan->n_devices + 1) * sizeof(*last));
         bool any = true;
 

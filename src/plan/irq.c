@@ -110,7 +110,7 @@ static bool is_cared_for(const IrqPlanDevice *device) {
 static CpuSet cpus_to_ban(const IrqCpus *cpus) {
         CpuSet usual = cpus->online;
 
-        id_set_remove_all(&usual, &cpus->isolated);
+        id_set_subtract(&usual, &cpus->isolated);
         if (!id_set_is_subset(&usual, &cpus->owned))
                 return cpus->owned;
         if (!id_set_is_subset(&usual, &cpus->exclusive))

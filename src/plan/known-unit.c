@@ -241,11 +241,10 @@ uint64_t known_unit_room_bytes(const Topology *topology, const NodeSet *nodes, b
 
 /* --- one property --- */
 
-void known_property_read(KnownProperty *property, const IdSet *value, bool ours,
-                         const IdSet *before) {
+void known_property_read(KnownProperty *property, IdView value, bool ours, const IdSet *before) {
         property->ours = ours;
         property->before = ours ? *before : (IdSet){ 0 };
-        property->value = *value;
+        id_view_convert(value, ID_TARGET(&property->value));
 }
 
 const IdSet *known_property_own(const KnownProperty *property) {

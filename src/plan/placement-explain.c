@@ -65,7 +65,7 @@ static bool has_moved(const PlanItem *item) {
 
         if (item->n_former == 0)
                 return false;
-        id_set_remove_all(&given_up, &item->choice->placement.nodes);
+        id_set_subtract(&given_up, &item->choice->placement.nodes);
         return !id_set_is_empty(&given_up);
 }
 

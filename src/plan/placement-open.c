@@ -17,9 +17,9 @@ static CpuSet usable_cpus(const PlanItem *item, const Node *node) {
                 item->policy->cpus.choice == CPUS_ONE_PER_CORE ? node->first_threads : node->cpus;
 
         if (item->policy->cpus.choice == CPUS_LIST)
-                id_set_keep_only(&cpus, &item->policy->cpus.list);
+                id_set_intersect(&cpus, &item->policy->cpus.list);
         if (!id_set_is_empty(&item->in->allowed_cpus))
-                id_set_keep_only(&cpus, &item->in->allowed_cpus);
+                id_set_intersect(&cpus, &item->in->allowed_cpus);
         return cpus;
 }
 
@@ -30,7 +30,7 @@ CpuSet placement_open_cpus(const PlanProblem *problem, const PlanItem *item,
         NODE_BITS_FOREACH(i, nodes) {
                 CpuSet cpus = usable_cpus(item, problem->nodes[i].node);
 
-                id_set_add_all(&all, &cpus);
+                id_set_union(&all, &cpus);
         }
         return all;
 }
@@ -39,7 +39,7 @@ static CpuSet online_cpus_of(const PlanProblem *problem, const NodeBits *nodes) 
         CpuSet all = { 0 };
 
         NODE_BITS_FOREACH(i, nodes)
-        id_set_add_all(&all, &problem->nodes[i].node->cpus);
+        id_set_union(&all, &problem->nodes[i].node->cpus);
         return all;
 }
 

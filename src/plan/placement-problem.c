@@ -86,7 +86,7 @@ NodeSet placement_reserved(const PlacementInput *input) {
                 nodes = input->nic_nodes;
         else if (reserve->kind == RESERVE_LIST)
                 nodes = reserve->nodes;
-        id_set_keep_only(&nodes, &all);
+        id_set_intersect(&nodes, &all);
         return nodes;
 }
 
@@ -97,7 +97,7 @@ NodeSet placement_devices(const PlacementInput *input, const PlacementInstance *
                 nodes = in->device_nodes;
         else if (in->policy->place.near == NEAR_NIC)
                 nodes = input->nic_nodes;
-        id_set_keep_only(&nodes, &all);
+        id_set_intersect(&nodes, &all);
         return nodes;
 }
 

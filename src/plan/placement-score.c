@@ -61,7 +61,7 @@ static bool is_first_of_package(const Topology *topology, size_t node) {
 static uint64_t given_up(const PlacementInstance *in, const NodeSet *nodes) {
         NodeSet gone = in->in_force;
 
-        id_set_remove_all(&gone, nodes);
+        id_set_subtract(&gone, nodes);
         return id_set_is_empty(nodes) ? 0 : id_set_count(&gone);
 }
 

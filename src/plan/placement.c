@@ -14,12 +14,12 @@ NodeSet placement_bound_nodes(const Topology *topology, const CpuSet *cpus, cons
         NodeSet nodes, all;
 
         if (!id_set_is_empty(allowed))
-                id_set_keep_only(&could, allowed);
-        id_set_keep_only(&bound, &could);
+                id_set_intersect(&could, allowed);
+        id_set_intersect(&bound, &could);
         nodes = topology_nodes_of(topology, &bound);
         all = topology_nodes_of(topology, &could);
-        id_set_keep_only(&nodes, &homes);
-        id_set_keep_only(&all, &homes);
+        id_set_intersect(&nodes, &homes);
+        id_set_intersect(&all, &homes);
         return id_set_equal(&nodes, &all) ? (NodeSet){ 0 } : nodes;
 }
 

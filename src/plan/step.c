@@ -88,7 +88,7 @@ static Step pull_or_settle(const StepInput *in, bool may_sweep) {
 static NodeSet home_of(const StepInput *in) {
         NodeSet nodes = in->placement->nodes;
 
-        id_set_keep_only(&nodes, &in->all_nodes);
+        id_set_intersect(&nodes, &in->all_nodes);
         return nodes;
 }
 
@@ -105,7 +105,7 @@ static bool is_open(const StepInput *in) {
         NodeSet open = in->all_nodes;
 
         if (in->backend != BACKEND_CGROUP1 && !id_set_is_empty(&in->binding->mems_above))
-                id_set_keep_only(&open, &in->binding->mems_above);
+                id_set_intersect(&open, &in->binding->mems_above);
         return id_set_equal(&in->binding->mems, &open);
 }
 
@@ -201,7 +201,7 @@ static Step step_widened(const StepInput *in) {
         NodeSet wide = home_of(in);
         bool stands;
 
-        id_set_add_all(&wide, &in->extra);
+        id_set_union(&wide, &in->extra);
         stands = id_set_is_subset(&wide, mems);
         if (stands && !in->extra_unsaid)
                 return step_for(STEP_WIDENED, REASON_NODE_FULL,
@@ -215,7 +215,7 @@ static Step step_widened(const StepInput *in) {
                               : step_for(STEP_PARTLY, REASON_NODE_FULL,
                                          "its nodes are nearly full, and others could not "
                                          "be given to it: free memory on its nodes");
-        id_set_add_all(&wide, mems);
+        id_set_union(&wide, mems);
         return step_to(STEP_WIDEN, &wide);
 }
 
@@ -258,7 +258,7 @@ static Step step_bind(const StepInput *in) {
         if (!id_set_is_subset(&nodes, &in->binding->mems)) {
                 NodeSet both = in->binding->mems;
 
-                id_set_add_all(&both, &nodes);
+                id_set_union(&both, &nodes);
                 return write_mems(in, STEP_WIDEN, &both);
         }
         if (in->in_scope && !in->pulled)
@@ -354,7 +354,7 @@ static bool has_inner_cpus(const StepInput *in) {
 static bool are_nodes_kept_out(const StepInput *in) {
         NodeSet nodes = home_of(in);
 
-        id_set_keep_only(&nodes, &in->binding->mems);
+        id_set_intersect(&nodes, &in->binding->mems);
         return in->binding->inner_group[0] != '\0' && in->placement->memory != MEMORY_NONE &&
                !id_set_is_subset(&nodes, &in->binding->inner_mems);
 }

@@ -48,7 +48,7 @@ static bool is_memory_held(const VerdictInput *in) {
 
         if (in->placement->memory != MEMORY_BIND)
                 return in->placement->memory == MEMORY_PREFERRED;
-        id_set_keep_only(&home, &in->placement->nodes);
+        id_set_intersect(&home, &in->placement->nodes);
         return in->backend != BACKEND_AFFINITY && id_set_equal(&in->binding->mems, &home);
 }
 

@@ -69,8 +69,8 @@ static json_t *items(const AdviceReport *report, size_t subject) {
 static json_t *inputs(const AdviceReport *report, const AdviceSubject *subject) {
         Object o = object_new();
 
-        object_set(&o, "nodes", object_list(&subject->nodes));
-        object_set(&o, "cpus", object_list(&subject->cpus));
+        object_set(&o, "nodes", object_list(ID_VIEW(&subject->nodes)));
+        object_set(&o, "cpus", object_list(ID_VIEW(&subject->cpus)));
         object_set(&o, "memory_mode", json_string(memory_mode_to_string(subject->memory)));
         object_set(&o, "cpu_count", object_count(subject->n_cpus));
         object_set(&o, "cpu_share", object_count(subject->cpu_share));

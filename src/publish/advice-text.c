@@ -140,7 +140,7 @@ void advice_text_append_wrapped(Text *text, const char *string, size_t width, co
 }
 
 static void append_nodes(Text *text, const AdviceSubject *subject) {
-        char list[ID_SET_MAX * 5];
+        char list[ID_SET_LIST_ANY];
 
         (void)id_set_render_list(&subject->nodes, list, sizeof(list));
         text_appendf(text, "node%s %s", id_set_count(&subject->nodes) == 1 ? "" : "s", list);

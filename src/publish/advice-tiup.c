@@ -110,7 +110,7 @@ static void append_node_list(Text *text, const NodeSet *nodes) {
 }
 
 static void append_cores(Text *text, const Section *section, const AdviceSubject *subject) {
-        char list[ID_SET_MAX * 5];
+        char list[ID_SET_LIST_ANY];
 
         if (subject->whole_nodes || id_set_render_list(&subject->cpus, list, sizeof(list)) < 0)
                 return;

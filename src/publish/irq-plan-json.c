@@ -9,11 +9,13 @@ static json_t *vector(const IrqVector *v, const IrqPlanVector *planned) {
         object_set(&o, "handler", object_string(v->name));
         object_set(&o, "role", object_string(irq_role_to_string(v->role)));
         object_set(&o, "queue", v->queue < 0 ? json_null() : json_integer(v->queue));
-        object_set(&o, "now", v->mask_known ? object_list(&v->requested) : json_null());
-        object_set(&o, "effective", v->effective_known ? object_list(&v->effective) : json_null());
+        object_set(&o, "now", v->mask_known ? object_list(ID_VIEW(&v->requested)) : json_null());
+        object_set(&o, "effective",
+                   v->effective_known ? object_list(ID_VIEW(&v->effective)) : json_null());
         object_set(&o, "decision", object_string(irq_decision_to_string(planned->decision)));
         object_set(&o, "cpus",
-                   planned->decision == IRQ_STEERED ? object_list(&planned->cpus) : json_null());
+                   planned->decision == IRQ_STEERED ? object_list(ID_VIEW(&planned->cpus))
+                                                    : json_null());
         return object_finish(&o);
 }
 
@@ -33,7 +35,7 @@ static json_t *masks(const CpuSet *sets, size_t n) {
                 return json_null();
         array = json_array();
         for (size_t i = 0; i < n && array; i++)
-                array = object_append(array, object_list(&sets[i]));
+                array = object_append(array, object_list(ID_VIEW(&sets[i])));
         return array;
 }
 
@@ -95,7 +97,7 @@ static json_t *balance(const IrqHost *host, const IrqPlanBalance *balance) {
                 irqs = object_append(irqs, json_integer(balance->banned_irqs[i]));
         object_set(&o, "runs", json_boolean(host->irqbalance.pid > 0));
         object_set(&o, "told", json_boolean(balance->told));
-        object_set(&o, "banned_cpus", object_list(&balance->banned_cpus));
+        object_set(&o, "banned_cpus", object_list(ID_VIEW(&balance->banned_cpus)));
         object_set(&o, "banned_irqs", irqs);
         return object_finish(&o);
 }

@@ -55,7 +55,7 @@ static void add_device(Table *table, const IrqPlanDevice *device, Text *cell) {
         add_speed(table, device->device->speed_mbps);
         count_vectors(device, cell);
         table_add_text(table, cell);
-        plan_words_add_set(table, &cpus);
+        plan_words_add_set(table, ID_VIEW(&cpus));
         append_why(device, cell);
         table_add_text(table, cell);
 }
@@ -73,7 +73,7 @@ static void append_balance(const IrqHost *host, const IrqPlanBalance *balance, T
         text_append(text, "irqbalance is told to leave alone ");
         if (cpus) {
                 text_append(text, "CPUs ");
-                plan_words_set(&balance->banned_cpus, text);
+                plan_words_set(ID_VIEW(&balance->banned_cpus), text);
         }
         if (balance->n_banned_irqs > 0)
                 text_appendf(text, "%s%zu interrupt%s", cpus ? " and " : "", balance->n_banned_irqs,
@@ -105,11 +105,11 @@ static void add_vector(Table *table, const IrqVector *vector, const IrqPlanVecto
         else
                 table_addf(table, "%s %" PRId32, irq_role_to_string(vector->role), vector->queue);
         if (vector->mask_known)
-                plan_words_add_set(table, &vector->requested);
+                plan_words_add_set(table, ID_VIEW(&vector->requested));
         else
                 table_add(table, "?");
         if (planned->decision == IRQ_STEERED)
-                plan_words_add_set(table, &planned->cpus);
+                plan_words_add_set(table, ID_VIEW(&planned->cpus));
         else
                 table_add(table, irq_decision_to_string(planned->decision));
 }
@@ -127,7 +127,7 @@ static void explain_vectors(const IrqPlanDevice *device, Text *text) {
 static void explain_queues(const char *what, const CpuSet *masks, size_t n, Text *text) {
         for (size_t i = 0; masks && i < n; i++) {
                 text_appendf(text, "  %s %zu: CPUs ", what, i);
-                plan_words_set(&masks[i], text);
+                plan_words_set(ID_VIEW(&masks[i]), text);
                 text_append(text, "\n");
         }
 }

@@ -105,11 +105,11 @@ void metric_render_instance_numbers(const Metric *metric, const Snapshot *snapsh
         }
 }
 
-static void append_set(Text *text, const char *name, const IdSet *set) {
-        char list[ID_SET_MAX * 5]; /* four digits and a comma each: any set fits */
+static void append_set(Text *text, const char *name, IdView set) {
+        char list[ID_SET_LIST_ANY];
 
         prometheus_append_label(text, ",", name,
-                                id_set_render_list(set, list, sizeof(list)) < 0 ? "" : list);
+                                id_view_render_list(set, list, sizeof(list)) < 0 ? "" : list);
 }
 
 void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text) {
@@ -121,8 +121,8 @@ void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot,
                 prometheus_append_label(text, ",", "exe", instance->exe);
                 prometheus_append_label(text, ",", "unit", instance->unit);
                 prometheus_append_label(text, ",", "backend", instance->backend);
-                append_set(text, "nodes", &instance->nodes);
-                append_set(text, "cpus", &instance->cpus);
+                append_set(text, "nodes", ID_VIEW(&instance->nodes));
+                append_set(text, "cpus", ID_VIEW(&instance->cpus));
                 text_append(text, "} 1\n");
         }
 }

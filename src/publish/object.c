@@ -57,11 +57,11 @@ json_t *object_number(double value) {
         return isfinite(value) ? json_real(value) : json_null();
 }
 
-json_t *object_list(const IdSet *ids) {
-        char buffer[ID_SET_MAX * 5]; /* four digits and a comma each: any set fits */
+json_t *object_list(IdView ids) {
+        char buffer[ID_SET_LIST_ANY];
 
-        return id_set_render_list(ids, buffer, sizeof(buffer)) < 0 ? json_null()
-                                                                   : object_string(buffer);
+        return id_view_render_list(ids, buffer, sizeof(buffer)) < 0 ? json_null()
+                                                                    : object_string(buffer);
 }
 
 json_t *object_strings(const char *const *values, size_t n) {

@@ -14,7 +14,7 @@ static json_t *why(const PlanReportInstance *instance) {
 static json_t *alternative(const PlacementAlternative *a) {
         Object o = object_new();
 
-        object_set(&o, "nodes", object_list(&a->nodes));
+        object_set(&o, "nodes", object_list(ID_VIEW(&a->nodes)));
         object_set(&o, "criterion", object_string(placement_criterion_to_string(a->criterion)));
         object_set(&o, "rule", object_string(placement_criterion_to_rule(a->criterion)));
         object_set(&o, "chosen", object_count(a->chosen));
@@ -40,7 +40,7 @@ static void set_running(Object *o, const PlanReportInstance *i) {
         bool runs = i->pid > 0;
 
         object_set(o, "pid", runs ? json_integer(i->pid) : json_null());
-        object_set(o, "in_force", runs ? object_list(&i->in_force) : json_null());
+        object_set(o, "in_force", runs ? object_list(ID_VIEW(&i->in_force)) : json_null());
         object_set(o, "move_bytes", i->cost_known ? object_count(i->cost_bytes) : json_null());
         object_set(o, "memory_policy", object_string(i->memory_policy));
         object_set(o, "state", object_string(i->state));
@@ -58,16 +58,16 @@ json_t *plan_json_instance(const PlanReportInstance *i) {
         object_set(&o, "policy_line", json_integer(i->policy->line));
         object_set(&o, "unit", object_string(i->unit));
         object_set(&o, "storage", object_string(i->storage));
-        object_set(&o, "device_nodes", object_list(&i->device_nodes));
+        object_set(&o, "device_nodes", object_list(ID_VIEW(&i->device_nodes)));
         object_set(&o, "need_bytes", i->need_bytes ? object_count(i->need_bytes) : json_null());
-        object_set(&o, "nodes", object_list(&i->placement->nodes));
-        object_set(&o, "cpus", object_list(&i->placement->cpus));
+        object_set(&o, "nodes", object_list(ID_VIEW(&i->placement->nodes)));
+        object_set(&o, "cpus", object_list(ID_VIEW(&i->placement->cpus)));
         object_set(&o, "memory_mode", object_string(memory_mode_to_string(i->placement->memory)));
         object_set(&o, "basis", object_string(placement_basis_to_string(i->basis)));
         object_set(&o, "refusal", refusal(i));
         object_set(&o, "why", why(i));
         object_set(&o, "warnings", placement_json_warnings(i->warnings));
-        object_set(&o, "reserved_nodes", object_list(&i->reserved));
+        object_set(&o, "reserved_nodes", object_list(ID_VIEW(&i->reserved)));
         object_set(&o, "open", object_count(i->n_open));
         object_set(&o, "alternatives", alternatives(i));
         set_running(&o, i);
@@ -108,7 +108,7 @@ static json_t *node(const PlanReport *report, size_t index) {
 
         object_set(&o, "id", json_integer(node->id));
         object_set(&o, "package", object_known(node->package != PACKAGE_UNKNOWN, node->package));
-        object_set(&o, "cpus", object_list(&node->cpus));
+        object_set(&o, "cpus", object_list(ID_VIEW(&node->cpus)));
         object_set(&o, "memory_bytes", object_known(!node->memory_unknown, node->memory_bytes));
         object_set(&o, "kind", json_string(node_kind_to_string(node->kind)));
         object_set(&o, "free_bytes",
@@ -169,8 +169,8 @@ json_t *plan_json_report(const PlanReport *report) {
         object_set(&o, "instances", instances(report));
         object_set(&o, "nodes", nodes(report));
         object_set(&o, "devices", devices(report));
-        object_set(&o, "reserved_nodes", object_list(&report->reserved));
-        object_set(&o, "nic_nodes", object_list(&report->nic_nodes));
+        object_set(&o, "reserved_nodes", object_list(ID_VIEW(&report->reserved)));
+        object_set(&o, "nic_nodes", object_list(ID_VIEW(&report->nic_nodes)));
         object_set(&o, "score", score(&report->score));
         object_set(&o, "notes", object_strings(report->notes, report->n_notes));
         return object_finish(&o);
@@ -183,8 +183,8 @@ static json_t *change(const PlanChange *c) {
         object_set(&o, "name", object_string(c->name));
         object_set(&o, "policy_before", object_string(c->before ? c->before->policy->name : NULL));
         object_set(&o, "policy_after", object_string(after ? after->policy->name : NULL));
-        object_set(&o, "from", object_list(&c->from));
-        object_set(&o, "to", object_list(&c->to));
+        object_set(&o, "from", object_list(ID_VIEW(&c->from)));
+        object_set(&o, "to", object_list(ID_VIEW(&c->to)));
         object_set(&o, "move_bytes",
                    after && after->cost_known ? object_count(after->cost_bytes) : json_null());
         return object_finish(&o);

@@ -11,8 +11,8 @@ static void add_instance(Table *table, const PlanReportInstance *i, Text *cell) 
 
         table_add(table, i->name);
         table_add(table, i->policy->name);
-        plan_words_add_set(table, &i->placement->nodes);
-        plan_words_add_set(table, &i->placement->cpus);
+        plan_words_add_set(table, ID_VIEW(&i->placement->nodes));
+        plan_words_add_set(table, ID_VIEW(&i->placement->cpus));
         table_add(table, placed ? memory_mode_to_string(i->placement->memory) : "-");
         plan_words_why(i, cell);
         table_add_text(table, cell);
@@ -55,7 +55,7 @@ static void add_node(Table *table, const PlanReport *report, size_t index, Text 
                 table_add(table, "?");
         else
                 table_addf(table, "%" PRIu32, node->package);
-        plan_words_add_set(table, &node->cpus);
+        plan_words_add_set(table, ID_VIEW(&node->cpus));
         if (node->memory_unknown)
                 table_add(table, "?");
         else
@@ -209,8 +209,8 @@ static void add_change(Table *table, const PlanChange *c, Text *cell) {
         const PlanReportInstance *after = c->after;
 
         table_add(table, c->name);
-        plan_words_add_set(table, &c->from);
-        plan_words_add_set(table, &c->to);
+        plan_words_add_set(table, ID_VIEW(&c->from));
+        plan_words_add_set(table, ID_VIEW(&c->to));
         if (after && after->cost_known && !id_set_is_empty(&c->to))
                 plan_words_add_bytes(table, after->cost_bytes);
         else

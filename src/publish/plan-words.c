@@ -35,7 +35,7 @@ static void append_rule(PlacementCriterion criterion, Text *text) {
 
 void plan_words_nodes(const NodeSet *nodes, Text *text) {
         text_append(text, id_set_count(nodes) == 1 ? "node " : "nodes ");
-        plan_words_set(nodes, text);
+        plan_words_set(ID_VIEW(nodes), text);
 }
 
 void plan_words_alternative(const PlacementAlternative *a, Text *text) {
@@ -120,11 +120,11 @@ void plan_words_why(const PlanReportInstance *i, Text *text) {
         }
 }
 
-static int last_of(const IdSet *set) {
+static int last_of(IdView set) {
         int last = -1;
 
-        ID_SET_FOREACH(id, set)
-        last = id;
+        for (int id = id_view_next(set, 0); id >= 0; id = id_view_next(set, (uint32_t)id + 1))
+                last = id;
         return last;
 }
 
@@ -137,15 +137,15 @@ static void append_ends(const char *list, uint32_t count, Text *text) {
                      count);
 }
 
-void plan_words_set(const IdSet *set, Text *text) {
+void plan_words_set(IdView set, Text *text) {
         char list[ID_SET_LIST_MAX];
-        int n = id_set_render_list(set, list, sizeof(list));
+        int n = id_view_render_list(set, list, sizeof(list));
 
         if (n < 0) /* thousands of single ones */
-                text_appendf(text, "%d,…,%d (%u)", id_set_next(set, 0), last_of(set),
-                             id_set_count(set));
+                text_appendf(text, "%d,…,%d (%u)", id_view_next(set, 0), last_of(set),
+                             id_view_count(set));
         else if (n > LIST_SHOWN_MAX) /* so of three parts at least */
-                append_ends(list, id_set_count(set), text);
+                append_ends(list, id_view_count(set), text);
         else
                 text_append(text, n > 0 ? list : "-");
 }
@@ -164,7 +164,7 @@ void plan_words_bytes(uint64_t bytes, Text *text) {
         text_appendf(text, "%.1f %s", value, units[unit]);
 }
 
-void plan_words_add_set(Table *table, const IdSet *set) {
+void plan_words_add_set(Table *table, IdView set) {
         _cleanup_text_ Text cell = { 0 };
 
         plan_words_set(set, &cell);

@@ -10,7 +10,7 @@ static json_t *device(const IrqDeviceSnapshot *d) {
         object_set(&o, "node", d->node < 0 ? json_null() : json_integer(d->node));
         object_set(&o, "reason_code", object_string(d->reason_id));
         object_set(&o, "reason", object_string(d->reason));
-        object_set(&o, "cpus", object_list(d->cpus));
+        object_set(&o, "cpus", object_list(ID_VIEW(d->cpus)));
         for (unsigned s = 0; s < N_IRQ_STATES; s++)
                 object_set(&o, irq_state_to_string((IrqState)s), object_count(d->vectors[s]));
         return object_finish(&o);
@@ -34,7 +34,7 @@ static json_t *irqbalance(const IrqSnapshot *irq) {
         object_set(&o, "pid", json_integer(irq->irqbalance_pid));
         object_set(&o, "told", json_boolean(irq->irqbalance_told));
         object_set(&o, "banned_cpus",
-                   irq->irqbalance_told ? object_list(irq->irqbalance_cpus) : json_null());
+                   irq->irqbalance_told ? object_list(ID_VIEW(irq->irqbalance_cpus)) : json_null());
         object_set(&o, "banned_interrupts", object_count(irq->n_irqbalance_irqs));
         return object_finish(&o);
 }

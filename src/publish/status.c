@@ -83,7 +83,7 @@ static json_t *node(const Topology *topology, size_t index) {
                         json_integer(topology->distances[index * topology->n_nodes + i]));
         object_set(&o, "id", json_integer(node->id));
         object_set(&o, "package", object_known(node->package != PACKAGE_UNKNOWN, node->package));
-        object_set(&o, "cpus", object_list(&node->cpus));
+        object_set(&o, "cpus", object_list(ID_VIEW(&node->cpus)));
         object_set(&o, "memory_bytes", object_known(!node->memory_unknown, node->memory_bytes));
         object_set(&o, "distances", distances);
         return object_finish(&o);
@@ -147,8 +147,8 @@ static void set_plan(Object *o, const InstanceSnapshot *instance) {
         object_set(o, "reason", object_string(instance->reason));
         object_set(o, "reason_code", object_string(reason_to_string(instance->reason_code)));
         object_set(o, "remedy", object_string(reason_to_remedy(instance->reason_code)));
-        object_set(o, "nodes", object_list(&instance->nodes));
-        object_set(o, "cpus", object_list(&instance->cpus));
+        object_set(o, "nodes", object_list(ID_VIEW(&instance->nodes)));
+        object_set(o, "cpus", object_list(ID_VIEW(&instance->cpus)));
         object_set(o, "memory_mode", object_string(memory_mode_to_string(instance->memory)));
         object_set(o, "basis", object_string(placement_basis_to_string(instance->basis)));
         object_set(o, "warnings", placement_json_warnings(instance->warnings));
@@ -204,7 +204,7 @@ static json_t *instance(const Topology *topology, const InstanceSnapshot *instan
         object_set(&o, "migration_left_seconds", object_number(instance->migration_left_seconds));
         object_set(&o, "failed_pages", object_count(instance->failed_pages));
         object_set(&o, "memory_widened", json_boolean(instance->memory_widened));
-        object_set(&o, "memory_extra_nodes", object_list(&instance->memory_extra_nodes));
+        object_set(&o, "memory_extra_nodes", object_list(ID_VIEW(&instance->memory_extra_nodes)));
         object_set(&o, "memory_widenings", object_count(instance->memory_widenings));
         object_set(&o, "bind_seconds", object_number(instance->bind_seconds));
         return object_finish(&o);
@@ -270,8 +270,8 @@ static json_t *unit(const UnitSnapshot *unit) {
         object_set(&o, "name", object_string(unit->name));
         object_set(&o, "state", object_string(unit->state));
         object_set(&o, "reason", object_string(unit->reason));
-        object_set(&o, "cpus", unit->cpus ? object_list(unit->cpus) : json_null());
-        object_set(&o, "memory_nodes", unit->mems ? object_list(unit->mems) : json_null());
+        object_set(&o, "cpus", unit->cpus ? object_list(ID_VIEW(unit->cpus)) : json_null());
+        object_set(&o, "memory_nodes", unit->mems ? object_list(ID_VIEW(unit->mems)) : json_null());
         return object_finish(&o);
 }
 

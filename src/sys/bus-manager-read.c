@@ -18,7 +18,7 @@ typedef struct ListCall {
         void *userdata;
 } ListCall;
 
-static int read_set(sd_bus_message *message, IdSet *ret) {
+static int read_set(sd_bus_message *message, IdTarget ret) {
         const void *bytes;
         size_t n;
         int r;
@@ -29,7 +29,7 @@ static int read_set(sd_bus_message *message, IdSet *ret) {
         r = sd_bus_message_read_array(message, 'y', &bytes, &n);
         if (r < 0)
                 return r;
-        *ret = id_set_from_bytes(bytes, n);
+        id_target_from_bytes(bytes, n, ret);
         return sd_bus_message_exit_container(message);
 }
 
@@ -56,9 +56,9 @@ static int read_property(sd_bus_message *message, const char *name, BusUnit *uni
                 if (strcmp(name, texts[i].name) == 0)
                         return sd_bus_message_read(message, "v", "s", texts[i].text);
         if (strcmp(name, "AllowedCPUs") == 0)
-                return read_set(message, &unit->cpus);
+                return read_set(message, ID_TARGET(&unit->cpus));
         if (strcmp(name, "AllowedMemoryNodes") == 0)
-                return read_set(message, &unit->mems);
+                return read_set(message, ID_TARGET(&unit->mems));
         if (strcmp(name, "DynamicUser") == 0)
                 return read_flag(message, &unit->dynamic_user);
         return sd_bus_message_skip(message, "v");

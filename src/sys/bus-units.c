@@ -64,8 +64,8 @@ static int handle_reply(sd_bus_message *message, void *userdata, sd_bus_error *u
 }
 
 static int append_property(sd_bus_message *message, const BusUnitsProperty *property) {
-        uint8_t bytes[ID_SET_MAX / 8];
-        size_t size = id_set_to_bytes(property->value, bytes);
+        uint8_t bytes[CPU_SET_MAX / 8];
+        size_t size = id_view_to_bytes(property->value, bytes);
         int r;
 
         r = sd_bus_message_open_container(message, 'r', "sv");
@@ -136,7 +136,7 @@ int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *pro
         return r < 0 ? r : bus_units_call(bus, message, reply, userdata, ret_slot);
 }
 
-int bus_units_set(sd_bus *bus, const char *unit, const char *property, const IdSet *value,
+int bus_units_set(sd_bus *bus, const char *unit, const char *property, IdView value,
                   BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot) {
         const BusUnitsProperty one = { .name = property, .value = value };
 

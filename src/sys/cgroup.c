@@ -75,7 +75,7 @@ static int absent_file_error(int cgroup_fd, int error) {
         return faccessat(cgroup_fd, "cgroup.procs", F_OK, 0) == 0 ? -EOPNOTSUPP : -ESRCH;
 }
 
-static int read_list(int cgroup_fd, const char *name, const char *name_v1, IdSet *ret) {
+static int read_list(int cgroup_fd, const char *name, const char *name_v1, IdTarget ret) {
         char text[ID_SET_LIST_MAX * 4];
         ssize_t n = read_file_at(cgroup_fd, name, text, sizeof(text));
 
@@ -83,23 +83,25 @@ static int read_list(int cgroup_fd, const char *name, const char *name_v1, IdSet
                 n = read_file_at(cgroup_fd, name_v1, text, sizeof(text));
         if (n < 0)
                 return absent_file_error(cgroup_fd, (int)n);
-        return id_set_parse_list(text, ret);
+        return id_target_parse_list(text, ret);
 }
 
 int cgroup_effective_cpus_read(int cgroup_fd, CpuSet *ret) {
-        return read_list(cgroup_fd, "cpuset.cpus.effective", "cpuset.effective_cpus", ret);
+        return read_list(cgroup_fd, "cpuset.cpus.effective", "cpuset.effective_cpus",
+                         ID_TARGET(ret));
 }
 
 int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret) {
-        return read_list(cgroup_fd, "cpuset.mems.effective", "cpuset.effective_mems", ret);
+        return read_list(cgroup_fd, "cpuset.mems.effective", "cpuset.effective_mems",
+                         ID_TARGET(ret));
 }
 
 int cgroup_cpus_read(int cgroup_fd, CpuSet *ret) {
-        return read_list(cgroup_fd, "cpuset.cpus", "cpuset.cpus", ret);
+        return read_list(cgroup_fd, "cpuset.cpus", "cpuset.cpus", ID_TARGET(ret));
 }
 
 int cgroup_mems_read(int cgroup_fd, NodeSet *ret) {
-        return read_list(cgroup_fd, "cpuset.mems", "cpuset.mems", ret);
+        return read_list(cgroup_fd, "cpuset.mems", "cpuset.mems", ID_TARGET(ret));
 }
 
 int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems) {
@@ -112,7 +114,7 @@ int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems) {
                 return r;
         if (id_set_is_subset(mems, &wide))
                 return 0;
-        id_set_add_all(&wide, mems);
+        id_set_union(&wide, mems);
         r = id_set_render_list(&wide, list, sizeof(list));
         if (r >= 0)
                 r = cgroup_write(cgroup_fd, "cpuset.mems", list);

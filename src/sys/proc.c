@@ -99,7 +99,7 @@ static const char *find_line(const char *text, const char *key) {
         return NULL;
 }
 
-static int parse_list_line(const char *text, const char *key, IdSet *ret) {
+static int parse_list_line(const char *text, const char *key, IdTarget ret) {
         const char *value = find_line(text, key);
         _cleanup_free_ char *list = NULL;
 
@@ -108,7 +108,7 @@ static int parse_list_line(const char *text, const char *key, IdSet *ret) {
         list = strndup(value, strcspn(value, "\n"));
         if (!list)
                 return -ENOMEM;
-        return id_set_parse_list(list, ret);
+        return id_target_parse_list(list, ret);
 }
 
 int proc_status_parse(const char *text, ProcStatus *ret) {
@@ -118,10 +118,10 @@ int proc_status_parse(const char *text, ProcStatus *ret) {
 
         if (!uids || sscanf(uids, "%*u %u", &s.uid) != 1)
                 return -EBADMSG;
-        r = parse_list_line(text, "Cpus_allowed_list:", &s.cpus_allowed);
+        r = parse_list_line(text, "Cpus_allowed_list:", ID_TARGET(&s.cpus_allowed));
         if (r < 0)
                 return r;
-        r = parse_list_line(text, "Mems_allowed_list:", &s.mems_allowed);
+        r = parse_list_line(text, "Mems_allowed_list:", ID_TARGET(&s.mems_allowed));
         if (r < 0)
                 return r;
         *ret = s;

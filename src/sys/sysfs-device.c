@@ -95,30 +95,31 @@ static int read_numa_node(const Sysroot *sysroot, const char *path) {
         uint64_t node;
 
         if (sysfs_read(sysroot, path, "numa_node", text, sizeof(text)) <= 0 ||
-            parse_u64(text, &node) < 0 || node >= ID_SET_MAX)
+            parse_u64(text, &node) < 0 || node >= NODE_SET_MAX)
                 return -1;
         return (int)node;
 }
 
-static bool read_list(const Sysroot *sysroot, const char *path, const char *name, IdSet *ret) {
+static bool read_list(const Sysroot *sysroot, const char *path, const char *name, IdTarget ret) {
         char text[ID_SET_LIST_MAX];
 
         return sysfs_read(sysroot, path, name, text, sizeof(text)) > 0 &&
-               id_set_parse_list(text, ret) >= 0;
+               id_target_parse_list(text, ret) >= 0;
 }
 
 /* The node that has all of these CPUs. */
 static int find_node_of(const Sysroot *sysroot, const CpuSet *cpus) {
         NodeSet nodes;
 
-        if (!read_list(sysroot, "devices/system/node", "online", &nodes))
+        if (!read_list(sysroot, "devices/system/node", "online", ID_TARGET(&nodes)))
                 return -1;
         ID_SET_FOREACH(node, &nodes) {
                 char path[64];
                 CpuSet its;
 
                 (void)snprintf(path, sizeof(path), "devices/system/node/node%d", node);
-                if (read_list(sysroot, path, "cpulist", &its) && id_set_is_subset(cpus, &its))
+                if (read_list(sysroot, path, "cpulist", ID_TARGET(&its)) &&
+                    id_set_is_subset(cpus, &its))
                         return node;
         }
         return -1;
@@ -129,11 +130,11 @@ static int find_node_of(const Sysroot *sysroot, const CpuSet *cpus) {
 static int find_node_by_cpus(const Sysroot *sysroot, const char *path) {
         CpuSet local, online;
 
-        if (!read_list(sysroot, path, "local_cpulist", &local) ||
-            !read_list(sysroot, "devices/system/cpu", "online", &online) ||
+        if (!read_list(sysroot, path, "local_cpulist", ID_TARGET(&local)) ||
+            !read_list(sysroot, "devices/system/cpu", "online", ID_TARGET(&online)) ||
             id_set_is_subset(&online, &local))
                 return -1;
-        id_set_keep_only(&local, &online);
+        id_set_intersect(&local, &online);
         return id_set_is_empty(&local) ? -1 : find_node_of(sysroot, &local);
 }
 

@@ -4,11 +4,11 @@
 #include "fuzz.h"
 #include "tidbnumad/base/id-set.h"
 
-static void check_rendering(const IdSet *set) {
+static void check_rendering(const CpuSet *set) {
         /* Room for the longest list of all: every second number. */
-        char list[ID_SET_MAX * 3];
+        char list[CPU_SET_MAX * 3];
         int length = id_set_render_list(set, list, sizeof(list));
-        IdSet again;
+        CpuSet again;
 
         check(length >= 0 && (size_t)length == strlen(list));
         check(id_set_parse_list(list, &again) == 0 && id_set_equal(set, &again));
@@ -19,17 +19,17 @@ static void check_rendering(const IdSet *set) {
 }
 
 /* Masks: what lists render is taken, and what is taken is rendered. */
-static void check_mask(const IdSet *set) {
+static void check_mask(const CpuSet *set) {
         char mask[ID_SET_MASK_MAX];
         int length = id_set_render_mask(set, mask, sizeof(mask));
-        IdSet again;
+        CpuSet again;
 
         check(length >= 8 && (size_t)length == strlen(mask));
         check(id_set_parse_mask(mask, &again) == 0 && id_set_equal(set, &again));
 }
 
 static void check_as_mask(const char *text) {
-        IdSet set, untouched;
+        CpuSet set, untouched;
         int r;
 
         memset(&set, 0xa5, sizeof(set));
@@ -41,8 +41,8 @@ static void check_as_mask(const char *text) {
                 check((r == -EINVAL || r == -ERANGE) && id_set_equal(&set, &untouched));
 }
 
-static void check_bytes(const IdSet *set) {
-        uint8_t bytes[ID_SET_MAX / 8];
+static void check_bytes(const CpuSet *set) {
+        uint8_t bytes[CPU_SET_MAX / 8];
         size_t n = id_set_to_bytes(set, bytes);
         uint32_t count = 0;
 
@@ -54,7 +54,7 @@ static void check_bytes(const IdSet *set) {
         check(count == id_set_count(set));
 }
 
-static void check_walk(const IdSet *set) {
+static void check_walk(const CpuSet *set) {
         uint32_t count = 0;
 
         ID_SET_FOREACH(id, set) {
@@ -67,7 +67,7 @@ static void check_walk(const IdSet *set) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         char *text = fuzz_text(data, size);
-        IdSet set, untouched;
+        CpuSet set, untouched;
         int r;
 
         if (!text)

@@ -35,7 +35,7 @@ static void check_status(const char *text) {
         memset(&untouched, 0xa5, sizeof(untouched));
         r = proc_status_parse(text, &status);
         if (r == 0)
-                check(id_set_count(&status.cpus_allowed) <= ID_SET_MAX);
+                check(id_set_count(&status.cpus_allowed) <= CPU_SET_MAX);
         else
                 check(memcmp(&status, &untouched, sizeof(status)) == 0);
 }

@@ -14,5 +14,5 @@ int policy_list_parse(const PolicyKey *key, const char *text, void *target,
 void policy_list_clear(const PolicyKey *key, void *target);
 int policy_list_add(const PolicyKey *key, const char *text, void *target, const char **ret_reason);
 
-/* The numbers in the field, and whether they are CPUs or nodes; NULL: it has none. */
-const IdSet *policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus);
+/* The numbers in the field, and whether they are CPUs or nodes. Without words: it has none. */
+IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus);

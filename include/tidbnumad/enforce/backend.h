@@ -46,8 +46,10 @@ typedef struct Backend Backend;
 
 /* 1: done, and no reply will come. 0: begun; `*ret_slot`: unref to never hear of it. -ESRCH: there
  * is no such process any more; other negative errno: it failed. */
-typedef int (*BackendSet)(Backend *backend, const BackendTarget *target, const IdSet *set,
-                          BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+typedef int (*BackendSetCpus)(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                              BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+typedef int (*BackendSetMems)(Backend *backend, const BackendTarget *target, const NodeSet *mems,
+                              BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
 
 typedef struct Restore Restore;
 
@@ -63,8 +65,8 @@ typedef struct BackendNote {
 typedef struct BackendOps {
         const char *name;
         BackendKind kind;
-        BackendSet set_cpus;
-        BackendSet set_mems; /* NULL: it cannot */
+        BackendSetCpus set_cpus;
+        BackendSetMems set_mems; /* NULL: it cannot */
 
         /* Puts into the record what the two above are about to change, as far as it is not there
          * yet. Answers as they do. */

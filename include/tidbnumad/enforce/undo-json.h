@@ -17,13 +17,8 @@
 json_t *undo_json_from_bytes(const char *bytes);
 int undo_json_to_bytes(const json_t *json, char **ret);
 
-json_t *undo_json_from_set(const IdSet *set);
-int undo_json_to_set(const json_t *json, IdSet *ret);
-
-/* A list of sets, of which none is empty when it is read: into an array of ARRAY_RESERVE(), whose
- * `n` counts those taken, also on failure. Also -ENOMEM. */
-json_t *undo_json_from_sets(const IdSet *sets, size_t n);
-int undo_json_to_sets(const json_t *json, IdSet **sets, size_t *n, size_t *allocated);
+json_t *undo_json_from_set(IdView set);
+int undo_json_to_set(const json_t *json, IdTarget ret);
 
 /* A number of ticks. */
 int undo_json_to_ticks(const json_t *json, uint64_t *ret);

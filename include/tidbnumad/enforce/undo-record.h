@@ -132,10 +132,10 @@ const CpuSet *undo_process_mask(const UndoProcess *process, pid_t tid, uint64_t 
 int undo_process_inherit(UndoProcess *process, const UndoProcess *from);
 
 /* The value is about to be set. 1: it is to be written down before; 0: it is known; -ENOMEM. */
-int undo_values_add(UndoValues *values, const IdSet *value);
+int undo_values_add(UndoValues *values, IdView value);
 
 /* May this value stand by our doing? */
-bool undo_values_have(const UndoValues *values, const IdSet *value);
+bool undo_values_have(const UndoValues *values, IdView value);
 
 /* The value that is to stand; empty: none. */
 IdSet undo_values_last(const UndoValues *values);

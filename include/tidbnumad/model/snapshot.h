@@ -112,10 +112,10 @@ const char *ignored_reason_to_string(IgnoredReason reason);
 /* A unit that a policy names, and that is prepared for its next start. */
 typedef struct UnitSnapshot {
         const char *name;
-        const char *state;   /* one word: see tidbnumad(8), STATES */
-        const char *reason;  /* a sentence; "" when all is well */
-        const CpuSet *cpus;  /* AllowedCPUs= as it stands; NULL: not read yet */
-        const NodeSet *mems; /* AllowedMemoryNodes= likewise; empty = all */
+        const char *state;  /* one word: see tidbnumad(8), STATES */
+        const char *reason; /* a sentence; "" when all is well */
+        const IdSet *cpus;  /* AllowedCPUs= as it stands; NULL: not read yet */
+        const IdSet *mems;  /* AllowedMemoryNodes= likewise; empty = all */
 } UnitSnapshot;
 
 /* Counters of a policy that outlive its instances. */

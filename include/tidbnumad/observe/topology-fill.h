@@ -31,11 +31,9 @@ static inline void hwloc_topology_destroyp(hwloc_topology_t *t) {
 /* The value of the last info of that name: an export of an export has two. NULL: none. */
 const char *topology_fill_info(hwloc_obj_t object, const char *name);
 
-/* Nodes beyond this are no machine (MAX_NUMNODES with CONFIG_NODES_SHIFT=10). */
-#define TOPOLOGY_NODES_MAX 1024u
-
 /* The members of one of hwloc's sets that have a place in ours. */
-IdSet topology_fill_set(hwloc_const_bitmap_t bitmap);
+CpuSet topology_fill_cpus(hwloc_const_bitmap_t bitmap);
+NodeSet topology_fill_nodes(hwloc_const_bitmap_t bitmap);
 
 /* Nodes, packages, memory, distances, first threads, and as offline the CPUs that hwloc knows and
  * does not show. Each CPU is in one node only, as with the kernel, though hwloc gives a memory-only

@@ -52,8 +52,7 @@ typedef struct KnownProperty {
 
 /* It was read. `ours`: it is what we have set; `before`: what stood before that, otherwise not
  * looked at. */
-void known_property_read(KnownProperty *property, const IdSet *value, bool ours,
-                         const IdSet *before);
+void known_property_read(KnownProperty *property, IdView value, bool ours, const IdSet *before);
 
 /* What somebody else has set, if anybody has; empty: nobody. */
 const IdSet *known_property_own(const KnownProperty *property);

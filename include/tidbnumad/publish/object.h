@@ -29,7 +29,7 @@ json_t *object_string(const char *value);
 json_t *object_count(uint64_t value);
 json_t *object_known(bool known, uint64_t value); /* null where it is not known */
 json_t *object_number(double value);
-json_t *object_list(const IdSet *ids);
+json_t *object_list(IdView ids);
 json_t *object_strings(const char *const *values, size_t n);
 
 /* Takes over `json`: as text, indented by 2, with a newline at the end. The caller owns it.

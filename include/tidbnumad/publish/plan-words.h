@@ -19,8 +19,8 @@ void plan_words_nodes(const NodeSet *nodes, Text *text);
 
 /* A set for people: its list, and of a long one the ends and the number of members:
  * "0,2,…,62 (32)". "-" for an empty one. */
-void plan_words_set(const IdSet *set, Text *text);
-void plan_words_add_set(Table *table, const IdSet *set); /* as a cell */
+void plan_words_set(IdView set, Text *text);
+void plan_words_add_set(Table *table, IdView set); /* as a cell */
 
 /* "12.0 GiB"; "0 B". */
 void plan_words_bytes(uint64_t bytes, Text *text);

@@ -23,7 +23,7 @@ typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
 /* Asks systemd to set AllowedCPUs= or AllowedMemoryNodes= (`property`) of a unit until the next
  * boot, and calls back once when it has answered. Does not wait: PID 1 may take seconds. `*slot` is
  * the call in flight; unref it to never hear of it. */
-int bus_units_set(sd_bus *bus, const char *unit, const char *property, const IdSet *value,
+int bus_units_set(sd_bus *bus, const char *unit, const char *property, IdView value,
                   BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
 
 /* Sends any call to systemd that way. */
@@ -33,7 +33,7 @@ int bus_units_call(sd_bus *bus, sd_bus_message *message, BusUnitsReply reply, vo
 /* A property and the value that it is to have; an empty set resets it. */
 typedef struct BusUnitsProperty {
         const char *name;
-        const IdSet *value;
+        IdView value;
 } BusUnitsProperty;
 
 /* The same of several properties in one call: all of them or none. */

@@ -135,15 +135,14 @@ void drift_note(Instance *i, StepInput *in) {
                 in->mem_writes = i->binding.progress.mem_writes = 0;
 }
 
-static void say(const Instance *i, DriftKind kind, const char *what, const IdSet *stood,
-                const IdSet *ours) {
+static void say(const Instance *i, DriftKind kind, const char *what, IdView stood, IdView ours) {
         const JournalFields fields = { .message_id = JOURNAL_DRIFT,
                                        .instance = i->name,
                                        .policy = i->policy->name };
         char stood_list[ID_SET_LIST_MAX], ours_list[ID_SET_LIST_MAX];
 
-        (void)id_set_render_list(stood, stood_list, sizeof(stood_list));
-        (void)id_set_render_list(ours, ours_list, sizeof(ours_list));
+        (void)id_view_render_list(stood, stood_list, sizeof(stood_list));
+        (void)id_view_render_list(ours, ours_list, sizeof(ours_list));
         if (kind == DRIFT_THREADS)
                 journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
                             "%s: %zu of its %zu threads could run outside CPUs %s, by somebody "
@@ -157,13 +156,13 @@ static void say(const Instance *i, DriftKind kind, const char *what, const IdSet
                             i->name, what, stood_list, ours_list);
 }
 
-static void repair(Instance *i, DriftKind kind, const NodeSet *ours, uint64_t now_usec) {
+static void repair(Instance *i, DriftKind kind, IdView ours, uint64_t now_usec) {
         const bool mems = kind == DRIFT_MEMS;
 
         count(mems ? &i->binding.mems_drift : &i->binding.cpus_drift, now_usec);
         i->manager->binding.policy_counters[i->policy_index].drift_repairs[kind]++;
         say(i, kind, mems ? "memory nodes" : "CPUs",
-            mems ? &i->binding.observed.mems : &i->binding.observed.cpus, ours);
+            mems ? ID_VIEW(&i->binding.observed.mems) : ID_VIEW(&i->binding.observed.cpus), ours);
 }
 
 /* Where each process is bound for itself, one that has just come is no drift. */
@@ -179,12 +178,12 @@ static DriftKind kind_of_cpus(const Instance *i) {
 void drift_count(Instance *i, const Step *step, uint64_t now_usec) {
         if (step->kind == STEP_SET_CPUS) {
                 if (i->binding.cpus_drift.stood && !is_for_new_ones(i))
-                        repair(i, kind_of_cpus(i), &i->binding.placement.cpus, now_usec);
+                        repair(i, kind_of_cpus(i), ID_VIEW(&i->binding.placement.cpus), now_usec);
                 i->binding.cpus_drift.stood = false;
                 return;
         }
         /* The guard's nodes are ours, too. */
         if (i->binding.mems_drift.stood && id_set_is_empty(&i->binding.guard.extra))
-                repair(i, DRIFT_MEMS, &step->mems, now_usec);
+                repair(i, DRIFT_MEMS, ID_VIEW(&step->mems), now_usec);
         i->binding.mems_drift.stood = false;
 }

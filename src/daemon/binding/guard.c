@@ -26,7 +26,7 @@ static NodeSet home_of(const Instance *i) {
         const NodeSet all = topology_memory_nodes(&i->manager->host.topology);
         NodeSet home = i->binding.placement.nodes;
 
-        id_set_keep_only(&home, &all);
+        id_set_intersect(&home, &all);
         return home;
 }
 
@@ -34,7 +34,7 @@ static NodeSet home_of(const Instance *i) {
 static NodeSet usable_by(const Instance *i) {
         NodeSet nodes = i->binding.observed.mems;
 
-        id_set_add_all(&nodes, &i->binding.guard.extra);
+        id_set_union(&nodes, &i->binding.guard.extra);
         return nodes;
 }
 
@@ -121,9 +121,9 @@ static NodeSet barred_for(const Instance *i) {
         const NodeSet open = record_open_nodes(i);
         NodeSet barred = topology_memory_nodes(&i->manager->host.topology), usable = usable_by(i);
 
-        id_set_remove_all(&barred, &open);
-        id_set_add_all(&barred, &usable);
-        id_set_add_all(&barred, &i->binding.guard.barred);
+        id_set_subtract(&barred, &open);
+        id_set_union(&barred, &usable);
+        id_set_union(&barred, &i->binding.guard.barred);
         return barred;
 }
 
@@ -158,7 +158,7 @@ static void note_widened(Instance *i, const NodeSet *mems) {
         const NodeSet home = home_of(i);
 
         i->binding.guard.extra = *mems;
-        id_set_remove_all(&i->binding.guard.extra, &home);
+        id_set_subtract(&i->binding.guard.extra, &home);
         i->binding.guard.widened = true;
         i->binding.guard.rested_since_usec = 0;
         i->binding.guard.n_widenings++;
@@ -251,7 +251,7 @@ uint64_t guard_tick(Manager *m, uint64_t now_usec) {
                 const NodeSet its = usable_by(m->roster.instances[k]);
 
                 if (m->roster.instances[k]->binding.guard.watched)
-                        id_set_add_all(&nodes, &its);
+                        id_set_union(&nodes, &its);
         }
         if (id_set_is_empty(&nodes))
                 return INSTANCE_NEVER;

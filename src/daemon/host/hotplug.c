@@ -11,19 +11,19 @@
 
 /* --- what there is --- */
 
-static bool read_set(const Host *h, const char *path, IdSet *ret) {
+static bool read_set(const Host *h, const char *path, IdTarget ret) {
         char text[ID_SET_LIST_MAX];
 
         return read_file_at(h->sysroot.sys_fd, path, text, sizeof(text)) >= 0 &&
-               id_set_parse_list(text, ret) >= 0;
+               id_target_parse_list(text, ret) >= 0;
 }
 
 /* False: it cannot be read, so nothing is known to have changed. */
 static bool read_present(const Host *h, Hotplug *ret) {
-        return read_set(h, SYSTEM "cpu/online", &ret->cpus) &&
-               read_set(h, SYSTEM "node/online", &ret->nodes) &&
-               (read_set(h, SYSTEM "node/has_memory", &ret->memory) ||
-                read_set(h, SYSTEM "node/has_normal_memory", &ret->memory));
+        return read_set(h, SYSTEM "cpu/online", ID_TARGET(&ret->cpus)) &&
+               read_set(h, SYSTEM "node/online", ID_TARGET(&ret->nodes)) &&
+               (read_set(h, SYSTEM "node/has_memory", ID_TARGET(&ret->memory)) ||
+                read_set(h, SYSTEM "node/has_normal_memory", ID_TARGET(&ret->memory)));
 }
 
 static bool has_changed(const Hotplug *a, const Hotplug *b) {
@@ -50,10 +50,10 @@ static void say_new_nodes(Host *h, const Topology *fresh) {
         NodeSet come = topology_nodes(fresh);
         char list[ID_SET_LIST_MAX];
 
-        id_set_remove_all(&come, &known);
+        id_set_subtract(&come, &known);
         if (id_set_is_subset(&come, &h->hotplug.told))
                 return;
-        id_set_add_all(&h->hotplug.told, &come);
+        id_set_union(&h->hotplug.told, &come);
         (void)id_set_render_list(&come, list, sizeof(list));
         journal_log(&h->journal, LOG_NOTICE, NULL,
                     "Nodes %s have come; they are used from the next start of the daemon on", list);
@@ -104,7 +104,7 @@ void hotplug_check(Host *h) {
         h->backend.all_cpus = topology_cpus(&h->topology);
         h->backend.all_nodes = topology_memory_nodes(&h->topology);
         h->hotplug.come = now.cpus;
-        id_set_remove_all(&h->hotplug.come, &h->hotplug.cpus);
+        id_set_subtract(&h->hotplug.come, &h->hotplug.cpus);
         remember(&h->hotplug, &now);
         host_mark(h, HOST_MARK_PLAN | HOST_MARK_TOPOLOGY);
 }

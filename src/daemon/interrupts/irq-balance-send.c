@@ -39,7 +39,7 @@ static int merge(const UndoBalance *own, const IrqPlanBalance *wanted, Irqbalanc
                 add_irqs(ret, &(uint32_t){ 0 }, 1); /* first, or it would end the list */
         add_irqs(ret, own->banned_irqs, own->n_banned_irqs);
         if (wanted->told) {
-                id_set_add_all(&ret->banned_cpus, &wanted->banned_cpus);
+                id_set_union(&ret->banned_cpus, &wanted->banned_cpus);
                 add_irqs(ret, wanted->banned_irqs, wanted->n_banned_irqs);
         }
         return 0;

@@ -151,7 +151,7 @@ static int summarise(const Interrupts *irq, const IrqPlanDevice *p, IrqSummary *
         for (size_t i = 0; p->vectors && i < d->n_vectors; i++) {
                 s.vectors[state_of(irq, p, i)]++;
                 if (p->vectors[i].decision == IRQ_STEERED)
-                        id_set_add_all(&s.cpus, &p->vectors[i].cpus);
+                        id_set_union(&s.cpus, &p->vectors[i].cpus);
         }
         *ret = s;
         return 0;

@@ -51,7 +51,7 @@ static uint64_t sum_owner(const Instance *i) {
         const CpuSet *cpus = &i->planned.placement.cpus;
         uint64_t sum = UINT64_C(14695981039346656037);
 
-        for (size_t k = 0; k < ID_SET_WORDS; k++)
+        for (size_t k = 0; k < ELEMENTSOF(cpus->words); k++)
                 sum = (sum ^ cpus->words[k]) * UINT64_C(1099511628211);
         return (sum ^ i->policy->place.share) * UINT64_C(1099511628211);
 }

@@ -107,6 +107,7 @@ static bool has_instance(const Manager *m, const char *unit) {
 static bool fill_unit(const Manager *m, Unit *u, PlacementInstance *ret) {
         const char *reason;
         const Policy *policy;
+        CpuSet cpus;
 
         if (!u->known || !u->loaded || u->released || has_instance(m, u->name))
                 return false;
@@ -123,8 +124,10 @@ static bool fill_unit(const Manager *m, Unit *u, PlacementInstance *ret) {
                 return true;
         if (u->planned.known)
                 ret->in_force = u->planned.placement.nodes;
-        else if (!id_set_is_empty(&u->cpus.value))
-                ret->in_force = adopt(m, &u->cpus.value, &u->planned.allowed_cpus);
+        else if (!id_set_is_empty(&u->cpus.value)) {
+                id_set_convert(&u->cpus.value, &cpus);
+                ret->in_force = adopt(m, &cpus, &u->planned.allowed_cpus);
+        }
         return true;
 }
 

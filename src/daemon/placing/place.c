@@ -188,7 +188,7 @@ void place_note_policies(Manager *m, const PolicySet *fresh) {
         const NodeSet reserved = placement_reserved(&before);
         NodeSet newly = placement_reserved(&after);
 
-        id_set_remove_all(&newly, &reserved);
+        id_set_subtract(&newly, &reserved);
         for (size_t i = 0; i < m->roster.n_instances; i++) {
                 Instance *instance = m->roster.instances[i];
 
@@ -215,7 +215,7 @@ void place_note_topology(Manager *m) {
                 CpuSet *allowed = &m->units.units[i]->planned.allowed_cpus;
 
                 if (!id_set_is_empty(allowed))
-                        id_set_add_all(allowed, &m->host.hotplug.come);
+                        id_set_union(allowed, &m->host.hotplug.come);
         }
 }
 

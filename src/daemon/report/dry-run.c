@@ -3,10 +3,10 @@
 #include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/publish/table.h"
 
-static void add_ids(const IdSet *ids, Table *table) {
+static void add_ids(IdView ids, Table *table) {
         char list[ID_SET_LIST_MAX];
 
-        (void)id_set_render_list(ids, list, sizeof(list));
+        (void)id_view_render_list(ids, list, sizeof(list));
         table_add(table, list[0] ? list : "-");
 }
 
@@ -16,8 +16,8 @@ static void add_row(const Instance *i, Table *table) {
         table_add(table, i->name);
         table_add(table, i->policy->name);
         table_add(table, instance_state_to_string(verdict.state));
-        add_ids(&i->binding.placement.nodes, table);
-        add_ids(&i->binding.placement.cpus, table);
+        add_ids(ID_VIEW(&i->binding.placement.nodes), table);
+        add_ids(ID_VIEW(&i->binding.placement.cpus), table);
         table_add(table, verdict.reason);
 }
 

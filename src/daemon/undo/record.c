@@ -93,14 +93,18 @@ static UndoValues *values_of(const Instance *i, UndoRecord *record, StepKind ste
 }
 
 static int will_do(Instance *i, UndoRecord *record, const Step *step) {
-        const IdSet *value = step->kind == STEP_SET_CPUS ? &i->binding.placement.cpus : &step->mems;
+        const CpuSet *cpus = &i->binding.placement.cpus;
         UndoValues *values = values_of(i, record, step->kind);
         int r;
 
         if (!values)
                 return 0;
-        r = values == &record->given ? undo_record_will_give(record, value)
-                                     : undo_values_add(values, value);
+        if (values == &record->given)
+                r = undo_record_will_give(record, cpus);
+        else if (step->kind == STEP_SET_CPUS)
+                r = undo_values_add(values, ID_VIEW(cpus));
+        else
+                r = undo_values_add(values, ID_VIEW(&step->mems));
         record->stale |= r > 0;
         return r;
 }
@@ -205,6 +209,7 @@ void record_after(Instance *i, StepKind step) {
 
 void record_adopt(Instance *i) {
         UndoRecord *record = record_of(i);
+        IdSet last;
         CpuSet given;
         char *name;
 
@@ -215,7 +220,8 @@ void record_adopt(Instance *i) {
                 i->first_name = name;
         }
         i->binding.we_narrowed |= record->mems.ours.n > 0;
-        given = undo_values_last(&record->given);
+        last = undo_values_last(&record->given);
+        id_set_convert(&last, &given);
         if (!id_set_equal(&given, &i->binding.placement.cpus))
                 return;
         for (size_t k = 0; k < i->n_processes; k++) {
@@ -252,10 +258,10 @@ void record_forget(Manager *m, UndoRecord *record) {
 
 /* --- units --- */
 
-static void note_property(KnownProperty *property, const IdSet *value, UndoProperty *record) {
+static void note_property(KnownProperty *property, IdView value, UndoProperty *record) {
         bool ours = record && undo_values_have(&record->ours, value);
 
-        known_property_read(property, value, ours, record ? &record->before : value);
+        known_property_read(property, value, ours, record ? &record->before : NULL);
 }
 
 void record_note_unit(Unit *u, const BusUnit *read) {
@@ -263,12 +269,12 @@ void record_note_unit(Unit *u, const BusUnit *read) {
 
         if (record && !record->unit_noted)
                 record = NULL;
-        note_property(&u->cpus, &read->cpus, record ? &record->cpus : NULL);
-        note_property(&u->mems, &read->mems, record ? &record->mems : NULL);
+        note_property(&u->cpus, ID_VIEW(&read->cpus), record ? &record->cpus : NULL);
+        note_property(&u->mems, ID_VIEW(&read->mems), record ? &record->mems : NULL);
 }
 
 static int will_set(UndoRecord *record, UndoProperty *property, const KnownProperty *next) {
-        int r = next->ours ? undo_values_add(&property->ours, &next->value) : 0;
+        int r = next->ours ? undo_values_add(&property->ours, ID_VIEW(&next->value)) : 0;
 
         record->stale |= r > 0;
         return r;
@@ -276,10 +282,10 @@ static int will_set(UndoRecord *record, UndoProperty *property, const KnownPrope
 
 /* An idle unit has no cgroup: its properties are all there is of it. */
 static void note_idle(UndoRecord *record, const Unit *u) {
-        const BusUnit unit = { .group = "",
-                               .cpus = *known_property_own(&u->cpus),
-                               .mems = *known_property_own(&u->mems) };
+        BusUnit unit = { .group = "" };
 
+        id_set_convert(known_property_own(&u->cpus), &unit.cpus);
+        id_set_convert(known_property_own(&u->mems), &unit.mems);
         undo_note_unit(&u->manager->host.sysroot, record, &unit);
 }
 
@@ -324,9 +330,9 @@ static const char *keep_own(Placement *p, const CpuSet *cpus, const NodeSet *mem
         if (id_set_is_empty(&p->nodes))
                 return NULL;
         if (!id_set_is_empty(cpus))
-                id_set_keep_only(&kept.cpus, cpus);
+                id_set_intersect(&kept.cpus, cpus);
         if (!id_set_is_empty(mems) && p->memory == MEMORY_BIND)
-                id_set_keep_only(&kept.nodes, mems);
+                id_set_intersect(&kept.nodes, mems);
         if (id_set_is_empty(&kept.cpus) || id_set_is_empty(&kept.nodes))
                 return disjoint;
         *p = kept;
@@ -335,29 +341,36 @@ static const char *keep_own(Placement *p, const CpuSet *cpus, const NodeSet *mem
 
 const char *record_keep_own(const Instance *i, Placement *placement) {
         const UndoRecord *record = is_by_unit(i) ? record_of(i) : NULL;
+        CpuSet cpus;
+        NodeSet mems;
 
-        return record && record->unit_noted
-                       ? keep_own(placement, &record->cpus.before, &record->mems.before)
-                       : NULL;
+        if (!record || !record->unit_noted)
+                return NULL;
+        id_set_convert(&record->cpus.before, &cpus);
+        id_set_convert(&record->mems.before, &mems);
+        return keep_own(placement, &cpus, &mems);
 }
 
 NodeSet record_open_nodes(const Instance *i) {
         const UndoRecord *record = is_by_unit(i) ? record_of(i) : NULL;
-        NodeSet nodes = topology_memory_nodes(&i->manager->host.topology);
+        NodeSet nodes = topology_memory_nodes(&i->manager->host.topology), own;
 
-        if (record && record->unit_noted && !id_set_is_empty(&record->mems.before))
-                id_set_keep_only(&nodes, &record->mems.before);
+        if (record && record->unit_noted && !id_set_is_empty(&record->mems.before)) {
+                id_set_convert(&record->mems.before, &own);
+                id_set_intersect(&nodes, &own);
+        }
         return nodes;
 }
 
-static void add_own(IdSet *allowed, const IdSet *own) {
-        IdSet both = *own;
+static void add_own(IdTarget allowed, const IdSet *own) {
+        IdSet had, both = *own;
 
         if (id_set_is_empty(own))
                 return;
-        if (!id_set_is_empty(allowed))
-                id_set_keep_only(&both, allowed);
-        *allowed = id_set_is_empty(&both) ? *own : both;
+        id_view_convert((IdView){ allowed.words, allowed.n_words }, ID_TARGET(&had));
+        if (!id_set_is_empty(&had))
+                id_set_intersect(&both, &had);
+        id_view_convert(id_set_is_empty(&both) ? ID_VIEW(own) : ID_VIEW(&both), allowed);
 }
 
 void record_add_own(const Instance *i, CpuSet *cpus, NodeSet *nodes) {
@@ -365,6 +378,6 @@ void record_add_own(const Instance *i, CpuSet *cpus, NodeSet *nodes) {
 
         if (!record || !record->unit_noted)
                 return;
-        add_own(cpus, &record->cpus.before);
-        add_own(nodes, &record->mems.before);
+        add_own(ID_TARGET(cpus), &record->cpus.before);
+        add_own(ID_TARGET(nodes), &record->mems.before);
 }

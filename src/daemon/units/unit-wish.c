@@ -6,10 +6,13 @@
 /* No room, no strictness: a process on a full node is killed while others stand empty. */
 static bool has_room(const Unit *u, const Placement *p) {
         const Manager *m = u->manager;
-        bool narrow = u->mems.ours && id_set_equal(&u->mems.value, &p->nodes);
+        NodeSet mems;
+        bool narrow;
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
 
+        id_set_convert(&u->mems.value, &mems);
+        narrow = u->mems.ours && id_set_equal(&mems, &p->nodes);
         return move_rooms_on(m, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
                fit_check(rooms, n_rooms,
                          known_unit_room_bytes(&m->host.topology, &p->nodes, narrow), NULL);
@@ -55,7 +58,7 @@ UnitWish unit_wish_make(const Unit *u) {
                 return w;
         if (has_room(u, &p)) {
                 w.mems = topology_memory_nodes(&m->host.topology);
-                id_set_keep_only(&w.mems, &p.nodes);
+                id_set_intersect(&w.mems, &p.nodes);
         } else {
                 w.reason = "its nodes have too little room for a strict binding before it starts: "
                            "its CPUs only, until it runs and is seen to fit";

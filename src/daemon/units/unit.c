@@ -139,9 +139,10 @@ static void write_next(Unit *u) {
                 return;
         }
         if (u->writes_cpus)
-                properties[n++] = (BusUnitsProperty){ "AllowedCPUs", &u->next_cpus.value };
+                properties[n++] = (BusUnitsProperty){ "AllowedCPUs", ID_VIEW(&u->next_cpus.value) };
         if (u->writes_mems)
-                properties[n++] = (BusUnitsProperty){ "AllowedMemoryNodes", &u->next_mems.value };
+                properties[n++] =
+                        (BusUnitsProperty){ "AllowedMemoryNodes", ID_VIEW(&u->next_mems.value) };
         r = bus_units_set_all(u->manager->units.bus.bus, u->name, properties, n, on_written, u,
                               &u->call);
         if (r < 0)
@@ -149,20 +150,22 @@ static void write_next(Unit *u) {
 }
 
 /* True: it must be written, and `ret_next` is what it will be then. */
-static bool plan_property(const IdSet *want, KnownProperty *property, KnownProperty *ret_next) {
-        IdSet value = property->value;
-        bool write = known_property_plan(property, want, &value);
+static bool plan_property(IdView wanted, KnownProperty *property, KnownProperty *ret_next) {
+        IdSet want, value = property->value;
+        bool write;
 
+        id_view_convert(wanted, ID_TARGET(&want));
+        write = known_property_plan(property, &want, &value);
         *ret_next = *property;
-        known_property_stands(ret_next, want, &value);
+        known_property_stands(ret_next, &want, &value);
         if (!write)
                 *property = *ret_next;
         return write;
 }
 
 static void plan_write(Unit *u, const UnitWish *w) {
-        u->writes_cpus = plan_property(&w->cpus, &u->cpus, &u->next_cpus);
-        u->writes_mems = plan_property(&w->mems, &u->mems, &u->next_mems);
+        u->writes_cpus = plan_property(ID_VIEW(&w->cpus), &u->cpus, &u->next_cpus);
+        u->writes_mems = plan_property(ID_VIEW(&w->mems), &u->mems, &u->next_mems);
 }
 
 /* Nothing is to stand on it any more, and something of ours does. */

@@ -194,5 +194,5 @@ void units_note_mems(Manager *m, const char *unit, const NodeSet *mems) {
         Unit *u = unit ? unit_list_find(&m->units, unit) : NULL;
 
         if (u && u->mems.ours)
-                u->mems.value = *mems;
+                id_set_convert(mems, &u->mems.value);
 }

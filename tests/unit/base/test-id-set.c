@@ -8,7 +8,7 @@
 
 static void assert_round_trip(const char *text, const char *expected) {
         char buffer[ID_SET_LIST_MAX];
-        IdSet set;
+        CpuSet set;
 
         assert_int_equal(id_set_parse_list(text, &set), 0);
         assert_int_equal(id_set_render_list(&set, buffer, sizeof(buffer)), (int)strlen(expected));
@@ -29,7 +29,7 @@ TEST(list_round_trip) {
 TEST(list_refuses) {
         static const char *const bad[] = { "a",   "1-",  "-1",  "1,",    ",1",     "1,,2",
                                            "3-1", "1 2", "0x1", "1-2-3", "0-8:2/4" };
-        IdSet set = { { 7 } };
+        CpuSet set = { { 7 } };
 
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
                 assert_int_equal(id_set_parse_list(bad[i], &set), -EINVAL);
@@ -38,9 +38,42 @@ TEST(list_refuses) {
         assert_int_equal(set.words[0], 7); /* untouched on failure */
 }
 
+_Static_assert(!__builtin_types_compatible_p(CpuSet, NodeSet), "not to be mixed up");
+_Static_assert(sizeof(NodeSet) == 128 && sizeof(CpuSet) == 1024, "as small as they can be");
+
+/* The highest node is 1023: what a set of CPUs can hold and it cannot is refused or dropped, and
+ * nothing is written past its end. */
+TEST(nodes) {
+        struct {
+                NodeSet nodes;
+                uint64_t after;
+        } x = { .after = UINT64_MAX / 3 };
+        uint8_t bytes[256];
+        char text[64];
+        CpuSet cpus;
+
+        assert_int_equal(id_set_parse_list("1023,5", &x.nodes), 0);
+        assert_int_equal(id_set_parse_list("0-1024", &x.nodes), -ERANGE);
+        assert_int_equal(id_set_parse_mask("1,ffffffff", &x.nodes), 0);
+        assert_int_equal(id_set_render_list(&x.nodes, text, sizeof(text)), 4);
+        assert_string_equal(text, "0-32");
+        id_set_add(&x.nodes, 1024);
+        assert_false(id_set_has(&x.nodes, 1024));
+        memset(bytes, 0xff, sizeof(bytes));
+        id_set_from_bytes(bytes, sizeof(bytes), &x.nodes);
+        assert_int_equal(id_set_count(&x.nodes), NODE_SET_MAX);
+        assert_int_equal(id_set_next(&x.nodes, NODE_SET_MAX), -1);
+        id_set_convert(&x.nodes, &cpus);
+        assert_int_equal(id_set_count(&cpus), NODE_SET_MAX);
+        id_set_add(&cpus, 8191);
+        id_set_convert(&cpus, &x.nodes);
+        assert_int_equal(id_set_count(&x.nodes), NODE_SET_MAX);
+        assert_true(x.after == UINT64_MAX / 3);
+}
+
 TEST(render_needs_room) {
         char buffer[4] = "xyz";
-        IdSet set;
+        CpuSet set;
 
         assert_int_equal(id_set_parse_list("10-20", &set), 0);
         assert_int_equal(id_set_render_list(&set, buffer, sizeof(buffer)), -ENOSPC);
@@ -48,7 +81,7 @@ TEST(render_needs_room) {
 }
 
 TEST(questions) {
-        IdSet a, b, c;
+        CpuSet a, b, c;
 
         assert_int_equal(id_set_parse_list("0-3,70", &a), 0);
         assert_int_equal(id_set_parse_list("2,70", &b), 0);
@@ -60,37 +93,37 @@ TEST(questions) {
         assert_int_equal(id_set_count(&a), 5);
         assert_int_equal(id_set_next(&a, 4), 70);
         assert_int_equal(id_set_next(&a, 71), -1);
-        assert_int_equal(id_set_next(&a, ID_SET_MAX), -1);
-        id_set_remove_all(&a, &b);
+        assert_int_equal(id_set_next(&a, CPU_SET_MAX), -1);
+        id_set_subtract(&a, &b);
         assert_int_equal(id_set_count(&a), 3);
-        id_set_keep_only(&a, &c);
+        id_set_intersect(&a, &c);
         assert_true(id_set_is_empty(&a));
 }
 
 TEST(bytes) {
-        uint8_t bytes[ID_SET_MAX / 8], many[ID_SET_MAX];
-        IdSet set, back;
+        uint8_t bytes[CPU_SET_MAX / 8], many[CPU_SET_MAX];
+        CpuSet set, back;
 
         assert_int_equal(id_set_parse_list("0,9,64", &set), 0);
         assert_int_equal(id_set_to_bytes(&set, bytes), 9);
         assert_int_equal(bytes[0], 1);
         assert_int_equal(bytes[1], 2);
         assert_int_equal(bytes[8], 1);
-        back = id_set_from_bytes(bytes, 9);
+        id_set_from_bytes(bytes, 9, &back);
         assert_true(id_set_equal(&back, &set));
-        back = id_set_from_bytes(bytes, 1);
+        id_set_from_bytes(bytes, 1, &back);
         assert_true(id_set_has(&back, 0) && id_set_count(&back) == 1);
         /* What comes from outside may be longer than any set. */
         memset(many, 0xff, sizeof(many));
-        back = id_set_from_bytes(many, sizeof(many));
-        assert_int_equal(id_set_count(&back), ID_SET_MAX);
+        id_set_from_bytes(many, sizeof(many), &back);
+        assert_int_equal(id_set_count(&back), CPU_SET_MAX);
         assert_int_equal(id_set_parse_list("", &set), 0);
         assert_int_equal(id_set_to_bytes(&set, bytes), 0);
 }
 
 static void assert_mask(const char *text, const char *list, const char *rendered) {
         char buffer[ID_SET_MASK_MAX];
-        IdSet set, expected;
+        CpuSet set, expected;
 
         assert_int_equal(id_set_parse_mask(text, &set), 0);
         assert_int_equal(id_set_parse_list(list, &expected), 0);
@@ -113,7 +146,7 @@ TEST(mask_round_trip) {
 /* Every member, the highest too, fits into ID_SET_MASK_MAX; and no byte less will do. */
 TEST(mask_of_all) {
         char buffer[ID_SET_MASK_MAX];
-        IdSet all, again;
+        CpuSet all, again;
 
         memset(&all, 0xff, sizeof(all));
         assert_int_equal(id_set_render_mask(&all, buffer, sizeof(buffer)), sizeof(buffer) - 1);
@@ -128,11 +161,11 @@ TEST(mask_refuses) {
         static const char *const bad[] = { "",  " ",   ",",  "1,",  ",1",        "1,,2",
                                            "g", "0x1", "-1", "1 2", "123456789", "1,000000000" };
         char wide[ID_SET_MASK_MAX + 16] = "1";
-        IdSet set = { { 7 } };
+        CpuSet set = { { 7 } };
 
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
                 assert_int_equal(id_set_parse_mask(bad[i], &set), -EINVAL);
-        for (size_t i = 0; i < ID_SET_MAX / 32; i++)
+        for (size_t i = 0; i < CPU_SET_MAX / 32; i++)
                 strcat(wide, ",00000000");
         assert_int_equal(id_set_parse_mask(wide, &set), -ERANGE);
         assert_int_equal(set.words[0], 7); /* untouched on failure */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "../../support/id-sets.h"
 #include "../../support/test.h"
 
 #include "tidbnumad/base/text.h"

@@ -7,13 +7,6 @@
 
 #define P V "policies:\n- name: a\n  match: {unit: a.scope}\n"
 
-static void assert_ids(const IdSet *ids, const char *list) {
-        char text[ID_SET_LIST_MAX];
-
-        assert_true(id_set_render_list(ids, text, sizeof(text)) >= 0);
-        assert_string_equal(text, list);
-}
-
 static void assert_words(const WordList *list, const char *const *expected) {
         size_t n = 0;
 
@@ -93,13 +86,13 @@ TEST(place) {
         assert_int_equal(load.result, 0);
         assert_int_equal(a->place.count, 2);
         assert_true(a->place.count_given);
-        assert_ids(&a->place.nodes, "0,2-3,5");
+        assert_ids(a->place.nodes, "0,2-3,5");
         assert_int_equal(a->place.near, NEAR_STORAGE);
         assert_false(a->place.same_package);
         assert_true(a->place.same_package_given);
         assert_int_equal(a->place.share, SHARE_SHARED);
         assert_true(a->place.share_given);
-        assert_ids(&a->place.avoid, "3");
+        assert_ids(a->place.avoid, "3");
         assert_int_equal(a->on_full, ON_FULL_KEEP);
         assert_int_equal(a->migrate, MIGRATE_KERNEL);
         assert_string_equal(b->match.args, "*--x [ab]*");
@@ -107,11 +100,11 @@ TEST(place) {
         assert_int_equal(b->place.count, PLACE_COUNT_AUTO);
         assert_true(b->place.count_given);
         assert_int_equal(b->place.near, NEAR_NIC);
-        assert_ids(&b->place.avoid, "1,4-5");
+        assert_ids(b->place.avoid, "1,4-5");
         assert_int_equal(b->cpus.choice, CPUS_ONE_PER_CORE);
         assert_true(id_set_is_empty(&b->cpus.list));
         assert_int_equal(b->instances[0].match.port, 4000);
-        assert_ids(&b->instances[0].nodes, "6-7");
+        assert_ids(b->instances[0].nodes, "6-7");
 }
 
 TEST(cpus) {
@@ -125,7 +118,7 @@ TEST(cpus) {
                 assert_true(asprintf(&text, P "  cpus: %s\n", cases[i][0]) > 0);
                 _cleanup_load_ Load load = load_text(text);
                 assert_int_equal(load.set.policies->cpus.choice, CPUS_LIST);
-                assert_ids(&load.set.policies->cpus.list, cases[i][1]);
+                assert_ids(load.set.policies->cpus.list, cases[i][1]);
         }
 }
 
@@ -142,10 +135,10 @@ TEST(host) {
         assert_words(&nic.set.host.reserve.devices, WORDS("eth0", "eth1"));
         assert_true(nic.set.host.reserve.strict);
         assert_int_equal(list.set.host.reserve.kind, RESERVE_LIST);
-        assert_ids(&list.set.host.reserve.nodes, "0-1");
+        assert_ids(list.set.host.reserve.nodes, "0-1");
         assert_int_equal(off.set.host.numa_balancing, NUMA_BALANCING_OFF);
         assert_int_equal(off.set.host.reserve.kind, RESERVE_LIST);
-        assert_ids(&off.set.host.reserve.nodes, "7");
+        assert_ids(off.set.host.reserve.nodes, "7");
         assert_words(&off.set.host.reserve.devices, WORDS("eth0"));
 }
 
@@ -164,7 +157,7 @@ TEST(host_key_by_key) {
 
         assert_int_equal(load.result, 0);
         assert_int_equal(set->host.numa_balancing, NUMA_BALANCING_OFF);
-        assert_ids(&set->host.reserve.nodes, "2");
+        assert_ids(set->host.reserve.nodes, "2");
         assert_words(&set->host.reserve.devices, WORDS("eth0"));
         assert_true(set->host.reserve.strict);
         assert_int_equal(set->sampling_interval_usec, 20000000);
@@ -215,13 +208,13 @@ TEST(irq) {
         assert_words(&irq[1].nvme, WORDS("nvme*", "nvme1"));
         assert_words(&irq[1].pci, WORDS("0000:3b:00.0", "0000:3b:00.1"));
         assert_int_equal(irq[1].steer, STEER_CPUS);
-        assert_ids(&irq[1].cpus, "0-3");
+        assert_ids(irq[1].cpus, "0-3");
         assert_int_equal(irq[1].irqbalance, IRQBALANCE_IGNORE);
         assert_int_equal(irq[1].rps, RPS_OFF);
         assert_string_equal(irq[2].file, "etc/b.yaml");
         assert_words(&irq[2].pci, WORDS("0001:00:1f.7"));
         assert_int_equal(irq[2].steer, STEER_CPUS);
-        assert_ids(&irq[2].cpus, "1,5");
+        assert_ids(irq[2].cpus, "1,5");
         assert_int_equal(irq[3].steer, STEER_AWAY);
 }
 

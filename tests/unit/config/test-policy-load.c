@@ -3,13 +3,6 @@
 
 #include "tidbnumad/config/policy-table.h"
 
-static void assert_nodes(const NodeSet *nodes, const char *list) {
-        char text[ID_SET_LIST_MAX];
-
-        assert_true(id_set_render_list(nodes, text, sizeof(text)) >= 0);
-        assert_string_equal(text, list);
-}
-
 TEST(no_file) {
         Load load = { 0 };
 
@@ -62,15 +55,15 @@ TEST(everything) {
         assert_string_equal(policy->match.exe, "/opt/tidb/*/tikv-server");
         assert_string_equal(policy->match.unit, "tikv-*.service");
         assert_string_equal(policy->match.user, "1000");
-        assert_nodes(&policy->place.nodes, "0,2-3");
+        assert_ids(policy->place.nodes, "0,2-3");
         assert_int_equal(policy->memory, MEMORY_PREFERRED);
         assert_int_equal(policy->migrate, MIGRATE_NONE);
         assert_int_equal(policy->rate_bytes_per_sec, UINT64_C(3) << 29);
         assert_int_equal(policy->n_instances, 2);
         assert_string_equal(policy->instances[0].match.unit, "tikv-1.service");
-        assert_nodes(&policy->instances[0].nodes, "4");
+        assert_ids(policy->instances[0].nodes, "4");
         assert_string_equal(policy->instances[1].match.unit, "tikv-2.service");
-        assert_nodes(&policy->instances[1].nodes, "6-7");
+        assert_ids(policy->instances[1].nodes, "6-7");
         assert_string_equal(policy->file, "a.yaml");
         assert_int_equal(policy->line, 3);
 }
@@ -121,7 +114,7 @@ TEST(cpus_and_backends) {
                 _cleanup_load_ Load load = load_text(text);
                 assert_int_equal(load.result, 0);
                 assert_int_equal(load.set.backend, i);
-                assert_nodes(&load.set.policies[0].cpus.list, i % 2 == 0 ? "" : "2-3,8");
+                assert_ids(load.set.policies[0].cpus.list, i % 2 == 0 ? "" : "2-3,8");
         }
         _cleanup_load_ Load load = load_text(V);
         assert_int_equal(load.set.backend, BACKEND_AUTO);
@@ -159,7 +152,7 @@ TEST(later_file_replaces_whole_policy) {
         assert_string_equal(load.set.policies[2].name, "a");
         assert_null(load.set.policies[2].match.unit);
         assert_int_equal(load.set.policies[2].memory, MEMORY_BIND);
-        assert_nodes(&load.set.policies[2].place.nodes, "4");
+        assert_ids(load.set.policies[2].place.nodes, "4");
         assert_string_equal(load.set.policies[2].file, "etc/b.yaml");
         assert_int_equal(load.set.policies[2].line, 4);
         assert_int_equal(load.set.policies[2].column, 3);
@@ -203,7 +196,7 @@ TEST(no_topology) {
 
         assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
         assert_int_equal(policy_set_parse(&files, NULL, NULL, &set, &errors, &warnings), 0);
-        assert_nodes(&set.policies[0].place.nodes, "63");
+        assert_ids(set.policies[0].place.nodes, "63");
 }
 
 TEST(warnings) {

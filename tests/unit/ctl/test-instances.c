@@ -27,8 +27,8 @@ static int setup(void **state) {
 
         fake_init(&w->tree);
         fake_write(&w->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset memory\n");
-        w->nodes[0] = (Node){ .id = 0, .cpus = ids("0-3"), .memory_bytes = GIB };
-        w->nodes[1] = (Node){ .id = 1, .cpus = ids("4-7"), .memory_bytes = GIB };
+        w->nodes[0] = (Node){ .id = 0, .cpus = cpu_set("0-3"), .memory_bytes = GIB };
+        w->nodes[1] = (Node){ .id = 1, .cpus = cpu_set("4-7"), .memory_bytes = GIB };
         w->topology = (Topology){ .nodes = w->nodes, .n_nodes = 2 };
         w->policies[0] = (Policy){ .name = S("tidb"), .match = { .exe = S("tidb-server") } };
         w->policies[1] = (Policy){ .name = S("rest"), .match = { .unit = S("*.service") } };

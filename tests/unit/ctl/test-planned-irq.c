@@ -39,7 +39,9 @@ static void world_init(World *w) {
 
         *w = (World){ 0 };
         world_card(w);
-        w->node = (Node){ .cpus = ids("0-7"), .first_threads = ids("0-7"), .memory_bytes = 1 };
+        w->node = (Node){ .cpus = cpu_set("0-7"),
+                          .first_threads = cpu_set("0-7"),
+                          .memory_bytes = 1 };
         w->machine = (Machine){ .sysroot = w->tree.sysroot,
                                 .runs = true,
                                 .topology = { .nodes = &w->node, .n_nodes = 1 } };
@@ -50,7 +52,7 @@ static void world_init(World *w) {
         w->set.irqs = &w->entry;
         w->set.n_irqs = 1;
         for (size_t i = 0; i < 3; i++) {
-                w->placements[i].cpus = ids(cpus[i]);
+                w->placements[i].cpus = cpu_set(cpus[i]);
                 w->rows[i] = (PlanReportInstance){ .policy = &w->policies[i == 1],
                                                    .placement = &w->placements[i],
                                                    .basis = i == 2 ? BASIS_REFUSED : BASIS_CHOSEN };
@@ -77,7 +79,7 @@ TEST(owners) {
         assert_int_equal(irq.plan.n_devices, 1);
         assert_ids(irq.plan.devices[0].vectors[0].cpus, "4"); /* who is refused owns nothing */
         assert_ids(irq.plan.devices[0].vectors[1].cpus, "5");
-        w.node.cpus = ids("0-3");
+        w.node.cpus = cpu_set("0-3");
         build(&w, &full);
         assert_int_equal(full.plan.devices[0].reason, IRQ_REASON_SHARED);
         assert_ids(full.plan.devices[0].vectors[0].cpus, "2");
@@ -88,7 +90,7 @@ TEST(reserved) {
         _cleanup_planned_irq_ PlannedIrq irq = { 0 };
 
         world_init(&w);
-        w.planned.report.reserved = ids("0");
+        w.planned.report.reserved = node_set("0");
         build(&w, &irq);
         assert_int_equal(irq.plan.devices[0].reason, IRQ_REASON_RESERVED);
 }

@@ -28,8 +28,9 @@ typedef struct World {
 } World;
 
 static void world_machine(World *w) {
-        w->nodes[0] = (Node){ .id = 0, .cpus = ids("0-3"), .memory_bytes = 8 * GIB };
-        w->nodes[1] = (Node){ .id = 1, .package = 1, .cpus = ids("4-7"), .memory_bytes = 8 * GIB };
+        w->nodes[0] = (Node){ .id = 0, .cpus = cpu_set("0-3"), .memory_bytes = 8 * GIB };
+        w->nodes[1] =
+                (Node){ .id = 1, .package = 1, .cpus = cpu_set("4-7"), .memory_bytes = 8 * GIB };
         memcpy(w->distances, (uint16_t[]){ 10, 20, 20, 10 }, sizeof(w->distances));
         w->disks[0] =
                 (Device){ .kind = DEVICE_NET, .name = S("eth0"), .node = 0, .default_route = true };
@@ -75,13 +76,13 @@ static void world_run(World *w) {
                                             .processes = &w->processes[i],
                                             .n_processes = 1 };
         }
-        w->running[0].cpus = ids("4-7");
+        w->running[0].cpus = cpu_set("4-7");
         w->running[0].by_node = w->by_node[0];
         w->by_node[0][0].anon_bytes = 7;
         w->by_node[0][0].shmem_bytes = 5;
         w->by_node[0][1].anon_bytes = 100;
         w->by_node[0][1].shmem_bytes = 1000;
-        w->running[1].storage.nodes = ids("0");
+        w->running[1].storage.nodes = node_set("0");
         w->running[1].storage.chain = S("/d: ext4 on sda");
         w->running[1].limit_bytes = 4096;
         w->running_list = (ObservedList){ .instances = w->running, .n_instances = 2 };
@@ -128,7 +129,7 @@ TEST(disks) {
         assert_true(p.rows[1].warnings & WARN_DEVICE_UNKNOWN);
         assert_int_equal(p.report.n_notes, 0);
         planned_done(&p);
-        w.disks[2].node = ID_SET_MAX; /* nonsense out of a file */
+        w.disks[2].node = CPU_SET_MAX; /* nonsense out of a file */
         assert_int_equal(planned_build(&w.from, &p), 0);
         assert_ids(p.rows[1].device_nodes, "");
 }
@@ -244,7 +245,7 @@ TEST(compare_with_force) {
                                      .state = S("bound"),
                                      .reason = S(""),
                                      .cpu_bound = true,
-                                     .nodes = ids("0") };
+                                     .nodes = node_set("0") };
         const StatusFile status = { .instances = &published, .n_instances = 1 };
         _cleanup_planned_ Planned p = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
@@ -265,7 +266,7 @@ TEST(compare_with_force) {
         planned_done(&p);
         /* On one node no thread shows that it is bound: only the daemon knows. */
         w.machine.topology.n_nodes = 1;
-        w.running[0].cpus = ids("0-7");
+        w.running[0].cpus = cpu_set("0-7");
         w.running[1].storage.nodes = (NodeSet){ 0 };
         assert_int_equal(planned_build(&w.from, &p), 0);
         assert_ids(p.rows[0].placement->nodes, "0");
@@ -323,7 +324,7 @@ TEST(compare_plans) {
         world_init(&x);
         /* tidb-1 is no policy's any more, tikv-1 moves, pd-1 is new. */
         other = x.policies[1];
-        other.place.nodes = ids("0");
+        other.place.nodes = node_set("0");
         set = x.set;
         set.policies = &other;
         set.n_policies = 1;

@@ -19,7 +19,7 @@ typedef struct World {
 static void world_init(World *w) {
         *w = (World){ 0 };
         fake_init(&w->tree);
-        w->node = (Node){ .id = 0, .cpus = ids("0-3"), .memory_bytes = 1 };
+        w->node = (Node){ .id = 0, .cpus = cpu_set("0-3"), .memory_bytes = 1 };
         w->machine = (Machine){ .sysroot = SYSROOT_NONE,
                                 .topology = { .nodes = &w->node, .n_nodes = 1 } };
 }

@@ -102,7 +102,7 @@ TEST(round_trip) {
         };
         const ReleaseSnapshot releases[] = { { .name = "r-1", .failure = "no" },
                                              { .name = "r-2", .unit = "r-2.service" } };
-        const CpuSet cpus = ids("0-1");
+        const CpuSet cpus = cpu_set("0-1");
         const IrqDeviceSnapshot devices[] = {
                 { .name = "eth0",
                   .kind = "net",
@@ -137,7 +137,7 @@ TEST(round_trip) {
         _cleanup_free_ char *text = NULL;
         const StatusInstance *i;
 
-        instances[1].nodes = ids("0,2-3");
+        instances[1].nodes = node_set("0,2-3");
         assert_int_equal(status_render(&snapshot, &text), 0);
         assert_int_equal(parse(text, &status), 0);
         assert_true(status.time_seconds == 1780000000.25);

@@ -47,7 +47,7 @@ static void init(Example *e) {
                                 instance("b-2", "partly", "no room", "no-room", "free memory"),
                                 instance("c-1", "moving", "", "", "") } };
         e->instances[0].unit = TEXT("a-1.service");
-        e->instances[0].nodes = ids("1");
+        e->instances[0].nodes = node_set("1");
         e->instances[0].cpus = TEXT("4-7");
         e->instances[0].memory = e->memory;
         e->instances[0].n_memory = 4;

@@ -38,7 +38,7 @@ static inline int fake_widen(Backend *backend, const BackendTarget *target, cons
         return 0;
 }
 
-static inline int fake_set(Backend *backend, const BackendTarget *target, const IdSet *set,
+static inline int fake_set(Backend *backend, const BackendTarget *target, const NodeSet *set,
                            BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
         (void)backend;
         (void)target;
@@ -148,11 +148,11 @@ static inline Instance *add(TestHost *h, pid_t pid, const char *nodes) {
         i->policy = &h->policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
         assert_int_equal(roster_add(&h->manager, i), 0);
-        i->binding.placement = (Placement){ .nodes = ids(nodes),
+        i->binding.placement = (Placement){ .nodes = node_set(nodes),
                                             .memory = MEMORY_BIND,
                                             .rate_bytes_per_sec = MIB(30),
                                             .reason = "" };
-        i->binding.observed = (Binding){ .cpuset = true, .mems = ids(nodes), .alone = true };
+        i->binding.observed = (Binding){ .cpuset = true, .mems = node_set(nodes), .alone = true };
         i->binding.due_usec = INSTANCE_NEVER;
         guard_note(i);
         return i;
@@ -161,7 +161,7 @@ static inline Instance *add(TestHost *h, pid_t pid, const char *nodes) {
 /* As the next look finds it: what was asked for stands. */
 static inline void look(Instance *i) {
         i->binding.observed.mems = i->binding.placement.nodes;
-        id_set_add_all(&i->binding.observed.mems, &i->binding.guard.extra);
+        id_set_union(&i->binding.observed.mems, &i->binding.guard.extra);
         i->binding.due_usec = INSTANCE_NEVER;
         guard_note(i);
 }

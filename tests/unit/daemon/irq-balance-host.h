@@ -160,9 +160,10 @@ static inline void meet(TestHost *h, const char *setup) {
 }
 
 static inline void tell(TestHost *h, const char *cpus, uint32_t *irqs, size_t n_irqs) {
-        const IrqPlanBalance wanted = {
-                .told = true, .banned_cpus = ids(cpus), .banned_irqs = irqs, .n_banned_irqs = n_irqs
-        };
+        const IrqPlanBalance wanted = { .told = true,
+                                        .banned_cpus = cpu_set(cpus),
+                                        .banned_irqs = irqs,
+                                        .n_banned_irqs = n_irqs };
 
         irq_balance_send(&h->irq, &wanted);
 }

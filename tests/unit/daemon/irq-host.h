@@ -178,8 +178,8 @@ static inline void machine(TestHost *h) {
                 h->nodes[i] = (Node){ .id = i,
                                       .package = i,
                                       .memory_bytes = 1 << 30,
-                                      .cpus = ids(cpus[i]),
-                                      .first_threads = ids(cpus[i]) };
+                                      .cpus = cpu_set(cpus[i]),
+                                      .first_threads = cpu_set(cpus[i]) };
         memcpy(h->distances, (uint16_t[]){ 10, 20, 20, 10 }, sizeof(h->distances));
         h->m.host.topology =
                 (Topology){ .nodes = h->nodes, .n_nodes = 2, .distances = h->distances };
@@ -210,8 +210,8 @@ static inline void host_init(TestHost *h) {
         h->pointer = &h->instance;
         h->instance = (Instance){ .manager = &h->m, .name = (char *)"tikv", .policy = &h->policy };
         h->instance.planned.known = true;
-        h->instance.planned.placement.nodes = ids("1");
-        h->instance.planned.placement.cpus = ids("2-3");
+        h->instance.planned.placement.nodes = node_set("1");
+        h->instance.planned.placement.cpus = cpu_set("2-3");
         machine(h);
         card(h);
         undo_init(&h->m.undo.records, &h->tree.sysroot);

@@ -159,7 +159,7 @@ static inline Instance *add(TestHost *h, pid_t pid) {
         i->policy = &h->policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
         assert_int_equal(roster_add(&h->manager, i), 0);
-        i->binding.placement = (Placement){ .nodes = ids("1"),
+        i->binding.placement = (Placement){ .nodes = node_set("1"),
                                             .memory = MEMORY_PREFERRED,
                                             .rate_bytes_per_sec = MIB(64),
                                             .reason = "" };

@@ -36,7 +36,7 @@ static inline void life_begin(Life *l) {
         assert_int_equal(instance_new(&l->m, &process, 1, 0, &l->instance), 0);
         l->instance->policy = &l->policy;
         l->instance->binding.placement =
-                (Placement){ .nodes = ids("1"), .cpus = ids("2"), .reason = "" };
+                (Placement){ .nodes = node_set("1"), .cpus = cpu_set("2"), .reason = "" };
         assert_int_equal(instance_add_process(l->instance, &process, &handle), 0);
         assert_int_equal(roster_add(&l->m, l->instance), 0);
 }
@@ -57,14 +57,14 @@ static inline void life_end(Life *l) {
 /* As looks do it: what is not as it is to be is set, again and again. */
 static inline void bind(Life *l, const char *cpus, const char *mems) {
         const Step set = { .kind = STEP_SET_CPUS, .reason = "" };
-        const Step narrow = { .kind = STEP_NARROW, .mems = ids(mems), .reason = "" };
+        const Step narrow = { .kind = STEP_NARROW, .mems = node_set(mems), .reason = "" };
 
-        l->instance->binding.placement.cpus = ids(cpus);
+        l->instance->binding.placement.cpus = cpu_set(cpus);
         record_adopt(l->instance);
         for (unsigned i = 0; i < 8 && !world.dead; i++)
-                if (!is(&world.cpus, cpus))
+                if (!is(ID_VIEW(&world.cpus), cpus))
                         (void)bind_carry_out(l->instance, &set, i);
-                else if (world.ops->set_mems && !is(&world.mems, mems))
+                else if (world.ops->set_mems && !is(ID_VIEW(&world.mems), mems))
                         (void)bind_carry_out(l->instance, &narrow, i);
         assert_nothing_unknown();
 }
@@ -93,15 +93,15 @@ static inline unsigned count_files(void) {
 }
 
 static inline void assert_as_before(void) {
-        assert_true(is(&world.cpus, BEFORE_CPUS));
-        assert_true(is(&world.mems, BEFORE_MEMS));
+        assert_true(is(ID_VIEW(&world.cpus), BEFORE_CPUS));
+        assert_true(is(ID_VIEW(&world.mems), BEFORE_MEMS));
         assert_int_equal(count_files(), 0);
 }
 
 static inline void world_begin(const BackendOps *ops, unsigned harm_at, Harm harm, int error) {
         world.ops = ops;
-        world.cpus = ids(BEFORE_CPUS);
-        world.mems = ids(BEFORE_MEMS);
+        world.cpus = cpu_set(BEFORE_CPUS);
+        world.mems = node_set(BEFORE_MEMS);
         world.n_operations = 0;
         world.harm_at = harm_at;
         world.harm = harm;

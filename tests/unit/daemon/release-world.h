@@ -47,10 +47,10 @@ static World world;
 static const char *const BEFORE_CPUS = "0-3", *const BEFORE_MEMS = "0-1",
                          *const WIDENED_MEMS = "1-2";
 
-static inline bool is(const IdSet *set, const char *list) {
-        const IdSet other = ids(list);
+static inline bool is(IdView set, const char *list) {
+        char text[ID_SET_LIST_MAX];
 
-        return id_set_equal(set, &other);
+        return id_view_render_list(set, text, sizeof(text)) >= 0 && strcmp(text, list) == 0;
 }
 
 /* --- what a new life would know --- */
@@ -65,7 +65,7 @@ static inline void assert_nothing_unknown(void) {
         const UndoRecord *r;
         Undo undo;
 
-        if (is(&world.cpus, BEFORE_CPUS) && is(&world.mems, BEFORE_MEMS))
+        if (is(ID_VIEW(&world.cpus), BEFORE_CPUS) && is(ID_VIEW(&world.mems), BEFORE_MEMS))
                 return;
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         undo_init(&undo, &sysroot);
@@ -75,17 +75,20 @@ static inline void assert_nothing_unknown(void) {
         r = undo.records[0];
         if (world.ops->kind == BACKEND_SYSTEMD) {
                 assert_true(r->unit_noted);
-                assert_true(is(&r->cpus.before, BEFORE_CPUS) && is(&r->mems.before, BEFORE_MEMS));
-                assert_true(is(&world.cpus, BEFORE_CPUS) ||
-                            undo_values_have(&r->cpus.ours, &world.cpus));
+                assert_true(is(ID_VIEW(&r->cpus.before), BEFORE_CPUS) &&
+                            is(ID_VIEW(&r->mems.before), BEFORE_MEMS));
+                assert_true(is(ID_VIEW(&world.cpus), BEFORE_CPUS) ||
+                            undo_values_have(&r->cpus.ours, ID_VIEW(&world.cpus)));
                 /* What the guard opens in haste is told in the record afterwards: it opens nothing
                  * of which there is no record. */
-                assert_true(is(&world.mems, BEFORE_MEMS) || is(&world.mems, WIDENED_MEMS) ||
-                            undo_values_have(&r->mems.ours, &world.mems));
+                assert_true(is(ID_VIEW(&world.mems), BEFORE_MEMS) ||
+                            is(ID_VIEW(&world.mems), WIDENED_MEMS) ||
+                            undo_values_have(&r->mems.ours, ID_VIEW(&world.mems)));
         } else {
                 assert_int_equal(r->n_processes, 1);
-                assert_true(is(undo_process_mask(&r->processes[0], world.pid, 0), BEFORE_CPUS));
-                assert_true(undo_values_have(&r->given, &world.cpus));
+                assert_true(is(ID_VIEW(undo_process_mask(&r->processes[0], world.pid, 0)),
+                               BEFORE_CPUS));
+                assert_true(undo_values_have(&r->given, ID_VIEW(&world.cpus)));
         }
         undo_done(&undo);
 }
@@ -170,9 +173,9 @@ static inline int widen_mems(Backend *backend, const BackendTarget *target, cons
 }
 
 static inline void note_unit(UndoRecord *r) {
-        assert_true(is(&world.cpus, BEFORE_CPUS) && is(&world.mems, BEFORE_MEMS));
-        r->cpus.before = world.cpus;
-        r->mems.before = world.mems;
+        assert_true(is(ID_VIEW(&world.cpus), BEFORE_CPUS) && is(ID_VIEW(&world.mems), BEFORE_MEMS));
+        id_set_convert(&world.cpus, &r->cpus.before);
+        id_set_convert(&world.mems, &r->mems.before);
         r->unit_noted = r->stale = true;
 }
 
@@ -181,7 +184,8 @@ static inline int note_process(const BackendTarget *target, UndoRecord *r) {
 
         if (p)
                 return 0;
-        assert_true(is(&world.cpus, BEFORE_CPUS)); /* what is ours is never taken for what was */
+        assert_true(is(ID_VIEW(&world.cpus),
+                       BEFORE_CPUS)); /* what is ours is never taken for what was */
         assert_int_equal(undo_record_add(r, &target->processes[0].id, &p), 0);
         p->noted_ticks = UINT32_MAX;
         return undo_process_add_thread(p, world.pid, &world.cpus);
@@ -223,7 +227,7 @@ static inline int restore_systemd(Backend *backend, Restore *restore, BackendRep
                 return -EAGAIN;
         default:
                 restore->stage = RESTORE_CHECK;
-                if (is(&world.cpus, BEFORE_CPUS))
+                if (is(ID_VIEW(&world.cpus), BEFORE_CPUS))
                         return 1;
                 return answer(operate(do_cpus, &r->cpus.before), reply, userdata);
         }

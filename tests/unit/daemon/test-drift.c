@@ -47,15 +47,16 @@ static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
         assert_int_equal(instance_add_process(i, &process, &none), 0);
         assert_int_equal(roster_add(m, i), 0);
         i->binding.placement = (Placement){
-                .nodes = ids("1"), .cpus = ids("4-7"), .memory = memory, .reason = ""
+                .nodes = node_set("1"), .cpus = cpu_set("4-7"), .memory = memory, .reason = ""
         };
-        i->binding.observed = (Binding){ .cpuset = true, .cpus = ids("4-7"), .mems = ids("1") };
+        i->binding.observed =
+                (Binding){ .cpuset = true, .cpus = cpu_set("4-7"), .mems = node_set("1") };
         i->binding.due_usec = INSTANCE_NEVER;
         h->instance = i;
         h->in = (StepInput){ .placement = &i->binding.placement,
                              .binding = &i->binding.observed,
                              .backend = kind,
-                             .all_nodes = ids("0-3") };
+                             .all_nodes = node_set("0-3") };
 }
 
 static void host_done(TestHost *h) {
@@ -71,7 +72,7 @@ static void host_done(TestHost *h) {
 static const Step set_cpus = { .kind = STEP_SET_CPUS, .reason = "" };
 
 static Step narrow(void) {
-        return (Step){ .kind = STEP_NARROW, .mems = ids("1"), .reason = "" };
+        return (Step){ .kind = STEP_NARROW, .mems = node_set("1"), .reason = "" };
 }
 
 static uint64_t counted(const TestHost *h, DriftKind kind) {
@@ -96,12 +97,12 @@ TEST(cpus) {
         _cleanup_host_ TestHost h;
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        h.instance->binding.observed.cpus = ids("0-31");
+        h.instance->binding.observed.cpus = cpu_set("0-31");
         drift_note(h.instance, &h.in);
         count(&h, &set_cpus, SEC(1), ""); /* it is set for the first time */
-        h.instance->binding.observed.cpus = ids("4-7");
+        h.instance->binding.observed.cpus = cpu_set("4-7");
         drift_note(h.instance, &h.in);
-        h.instance->binding.observed.cpus = ids("0-31");
+        h.instance->binding.observed.cpus = cpu_set("0-31");
         drift_note(h.instance, &h.in);
         count(&h, &set_cpus, SEC(2), "x:10: its CPUs were 0-31, not 4-7, by somebody else's doing");
         assert_int_equal(counted(&h, DRIFT_CPUS), 1);
@@ -117,12 +118,12 @@ TEST(mems) {
         _cleanup_host_ TestHost h;
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        h.instance->binding.observed.mems = ids("0-3");
+        h.instance->binding.observed.mems = node_set("0-3");
         drift_note(h.instance, &h.in);
         count(&h, &step, SEC(1), "");
-        h.instance->binding.observed.mems = ids("1");
+        h.instance->binding.observed.mems = node_set("1");
         drift_note(h.instance, &h.in);
-        h.instance->binding.observed.mems = ids("0-2");
+        h.instance->binding.observed.mems = node_set("0-2");
         count(&h, &step, SEC(2), "its memory nodes were 0-2, not 1");
         assert_int_equal(counted(&h, DRIFT_MEMS), 1);
         assert_int_equal(drift_repairs(&h.instance->binding.mems_drift, SEC(3)), 1);
@@ -136,10 +137,10 @@ TEST(guard_is_no_drift) {
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         drift_note(h.instance, &h.in);
-        h.instance->binding.guard.extra = ids("2");
+        h.instance->binding.guard.extra = node_set("2");
         count(&h, &step, SEC(1), "");
-        h.instance->binding.guard.extra = ids("");
-        h.instance->binding.observed.mems = ids("1-2");
+        h.instance->binding.guard.extra = node_set("");
+        h.instance->binding.observed.mems = node_set("1-2");
         drift_note(h.instance, &h.in);
         count(&h, &step, SEC(2), "");
         assert_int_equal(counted(&h, DRIFT_MEMS), 0);
@@ -168,7 +169,7 @@ TEST(new_process_is_no_drift) {
                 host_init(&h, kinds[k], MEMORY_NONE);
                 drift_note(h.instance, &h.in);
                 h.instance->processes[0].cpus_given = false;
-                h.instance->binding.observed.cpus = ids("0-31");
+                h.instance->binding.observed.cpus = cpu_set("0-31");
                 count(&h, &set_cpus, SEC(1), counts ? "its CPUs were 0-31" : "");
                 assert_int_equal(counted(&h, DRIFT_CPUS), counts ? 1 : 0);
                 assert_int_equal(counted(&h, DRIFT_THREADS), 0);
@@ -204,18 +205,18 @@ TEST(writes_that_had_effect) {
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
         h.in.cpu_writes = h.in.mem_writes = 2;
         h.instance->binding.progress = (Progress){ .cpu_writes = 2, .mem_writes = 2 };
-        h.instance->binding.observed.cpus = ids("0-31");
+        h.instance->binding.observed.cpus = cpu_set("0-31");
         drift_note(h.instance, &h.in);
         assert_int_equal(h.in.cpu_writes, 2);
         assert_int_equal(h.instance->binding.progress.cpu_writes, 2);
         assert_int_equal(h.in.mem_writes, 0);
         assert_int_equal(h.instance->binding.progress.mem_writes, 0);
-        h.instance->binding.observed.cpus = ids("4-7");
+        h.instance->binding.observed.cpus = cpu_set("4-7");
         drift_note(h.instance, &h.in);
         assert_int_equal(h.in.cpu_writes, 0);
         assert_int_equal(h.instance->binding.progress.cpu_writes, 0);
         count(&h, &step, SEC(1), "set again");
-        h.instance->binding.observed.mems = ids("0-3"); /* this one has none */
+        h.instance->binding.observed.mems = node_set("0-3"); /* this one has none */
         h.instance->binding.progress.mem_writes = h.in.mem_writes = 1;
         drift_note(h.instance, &h.in);
         assert_int_equal(h.in.mem_writes, 1);

@@ -81,7 +81,7 @@ TEST(narrows_again) {
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
-        seen.forbidden = ids("0");
+        seen.forbidden = node_set("0");
         (void)guard_tick(&h.manager, SEC(1));
         look(i);
         set_memory(&h, 1, 39, 0); /* more than the headroom, and less than twice */
@@ -99,13 +99,13 @@ TEST(narrows_again) {
         assert_int_equal(i->binding.rest_until_usec, 0); /* the pull is not put off */
         /* Until the steps have narrowed it, it is wide, and watched as such. */
         assert_true(i->binding.guard.widened && i->binding.guard.watched);
-        i->binding.observed.mems = ids("1-2");
+        i->binding.observed.mems = node_set("1-2");
         guard_note(i);
         assert_true(i->binding.guard.widened && i->binding.guard.watched);
         set_memory(&h, 1, 5, 0);
         (void)guard_tick(&h.manager, SEC(262));
         assert_int_equal(i->binding.guard.n_widenings, 1); /* the other one has room */
-        i->binding.observed.mems = ids("1");
+        i->binding.observed.mems = node_set("1");
         guard_note(i);
         assert_false(i->binding.guard.widened);
         assert_int_equal(i->binding.guard.n_widenings, 1);

@@ -5,7 +5,7 @@ TEST(reserved_nodes) {
         _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.manager.placing.reserved = ids("0,2");
+        h.manager.placing.reserved = node_set("0,2");
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
         (void)guard_tick(&h.manager, SEC(1));
@@ -33,7 +33,7 @@ TEST(nodes_that_the_unit_does_not_name) {
         guard_note(i);
         assert_int_equal(undo_get(&h.manager.undo.records, "x", "x.service", NULL, &record), 0);
         record->unit_noted = true;
-        record->mems.before = ids("1,3");
+        record->mems.before = id_set("1,3");
         set_memory(&h, 1, 5, 0);
         (void)guard_tick(&h.manager, SEC(1));
         assert_ids(seen.widened, "1,3"); /* 0 and 2 are nearer */
@@ -114,7 +114,7 @@ TEST(what_the_mover_brings) {
         }
         assert_int_equal(seen.n_widened, 0);
         one->binding.moving = false;
-        other->binding.placement.nodes = ids("2"); /* not there */
+        other->binding.placement.nodes = node_set("2"); /* not there */
         for (unsigned s = 9; s <= 11; s++) {
                 set_memory(&h, 1, 100 - 10 * (s - 8), 0);
                 (void)guard_tick(&h.manager, SEC(s));

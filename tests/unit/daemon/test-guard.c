@@ -15,13 +15,13 @@ TEST(nothing_to_watch) {
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(2)), INSTANCE_NEVER);
         i->binding.placement.memory = MEMORY_BIND;
-        i->binding.observed.mems = ids("0-3"); /* not narrow yet */
+        i->binding.observed.mems = node_set("0-3"); /* not narrow yet */
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(3)), INSTANCE_NEVER);
-        i->binding.observed.mems = ids("2"); /* and narrow elsewhere: not by its placement */
+        i->binding.observed.mems = node_set("2"); /* and narrow elsewhere: not by its placement */
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(4)), INSTANCE_NEVER);
-        i->binding.observed.mems = ids("1");
+        i->binding.observed.mems = node_set("1");
         i->binding.observed.cpuset = false;
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(5)), INSTANCE_NEVER);
@@ -30,7 +30,7 @@ TEST(nothing_to_watch) {
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(6)), INSTANCE_NEVER);
         h.manager.host.policies.mode = ENFORCEMENT_ENFORCE;
-        i->binding.placement.nodes = ids("");
+        i->binding.placement.nodes = node_set("");
         guard_note(i);
         assert_int_equal(guard_tick(&h.manager, SEC(7)), INSTANCE_NEVER);
 }
@@ -241,7 +241,7 @@ TEST(nodes_that_are_not_allowed) {
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
-        seen.forbidden = ids("0,2");
+        seen.forbidden = node_set("0,2");
         (void)guard_tick(&h.manager, SEC(1));
         assert_ids(seen.widened, "1,3");
         assert_ids(i->binding.guard.barred, "0,2");
@@ -258,7 +258,7 @@ TEST(nodes_that_are_not_allowed) {
         assert_int_equal(seen.n_widened, 1);
         assert_contains(i->binding.failure, "no other node");
         /* There is one again: that is over. */
-        seen.forbidden = i->binding.guard.barred = ids("0");
+        seen.forbidden = i->binding.guard.barred = node_set("0");
         (void)guard_tick(&h.manager, SEC(4));
         assert_ids(seen.widened, "1-3");
         assert_null(i->binding.failure);

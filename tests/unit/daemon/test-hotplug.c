@@ -41,7 +41,7 @@ int __wrap_topology_load(const Sysroot *sysroot, Topology *ret) {
                 return machine.error;
         *ret = (Topology){ .nodes = calloc(machine.n_nodes, sizeof(Node)),
                            .n_nodes = machine.n_nodes,
-                           .offline_cpus = ids("5") };
+                           .offline_cpus = cpu_set("5") };
         for (uint32_t i = 0; i < machine.n_nodes; i++)
                 fill_node(&ret->nodes[i], i);
         return 0;
@@ -62,8 +62,8 @@ static void show(TestHost *h, const char *cpus, const char *nodes, const char *m
         fake_write(&h->tree, "sys/devices/system/cpu/online", cpus);
         fake_write(&h->tree, "sys/devices/system/node/online", nodes);
         fake_write(&h->tree, "sys/devices/system/node/has_memory", memory);
-        machine.online = ids(cpus);
-        machine.memory = ids(memory);
+        machine.online = cpu_set(cpus);
+        machine.memory = node_set(memory);
 }
 
 /* The live machine, but for its files; no event comes. */
@@ -162,9 +162,9 @@ TEST(allowed_is_read_again) {
         _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.instance.planned.allowed_cpus = ids("1-5");
+        h.instance.planned.allowed_cpus = cpu_set("1-5");
         h.instance.planned.allowed_known = true;
-        h.unit.planned.allowed_cpus = ids("1-3");
+        h.unit.planned.allowed_cpus = cpu_set("1-3");
         show(&h, "1-4", "0-2", "0-2");
         check_topology(&h);
         assert_false(h.instance.planned.allowed_known);
@@ -172,7 +172,7 @@ TEST(allowed_is_read_again) {
         show(&h, "0-4", "0-2", "0-2");
         check_topology(&h);
         assert_ids(h.unit.planned.allowed_cpus, "0-3");
-        h.unit.planned.allowed_cpus = ids(""); /* all of them, as before */
+        h.unit.planned.allowed_cpus = cpu_set(""); /* all of them, as before */
         show(&h, "0-5", "0-2", "0-2");
         check_topology(&h);
         assert_ids(h.unit.planned.allowed_cpus, "");
@@ -195,7 +195,7 @@ TEST(explicit_node_without_cpus_is_refused) {
         _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.policy.place = (Place){ .nodes = ids("2") };
+        h.policy.place = (Place){ .nodes = node_set("2") };
         host_mark(&h.m.host, HOST_MARK_PLAN);
         place_refresh(&h.m);
         assert_placed(&h, "2", "4-5");

@@ -23,8 +23,8 @@ TEST(instances_come_and_go) {
         look_after(&h, SECOND);
         irq_note_owners(h.m.irq); /* nothing has changed */
         assert_int_equal(h.m.irq->due_usec, world.now + 3 * SECOND);
-        h.instance.planned.placement.nodes = ids("0");
-        h.instance.planned.placement.cpus = ids("0-1");
+        h.instance.planned.placement.nodes = node_set("0");
+        h.instance.planned.placement.cpus = cpu_set("0-1");
         irq_note_owners(h.m.irq);
         assert_int_equal(h.m.irq->due_usec, world.now + SECOND);
         look_after(&h, SECOND);

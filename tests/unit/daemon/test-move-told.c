@@ -132,7 +132,7 @@ TEST(kernel) {
         host_init(&h);
         sweeps_init(false);
         i = add(&h, 10);
-        i->binding.placement.nodes = ids("1,2");
+        i->binding.placement.nodes = node_set("1,2");
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = true;
         i->sampling.by_node[0].anon_bytes = MIB(500);

@@ -51,11 +51,9 @@ static Instance *host_add(TestHost *h, const char *name, size_t policy) {
 }
 
 static void assert_place(TestHost *h, const Instance *i, const char *nodes) {
-        const IdSet expected = ids(nodes);
-
         place_refresh(&h->manager);
         assert_true(i->planned.known);
-        assert_true(id_set_equal(&i->planned.placement.nodes, &expected));
+        assert_ids(i->planned.placement.nodes, nodes);
 }
 
 TEST(each_its_own_and_nobody_moves) {
@@ -82,7 +80,7 @@ TEST(nothing_is_planned_that_did_not_change) {
         host_init(&h);
         a = host_add(&h, "a", 0);
         assert_place(&h, a, "0");
-        a->planned.placement.nodes = ids("3");
+        a->planned.placement.nodes = node_set("3");
         place_refresh(&h.manager);
         assert_place(&h, a, "3");
         host_mark(&h.manager.host, HOST_MARK_PLAN);
@@ -111,7 +109,7 @@ TEST(a_reload_moves_who_no_longer_fits) {
         assert_place(&h, a, "0");
         assert_place(&h, b, "2");
         memcpy(fresh, h.policies, sizeof(fresh));
-        fresh[0].place.avoid = ids("0");
+        fresh[0].place.avoid = node_set("0");
         host_reload(&h, fresh, &none);
         assert_place(&h, b, "2"); /* alone it would be weighed otherwise now */
         assert_place(&h, a, "1");
@@ -130,7 +128,7 @@ TEST(a_reload_with_other_wishes) {
         b = host_add(&h, "b", 1);
         assert_place(&h, a, "0");
         assert_place(&h, b, "2");
-        a->planned.device_nodes = b->planned.device_nodes = ids("3");
+        a->planned.device_nodes = b->planned.device_nodes = node_set("3");
         memcpy(fresh, h.policies, sizeof(fresh));
         fresh[0].place.near = NEAR_STORAGE;
         host_reload(&h, fresh, &none);
@@ -144,7 +142,7 @@ TEST(a_reload_with_other_wishes) {
 }
 
 TEST(a_node_that_becomes_reserved) {
-        const Reserve first = { .kind = RESERVE_LIST, .nodes = ids("0") };
+        const Reserve first = { .kind = RESERVE_LIST, .nodes = node_set("0") };
         Reserve both = first;
         Instance *a, *b;
         Policy fresh[2];
@@ -160,7 +158,7 @@ TEST(a_node_that_becomes_reserved) {
         assert_place(&h, a, "1");
         assert_place(&h, b, "2");
         assert_true(id_set_has(&h.manager.placing.reserved, 0));
-        both.nodes = ids("0-3"); /* nothing is left: it stays rather than wanders */
+        both.nodes = node_set("0-3"); /* nothing is left: it stays rather than wanders */
         host_reload(&h, fresh, &both);
         assert_place(&h, a, "0");
         assert_true(a->planned.warnings & WARN_RESERVED);
@@ -169,7 +167,7 @@ TEST(a_node_that_becomes_reserved) {
 TEST(a_disk_that_becomes_known) {
         TestHost h;
         Instance *chosen, *kept;
-        const NodeSet disk = ids("3");
+        const NodeSet disk = node_set("3");
 
         host_init(&h);
         h.policies[1].place.near = NEAR_STORAGE;
@@ -180,7 +178,7 @@ TEST(a_disk_that_becomes_known) {
         assert_place(&h, chosen, "3"); /* it was placed without knowing */
         kept = host_add(&h, "kept", 1);
         kept->planned = (Planned){ .known = true, .basis = BASIS_KEPT };
-        kept->planned.placement.nodes = ids("1");
+        kept->planned.placement.nodes = node_set("1");
         place_note_devices(kept, &disk);
         assert_place(&h, kept, "1"); /* it was found there: it has memory by now */
         assert_true(kept->planned.warnings & WARN_FAR_DEVICE);
@@ -209,7 +207,7 @@ TEST(own_limits_that_become_known) {
         record->unit_noted = true;
         record_noted(a); /* it sets nothing */
         assert_false(h.manager.host.marks & HOST_MARK_PLAN);
-        record->mems.before = ids("3");
+        record->mems.before = id_set("3");
         record_noted(a);
         assert_place(&h, a, "3");
         undo_done(&h.manager.undo.records);

@@ -93,10 +93,10 @@ TEST(no_place_any_more, .setup_func = setup, .teardown_func = teardown) {
         l.instance->planned = (Planned){ .known = true, .refusal = REFUSAL_NO_PORT_YET };
         release_without_place(l.instance);
         l.instance->planned.refusal = REFUSAL_NONE;
-        l.instance->planned.placement.nodes = ids("1");
+        l.instance->planned.placement.nodes = node_set("1");
         release_without_place(l.instance);
         l.instance->planned.refusal = REFUSAL_RESERVED;
-        l.instance->planned.placement.nodes = ids("");
+        l.instance->planned.placement.nodes = node_set("");
         l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
         release_without_place(l.instance);
         assert_int_equal(l.m.undo.releases.n, 0);
@@ -169,9 +169,9 @@ TEST(not_bound_again_on_its_way_back, .setup_func = setup, .teardown_func = tear
         life_begin(&l);
         bind(&l, "2", "1");
         release_begin(&l.m, l.m.undo.records.records[0], "a test");
-        l.instance->binding.placement.cpus = ids("3");
+        l.instance->binding.placement.cpus = cpu_set("3");
         assert_false(bind_carry_out(l.instance, &set, 0));
-        assert_true(is(&world.cpus, "2"));
+        assert_true(is(ID_VIEW(&world.cpus), "2"));
         release(&l);
         assert_as_before();
         life_end(&l);

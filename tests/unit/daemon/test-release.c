@@ -8,9 +8,9 @@ static const int ERRORS[] = { EPERM,  ENOMEM, ENOSPC, EROFS,  EIO,       ESRCH,
 
 /* As the guard does it to one that is narrow by our doing. */
 static void widen(Life *l) {
-        const NodeSet wide = ids(WIDENED_MEMS);
+        const NodeSet wide = node_set(WIDENED_MEMS);
 
-        if (!world.ops->widen_mems || world.dead || !is(&world.mems, "1"))
+        if (!world.ops->widen_mems || world.dead || !is(ID_VIEW(&world.mems), "1"))
                 return;
         (void)bind_widen_now(l->instance, &wide, 0);
         assert_nothing_unknown();
@@ -27,8 +27,8 @@ static void run(void) {
                 widen(&l);
                 bind(&l, "3", "0");
                 if (!world.dead) {
-                        assert_true(is(&world.cpus, "3"));
-                        assert_true(!world.ops->set_mems || is(&world.mems, "0"));
+                        assert_true(is(ID_VIEW(&world.cpus), "3"));
+                        assert_true(!world.ops->set_mems || is(ID_VIEW(&world.mems), "0"));
                         assert_int_equal(count_files(), 1);
                 }
                 release(&l);
@@ -182,13 +182,13 @@ TEST(a_new_life_knows_what_it_did, .setup_func = setup, .teardown_func = teardow
 }
 
 TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
-        Placement p = { .nodes = ids("0-1"), .cpus = ids("2-5"), .memory = MEMORY_BIND };
+        Placement p = { .nodes = node_set("0-1"), .cpus = cpu_set("2-5"), .memory = MEMORY_BIND };
         Node machine[4] = { { .id = 0, .memory_bytes = 1 },
                             { .id = 1, .memory_bytes = 1 },
                             { .id = 2, .memory_bytes = 1 },
                             { .id = 3 } };
         CpuSet cpus = { 0 };
-        NodeSet nodes = ids("0-5");
+        NodeSet nodes = node_set("0-5");
         Life l;
 
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
@@ -202,17 +202,17 @@ TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
         assert_null(record_keep_own(l.instance, &p));
         assert_ids(p.cpus, "2-3");
         assert_ids(p.nodes, "0-1");
-        p.nodes = ids("1-4");
+        p.nodes = node_set("1-4");
         assert_null(record_keep_own(l.instance, &p));
         assert_ids(p.nodes, "1");
-        p.nodes = ids("4");
+        p.nodes = node_set("4");
         assert_non_null(strstr(record_keep_own(l.instance, &p), "AllowedMemoryNodes="));
         assert_ids(p.nodes, "4");
         assert_true(l.m.host.marks &
                     HOST_MARK_PLAN); /* where it may choose, it is placed among these */
         p.memory = MEMORY_PREFERRED; /* holds no memory anywhere */
         assert_null(record_keep_own(l.instance, &p));
-        p.cpus = ids("7");
+        p.cpus = cpu_set("7");
         assert_non_null(record_keep_own(l.instance, &p));
         p.nodes = (NodeSet){ 0 };
         assert_null(record_keep_own(l.instance, &p));

@@ -72,7 +72,7 @@ static uint64_t anon_bytes(const TestHost *h) {
 }
 
 TEST(drawn) {
-        const NodeSet elsewhere = ids("1023");
+        const NodeSet elsewhere = node_set("1023");
         TestHost h;
 
         host_init(&h);
@@ -99,7 +99,7 @@ TEST(without_a_place) {
 
         host_init(&h);
         h.instance.binding.placement.nodes = (NodeSet){ 0 };
-        h.instance.binding.observed.last_nodes = ids("1023");
+        h.instance.binding.observed.last_nodes = node_set("1023");
         assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
         assert_true(h.instance.sampling.remote_ratio > 0.999999);
         host_done(&h);

@@ -187,7 +187,7 @@ static inline void survey(Mover *mover, const NodeSet *nodes, uint32_t target) {
 
 /* Steps to the end. Returns what had to be paid for; every step that found something returned. */
 static inline uint64_t walk(Mover *mover, const char *nodes, uint32_t target) {
-        NodeSet set = ids(nodes);
+        NodeSet set = node_set(nodes);
         uint64_t total = 0, bytes;
         int r;
 

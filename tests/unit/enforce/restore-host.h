@@ -55,7 +55,7 @@ int __wrap_bus_units_set_all(sd_bus *b, const char *unit, const BusUnitsProperty
         (void)ret_slot;
         assert_string_equal(unit, bus.name);
         for (size_t i = 0; i < n; i++) {
-                assert_true(id_set_render_list(properties[i].value, list, sizeof(list)) >= 0);
+                assert_true(id_view_render_list(properties[i].value, list, sizeof(list)) >= 0);
                 assert_memory_equal(properties[i].name, "Allowed", 7);
                 (void)snprintf(bus.said + strlen(bus.said), sizeof(bus.said) - strlen(bus.said),
                                "%s%s=%.80s%s", i > 0 ? "," : "", properties[i].name + 7, list,
@@ -80,9 +80,9 @@ static inline void group(Host *h, const char *cpus, const char *mems) {
 }
 
 static inline void add(UndoProperty *p, const char *value) {
-        const IdSet set = ids(value);
+        const IdSet set = id_set(value);
 
-        assert_int_equal(undo_values_add(&p->ours, &set), 1);
+        assert_int_equal(undo_values_add(&p->ours, ID_VIEW(&set)), 1);
 }
 
 /* It runs, and is bound to CPU 2 and memory node 1; nothing stood before. */
@@ -94,8 +94,8 @@ static inline void host_init(Host *h) {
         fake_write(&h->tree, SLICE "/cpuset.mems.effective", "0-3");
         group(h, "2", "1");
         backend_init(&h->backend, &h->tree.sysroot, NULL);
-        h->backend.all_cpus = ids("0-7");
-        h->backend.all_nodes = ids("0-3");
+        h->backend.all_cpus = cpu_set("0-7");
+        h->backend.all_nodes = node_set("0-3");
         assert_int_equal(undo_record_new("a", "a.service", &h->record), 0);
         h->record->unit_noted = true;
         add(&h->record->cpus, "2");
@@ -105,8 +105,8 @@ static inline void host_init(Host *h) {
         bus.name = "a.service";
         bus.unit = (BusUnit){ .load_state = "loaded",
                               .group = "/system.slice/a.service",
-                              .cpus = ids("2"),
-                              .mems = ids("1") };
+                              .cpus = cpu_set("2"),
+                              .mems = node_set("1") };
 }
 
 static inline void host_done(Host *h) {
@@ -146,8 +146,8 @@ static inline void step_and_answer(Host *h) {
 
 /* The last look at what systemd has, and at the kernel's files. */
 static inline void check_and_finish(Host *h, const char *cpus, const char *mems) {
-        bus.unit.cpus = ids(cpus);
-        bus.unit.mems = ids(mems);
+        bus.unit.cpus = cpu_set(cpus);
+        bus.unit.mems = node_set(mems);
         step_and_answer(h);
         assert_int_equal(step(h), 1);
 }

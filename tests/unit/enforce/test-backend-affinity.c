@@ -55,7 +55,7 @@ static int set_cpus(Host *h) {
         const BackendTarget target = { .handles = &h->handle,
                                        .processes = &h->process,
                                        .n_processes = 1 };
-        const CpuSet cpus = ids("4-7");
+        const CpuSet cpus = cpu_set("4-7");
 
         return backend_affinity_ops.set_cpus(&h->backend, &target, &cpus, NULL, NULL, NULL);
 }

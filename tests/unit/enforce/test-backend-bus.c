@@ -101,7 +101,7 @@ static void on_reply(int error, const char *message, void *userdata) {
 
 static int ask(Caller *caller) {
         const BackendTarget target = { .instance = "a", .unit = "a.service" };
-        const CpuSet cpus = ids("1");
+        const CpuSet cpus = cpu_set("1");
         Backend *backend = &caller->host->backend;
 
         return backend_systemd_ops.set_cpus(backend, &target, &cpus, on_reply, caller,

@@ -157,7 +157,7 @@ TEST(moves_to_other_cpus) {
 
         host_init(&h);
         other = h.all;
-        id_set_remove_all(&other, &h.one);
+        id_set_subtract(&other, &h.one);
         if (id_set_is_empty(&other))
                 skip();
         assert_int_equal(set_cpus(&h, &h.one), 1);
@@ -292,7 +292,7 @@ TEST(goes_back) {
 
 /* The kernel moves those up whose directory has lost its last CPU: they are ours all the same. */
 TEST(fallen_out_of_its_directory) {
-        const Placement placement = { .reason = "", .cpus = ids("8191") };
+        const Placement placement = { .reason = "", .cpus = cpu_set("8191") };
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
         _cleanup_free_ char *home = NULL;
         char pid[16];

@@ -86,7 +86,7 @@ static void assert_systemd_widens(const char *unit, const char *cgroup, const ch
         Backend backend = { .ops = &backend_systemd_ops };
         Process process = { .cgroup = (char *)cgroup };
         const BackendTarget target = { .unit = unit, .processes = &process, .n_processes = 1 };
-        const NodeSet mems = ids("2-3");
+        const NodeSet mems = node_set("2-3");
         char name[256], text[64];
 
         fake_init(&tree);
@@ -117,7 +117,7 @@ TEST(systemd_widens_no_other) {
         Backend backend = { .ops = &backend_systemd_ops };
         Process process = { .cgroup = (char *)"/system.slice/aa.service" };
         BackendTarget target = { .unit = "a.service", .processes = &process };
-        const NodeSet mems = ids("2-3");
+        const NodeSet mems = node_set("2-3");
 
         fake_init(&tree);
         backend.sysroot = &tree.sysroot;

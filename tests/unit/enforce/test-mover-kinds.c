@@ -227,7 +227,7 @@ TEST(largest_outside_first, .teardown_func = end_test) {
 
 /* There may be 50,000 of them, and none is worth a question of its own. */
 TEST(small_mappings_are_not_ranked, .teardown_func = end_test) {
-        NodeSet nodes = ids("0");
+        NodeSet nodes = node_set("0");
         uint64_t bytes;
         Mover mover;
         ProcHandle handle;

@@ -63,7 +63,7 @@ TEST(real_process_in_its_place, .teardown_func = end_test) {
 TEST(real_process_is_found_whole, .teardown_func = end_test) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         pid_t pid = start_sleeper();
-        NodeSet none = ids("");
+        NodeSet none = node_set("");
         Mover mover = MOVER_NONE;
         uint64_t bytes;
 
@@ -90,7 +90,7 @@ TEST(real_process_is_found_whole, .teardown_func = end_test) {
 TEST(real_process_that_ends, .teardown_func = end_test) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         pid_t pid = start_sleeper();
-        NodeSet nodes = ids("0");
+        NodeSet nodes = node_set("0");
         Mover mover = MOVER_NONE;
         uint64_t bytes = 7;
         int r = 1;
@@ -114,7 +114,7 @@ TEST(number_may_be_anothers, .teardown_func = end_test) {
         Sysroot *sysroot = *state;
         _cleanup_proc_ ProcHandle ended = PROC_HANDLE_NONE, handle = PROC_HANDLE_NONE;
         pid_t pid = start_sleeper();
-        NodeSet nodes = ids("0");
+        NodeSet nodes = node_set("0");
         Mover mover = MOVER_NONE;
         uint64_t bytes;
 
@@ -136,7 +136,7 @@ TEST(number_may_be_anothers, .teardown_func = end_test) {
  * is gone, and the pass is to be begun again. */
 TEST(exec_in_the_middle, .teardown_func = end_test) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        NodeSet nodes = ids("0");
+        NodeSet nodes = node_set("0");
         Mover mover = MOVER_NONE;
         uint64_t bytes;
         ExecChild child;

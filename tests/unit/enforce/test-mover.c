@@ -153,7 +153,7 @@ TEST(statuses_are_not_believed, .teardown_func = end_test) {
 }
 
 TEST(refusals, .teardown_func = end_test) {
-        NodeSet nodes = ids("0");
+        NodeSet nodes = node_set("0");
         uint64_t bytes = 7;
         Mover mover;
         ProcHandle handle;
@@ -208,7 +208,7 @@ TEST(several_mappings, .teardown_func = end_test) {
 
 /* No more than about so much address space is looked through at a time, and nothing twice. */
 TEST(scan_limit, .teardown_func = end_test) {
-        NodeSet nodes = ids("0");
+        NodeSet nodes = node_set("0");
         uint64_t bytes;
         unsigned steps = 0;
         Mover mover;
@@ -230,7 +230,7 @@ TEST(scan_limit, .teardown_func = end_test) {
 }
 
 TEST(begin_again, .teardown_func = end_test) {
-        NodeSet nodes = ids("0");
+        NodeSet nodes = node_set("0");
         uint64_t bytes;
         Mover mover;
         ProcHandle handle;

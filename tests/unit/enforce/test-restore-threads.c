@@ -52,7 +52,7 @@ int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle,
         n_sets++;
         if (set_error)
                 return set_error;
-        id_set_keep_only(&next, &allowed);
+        id_set_intersect(&next, &allowed);
         if (!mask)
                 return -ESRCH;
         if (id_set_is_empty(&next))
@@ -77,7 +77,7 @@ static void thread(Host *h, pid_t pid, pid_t tid, const char *cpus) {
         fake_thread(&h->tree, pid, tid, cpus, 0);
         if (!known)
                 known = &threads[n_threads].mask, threads[n_threads++].tid = tid;
-        *known = ids(cpus);
+        *known = cpu_set(cpus);
 }
 
 static void process(Host *h, size_t i, pid_t pid, pid_t parent, const char *cpus) {
@@ -91,7 +91,7 @@ static void process(Host *h, size_t i, pid_t pid, pid_t parent, const char *cpus
 
 static void cpuset(Host *h, const char *cpus) {
         fake_write(&h->tree, "sys/fs/cgroup/a/cpuset.cpus.effective", cpus);
-        allowed = ids(cpus);
+        allowed = cpu_set(cpus);
 }
 
 /* A process 50 on cgroup v2; the controller is enabled for the group above its own. */
@@ -127,7 +127,7 @@ static void note(Host *h, unsigned what) {
 
 /* All threads of a process on these CPUs, as the backends do it. */
 static void give(Host *h, const char *cpus) {
-        const CpuSet set = ids(cpus);
+        const CpuSet set = cpu_set(cpus);
 
         assert_true(undo_record_will_give(h->record, &set) >= 0);
         for (size_t i = 0; i < n_threads; i++)
@@ -194,7 +194,7 @@ TEST(own_choice_since) {
         thread(&h, 50, 51, "0-7");
         note(&h, NOTE_MASKS);
         give(&h, "2-3");
-        *mask_of(51) = ids("3");
+        *mask_of(51) = cpu_set("3");
         assert_int_equal(restore(&h, 0), 0);
         assert_mask(50, "0-7");
         assert_mask(51, "3");
@@ -208,7 +208,7 @@ TEST(cpu_that_went_offline) {
         note(&h, NOTE_MASKS);
         give(&h, "2-3");
         cpuset(&h, "0-2,4-5,7"); /* 3 and 6 are gone */
-        *mask_of(50) = *mask_of(51) = ids("2");
+        *mask_of(50) = *mask_of(51) = cpu_set("2");
         assert_int_equal(restore(&h, 0), 0);
         assert_mask(50, "0-2,4-5,7");
         assert_mask(51, "0-2,4-5,7"); /* the next best: all that there are */
@@ -219,7 +219,7 @@ TEST(born_bound) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        *mask_of(50) = ids("1,4");
+        *mask_of(50) = cpu_set("1,4");
         note(&h, NOTE_MASKS);
         give(&h, "2");
         process(&h, 1, 60, 50, "2");
@@ -229,7 +229,7 @@ TEST(born_bound) {
         assert_mask(60, "1,4");
         /* One that chose others was not born so. */
         undo_record_remove(h.record, 1);
-        *mask_of(60) = ids("3");
+        *mask_of(60) = cpu_set("3");
         note(&h, NOTE_MASKS);
         give(&h, "2");
         assert_int_equal(restore(&h, 1), 0);
@@ -246,8 +246,8 @@ TEST(only_choices_where_the_cpuset_did_it) {
         thread(&h, 50, 52, "5");
         note(&h, 0);
         assert_false(h.record->processes[0].masks_set);
-        *mask_of(51) = ids("0-7"); /* as the kernel leaves it after the widening */
-        *mask_of(52) = ids("6");   /* chosen since */
+        *mask_of(51) = cpu_set("0-7"); /* as the kernel leaves it after the widening */
+        *mask_of(52) = cpu_set("6");   /* chosen since */
         assert_int_equal(restore(&h, 0), 0);
         assert_mask(51, "3");
         assert_mask(52, "6");

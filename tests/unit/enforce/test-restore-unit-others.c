@@ -21,7 +21,7 @@ TEST(files_written_by_hand) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        h.record->files = (UndoFiles){ .known = true, .cpus = ids("0-5") };
+        h.record->files = (UndoFiles){ .known = true, .cpus = cpu_set("0-5") };
         step_and_answer(&h);
         step_and_answer(&h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-5;");
@@ -60,7 +60,7 @@ TEST(changed_meanwhile) {
         step_and_answer(&h);
         group(&h, "0-7", "0-3");
         step_and_answer(&h);
-        bus.unit.cpus = ids("5");
+        bus.unit.cpus = cpu_set("5");
         assert_int_equal(step(&h), 0);
         bus.read_reply(0, &bus.unit, bus.userdata);
         assert_int_equal(h.replied, -EBUSY);
@@ -71,11 +71,11 @@ TEST(narrower_than_ours) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        h.record->cpus.before = ids("0");
-        h.record->mems.before = ids("1");
+        h.record->cpus.before = id_set("0");
+        h.record->mems.before = id_set("1");
         undo_values_clear(&h.record->cpus.ours);
         add(&h.record->cpus, "0-2");
-        bus.unit.cpus = ids("0-2");
+        bus.unit.cpus = cpu_set("0-2");
         group(&h, "0-2", "1");
         step_and_answer(&h);
         step_and_answer(&h);

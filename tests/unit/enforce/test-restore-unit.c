@@ -42,7 +42,8 @@ TEST(narrow_again_after_the_clearing) {
         group(&h, "0-7", "0-3");
         step_and_answer(&h);
         group(&h, "2", "0-3");
-        bus.unit.cpus = bus.unit.mems = (IdSet){ 0 };
+        bus.unit.cpus = (CpuSet){ 0 };
+        bus.unit.mems = (NodeSet){ 0 };
         step_and_answer(&h);
         assert_int_equal(step(&h), -EAGAIN);
         bus.said[0] = '\0';
@@ -55,7 +56,7 @@ TEST(idle_is_cleared_at_once) {
 
         host_init(&h);
         bus.unit.group = "";
-        h.record->mems.before = ids("0-1");
+        h.record->mems.before = id_set("0-1");
         step_and_answer(&h);
         step_and_answer(&h);
         assert_string_equal(bus.said, "MemoryNodes=0-1,CPUs=;");
@@ -66,7 +67,7 @@ TEST(what_the_admin_had_set) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        h.record->cpus.before = ids("0-3");
+        h.record->cpus.before = id_set("0-3");
         h.record->cpus.origin = UNDO_PERSISTENT;
         step_and_answer(&h);
         step_and_answer(&h);
@@ -83,8 +84,8 @@ TEST(all_had_a_value) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        h.record->cpus.before = ids("0-3");
-        h.record->mems.before = ids("0-1");
+        h.record->cpus.before = id_set("0-3");
+        h.record->mems.before = id_set("0-1");
         h.record->cpus.origin = h.record->mems.origin = UNDO_RUNTIME;
         step_and_answer(&h);
         step_and_answer(&h);
@@ -99,7 +100,7 @@ TEST(only_what_is_ours) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        bus.unit.cpus = ids("0-1"); /* somebody has set others since */
+        bus.unit.cpus = cpu_set("0-1"); /* somebody has set others since */
         group(&h, "0-1", "1");
         step_and_answer(&h);
         step_and_answer(&h);
@@ -145,8 +146,8 @@ TEST(begun_anew_in_the_middle) {
         h.record->stale = false;
         step_and_answer(&h);
         assert_true(h.record->stale); /* to be written down, where that is done */
-        bus.unit.cpus = ids("0-7");
-        bus.unit.mems = ids("0-3");
+        bus.unit.cpus = cpu_set("0-7");
+        bus.unit.mems = node_set("0-3");
         group(&h, "0-7", "0-3");
         restore_done(&h.restore);
         restore_begin(&h.restore, h.record);
@@ -161,13 +162,13 @@ TEST(begun_anew_in_the_middle) {
 /* What stood before is nobody's but the admin's: a later value that is the same is not ours. */
 TEST(what_stood_before_is_not_ours) {
         _cleanup_host_ Host h;
-        const CpuSet before = ids("0-3");
+        const IdSet before = id_set("0-3");
 
         host_init(&h);
         h.record->cpus.before = before;
         step_and_answer(&h);
         step_and_answer(&h);
-        assert_false(undo_values_have(&h.record->cpus.ours, &before));
+        assert_false(undo_values_have(&h.record->cpus.ours, ID_VIEW(&before)));
         assert_int_equal(h.record->mems.ours.n, 2);
 }
 
@@ -206,7 +207,8 @@ TEST(started_meanwhile) {
         step_and_answer(&h);
         step_and_answer(&h);
         assert_string_equal(bus.said, "MemoryNodes=,CPUs=;");
-        bus.unit.cpus = bus.unit.mems = (IdSet){ 0 };
+        bus.unit.cpus = (CpuSet){ 0 };
+        bus.unit.mems = (NodeSet){ 0 };
         bus.unit.group = "/system.slice/a.service";
         step_and_answer(&h);
         assert_int_equal(step(&h), -EAGAIN);
@@ -224,9 +226,10 @@ TEST(nothing_is_ours) {
                 _cleanup_host_ Host h;
 
                 host_init(&h);
-                if (i == 0) /* the kill came before the change */
-                        bus.unit.cpus = bus.unit.mems = (IdSet){ 0 };
-                else if (i == 1) /* the unit file is gone */
+                if (i == 0) { /* the kill came before the change */
+                        bus.unit.cpus = (CpuSet){ 0 };
+                        bus.unit.mems = (NodeSet){ 0 };
+                } else if (i == 1) /* the unit file is gone */
                         bus.unit.load_state = "not-found";
                 else
                         h.record->unit_noted = false;

@@ -141,9 +141,8 @@ TEST(one_that_comes_later_joins) {
 
 /* What stands in a scope whose record was lost is ours, and nothing of it is to come back. */
 TEST(what_stands_in_a_scope_is_ours) {
-        const BusUnit unit = { .group = HOME, .cpus = ids("2"), .mems = ids("1") };
+        const BusUnit unit = { .group = HOME, .cpus = cpu_set("2"), .mems = node_set("1") };
         const BusUnit bare = { .group = HOME };
-        const IdSet cpus = ids("2"), mems = ids("1");
         _cleanup_host_ Host h;
 
         host_init(&h);
@@ -156,8 +155,8 @@ TEST(what_stands_in_a_scope_is_ours) {
         assert_true(h.record->unit_noted);
         assert_false(undo_record_has_unit(h.record));
         undo_note_unit(&h.tree.sysroot, h.record, &unit);
-        assert_true(undo_values_have(&h.record->cpus.ours, &cpus));
-        assert_true(undo_values_have(&h.record->mems.ours, &mems));
+        assert_true(undo_values_have(&h.record->cpus.ours, ID_VIEW(&unit.cpus)));
+        assert_true(undo_values_have(&h.record->mems.ours, ID_VIEW(&unit.mems)));
         assert_ids(h.record->cpus.before, "");
         assert_ids(h.record->mems.before, "");
         assert_false(h.record->files.known);

@@ -101,7 +101,7 @@ static int fake_read(const Sysroot *sysroot, const SettingKey *key,
 }
 
 static int fake_set(const Sysroot *sysroot, const SettingKey *key, const char *text) {
-        const CpuSet full = ids(kernel.full), wanted = ids(text);
+        const CpuSet full = cpu_set(kernel.full), wanted = cpu_set(text);
         size_t length = strlen(kernel.written);
 
         (void)sysroot;
@@ -121,7 +121,7 @@ static const SettingOps fake_ops = { .read = fake_read, .write = fake_set };
 static int apply(const char *wanted, SettingValue *ret) {
         static const uint32_t order[] = { 1, 2, 3 };
         const SettingKey key = { SETTING_VECTOR, "x", 24 };
-        const SettingValue value = { .cpus = ids(wanted) };
+        const SettingValue value = { .cpus = cpu_set(wanted) };
 
         return setting_apply(&fake_ops, NULL, &key, &value, order, ELEMENTSOF(order), ret);
 }
@@ -184,7 +184,7 @@ TEST(shows_something_else, .setup_func = forget) {
 /* --- values --- */
 
 TEST(values) {
-        const SettingValue mask = { .cpus = ids("0,33") }, on = { .number = 1 };
+        const SettingValue mask = { .cpus = cpu_set("0,33") }, on = { .number = 1 };
         char text[SETTING_TEXT_MAX];
         SettingValue value;
 

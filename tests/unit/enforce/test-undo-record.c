@@ -7,15 +7,15 @@
 #include "tidbnumad/enforce/undo-record.h"
 
 static int will_set(UndoValues *v, const char *value) {
-        const IdSet set = ids(value);
+        const IdSet set = id_set(value);
 
-        return undo_values_add(v, &set);
+        return undo_values_add(v, ID_VIEW(&set));
 }
 
 static bool is_ours(const UndoValues *v, const char *value) {
-        const IdSet set = ids(value);
+        const IdSet set = id_set(value);
 
-        return undo_values_have(v, &set);
+        return undo_values_have(v, ID_VIEW(&set));
 }
 
 TEST(what_is_ours) {
@@ -56,7 +56,7 @@ TEST(no_more_values_than_that) {
                 IdSet one = { 0 };
 
                 id_set_add(&one, i);
-                assert_int_equal(undo_values_add(&v, &one), 1);
+                assert_int_equal(undo_values_add(&v, ID_VIEW(&one)), 1);
         }
         assert_int_equal(v.n, UNDO_VALUES_MAX);
         assert_true(is_ours(&v, "0")); /* which stands, if none of the others came through */
@@ -67,7 +67,7 @@ TEST(no_more_values_than_that) {
 }
 
 static void add(UndoProcess *p, pid_t tid, const char *mask) {
-        const CpuSet set = mask ? ids(mask) : (CpuSet){ 0 };
+        const CpuSet set = mask ? cpu_set(mask) : (CpuSet){ 0 };
 
         assert_int_equal(undo_process_add_thread(p, tid, mask ? &set : NULL), 0);
 }
@@ -184,7 +184,7 @@ TEST(find_and_remove) {
 
 TEST(given) {
         UndoRecord *r = new_record();
-        const CpuSet two = ids("2"), three = ids("3");
+        const CpuSet two = cpu_set("2"), three = cpu_set("3");
 
         new_process(r, 10)->given = true;
         r->stale = false;

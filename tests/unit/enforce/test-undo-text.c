@@ -40,7 +40,7 @@ TEST(round_trip) {
 TEST(long_sets) {
         UndoRecord *r = example_record("a", "a.service");
 
-        for (uint32_t i = 0; i < ID_SET_MAX; i += 2)
+        for (uint32_t i = 0; i < CPU_SET_MAX; i += 2)
                 id_set_add(&r->cpus.before, i);
         assert_round_trip(r);
 }

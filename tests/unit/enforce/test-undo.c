@@ -296,7 +296,7 @@ TEST(disk_that_is_full) {
 
         host_init(&h);
         r = put(&h, "a", "a.service");
-        r->cpus.before = ids("99");
+        r->cpus.before = id_set("99");
         r->stale = true;
         assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
         small = (struct rlimit){ .rlim_cur = 10, .rlim_max = before.rlim_max };

@@ -8,7 +8,7 @@
 
 static inline UndoProcess *example_process(UndoRecord *r, pid_t pid, uint64_t start) {
         const ProcessId id = { .pid = pid, .start_ticks = start };
-        const CpuSet one = ids("1"), many = ids("0,2,4-7");
+        const CpuSet one = cpu_set("1"), many = cpu_set("0,2,4-7");
         UndoProcess *p = NULL;
 
         assert_int_equal(undo_record_add(r, &id, &p), 0);
@@ -23,9 +23,9 @@ static inline UndoProcess *example_process(UndoRecord *r, pid_t pid, uint64_t st
 }
 
 static inline void example_add(UndoValues *values, const char *list) {
-        const IdSet value = ids(list);
+        const IdSet value = id_set(list);
 
-        assert_int_equal(undo_values_add(values, &value), 1);
+        assert_int_equal(undo_values_add(values, ID_VIEW(&value)), 1);
 }
 
 static inline UndoRecord *example_record(const char *instance, const char *unit) {
@@ -33,14 +33,14 @@ static inline UndoRecord *example_record(const char *instance, const char *unit)
 
         assert_int_equal(undo_record_new(instance, unit, &r), 0);
         r->unit_noted = unit != NULL;
-        r->cpus = (UndoProperty){ .before = ids("0-3"), .origin = UNDO_PERSISTENT };
+        r->cpus = (UndoProperty){ .before = id_set("0-3"), .origin = UNDO_PERSISTENT };
         example_add(&r->cpus.ours, "3");
         example_add(&r->cpus.ours, "2");
         example_add(&r->mems.ours, "2");
         r->files = (UndoFiles){ .known = true,
-                                .cpus = ids("0-3"),
-                                .cpus_effective = ids("0-3"),
-                                .mems_effective = ids("0-7") };
+                                .cpus = cpu_set("0-3"),
+                                .cpus_effective = cpu_set("0-3"),
+                                .mems_effective = node_set("0-7") };
         example_add(&r->given, "16,18");
         example_add(&r->given, "8-15");
         example_process(r, 50, 1050)->cpuset = strdup("/a \"b\"\\\xff%41");

@@ -15,7 +15,7 @@ static const SettingKey example_sysctl = { SETTING_NUMA_BALANCING, "", 0 };
 
 static inline void example_host(UndoHost *h) {
         UndoBalance b = { .id = { .pid = 812, .start_ticks = 4711 },
-                          .banned_cpus = ids("1,5"),
+                          .banned_cpus = cpu_set("1,5"),
                           .banned_irqs = calloc(2, sizeof(uint32_t)),
                           .n_banned_irqs = 2 };
 

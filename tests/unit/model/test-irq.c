@@ -47,7 +47,7 @@ TEST(find) {
 }
 
 static uint32_t count(const IrqHost *host, size_t vector, const char *list) {
-        CpuSet cpus = ids(list);
+        CpuSet cpus = cpu_set(list);
 
         return irq_vector_count(host, &host->devices[0].vectors[vector], &cpus);
 }

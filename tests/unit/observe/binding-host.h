@@ -27,7 +27,8 @@ typedef struct Host {
 
 /* Node 0 with the CPUs 0-3, node 2 with 4-7; the unit of a server, pid 50, under pid 1. */
 static inline void host_init(Host *h) {
-        *h = (Host){ .nodes = { { .id = 0, .cpus = ids("0-3") }, { .id = 2, .cpus = ids("4-7") } },
+        *h = (Host){ .nodes = { { .id = 0, .cpus = cpu_set("0-3") },
+                                { .id = 2, .cpus = cpu_set("4-7") } },
                      .cgroup_fd = -EBADF };
         h->topology = (Topology){ .nodes = h->nodes, .n_nodes = 2 };
         fake_init(&h->tree);
@@ -63,7 +64,7 @@ static inline int load_for(const Host *h, const CpuSet *cpus, Binding *ret) {
 }
 
 static inline int load(const Host *h, Binding *ret) {
-        const CpuSet cpus = ids("4-7");
+        const CpuSet cpus = cpu_set("4-7");
 
         return load_for(h, &cpus, ret);
 }

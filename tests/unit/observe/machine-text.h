@@ -9,12 +9,12 @@
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/observe/device-note.h"
 
-static inline void append_ids(Text *text, const char *what, const IdSet *set) {
+static inline void append_ids(Text *text, const char *what, IdView set) {
         char list[ID_SET_LIST_MAX];
 
-        if (id_set_is_empty(set))
+        if (id_view_next(set, 0) < 0)
                 return;
-        assert_true(id_set_render_list(set, list, sizeof(list)) > 0);
+        assert_true(id_view_render_list(set, list, sizeof(list)) > 0);
         text_appendf(text, " %s %s", what, list);
 }
 
@@ -33,18 +33,18 @@ static inline void append_topology(Text *text, const Topology *t) {
                         text_appendf(text, " %s", node_kind_to_string(n->kind));
                 if (n->overlaps)
                         text_append(text, " overlaps");
-                append_ids(text, "cpus", &n->cpus);
+                append_ids(text, "cpus", ID_VIEW(&n->cpus));
                 if (!id_set_equal(&n->cpus, &n->first_threads))
-                        append_ids(text, "first", &n->first_threads);
+                        append_ids(text, "first", ID_VIEW(&n->first_threads));
                 text_append(text, "\n");
         }
-        append_ids(text, "offline", &t->offline_cpus);
-        append_ids(text, "isolated", &t->isolated_cpus);
-        append_ids(text, "nohz_full", &t->nohz_full_cpus);
-        append_ids(text, "hidden cpus", &t->hidden_cpus);
-        append_ids(text, "hidden nodes", &t->hidden_nodes);
-        append_ids(text, "lost nodes", &t->lost_nodes);
-        append_ids(text, "mismasked nodes", &t->mismasked_nodes);
+        append_ids(text, "offline", ID_VIEW(&t->offline_cpus));
+        append_ids(text, "isolated", ID_VIEW(&t->isolated_cpus));
+        append_ids(text, "nohz_full", ID_VIEW(&t->nohz_full_cpus));
+        append_ids(text, "hidden cpus", ID_VIEW(&t->hidden_cpus));
+        append_ids(text, "hidden nodes", ID_VIEW(&t->hidden_nodes));
+        append_ids(text, "lost nodes", ID_VIEW(&t->lost_nodes));
+        append_ids(text, "mismasked nodes", ID_VIEW(&t->mismasked_nodes));
 }
 
 static inline void append_distances(Text *text, const Topology *t) {

@@ -107,7 +107,7 @@ TEST(card) {
 TEST(counts) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
-        const CpuSet two = ids("2"), all = ids("0-7");
+        const CpuSet two = cpu_set("2"), all = cpu_set("0-7");
 
         fake_init(&tree);
         card(&tree);

@@ -12,8 +12,8 @@ static Node nodes[] = { { .id = 0 }, { .id = 2 } };
 static const Topology topology = { .nodes = nodes, .n_nodes = 2 };
 
 static void look(const FakeTree *tree, NodeTimes *times, NodeSnapshot *ret) {
-        nodes[0].cpus = ids("0,2");
-        nodes[1].cpus = ids("1,5");
+        nodes[0].cpus = cpu_set("0,2");
+        nodes[1].cpus = cpu_set("1,5");
         assert_int_equal(node_load(&tree->sysroot, &topology, times, ret), 0);
 }
 
@@ -124,7 +124,7 @@ TEST(more_cpus) {
 
         fake_init(&tree);
         fake_write(&tree, "proc/stat", "cpu0 5 0 0 0 0 0 0 0\n");
-        nodes[0].cpus = ids("0");
+        nodes[0].cpus = cpu_set("0");
         nodes[1].cpus = (CpuSet){ 0 };
         assert_int_equal(node_load(&tree.sysroot, &topology, &times, n), 0);
         assert_seconds(&n[0], MODE_USER, 5);

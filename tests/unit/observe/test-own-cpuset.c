@@ -10,7 +10,7 @@
 
 TEST(v2) {
         _cleanup_fake_ FakeTree tree;
-        CpuSet cpus = ids("99");
+        CpuSet cpus = cpu_set("99");
         NodeSet nodes;
 
         fake_init(&tree);

@@ -83,7 +83,8 @@ TEST(outside) {
         static const NodeMemory by_node[3] = { { .anon_bytes = 100, .file_bytes = 1000 },
                                                { .anon_bytes = 200, .shmem_bytes = 2000 },
                                                { .anon_bytes = 700 } };
-        NodeSet all = ids("0,2,5"), two = ids("2"), none = ids(""), others = ids("1,3-4");
+        NodeSet all = node_set("0,2,5"), two = node_set("2"), none = node_set(""),
+                others = node_set("1,3-4");
 
         assert_int_equal(residency_outside(&topology, by_node, &two), 800);
         assert_int_equal(residency_outside(&topology, by_node, &all), 0);
@@ -96,7 +97,7 @@ TEST(mapped_outside) {
         static const NodeMemory by_node[3] = { { .anon_bytes = 100, .mapped_bytes = 1 },
                                                { .shmem_bytes = 2000, .mapped_bytes = 20 },
                                                { .file_bytes = 700, .mapped_bytes = 300 } };
-        NodeSet all = ids("0,2,5"), two = ids("2");
+        NodeSet all = node_set("0,2,5"), two = node_set("2");
 
         assert_int_equal(residency_mapped_outside(&topology, by_node, &two), 301);
         assert_int_equal(residency_mapped_outside(&topology, by_node, &all), 0);
@@ -107,7 +108,7 @@ TEST(ratio) {
                                                { .anon_bytes = 200 },
                                                { .anon_bytes = 700 } },
                                 files[3] = { { .file_bytes = 1000 } };
-        NodeSet all = ids("0,2,5"), two = ids("2"), none = ids("");
+        NodeSet all = node_set("0,2,5"), two = node_set("2"), none = node_set("");
 
         assert_true(fabs(residency_ratio(&topology, by_node, &two) - 0.8) < 1e-9);
         assert_true(residency_ratio(&topology, by_node, &all) == 0);
@@ -126,7 +127,7 @@ TEST(covers) {
         Node two_cpus[3] = { { .id = 0 }, { .id = 2 }, { .id = 5 } };
         const Topology t = { .nodes = two_cpus, .n_nodes = 3 };
 
-        two_cpus[1].cpus = ids("1,700");
+        two_cpus[1].cpus = cpu_set("1,700");
         assert_true(residency_covers(&t, by_node, 0));
         assert_true(residency_covers(&t, by_node, UINT64_C(3) << 30));
         assert_true(residency_covers(&t, by_node, ((UINT64_C(3) << 30) + late) / 3 * 4));

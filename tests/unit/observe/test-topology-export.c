@@ -125,8 +125,8 @@ static size_t count(const char *text, const char *part) {
 
 /* Of an XML with instances and devices: those of now, not those of then. */
 TEST(an_export_of_an_export) {
-        const TopologyMark before = { "tidb-4000", "tidbnumad:tidb", ids("1") };
-        const TopologyMark after = { "tikv-20160", "tidbnumad:tikv", ids("0") };
+        const TopologyMark before = { "tidb-4000", "tidbnumad:tidb", node_set("1") };
+        const TopologyMark after = { "tikv-20160", "tidbnumad:tikv", node_set("0") };
         _cleanup_device_list_ DeviceList devices = { 0 }, fewer = { 0 }, read = { 0 };
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_free_ char *text = NULL;
@@ -201,11 +201,11 @@ static void assert_below(const char *xml, const char *name, const char *type) {
 
 TEST(where_marks_hang) {
         const TopologyMark marks[] = {
-                { "tidb-4000", "tidbnumad:tidb", ids("1") },
-                { "tikv-20160", "tidbnumad:tikv", ids("0-1") },
-                { "java", "tidbnumad:other", ids("1-2") },
-                { "gone", "tidbnumad:other", ids("1,99") },
-                { "nowhere", "tidbnumad:other", ids("") },
+                { "tidb-4000", "tidbnumad:tidb", node_set("1") },
+                { "tikv-20160", "tidbnumad:tikv", node_set("0-1") },
+                { "java", "tidbnumad:other", node_set("1-2") },
+                { "gone", "tidbnumad:other", node_set("1,99") },
+                { "nowhere", "tidbnumad:other", node_set("") },
         };
         _cleanup_files_ Files files;
 
@@ -269,9 +269,9 @@ TEST(svg_shows_every_instance) {
 TEST(png) {
         static const unsigned char signature[] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
         const TopologyMark marks[] = {
-                { "pd-2379", "tidbnumad:pd", ids("0") },
-                { "<tidb> & \"4000\"", "tidbnumad:tidb", ids("0") },
-                { "tikv-20160", "tidbnumad:tikv", ids("2-3") },
+                { "pd-2379", "tidbnumad:pd", node_set("0") },
+                { "<tidb> & \"4000\"", "tidbnumad:tidb", node_set("0") },
+                { "tikv-20160", "tidbnumad:tikv", node_set("2-3") },
         };
         _cleanup_free_ char *svg = NULL, *png = NULL;
         _cleanup_files_ Files files;

@@ -46,7 +46,7 @@ static inline AdviceInstance *host_add(Host *host, const char *name, const char 
         AdviceInstance *instance = &host->instances[host->n++];
 
         *instance = (AdviceInstance){ .name = name, .exe = exe };
-        placement->nodes = ids(nodes);
+        placement->nodes = node_set(nodes);
         placement->cpus = topology_cpus_of(&host->topology, &placement->nodes);
         placement->reason = "";
         return instance;

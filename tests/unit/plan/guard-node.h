@@ -13,7 +13,7 @@
 #define SEC(n) ((uint64_t)((n)*1e6))
 
 static inline GuardOutlook look_at(const GuardNode *node) {
-        const NodeSet all = ids("0-7");
+        const NodeSet all = node_set("0-7");
 
         return guard_predict(node, 1, &all);
 }

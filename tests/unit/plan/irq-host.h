@@ -101,7 +101,7 @@ static inline IrqPolicy *scene_policy(IrqScene *s, const char *net, IrqSteer ste
 static inline void scene_owner(IrqScene *s, const char *cpus, bool shared) {
         assert_true(s->input.n_owners < IRQ_TEST_OWNERS);
         s->owners[s->input.n_owners++] =
-                (IrqOwner){ .name = "x", .cpus = ids(cpus), .shared = shared };
+                (IrqOwner){ .name = "x", .cpus = cpu_set(cpus), .shared = shared };
 }
 
 /* Again, if need be. */

@@ -12,13 +12,13 @@ static inline CpuSet expected_cpus(const World *w, const PlacementInstance *in,
 
         for (size_t n = 0; n < w->topology.n_nodes; n++)
                 if (id_set_has(nodes, w->nodes[n].id))
-                        id_set_add_all(&cpus, in->policy->cpus.choice == CPUS_ONE_PER_CORE
-                                                      ? &w->nodes[n].first_threads
-                                                      : &w->nodes[n].cpus);
+                        id_set_union(&cpus, in->policy->cpus.choice == CPUS_ONE_PER_CORE
+                                                    ? &w->nodes[n].first_threads
+                                                    : &w->nodes[n].cpus);
         if (in->policy->cpus.choice == CPUS_LIST)
-                id_set_keep_only(&cpus, &in->policy->cpus.list);
+                id_set_intersect(&cpus, &in->policy->cpus.list);
         if (!id_set_is_empty(&in->allowed_cpus))
-                id_set_keep_only(&cpus, &in->allowed_cpus);
+                id_set_intersect(&cpus, &in->allowed_cpus);
         return cpus;
 }
 

@@ -126,8 +126,8 @@ static inline void random_instance(World *w, uint32_t *seed, const Shape *shape)
         if (one_in(seed, 10))
                 in->allowed_nodes = some_of(w, seed, 60);
         if (one_in(seed, 10))
-                id_set_add_all(&in->allowed_cpus,
-                               &w->nodes[next_number(seed, (uint32_t)w->topology.n_nodes)].cpus);
+                id_set_union(&in->allowed_cpus,
+                             &w->nodes[next_number(seed, (uint32_t)w->topology.n_nodes)].cpus);
         if (shape->memory && !one_in(seed, 4))
                 in->need_bytes = (UINT64_C(1) << 28) * (1 + next_number(seed, 8));
 }

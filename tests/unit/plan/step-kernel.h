@@ -182,7 +182,7 @@ static inline void write_mems(Kernel *k, const Step *step) {
                 return;
         }
         k->binding.mems = step->mems;
-        id_set_keep_only(&k->binding.mems, &k->slice_mems);
+        id_set_intersect(&k->binding.mems, &k->slice_mems);
         if (id_set_is_empty(&k->binding.mems))
                 k->binding.mems = k->slice_mems;
 }

@@ -18,21 +18,21 @@ typedef struct Situation {
 /* Bound to node 1 of 0-3, with nothing outside. */
 static inline void init(Situation *s, MemoryMode memory) {
         *s = (Situation){
-                .placement = { .nodes = ids("1"),
-                               .cpus = ids("4-7"),
+                .placement = { .nodes = node_set("1"),
+                               .cpus = cpu_set("4-7"),
                                .memory = memory,
                                .rate_bytes_per_sec = 1000,
                                .reason = "" },
                 .binding = { .cpuset = true,
-                             .cpus = ids("4-7"),
-                             .mems = ids(memory == MEMORY_BIND ? "1" : "0-3"),
+                             .cpus = cpu_set("4-7"),
+                             .mems = node_set(memory == MEMORY_BIND ? "1" : "0-3"),
                              .n_threads = 10,
                              .alone = true },
         };
         s->in = (StepInput){
                 .placement = &s->placement,
                 .binding = &s->binding,
-                .all_nodes = ids("0-3"),
+                .all_nodes = node_set("0-3"),
                 .can_enforce = true,
                 .memory_known = true,
                 .fits = true,

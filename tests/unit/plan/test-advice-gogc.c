@@ -179,7 +179,7 @@ TEST(disk_rate_with_one_not_placed) {
         host_init(&host, 1, 4, 16 * GIB);
         host_add(&host, "a", "tikv-server", "0")->device = "sda";
         host_add(&host, "b", "tikv-server", "")->device = "sda";
-        host.choices[1].placement.cpus = ids("0-3");
+        host.choices[1].placement.cpus = cpu_set("0-3");
         host_advise(&host);
         host_assert(&host, "a", "rocksdb.rate-bytes-per-sec", 200 * MIB);
         host_assert(&host, "a", "readpool.unified.max-thread-count", 3); /* it has all CPUs */

@@ -163,9 +163,9 @@ TEST(own_cpus) {
 
         host_init(&host, 2, 16, 32 * GIB);
         host_add(&host, "tidb", "tidb-server", "0");
-        host.choices[0].placement.cpus = ids("0-9");
+        host.choices[0].placement.cpus = cpu_set("0-9");
         host_add(&host, "tikv", "tikv-server", "0");
-        host.choices[1].placement.cpus = ids("10-15");
+        host.choices[1].placement.cpus = cpu_set("10-15");
         host_advise(&host);
         host_assert(&host, "tidb", "performance.max-procs", 10);
         host_assert(&host, "tikv", "readpool.unified.max-thread-count", 4);

@@ -66,7 +66,7 @@ typedef struct Search {
 
 /* Home is 1; all have a GiB of room above 100 MiB. */
 static void search_init(Search *s) {
-        *s = (Search){ .home = ids("1"), .barred = ids("1"), .reserved = ids("") };
+        *s = (Search){ .home = node_set("1"), .barred = node_set("1"), .reserved = node_set("") };
         make_topology(&s->topology, s->nodes, s->distances);
         for (uint32_t i = 0; i < 8; i++)
                 s->rooms[i] = (NodeRoom){ .node = i,
@@ -95,12 +95,12 @@ TEST(the_nearest_node) {
         assert_int_equal(guard_choose(&s.search), 3);
         s.rooms[3].promised_bytes = MIB(2);
         assert_int_equal(guard_choose(&s.search), 0);
-        s.barred = ids("0-2");
+        s.barred = node_set("0-2");
         assert_int_equal(guard_choose(&s.search), 3);
-        s.barred = ids("0-3");
+        s.barred = node_set("0-3");
         assert_int_equal(guard_choose(&s.search), 6);
-        s.home = ids("1,5"); /* near one of them is near */
-        s.barred = ids("1,5,6");
+        s.home = node_set("1,5"); /* near one of them is near */
+        s.barred = node_set("1,5,6");
         set_room(&s, 7, GIB(2));
         assert_int_equal(guard_choose(&s.search), 7);
 }
@@ -150,18 +150,18 @@ TEST(reserved_nodes) {
         Search s;
 
         search_init(&s);
-        s.reserved = ids("0,2-3");
+        s.reserved = node_set("0,2-3");
         assert_int_equal(guard_choose(&s.search), 4); /* rather far than reserved */
         for (uint32_t i = 4; i < 8; i++)
                 set_room(&s, i, MIB(300));
         assert_int_equal(guard_choose(&s.search), 0); /* which will not do */
         s.search.strict = true;
         assert_int_equal(guard_choose(&s.search), 4);
-        s.reserved = ids("0-7");
+        s.reserved = node_set("0-7");
         assert_int_equal(guard_choose(&s.search), -1);
         /* None will do: then not the reserved one, though it has more. */
         s.search.strict = false;
-        s.reserved = ids("0,2-3");
+        s.reserved = node_set("0,2-3");
         for (uint32_t i = 0; i < 8; i++)
                 set_room(&s, i, i < 4 ? MIB(40) : MIB(30));
         assert_int_equal(guard_choose(&s.search), 4);

@@ -247,7 +247,8 @@ TEST(a_set_of_nodes_is_one) {
         GuardNode nodes[3] = { { .node = 2, .headroom_bytes = MIB(100) },
                                { .node = 4, .headroom_bytes = MIB(200) },
                                { .node = 5, .headroom_bytes = MIB(400) } };
-        const NodeSet both = ids("2,4"), one = ids("2"), other = ids("7"), none = ids("");
+        const NodeSet both = node_set("2,4"), one = node_set("2"), other = node_set("7"),
+                      none = node_set("");
         GuardOutlook o;
 
         for (unsigned s = 1; s <= 5; s++) {
@@ -271,7 +272,7 @@ TEST(a_set_of_nodes_is_one) {
 /* One falls by what the other gains: nothing is lost. */
 TEST(falls_of_a_set_are_summed) {
         GuardNode nodes[2] = { { .node = 0 }, { .node = 1 } };
-        const NodeSet both = ids("0-1");
+        const NodeSet both = node_set("0-1");
 
         for (unsigned s = 1; s <= 5; s++) {
                 add_free(&nodes[0], SEC(s), MIB(100) - MIB(10) * s);

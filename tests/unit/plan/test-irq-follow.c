@@ -20,9 +20,9 @@ static void look(Look *l, const char *requested, const char *effective, uint32_t
                 .counts = { on_0, 7, 0, on_3 },
                 .vector = { .irq = 24,
                             .mask_known = true,
-                            .requested = ids(requested),
+                            .requested = cpu_set(requested),
                             .effective_known = effective != NULL,
-                            .effective = ids(effective ? effective : "") },
+                            .effective = cpu_set(effective ? effective : "") },
                 .device = { .kind = IRQ_DEVICE_NET, .name = (char *)"eth0", .n_vectors = 1 },
                 .host = { .n_devices = 1, .n_cpus = 4 },
         };

@@ -26,7 +26,7 @@ TEST(siblings_by_core) {
         _cleanup_scene_ IrqScene s;
 
         one_card(&s, 5);
-        s.nodes[0].first_threads = ids("0,2,8,10");
+        s.nodes[0].first_threads = cpu_set("0,2,8,10");
         scene_plan(&s);
         assert_queues(&s, 0, "0 2 8 10 1");
 }
@@ -84,12 +84,12 @@ TEST(xps) {
         assert_ids(xps[0], "0,2,4,6,8,10,12,14");
         assert_ids(xps[1], "1,3,5,7,9,11,13,15");
         s.policies[0].steer = STEER_CPUS;
-        s.policies[0].cpus = ids("3,5");
+        s.policies[0].cpus = cpu_set("3,5");
         scene_plan(&s);
         xps = s.plan.devices[0].xps;
         assert_ids(xps[0], "0-3,8-11"); /* each by the queue of its own node */
         assert_ids(xps[1], "4-7,12-15");
-        s.policies[0].cpus = ids("3");
+        s.policies[0].cpus = cpu_set("3");
         scene_plan(&s);
         assert_true(id_set_has(&s.plan.devices[0].xps[0], 3));
         assert_true(id_set_has(&s.plan.devices[0].xps[1], 3)); /* both are its own */
@@ -103,7 +103,7 @@ TEST(xps_nearest) {
         _cleanup_scene_ IrqScene s;
 
         scene_init(&s, 4, 2, 1);
-        scene_policy(&s, "*", STEER_CPUS)->cpus = ids("0,4,6");
+        scene_policy(&s, "*", STEER_CPUS)->cpus = cpu_set("0,4,6");
         scene_card(&s, "eth0", DEVICE_NODE_UNKNOWN, 3);
         scene_plan(&s);
         assert_queues(&s, 0, "0 4 6");

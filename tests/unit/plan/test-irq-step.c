@@ -9,7 +9,7 @@
 #define SECOND UINT64_C(1000000)
 
 static SettingValue cpus(const char *list) {
-        return (SettingValue){ .cpus = ids(list) };
+        return (SettingValue){ .cpus = cpu_set(list) };
 }
 
 static IrqStep next(IrqProgress *p, const char *wanted, const char *stands, uint64_t now) {

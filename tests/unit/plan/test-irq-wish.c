@@ -27,15 +27,16 @@ static void example_init(Example *e) {
         for (uint32_t i = 0; i < 3; i++) {
                 e->vectors[i] = (IrqVector){ .irq = 24 + i,
                                              .mask_known = i != 1,
-                                             .requested = ids("0-3"),
+                                             .requested = cpu_set("0-3"),
                                              .counts = e->counts[i] };
-                e->planned[i] =
-                        (IrqPlanVector){ .irq = 24 + i, .decision = IRQ_STEERED, .cpus = ids("1") };
+                e->planned[i] = (IrqPlanVector){ .irq = 24 + i,
+                                                 .decision = IRQ_STEERED,
+                                                 .cpus = cpu_set("1") };
         }
-        e->tx[0] = e->tx[1] = (IrqQueue){ .mask_known = true, .cpus = ids("2") };
+        e->tx[0] = e->tx[1] = (IrqQueue){ .mask_known = true, .cpus = cpu_set("2") };
         e->rx[0] = (IrqQueue){ .mask_known = true };
-        e->xps[0] = ids("0");
-        e->xps[1] = ids("1");
+        e->xps[0] = cpu_set("0");
+        e->xps[1] = cpu_set("1");
         e->devices[0] = (IrqDevice){ .name = (char *)"eth0",
                                      .pci = (char *)"0000:01:00.0",
                                      .vectors = e->vectors,
@@ -104,7 +105,7 @@ TEST(whose_vector) {
 }
 
 TEST(landed) {
-        const CpuSet cpus = ids("1-2");
+        const CpuSet cpus = cpu_set("1-2");
         Example before, now;
 
         example_init(&before);

@@ -87,7 +87,7 @@ TEST(auto) {
         _cleanup_scene_ IrqScene s;
 
         plan_auto(&s);
-        s.input.reserved = ids("3");
+        s.input.reserved = node_set("3");
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_RESERVED, "6-7,14-15");
         assert_int_equal(s.plan.devices[0].steer, STEER_RESERVED);
@@ -160,17 +160,17 @@ TEST(by_policy) {
         s.policies[0].steer = STEER_RESERVED;
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_NOTHING_RESERVED, "");
-        s.input.reserved = ids("1-2");
+        s.input.reserved = node_set("1-2");
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_RESERVED, "4-5,12-13");
         s.policies[0].steer = STEER_AWAY;
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_AWAY, "0-1,4-9,12-15");
         s.policies[0].steer = STEER_CPUS;
-        s.policies[0].cpus = ids("2,4,99");
+        s.policies[0].cpus = cpu_set("2,4,99");
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_LISTED, "2,4"); /* an instance's CPU too */
-        s.policies[0].cpus = ids("99");
+        s.policies[0].cpus = cpu_set("99");
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_CPUS_ABSENT, "");
 }
@@ -180,14 +180,14 @@ TEST(isolated) {
         _cleanup_scene_ IrqScene s;
 
         plan_auto(&s);
-        s.topology.isolated_cpus = ids("2-3");
-        s.topology.nohz_full_cpus = ids("10");
+        s.topology.isolated_cpus = cpu_set("2-3");
+        s.topology.nohz_full_cpus = cpu_set("10");
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_LOCAL, "11");
         scene_owner(&s, "0-1,4-9,11-15", false);
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_OWNED, "11");
-        s.topology.isolated_cpus = ids("0-15");
+        s.topology.isolated_cpus = cpu_set("0-15");
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_OWNED, "2-3,10-11");
 }
@@ -197,14 +197,14 @@ TEST(rps_without_isolated) {
         _cleanup_scene_ IrqScene s;
 
         scene_init(&s, 1, 4, 1);
-        scene_policy(&s, "*", STEER_CPUS)->cpus = ids("0-3");
+        scene_policy(&s, "*", STEER_CPUS)->cpus = cpu_set("0-3");
         scene_card(&s, "eth0", 0, 1);
-        s.topology.isolated_cpus = ids("1");
-        s.topology.nohz_full_cpus = ids("2");
+        s.topology.isolated_cpus = cpu_set("1");
+        s.topology.nohz_full_cpus = cpu_set("2");
         scene_plan(&s);
         assert_serves(&s, 0, IRQ_REASON_LISTED, "0-3");
         assert_ids(s.plan.devices[0].rps[0], "0,3");
-        s.policies[0].cpus = ids("1-2");
+        s.policies[0].cpus = cpu_set("1-2");
         scene_plan(&s);
         assert_ids(s.plan.devices[0].rps[0], "");
 }
@@ -314,8 +314,8 @@ TEST(irqbalance_keeps_usual_ones) {
         _cleanup_scene_ IrqScene s;
 
         plan_auto(&s);
-        s.topology.isolated_cpus = ids("14");
-        s.topology.nohz_full_cpus = ids("15");
+        s.topology.isolated_cpus = cpu_set("14");
+        s.topology.nohz_full_cpus = cpu_set("15");
         scene_owner(&s, "0-9", false);
         scene_owner(&s, "10-13", true);
         scene_plan(&s);
@@ -323,7 +323,7 @@ TEST(irqbalance_keeps_usual_ones) {
         s.owners[1].shared = false;
         scene_plan(&s);
         assert_ids(s.plan.irqbalance.banned_cpus, "");
-        s.owners[1].cpus = ids("10-12");
+        s.owners[1].cpus = cpu_set("10-12");
         scene_plan(&s);
         assert_ids(s.plan.irqbalance.banned_cpus, "0-12");
 }

@@ -109,14 +109,14 @@ TEST(user) {
 
 TEST(two_that_name_it) {
         Policy p[2] = {
-                { .match = { .exe = S("a"), .unit = S("tidb-*") }, .place.nodes = ids("1") },
-                { .match = { .exe = S("b"), .unit = S("tidb-*") }, .place.nodes = ids("2") }
+                { .match = { .exe = S("a"), .unit = S("tidb-*") }, .place.nodes = node_set("1") },
+                { .match = { .exe = S("b"), .unit = S("tidb-*") }, .place.nodes = node_set("2") }
         };
         const char *reason;
 
         assert_null(policy_of(p, 2, "tidb-1.service", 0, &reason));
         assert_non_null(strstr(reason, "two policies"));
-        p[1].place.nodes = ids("1"); /* the same for both programs */
+        p[1].place.nodes = node_set("1"); /* the same for both programs */
         assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[0]);
         p[1].memory = MEMORY_PREFERRED;
         assert_null(policy_of(p, 2, "tidb-1.service", 0, NULL));
@@ -127,9 +127,9 @@ TEST(two_that_name_it) {
 }
 
 TEST(earlier_one_without_the_name) {
-        Policy p[2] = { { .match = { .exe = S("haproxy") }, .place.nodes = ids("1") },
+        Policy p[2] = { { .match = { .exe = S("haproxy") }, .place.nodes = node_set("1") },
                         { .match = { .exe = S("tidb-server"), .unit = S("tidb-*") },
-                          .place.nodes = ids("2") } };
+                          .place.nodes = node_set("2") } };
         const char *reason;
 
         /* Other programs: the name tells which it will be. */
@@ -149,7 +149,7 @@ TEST(earlier_one_without_the_name) {
 TEST(room) {
         Node nodes[2] = { { .id = 0, .memory_bytes = 1600 }, { .id = 3, .memory_bytes = 3200 } };
         const Topology t = { .nodes = nodes, .n_nodes = 2 };
-        const NodeSet one = ids("3"), both = ids("0,3"), none = ids("7");
+        const NodeSet one = node_set("3"), both = node_set("0,3"), none = node_set("7");
 
         assert_int_equal(known_unit_room_bytes(&t, &one, false), 400);
         assert_int_equal(known_unit_room_bytes(&t, &both, false), 600);
@@ -158,7 +158,7 @@ TEST(room) {
 }
 
 static bool plan(const KnownProperty *p, const char *want, const char *expected) {
-        const IdSet w = ids(want), e = ids(expected);
+        const IdSet w = id_set(want), e = id_set(expected);
         IdSet value = p->value;
         bool write = known_property_plan(p, &w, &value);
 
@@ -167,7 +167,7 @@ static bool plan(const KnownProperty *p, const char *want, const char *expected)
 }
 
 static void stands(KnownProperty *p, const char *want, const char *value) {
-        const IdSet w = ids(want), v = ids(value);
+        const IdSet w = id_set(want), v = id_set(value);
 
         known_property_stands(p, &w, &v);
 }
@@ -188,7 +188,7 @@ TEST(set_and_back) {
 }
 
 TEST(gives_back_what_the_admin_had_set) {
-        KnownProperty p = { .value = ids("0-3") };
+        KnownProperty p = { .value = id_set("0-3") };
 
         assert_false(plan(&p, "", "0-3")); /* not ours to clear */
         assert_ids(*known_property_own(&p), "0-3");
@@ -199,7 +199,7 @@ TEST(gives_back_what_the_admin_had_set) {
 }
 
 TEST(found_as_it_is_to_be) {
-        KnownProperty p = { .value = ids("2") };
+        KnownProperty p = { .value = id_set("2") };
 
         assert_false(plan(&p, "2", "2"));
         stands(&p, "2", "2");
@@ -209,15 +209,15 @@ TEST(found_as_it_is_to_be) {
 
 /* What an earlier life of the daemon has written down. */
 TEST(read_with_a_record) {
-        const IdSet value = ids("2"), before = ids("0-3"), none = { 0 };
+        const IdSet value = id_set("2"), before = id_set("0-3"), none = { 0 };
         KnownProperty p = { 0 };
 
-        known_property_read(&p, &value, true, &before);
+        known_property_read(&p, ID_VIEW(&value), true, &before);
         assert_ids(*known_property_own(&p), "0-3");
         assert_true(plan(&p, "", "0-3"));
-        known_property_read(&p, &value, true, &none);
+        known_property_read(&p, ID_VIEW(&value), true, &none);
         assert_true(plan(&p, "", ""));
-        known_property_read(&p, &value, false, &before);
+        known_property_read(&p, ID_VIEW(&value), false, &before);
         assert_ids(*known_property_own(&p), "2");
         assert_false(plan(&p, "", "2"));
 }

@@ -51,20 +51,20 @@ TEST(what_is_left) {
         pd->place.share = SHARE_SHARED;
         (void)world_add_many(w, tikv, 2);
         w->host.reserve.kind = RESERVE_LIST;
-        w->host.reserve.nodes = ids("0-1");
+        w->host.reserve.nodes = node_set("0-1");
         assert_plan(w, "2-4 5-7");
         in = world_add(w, pd, "pd-1"); /* a shared one takes nothing, nor does one that stays */
         assert_plan(w, "2-4 5-7 2");
-        in->in_force = ids("2");
+        in->in_force = node_set("2");
         assert_plan(w, "2-4 5-7 2");
         in->in_force = (NodeSet){ 0 };
         in = world_add(w, tidb, "tidb-1");
         assert_plan(w, "2-3 4-5 7 6");
-        in->in_force = ids("7");
+        in->in_force = node_set("7");
         assert_plan(w, "2-3 4-5 6 7");
-        in->in_force = ids("0"); /* which was not left anyway */
+        in->in_force = node_set("0"); /* which was not left anyway */
         assert_plan(w, "2-4 5-7 2 0");
-        tidb->place.nodes = ids("0-1"); /* nor would it take what is */
+        tidb->place.nodes = node_set("0-1"); /* nor would it take what is */
         in->in_force = (NodeSet){ 0 };
         tidb->place.count_given = true;
         assert_plan(w, "2-4 5-7 2 0");
@@ -75,12 +75,12 @@ TEST(others_in_a_corner) {
         _cleanup_world_ World *w = world_new(1, 8, 4);
         Policy *tikv = auto_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
 
-        tidb->place.nodes = ids("0-1");
+        tidb->place.nodes = node_set("0-1");
         tidb->place.count_given = true;
         (void)world_add_many(w, tikv, 2);
         (void)world_add_many(w, tidb, 4);
         assert_plan(w, "2-4 5-7 0 0 1 1");
-        tikv->place.avoid = ids("0"); /* of the two, one is open to it */
+        tikv->place.avoid = node_set("0"); /* of the two, one is open to it */
         assert_plan(w, "2-4 5-7 0 0 1 1");
 }
 
@@ -101,10 +101,10 @@ TEST(one_more) {
         Policy *tikv = auto_policy(w, "tikv");
         PlacementInstance *in = world_add_many(w, tikv, 3);
 
-        in[0].in_force = ids("0-1");
-        in[1].in_force = ids("2");
+        in[0].in_force = node_set("0-1");
+        in[1].in_force = node_set("2");
         assert_plan(w, "0-1 2 3");
-        in[1].in_force = ids("2-3");
+        in[1].in_force = node_set("2-3");
         assert_plan(w, "0-1 2-3 0");
 }
 
@@ -112,7 +112,7 @@ TEST(cpu_list_is_more) {
         _cleanup_world_ World *w = world_new(1, 4, 4);
         Policy *tikv = auto_policy(w, "tikv");
 
-        tikv->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("1,9") };
+        tikv->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("1,9") };
         (void)world_add_many(w, tikv, 4);
         assert_plan(w, "0,2 0,2 0,2 0,2");
 }
@@ -122,8 +122,8 @@ TEST(cgroups) {
         _cleanup_world_ World *w = world_new(2, 4, 4);
         PlacementInstance *in = world_add_many(w, auto_policy(w, "tikv"), 2);
 
-        in[0].allowed_nodes = ids("0");
+        in[0].allowed_nodes = node_set("0");
         assert_plan(w, "0 4-7");
-        in[1].allowed_nodes = ids("4-5");
+        in[1].allowed_nodes = node_set("4-5");
         assert_plan(w, "0 4");
 }

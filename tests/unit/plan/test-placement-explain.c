@@ -35,22 +35,22 @@ TEST(device) {
         assert_warnings(w, 0, 0);
         tikv->place.near = NEAR_STORAGE;
         assert_warnings(w, 0, WARN_DEVICE_UNKNOWN);
-        in->device_nodes = ids("77"); /* a node that is not there */
+        in->device_nodes = node_set("77"); /* a node that is not there */
         assert_warnings(w, 0, WARN_DEVICE_UNKNOWN);
-        in->device_nodes = ids("2,77");
+        in->device_nodes = node_set("2,77");
         assert_warnings(w, 0, 0);
         give_count(tikv, 2); /* one of the two is enough */
         assert_warnings(w, 0, 0);
-        tikv->place.avoid = ids("2");
+        tikv->place.avoid = node_set("2");
         assert_warnings(w, 0, WARN_FAR_DEVICE);
         tikv->place.near = NEAR_NIC;
         assert_warnings(w, 0, WARN_DEVICE_UNKNOWN);
-        w->input.nic_nodes = ids("2");
+        w->input.nic_nodes = node_set("2");
         assert_warnings(w, 0, WARN_FAR_DEVICE);
         w->host.reserve.kind = RESERVE_NIC; /* it keeps off the card's node as it should */
         assert_warnings(w, 0, 0);
         w->host.reserve.kind = RESERVE_LIST;
-        w->host.reserve.nodes = ids("1");
+        w->host.reserve.nodes = node_set("1");
         assert_warnings(w, 0, WARN_FAR_DEVICE);
 }
 
@@ -67,7 +67,7 @@ TEST(memory) {
         tikv->memory = MEMORY_PREFERRED;
         assert_warnings(w, 0, 0);
         tikv->memory = MEMORY_BIND;
-        tikv->place.nodes = ids("0"); /* with another one there that needs little */
+        tikv->place.nodes = node_set("0"); /* with another one there that needs little */
         tikv->place.count_given = true;
         in[0].need_bytes = UINT64_C(63) << 30;
         in[1].need_bytes = UINT64_C(1) << 30;
@@ -86,7 +86,7 @@ TEST(memory_of_several_nodes) {
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
-        tikv->place.nodes = ids("0-1");
+        tikv->place.nodes = node_set("0-1");
         in->need_bytes = UINT64_C(70) << 30;
         w->free_bytes[0] = UINT64_C(10) << 30;
         w->free_bytes[1] = UINT64_C(60) << 30;
@@ -135,8 +135,8 @@ TEST(alternatives) {
 
         (void)world_add_many(w, tidb, 2);
         w->host.reserve.kind = RESERVE_LIST;
-        w->host.reserve.nodes = ids("3");
-        world_add(w, tidb, "tidb-3")->in_force = ids("1");
+        w->host.reserve.nodes = node_set("3");
+        world_add(w, tidb, "tidb-3")->in_force = node_set("1");
         w->input.explain = true;
         plan = plan_of(w);
         assert_plan(w, "0 2 1");
@@ -166,7 +166,7 @@ TEST(alternative_that_ties) {
         Policy *tikv = world_policy(w, "tikv");
 
         give_count(tikv, 2);
-        tikv->place.nodes = ids("0-3");
+        tikv->place.nodes = node_set("0-3");
         tikv->cpus = (PolicyCpus){ .choice = CPUS_ALL };
         (void)world_add_many(w, tikv, 2);
         w->input.explain = true;

@@ -8,7 +8,7 @@ static void on_storage(World *w, PlacementInstance *first, const char *const *no
         ((Policy *)first->policy)->place.near = NEAR_STORAGE;
         (void)w;
         for (size_t i = 0; i < n; i++)
-                first[i].device_nodes = ids(nodes[i]);
+                first[i].device_nodes = node_set(nodes[i]);
 }
 
 /* 8-node EPYC, 8 TiKV: one a node, each at its own NVMe, in whatever order the disks are. */
@@ -39,7 +39,7 @@ TEST(epyc8_4_tikv) {
         assert_plan(w, "0-1 2-3 4-5 6-7");
         on_storage(w, first, disks, 4);
         assert_plan(w, "0-1 2-3 4-5 6-7");
-        first[1].device_nodes = ids("1"); /* two disks on one socket's first two nodes */
+        first[1].device_nodes = node_set("1"); /* two disks on one socket's first two nodes */
         assert_plan(w, "0,3 1-2 4-5 6-7");
 }
 
@@ -67,7 +67,7 @@ static void build_arm(World *w) {
         give_count(tikv, PLACE_COUNT_AUTO);
         shared->place.share = haproxy->place.share = SHARE_SHARED;
         w->host.reserve.kind = RESERVE_NIC;
-        w->input.nic_nodes = ids("0");
+        w->input.nic_nodes = node_set("0");
         (void)world_add_many(w, tidb, 11);
         (void)world_add(w, tikv, "tikv-1");
         (void)world_add(w, shared, "pd-1");
@@ -89,7 +89,7 @@ TEST(arm16) {
                 assert_false(id_set_has(&p->nodes, 0));
                 if (i < 12)
                         assert_false(id_set_intersects(&seen, &p->nodes));
-                id_set_add_all(&seen, &p->nodes);
+                id_set_union(&seen, &p->nodes);
         }
         assert_int_equal(id_set_count(&seen), 15);
         /* haproxy-1 goes before pd-1, by name. */
@@ -129,7 +129,7 @@ TEST(nic_node_last) {
         uint32_t reserved = 0;
 
         w->host.reserve.kind = RESERVE_NIC;
-        w->input.nic_nodes = ids("2");
+        w->input.nic_nodes = node_set("2");
         (void)world_add_many(w, tidb, 7);
         assert_plan(w, "0 1 3 4 5 6 7");
         (void)world_add(w, tidb, "tidb-8");
@@ -157,7 +157,7 @@ TEST(nic_node_strict) {
 
         w->host.reserve.kind = RESERVE_NIC;
         w->host.reserve.strict = true;
-        w->input.nic_nodes = ids("2");
+        w->input.nic_nodes = node_set("2");
         (void)world_add_many(w, world_policy(w, "tidb"), 8);
         assert_plan(w, "0 0 1 3 4 5 6 7");
 }
@@ -170,14 +170,14 @@ TEST(near_the_nic) {
 
         haproxy->place.near = NEAR_NIC;
         haproxy->place.share = SHARE_SHARED;
-        w->input.nic_nodes = ids("5");
+        w->input.nic_nodes = node_set("5");
         (void)world_add(w, haproxy, "haproxy-1");
         assert_plan(w, "5");
         w->host.reserve.kind = RESERVE_NIC;
         assert_plan(w, "4");
         plan = plan_of(w);
         assert_int_equal(plan.choices[0].warnings, 0);
-        haproxy->place.nodes = ids("5"); /* with a count: chosen, though there is one only */
+        haproxy->place.nodes = node_set("5"); /* with a count: chosen, though there is one only */
         haproxy->place.count_given = true;
         assert_plan(w, "5");
 }

@@ -10,7 +10,7 @@ TEST(watch_only) {
 
         assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
         one.policy->built_in = true;
-        one.policy->place.nodes = ids("0");
+        one.policy->place.nodes = node_set("0");
         assert_refused(&one, REFUSAL_WATCH_ONLY);
 }
 
@@ -21,7 +21,7 @@ TEST(how_comes_from_the_policy) {
         one.policy->memory = MEMORY_PREFERRED;
         one.policy->migrate = MIGRATE_KERNEL;
         one.policy->rate_bytes_per_sec = 77;
-        one.policy->place.avoid = ids("0-3"); /* also of a refused one */
+        one.policy->place.avoid = node_set("0-3"); /* also of a refused one */
         plan = plan_of(one.world);
         assert_int_equal(plan.choices[0].refusal, REFUSAL_NO_NODE_LEFT);
         assert_int_equal(plan.choices[0].placement.memory, MEMORY_PREFERRED);
@@ -34,8 +34,9 @@ TEST(how_comes_from_the_policy) {
 TEST(explicit_entry) {
         static const uint16_t ports[] = { 80, 4001 };
         PolicyInstance entries[] = {
-                { .match = { .unit = (char *)"tidb-*.service", .port = 4001 }, .nodes = ids("1") },
-                { .match = { .unit = (char *)"tidb-1.service" }, .nodes = ids("2") },
+                { .match = { .unit = (char *)"tidb-*.service", .port = 4001 },
+                  .nodes = node_set("1") },
+                { .match = { .unit = (char *)"tidb-1.service" }, .nodes = node_set("2") },
         };
         _cleanup_one_ One one = one_new(true);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
@@ -51,10 +52,10 @@ TEST(explicit_entry) {
         plan = plan_of(one.world);
         assert_ptr_equal(plan.choices[0].entry, &entries[0]);
         /* Neither what the policy says of nodes, nor what is reserved, counts against it. */
-        one.policy->place.nodes = ids("0");
-        one.policy->place.avoid = ids("1");
+        one.policy->place.nodes = node_set("0");
+        one.policy->place.avoid = node_set("1");
         one.world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
-        one.world->host.reserve.nodes = ids("1,7"); /* 7 is not there */
+        one.world->host.reserve.nodes = node_set("1,7"); /* 7 is not there */
         assert_placed(&one, BASIS_EXPLICIT, "1", "4-7", WARN_RESERVED_NAMED);
         one.in->unit = "other.service"; /* no entry speaks of it */
         assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
@@ -63,11 +64,11 @@ TEST(explicit_entry) {
 TEST(explicit_nodes_of_the_policy) {
         _cleanup_one_ One one = one_new(true);
 
-        one.policy->place.nodes = ids("1-2");
+        one.policy->place.nodes = node_set("1-2");
         assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0); /* with a count it chooses among them */
         one.policy->place.count_given = false;
         assert_placed(&one, BASIS_EXPLICIT, "1-2", "4-11", WARN_PACKAGES);
-        one.policy->place.nodes = ids("2-3");
+        one.policy->place.nodes = node_set("2-3");
         assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", 0);
         one.policy->place.nodes = (NodeSet){ 0 }; /* neither: one node of all */
         one.policy->place.count = 0;
@@ -78,7 +79,7 @@ static void assert_explicit(const char *nodes, PlacementRefusal refusal) {
         _cleanup_one_ One one = one_new(false);
 
         one.policy->place.count_given = false;
-        one.policy->place.nodes = ids(nodes);
+        one.policy->place.nodes = node_set(nodes);
         assert_refused(&one, refusal);
 }
 
@@ -91,10 +92,10 @@ TEST(explicit_nodes_that_lack_something) {
         assert_explicit("3", REFUSAL_NO_MEMORY);
         /* One has the CPUs, the other the memory: a home together. */
         one.policy->place.count_given = false;
-        one.policy->place.nodes = ids("2-3");
+        one.policy->place.nodes = node_set("2-3");
         assert_placed(&one, BASIS_EXPLICIT, "2-3", "12-15", 0);
         /* Nobody runs on node 2: one socket only. */
-        one.policy->place.nodes = ids("0,2");
+        one.policy->place.nodes = node_set("0,2");
         assert_placed(&one, BASIS_EXPLICIT, "0,2", "0-3", 0);
 }
 
@@ -102,19 +103,19 @@ TEST(explicit_nodes_in_a_cgroup) {
         _cleanup_one_ One one = one_new(true);
 
         one.policy->place.count_given = false;
-        one.policy->place.nodes = ids("0-1");
-        one.in->allowed_nodes = ids("0,2");
+        one.policy->place.nodes = node_set("0-1");
+        one.in->allowed_nodes = node_set("0,2");
         assert_refused(&one, REFUSAL_CGROUP_NODES);
-        one.in->allowed_nodes = ids("0-2");
-        one.in->allowed_cpus = ids("8-11");
+        one.in->allowed_nodes = node_set("0-2");
+        one.in->allowed_cpus = cpu_set("8-11");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.in->allowed_cpus = ids("3-4,9");
+        one.in->allowed_cpus = cpu_set("3-4,9");
         assert_placed(&one, BASIS_EXPLICIT, "0-1", "3-4", 0);
-        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("3,8") };
+        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("3,8") };
         assert_refused(&one, REFUSAL_CPUS_ABSENT);
-        one.policy->cpus.list = ids("3,5");
+        one.policy->cpus.list = cpu_set("3,5");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.policy->cpus.list = ids("3-4");
+        one.policy->cpus.list = cpu_set("3-4");
         assert_placed(&one, BASIS_EXPLICIT, "0-1", "3-4", 0);
 }
 
@@ -123,13 +124,13 @@ TEST(explicit_nodes_in_a_cgroup) {
 TEST(no_node_left) {
         _cleanup_one_ One one = one_new(false);
 
-        one.policy->place.nodes = ids("2-3"); /* no home among them */
+        one.policy->place.nodes = node_set("2-3"); /* no home among them */
         assert_refused(&one, REFUSAL_NO_NODE_LEFT);
-        one.policy->place.nodes = ids("1-3");
+        one.policy->place.nodes = node_set("1-3");
         assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0);
-        one.policy->place.avoid = ids("1");
+        one.policy->place.avoid = node_set("1");
         assert_refused(&one, REFUSAL_NO_NODE_LEFT);
-        one.policy->place.nodes = ids("9");
+        one.policy->place.nodes = node_set("9");
         assert_refused(&one, REFUSAL_NO_NODE_LEFT);
 }
 
@@ -140,7 +141,7 @@ TEST(too_few_nodes) {
         assert_refused(&one, REFUSAL_TOO_FEW_NODES);
         give_count(one.policy, 2);
         assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
-        one.policy->place.avoid = ids("0");
+        one.policy->place.avoid = node_set("0");
         assert_refused(&one, REFUSAL_TOO_FEW_NODES);
 }
 
@@ -148,7 +149,7 @@ TEST(no_package) {
         _cleanup_one_ One one = one_new(true);
 
         give_count(one.policy, 2);
-        one.policy->place.nodes = ids("1-2");
+        one.policy->place.nodes = node_set("1-2");
         assert_refused(&one, REFUSAL_NO_PACKAGE);
         one.policy->place.same_package = false;
         assert_placed(&one, BASIS_CHOSEN, "1-2", "4-11", 0);
@@ -157,10 +158,10 @@ TEST(no_package) {
 TEST(cgroup_nodes) {
         _cleanup_one_ One one = one_new(true);
 
-        one.policy->place.nodes = ids("0-1");
-        one.in->allowed_nodes = ids("2-3");
+        one.policy->place.nodes = node_set("0-1");
+        one.in->allowed_nodes = node_set("2-3");
         assert_refused(&one, REFUSAL_CGROUP_NODES);
-        one.in->allowed_nodes = ids("1-3");
+        one.in->allowed_nodes = node_set("1-3");
         assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0);
         give_count(one.policy, 2);
         assert_refused(&one, REFUSAL_CGROUP_NODES);
@@ -171,10 +172,10 @@ TEST(cgroup_nodes) {
 TEST(cgroup_cpus) {
         _cleanup_one_ One one = one_new(true);
 
-        one.policy->place.nodes = ids("0-1");
-        one.in->allowed_cpus = ids("8-15");
+        one.policy->place.nodes = node_set("0-1");
+        one.in->allowed_cpus = cpu_set("8-15");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.in->allowed_cpus = ids("6,8-15");
+        one.in->allowed_cpus = cpu_set("6,8-15");
         assert_placed(&one, BASIS_CHOSEN, "1", "6", 0);
         give_count(one.policy, 2);
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
@@ -184,20 +185,20 @@ TEST(one_per_core) {
         _cleanup_one_ One one = one_new(true);
 
         for (unsigned i = 0; i < 4; i++) {
-                id_set_remove_all(&one.world->nodes[i].first_threads, &one.world->nodes[i].cpus);
+                id_set_subtract(&one.world->nodes[i].first_threads, &one.world->nodes[i].cpus);
                 id_set_add(&one.world->nodes[i].first_threads, 4 * i);
                 id_set_add(&one.world->nodes[i].first_threads, 4 * i + 2);
         }
         one.policy->cpus.choice = CPUS_ONE_PER_CORE;
         assert_placed(&one, BASIS_CHOSEN, "0", "0,2", 0);
-        one.in->allowed_cpus = ids("1-3,4-15");
+        one.in->allowed_cpus = cpu_set("1-3,4-15");
         assert_placed(&one, BASIS_CHOSEN, "0", "2", 0);
-        one.in->allowed_cpus = ids("1,3,5,14"); /* first threads of node 3 only */
+        one.in->allowed_cpus = cpu_set("1,3,5,14"); /* first threads of node 3 only */
         assert_placed(&one, BASIS_CHOSEN, "3", "14", 0);
-        one.in->allowed_cpus = ids("1,3,5,7,9");
+        one.in->allowed_cpus = cpu_set("1,3,5,7,9");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
         one.policy->place.count_given = false;
-        one.policy->place.nodes = ids("0");
+        one.policy->place.nodes = node_set("0");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
 }
 
@@ -205,25 +206,25 @@ TEST(one_per_core) {
 TEST(cpu_list) {
         _cleanup_one_ One one = one_new(true);
 
-        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("9-10") };
+        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("9-10") };
         assert_placed(&one, BASIS_CHOSEN, "2", "9-10", 0);
-        one.policy->cpus.list = ids("7-8"); /* of two nodes, and it may have one */
+        one.policy->cpus.list = cpu_set("7-8"); /* of two nodes, and it may have one */
         assert_refused(&one, REFUSAL_CPUS_ABSENT);
         give_count(one.policy, 2); /* of two sockets */
         assert_refused(&one, REFUSAL_CPUS_ABSENT);
         one.policy->place.same_package = false;
         assert_placed(&one, BASIS_CHOSEN, "1-2", "7-8", 0);
-        one.policy->cpus.list = ids("7");
+        one.policy->cpus.list = cpu_set("7");
         one.policy->place.same_package = true;
         assert_placed(&one, BASIS_CHOSEN, "0-1", "7", 0);
-        one.policy->cpus.list = ids("7,99");
+        one.policy->cpus.list = cpu_set("7,99");
         assert_refused(&one, REFUSAL_CPUS_ABSENT);
-        one.policy->cpus.list = ids("3,7");
+        one.policy->cpus.list = cpu_set("3,7");
         assert_placed(&one, BASIS_CHOSEN, "0-1", "3,7", 0);
-        one.policy->place.avoid = ids("0");
-        one.policy->cpus.list = ids("7"); /* its socket has one node left, the other two */
+        one.policy->place.avoid = node_set("0");
+        one.policy->cpus.list = cpu_set("7"); /* its socket has one node left, the other two */
         assert_refused(&one, REFUSAL_CPUS_ABSENT);
-        one.policy->cpus.list = ids("3,7");
+        one.policy->cpus.list = cpu_set("3,7");
         one.policy->place.same_package = false;
         assert_refused(&one, REFUSAL_CPUS_ABSENT);
 }
@@ -233,7 +234,7 @@ TEST(cpu_list_of_many_nodes) {
         _cleanup_world_ World *w = world_new(4, 8, 4);
         Policy *tidb = world_policy(w, "tidb");
 
-        tidb->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("13") };
+        tidb->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("13") };
         (void)world_add_many(w, tidb, 3);
         assert_plan(w, "3 3 3");
 }
@@ -241,29 +242,29 @@ TEST(cpu_list_of_many_nodes) {
 TEST(cpu_list_in_a_cgroup) {
         _cleanup_one_ One one = one_new(true);
 
-        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("4-5") };
-        one.in->allowed_cpus = ids("5-15");
+        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("4-5") };
+        one.in->allowed_cpus = cpu_set("5-15");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.in->allowed_cpus = ids("4-15");
-        one.in->allowed_nodes = ids("0,2-3");
+        one.in->allowed_cpus = cpu_set("4-15");
+        one.in->allowed_nodes = node_set("0,2-3");
         assert_refused(&one, REFUSAL_CGROUP_NODES);
-        one.in->allowed_nodes = ids("1");
+        one.in->allowed_nodes = node_set("1");
         assert_placed(&one, BASIS_CHOSEN, "1", "4-5", 0);
         one.world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
-        one.world->host.reserve.nodes = ids("1");
+        one.world->host.reserve.nodes = node_set("1");
         assert_refused(&one, REFUSAL_RESERVED);
 }
 
 TEST(reserved) {
         _cleanup_one_ One one = one_new(true);
 
-        one.policy->place.nodes = ids("0-1");
+        one.policy->place.nodes = node_set("0-1");
         one.world->host.reserve.kind = RESERVE_LIST;
-        one.world->host.reserve.nodes = ids("0-1");
+        one.world->host.reserve.nodes = node_set("0-1");
         assert_placed(&one, BASIS_CHOSEN, "0", "0-3", WARN_RESERVED);
         one.world->host.reserve.strict = true;
         assert_refused(&one, REFUSAL_RESERVED);
-        one.world->host.reserve.nodes = ids("0");
+        one.world->host.reserve.nodes = node_set("0");
         assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0);
         give_count(one.policy, 2);
         assert_refused(&one, REFUSAL_RESERVED);

@@ -7,20 +7,20 @@
 TEST(kept) {
         _cleanup_one_ One one = one_new(true);
 
-        one.in->in_force = ids("2"); /* not the best, and good enough */
+        one.in->in_force = node_set("2"); /* not the best, and good enough */
         assert_placed(&one, BASIS_KEPT, "2", "8-11", 0);
         one.world->host.reserve.kind = RESERVE_LIST;
-        one.world->host.reserve.nodes = ids("2");
+        one.world->host.reserve.nodes = node_set("2");
         assert_placed(&one, BASIS_KEPT, "2", "8-11", WARN_RESERVED);
         one.policy->place.near = NEAR_NIC;
-        one.world->input.nic_nodes = ids("2");
+        one.world->input.nic_nodes = node_set("2");
         assert_placed(&one, BASIS_KEPT, "2", "8-11", WARN_RESERVED);
 }
 
 static void assert_moved(void (*change)(One *one), const char *nodes, const char *cpus) {
         _cleanup_one_ One one = one_new(true);
 
-        one.in->in_force = ids("1-2");
+        one.in->in_force = node_set("1-2");
         give_count(one.policy, 2);
         one.policy->place.same_package = false;
         assert_placed(&one, BASIS_KEPT, "1-2", "4-11", 0);
@@ -37,15 +37,15 @@ static void set_count(One *one) {
 }
 
 static void avoid_node(One *one) {
-        one->policy->place.avoid = ids("2");
+        one->policy->place.avoid = node_set("2");
 }
 
 static void disallow_node(One *one) {
-        one->in->allowed_nodes = ids("0,2-3");
+        one->in->allowed_nodes = node_set("0,2-3");
 }
 
 static void disallow_cpus(One *one) {
-        one->in->allowed_cpus = ids("0-7");
+        one->in->allowed_cpus = cpu_set("0-7");
 }
 
 static void remove_memory(One *one) {
@@ -54,15 +54,15 @@ static void remove_memory(One *one) {
 
 static void reserve_strictly(One *one) {
         one->world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
-        one->world->host.reserve.nodes = ids("1");
+        one->world->host.reserve.nodes = node_set("1");
 }
 
 static void need_other_cpus(One *one) {
-        one->policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = ids("0") };
+        one->policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("0") };
 }
 
 static void lose_node(One *one) {
-        one->in->in_force = ids("2,9");
+        one->in->in_force = node_set("2,9");
 }
 
 /* What does not fit any more is given up, and of that as little as can be. */
@@ -84,9 +84,9 @@ TEST(kept_with_auto_count) {
 
         give_count(one.policy, PLACE_COUNT_AUTO);
         assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
-        one.in->in_force = ids("3");
+        one.in->in_force = node_set("3");
         assert_placed(&one, BASIS_KEPT, "3", "12-15", 0);
-        one.in->in_force = ids("1-2"); /* but of two sockets */
+        one.in->in_force = node_set("1-2"); /* but of two sockets */
         assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", WARN_MOVED);
 }
 
@@ -95,9 +95,9 @@ TEST(explicit_moves) {
         _cleanup_one_ One one = one_new(true);
 
         one.policy->place.count_given = false;
-        one.policy->place.nodes = ids("2-3");
-        one.in->in_force = ids("1-2");
+        one.policy->place.nodes = node_set("2-3");
+        one.in->in_force = node_set("1-2");
         assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", WARN_MOVED);
-        one.in->in_force = ids("2");
+        one.in->in_force = node_set("2");
         assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", 0);
 }

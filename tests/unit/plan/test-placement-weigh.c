@@ -13,7 +13,7 @@ static void assert_decides(const World *w, const char *const *other, PlacementCr
         PlacementScore score = score_of(w, &plan), others;
 
         for (size_t i = 0; i < w->input.n_instances; i++)
-                nodes[i] = ids(other[i]);
+                nodes[i] = node_set(other[i]);
         others = placement_score(&w->input, nodes);
         assert_memory_equal(&score, &plan.score, sizeof(score));
         for (unsigned i = 0; i < criterion; i++)
@@ -33,9 +33,9 @@ TEST(stability) {
 
         give_count(tikv, 2);
         tikv->place.near = NEAR_STORAGE;
-        tikv->place.avoid = ids("2");
-        in->device_nodes = ids("5");
-        in->in_force = ids("2-3");
+        tikv->place.avoid = node_set("2");
+        in->device_nodes = node_set("5");
+        in->in_force = node_set("2-3");
         assert_plan(w, "0,3");
         assert_decides(w, NODES("4-5"), WEIGH_STABILITY, 1, 2);
 }
@@ -47,7 +47,7 @@ TEST(device) {
         PlacementInstance *in = world_add_many(w, tikv, 2);
 
         tikv->place.near = NEAR_STORAGE;
-        in[0].device_nodes = in[1].device_nodes = ids("2");
+        in[0].device_nodes = in[1].device_nodes = node_set("2");
         assert_plan(w, "2 2");
         assert_decides(w, NODES("2", "3"), WEIGH_DEVICE, 20, 22);
 }
@@ -59,17 +59,17 @@ TEST(device_by_distance) {
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
         tikv->place.near = NEAR_STORAGE;
-        tikv->place.avoid = ids("0");
-        in->device_nodes = ids("0,9"); /* 9 is not there */
+        tikv->place.avoid = node_set("0");
+        in->device_nodes = node_set("0,9"); /* 9 is not there */
         w->distances[3 * 4 + 0] = 11;
         assert_plan(w, "3");
         assert_decides(w, NODES("1"), WEIGH_DEVICE, 11, 12);
-        in->device_nodes = ids("0,2");
+        in->device_nodes = node_set("0,2");
         assert_plan(w, "2");
         give_count(tikv, 2);
         assert_plan(w, "2-3");
         assert_decides(w, NODES("1-2"), WEIGH_DEVICE, 21, 22);
-        in->device_nodes = ids("9"); /* not known: it does not count */
+        in->device_nodes = node_set("9"); /* not known: it does not count */
         assert_plan(w, "1-2");
 }
 
@@ -80,7 +80,7 @@ TEST(exclusive) {
         (void)world_add(w, world_policy(w, "tidb"), "tidb-1");
         (void)world_add(w, world_policy(w, "tikv"), "tikv-1");
         w->host.reserve.kind = RESERVE_LIST;
-        w->host.reserve.nodes = ids("0");
+        w->host.reserve.nodes = node_set("0");
         assert_plan(w, "1 0");
         assert_decides(w, NODES("1", "1"), WEIGH_EXCLUSIVE, 0, 1);
 }
@@ -93,7 +93,7 @@ TEST(policy) {
         pd->place.share = SHARE_SHARED;
         (void)world_add_many(w, pd, 2);
         w->host.reserve.kind = RESERVE_LIST;
-        w->host.reserve.nodes = ids("0");
+        w->host.reserve.nodes = node_set("0");
         assert_plan(w, "0 1");
         assert_decides(w, NODES("1", "1"), WEIGH_POLICY, 0, 1);
 }
@@ -104,7 +104,7 @@ TEST(reserved) {
 
         (void)world_add_many(w, world_policy(w, "tidb"), 2);
         w->host.reserve.kind = RESERVE_NIC;
-        w->input.nic_nodes = ids("0-1");
+        w->input.nic_nodes = node_set("0-1");
         assert_plan(w, "2 3");
         assert_decides(w, NODES("0", "2"), WEIGH_RESERVED, 0, 1);
 }
@@ -135,9 +135,9 @@ TEST(spread_counts_sockets) {
         (void)world_add(w, tidb, "tidb-1");
         assert_plan(w, "0-1 2");
         assert_decides(w, NODES("0-1", "1"), WEIGH_EXCLUSIVE, 0, 1);
-        assert_int_equal(
-                placement_score(&w->input, (NodeSet[]){ ids("0-1"), ids("1") }).by[WEIGH_SPREAD],
-                1);
+        assert_int_equal(placement_score(&w->input, (NodeSet[]){ node_set("0-1"), node_set("1") })
+                                 .by[WEIGH_SPREAD],
+                         1);
 }
 
 /* Where its memory fits, though it is a socket's second node by number and has company. */
@@ -200,7 +200,7 @@ TEST(load) {
         assert_plan(w, "2 0 1");
         assert_decides(w, NODES("0", "0", "1"), WEIGH_LOAD, 0, 500);
         (void)world_add(w, tidb, "tidb-3");
-        id_set_add_all(&w->nodes[1].cpus, &(CpuSet){ .words[1] = 0xf }); /* eight there */
+        id_set_union(&w->nodes[1].cpus, &(CpuSet){ .words[1] = 0xf }); /* eight there */
         assert_plan(w, "1 0 1 2");
         assert_decides(w, NODES("0", "0", "1", "2"), WEIGH_LOAD, 250, 500);
 }
@@ -235,7 +235,7 @@ TEST(refused_count_nothing) {
         Policy *other = world_policy(w, "other");
 
         give_count(other, 3);
-        world_add(w, other, "a-1")->in_force = ids("0-1");
+        world_add(w, other, "a-1")->in_force = node_set("0-1");
         (void)world_add_many(w, world_policy(w, "tidb"), 2);
         assert_plan(w, "- 0 1");
         assert_decides(w, NODES("", "1", "1"), WEIGH_EXCLUSIVE, 0, 1);

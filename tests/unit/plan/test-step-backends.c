@@ -9,7 +9,8 @@ static void init_by(Situation *s, BackendKind backend, MemoryMode memory) {
         s->binding.alone = false;
         if (backend == BACKEND_AFFINITY) {
                 s->binding.cpuset = false;
-                s->binding.cpus = s->binding.mems = ids("0-3");
+                s->binding.cpus = cpu_set("0-3");
+                s->binding.mems = node_set("0-3");
         }
 }
 
@@ -57,9 +58,9 @@ TEST(affinity_memory) {
         s.in.outside_bytes = 0;
         assert_step(&s, STEP_DONE, "");
         s.in.we_narrowed = true; /* by another backend, before */
-        s.binding.mems = ids("1");
+        s.binding.mems = node_set("1");
         assert_step(&s, STEP_DONE, "");
-        s.binding.mems = ids("0");
+        s.binding.mems = node_set("0");
         assert_step(&s, STEP_PARTLY, "may not use memory of its nodes");
 }
 
@@ -75,10 +76,10 @@ TEST(cgroup1) {
         init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
         s.in.memory_known = false; /* narrow, and nobody knows where its memory is */
         assert_step(&s, STEP_PARTLY, "its memory nodes are set");
-        s.in.all_nodes = ids("1"); /* nowhere else */
+        s.in.all_nodes = node_set("1"); /* nowhere else */
         assert_step(&s, STEP_DONE, "");
         init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
-        s.binding.mems = ids("0-3");
+        s.binding.mems = node_set("0-3");
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PULL, "");
         s.in.passes = 1;
@@ -89,7 +90,7 @@ TEST(cgroup1) {
         s.in.memory_known = false;
         assert_step(&s, STEP_PARTLY, "CPUs only");
         /* The directory is ours alone: narrow, it is narrow by us. */
-        s.binding.mems = ids("2");
+        s.binding.mems = node_set("2");
         assert_mems(&s, STEP_WIDEN, "0-3");
         s.placement.memory = MEMORY_NONE;
         assert_mems(&s, STEP_WIDEN, "0-3");
@@ -107,9 +108,9 @@ TEST(begins_blind) {
         s.in.can_enforce = false;
         assert_false(step_begins_blind(&s.in));
         s.in.can_enforce = true;
-        s.placement.nodes = ids("");
+        s.placement.nodes = node_set("");
         assert_false(step_begins_blind(&s.in));
-        s.placement.nodes = ids("1");
+        s.placement.nodes = node_set("1");
         s.in.backend = BACKEND_SYSTEMD; /* its answer takes longer than the reading */
         assert_false(step_begins_blind(&s.in));
 }
@@ -119,22 +120,22 @@ TEST(widened) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.in.extra = ids("3");
+        s.in.extra = node_set("3");
         s.in.extra_unsaid = true;
         assert_mems(&s, STEP_WIDEN, "1,3"); /* somebody has taken it back */
-        s.binding.mems = ids("1,3");
+        s.binding.mems = node_set("1,3");
         assert_mems(&s, STEP_WIDEN, "1,3"); /* the kernel allows it, the unit does not say so yet */
         s.in.extra_unsaid = false;
         assert_step(&s, STEP_WIDENED, "nearly full");
-        s.binding.mems = ids("0-3"); /* more than that is well too */
+        s.binding.mems = node_set("0-3"); /* more than that is well too */
         assert_step(&s, STEP_WIDENED, "nearly full");
-        s.binding.mems = ids("1-2"); /* what stands is not taken away */
+        s.binding.mems = node_set("1-2"); /* what stands is not taken away */
         assert_mems(&s, STEP_WIDEN, "1-3");
         s.in.mem_writes = STEP_WRITES_MAX - 1;
         assert_mems(&s, STEP_WIDEN, "1-3");
         s.in.mem_writes = STEP_WRITES_MAX;
         assert_step(&s, STEP_PARTLY, "others could not be given");
-        s.binding.mems = ids("1,3");
+        s.binding.mems = node_set("1,3");
         s.in.extra_unsaid = true;
         assert_step(&s, STEP_WIDENED, "AllowedMemoryNodes= says nothing");
 }
@@ -144,15 +145,15 @@ TEST(widened_moves_nothing) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.in.extra = ids("3");
-        s.binding.mems = ids("1,3");
+        s.in.extra = node_set("3");
+        s.binding.mems = node_set("1,3");
         s.in.outside_bytes = 1;
         assert_step(&s, STEP_WIDENED, "nearly full");
         s.in.has_room = true;
         assert_step(&s, STEP_WIDENED, "nearly full");
         s.in.memory_known = false;
         assert_step(&s, STEP_WIDENED, "nearly full");
-        s.binding.cpus = ids("4"); /* the CPUs are kept in order all the same */
+        s.binding.cpus = cpu_set("4"); /* the CPUs are kept in order all the same */
         assert_step(&s, STEP_SET_CPUS, "");
 }
 
@@ -161,7 +162,7 @@ TEST(after_widened) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.binding.mems = ids("1,3");
+        s.binding.mems = node_set("1,3");
         s.in.outside_bytes = 100;
         s.in.has_room = true;
         assert_step(&s, STEP_PULL, "");
@@ -179,9 +180,9 @@ TEST(widened_is_of_bind) {
         Situation s;
 
         init(&s, MEMORY_PREFERRED);
-        s.in.extra = ids("3");
+        s.in.extra = node_set("3");
         assert_step(&s, STEP_DONE, "");
         init(&s, MEMORY_NONE);
-        s.in.extra = ids("3");
+        s.in.extra = node_set("3");
         assert_step(&s, STEP_DONE, "");
 }

@@ -103,12 +103,12 @@ TEST(widened_and_back) {
                 assert_ends_done(&k);
                 forget_progress(&k);
                 k.in.extra = some_nodes(&seed, k.n_nodes);
-                id_set_remove_all(&k.in.extra, &k.placement.nodes);
+                id_set_subtract(&k.in.extra, &k.placement.nodes);
                 k.in.extra_unsaid = one_in(&seed, 2);
                 if (id_set_is_empty(&k.in.extra))
                         continue; /* it has all nodes already */
                 wide = k.placement.nodes;
-                id_set_add_all(&wide, &k.in.extra);
+                id_set_union(&wide, &k.in.extra);
                 if (one_in(&seed, 2)) /* by the guard itself; else by the step */
                         k.binding.mems = wide;
                 k.room = 0;

@@ -17,7 +17,7 @@ TEST(bind_narrows) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.binding.mems = ids("0-3");
+        s.binding.mems = node_set("0-3");
         assert_mems(&s, STEP_NARROW, "1"); /* nothing outside: at once */
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PULL, "");
@@ -60,7 +60,7 @@ TEST(kernel_moves_once) {
         s.in.pass_found_bytes = s.in.pass_moved_bytes = 100;
         assert_step(&s, STEP_SETTLE, "");
         init(&s, MEMORY_BIND);
-        s.binding.mems = ids("0-3");
+        s.binding.mems = node_set("0-3");
         s.placement.migrate = MIGRATE_KERNEL;
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PULL, "");
@@ -104,7 +104,7 @@ TEST(bind_with_room_for_a_part) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.binding.mems = ids("0-3");
+        s.binding.mems = node_set("0-3");
         s.in.outside_bytes = 100;
         s.in.fits = false;
         s.in.has_room = true;
@@ -125,16 +125,16 @@ TEST(node_without_memory) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.in.all_nodes = ids("0-2"); /* 3 has none */
-        s.placement.nodes = ids("1,3");
+        s.in.all_nodes = node_set("0-2"); /* 3 has none */
+        s.placement.nodes = node_set("1,3");
         assert_step(&s, STEP_DONE, "");
-        s.binding.mems = ids("0-2");
+        s.binding.mems = node_set("0-2");
         assert_mems(&s, STEP_NARROW, "1");
-        s.binding.mems = ids("0");
+        s.binding.mems = node_set("0");
         assert_mems(&s, STEP_WIDEN, "0-1");
         init(&s, MEMORY_PREFERRED);
-        s.in.all_nodes = s.binding.mems = ids("0-2");
-        s.placement.nodes = ids("1,3");
+        s.in.all_nodes = s.binding.mems = node_set("0-2");
+        s.placement.nodes = node_set("1,3");
         assert_step(&s, STEP_DONE, "");
         s.in.we_narrowed = true;
         assert_step(&s, STEP_DONE, "");
@@ -144,10 +144,10 @@ TEST(bind_wants_to_know_the_memory) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.binding.mems = ids("0-3");
+        s.binding.mems = node_set("0-3");
         s.in.memory_known = false;
         assert_step(&s, STEP_REFUSE, "cannot be read");
-        s.binding.mems = ids("0");
+        s.binding.mems = node_set("0");
         assert_step(&s, STEP_REFUSE, "cannot be read");
 }
 
@@ -155,7 +155,7 @@ TEST(bind_widens_first) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.binding.mems = ids("0,2");
+        s.binding.mems = node_set("0,2");
         s.in.outside_bytes = 100;
         assert_mems(&s, STEP_WIDEN, "0-2");
         s.in.passes = 1; /* made before it was moved here */
@@ -164,8 +164,8 @@ TEST(bind_widens_first) {
         assert_mems(&s, STEP_WIDEN, "0-2"); /* wider is never wrong */
         /* A part of its nodes is not enough. */
         s.in.fits = true;
-        s.placement.nodes = ids("1-2");
-        s.binding.mems = ids("2-3");
+        s.placement.nodes = node_set("1-2");
+        s.binding.mems = node_set("2-3");
         assert_mems(&s, STEP_WIDEN, "1-3");
         s.in.mem_writes = STEP_WRITES_MAX;
         assert_step(&s, STEP_REFUSE, "AllowedMemoryNodes=");

@@ -7,7 +7,7 @@ static void init_open(Situation *s, BackendKind backend, MemoryMode memory) {
         init(s, memory);
         s->in.backend = backend;
         s->in.cpus_given = true;
-        s->binding.mems = ids("0-3");
+        s->binding.mems = node_set("0-3");
 }
 
 static void assert_code(const Situation *s, StepKind kind, Reason code) {
@@ -21,7 +21,7 @@ TEST(no_place) {
         Situation s;
 
         init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
-        s.placement.nodes = ids("");
+        s.placement.nodes = node_set("");
         assert_code(&s, STEP_WATCH, REASON_NONE);
         s.placement.reason = "too few";
         assert_code(&s, STEP_WATCH, REASON_NO_PLACE);
@@ -73,11 +73,11 @@ TEST(inner_group) {
         Situation s;
 
         init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
-        s.binding.mems = ids("1");
+        s.binding.mems = node_set("1");
         assert_code(&s, STEP_DONE, REASON_NONE);
         (void)strcpy(s.binding.inner_group, "/a");
-        s.binding.inner_cpus = ids("4");
-        s.binding.inner_mems = ids("0");
+        s.binding.inner_cpus = cpu_set("4");
+        s.binding.inner_mems = node_set("0");
         assert_code(&s, STEP_PARTLY, REASON_INNER_GROUP);
 }
 
@@ -88,7 +88,7 @@ TEST(too_tight) {
 
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
                 init_open(&s, kinds[i], MEMORY_BIND);
-                s.binding.cpus = ids("4");
+                s.binding.cpus = cpu_set("4");
                 s.binding.n_threads_outside = 1;
                 s.in.cpu_writes = STEP_WRITES_MAX;
                 assert_code(&s, STEP_REFUSE, REASON_SLICE_TOO_TIGHT);
@@ -97,12 +97,12 @@ TEST(too_tight) {
                 init_open(&s, kinds[i], MEMORY_BIND);
                 s.in.mem_writes = STEP_WRITES_MAX;
                 assert_code(&s, STEP_REFUSE, REASON_SLICE_TOO_TIGHT);
-                s.in.extra = ids("2");
-                s.binding.mems = ids("1");
+                s.in.extra = node_set("2");
+                s.binding.mems = node_set("1");
                 assert_code(&s, STEP_PARTLY, REASON_NODE_FULL);
         }
         init_open(&s, BACKEND_SYSTEMD, MEMORY_PREFERRED);
-        s.binding.mems = ids("0");
+        s.binding.mems = node_set("0");
         assert_code(&s, STEP_PARTLY, REASON_SLICE_TOO_TIGHT);
         s.in.we_narrowed = true;
         s.in.mem_writes = STEP_WRITES_MAX;
@@ -134,8 +134,8 @@ TEST(memory) {
         init_open(&s, BACKEND_AFFINITY, MEMORY_BIND);
         assert_code(&s, STEP_PARTLY, REASON_NOT_STRICT);
         init_open(&s, BACKEND_SYSTEMD, MEMORY_BIND);
-        s.in.extra = ids("2");
-        s.binding.mems = ids("1-2");
+        s.in.extra = node_set("2");
+        s.binding.mems = node_set("1-2");
         assert_code(&s, STEP_WIDENED, REASON_NODE_FULL);
         s.in.extra_unsaid = true;
         s.in.mem_writes = STEP_WRITES_MAX;
@@ -161,17 +161,17 @@ TEST(contest) {
         assert_code(&s, STEP_NARROW, REASON_NONE);
         s.in.mem_repairs++;
         assert_code(&s, STEP_PARTLY, REASON_CONTESTED);
-        s.binding.mems = ids("0");
+        s.binding.mems = node_set("0");
         assert_code(&s, STEP_PARTLY, REASON_CONTESTED); /* nor are they widened first */
-        s.binding.mems = ids("1");
+        s.binding.mems = node_set("1");
         assert_code(&s, STEP_DONE, REASON_NONE);
-        s.in.extra = ids("2"); /* the guard is not hindered by it */
+        s.in.extra = node_set("2"); /* the guard is not hindered by it */
         assert_code(&s, STEP_WIDEN, REASON_NONE);
         init_open(&s, BACKEND_CGROUP1, MEMORY_PREFERRED);
-        s.binding.mems = ids("0-2");
+        s.binding.mems = node_set("0-2");
         s.in.mem_repairs = STEP_REPAIRS_MAX;
         assert_code(&s, STEP_PARTLY, REASON_CONTESTED);
-        s.binding.cpus = ids("4");
+        s.binding.cpus = cpu_set("4");
         s.in.repairs = STEP_REPAIRS_MAX;
         assert_code(&s, STEP_PARTLY, REASON_CONTESTED);
 }
@@ -182,12 +182,12 @@ static void assert_mems_stand(BackendKind backend, MemoryMode memory, bool we_na
 
         init_open(&s, backend, memory);
         s.in.we_narrowed = we_narrowed;
-        s.binding.mems = ids(mems);
+        s.binding.mems = node_set(mems);
         assert_int_equal(step_mems_stand(&s.in), expected);
-        s.in.extra = ids("3");
+        s.in.extra = node_set("3");
         assert_false(step_mems_stand(&s.in));
-        s.in.extra = ids("");
-        s.placement.nodes = ids("");
+        s.in.extra = node_set("");
+        s.placement.nodes = node_set("");
         assert_false(step_mems_stand(&s.in));
 }
 

@@ -29,7 +29,7 @@ static void make_stubborn(Kernel *k, uint32_t *seed) {
         for (unsigned i = 0; i < k->n_nodes; i++)
                 if (one_in(seed, 4))
                         k->pinned[i] = 4096 * next_number(seed, 100);
-        id_set_keep_only(&k->binding.mems, &k->slice_mems);
+        id_set_intersect(&k->binding.mems, &k->slice_mems);
         if (id_set_is_empty(&k->binding.mems))
                 k->binding.mems = k->slice_mems;
         show(k);

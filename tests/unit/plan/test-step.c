@@ -5,7 +5,7 @@ TEST(watch_goes_before_all) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.placement.nodes = ids("");
+        s.placement.nodes = node_set("");
         s.placement.reason = "no nodes";
         s.in.can_enforce = false;
         s.binding.alone = false;
@@ -68,7 +68,7 @@ static void init_scope(Situation *s, MemoryMode memory) {
         s->in.in_scope = true;
         s->in.memory_known = false;
         s->in.fits = false;
-        s->binding.mems = ids("0-3");
+        s->binding.mems = node_set("0-3");
 }
 
 TEST(bind_in_scope) {
@@ -96,17 +96,17 @@ TEST(bind_in_scope) {
         s.in.passes = 0; /* what passes are counted for is over; what they said is not */
         s.in.pulled = true;
         assert_mems(&s, STEP_NARROW, "1");
-        s.binding.mems = ids("0");
+        s.binding.mems = node_set("0");
         assert_mems(&s, STEP_WIDEN, "0-1");
-        s.binding.mems = ids("0-3");
+        s.binding.mems = node_set("0-3");
         s.in.mem_writes = STEP_WRITES_MAX;
         assert_step(&s, STEP_REFUSE, "AllowedMemoryNodes=");
-        s.binding.mems = ids("1");
+        s.binding.mems = node_set("1");
         assert_step(&s, STEP_DONE, "");
         s.in.pulled = false; /* a daemon that was started anew finds it narrow */
         assert_step(&s, STEP_DONE, "");
         init_scope(&s, MEMORY_BIND);
-        s.in.extra = ids("2");
+        s.in.extra = node_set("2");
         assert_step(&s, STEP_WIDENED, "nearly full");
 }
 
@@ -115,28 +115,28 @@ TEST(inner_groups) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.binding.inner_cpus = ids("4-5");
-        s.binding.inner_mems = ids("1");
+        s.binding.inner_cpus = cpu_set("4-5");
+        s.binding.inner_mems = node_set("1");
         (void)snprintf(s.binding.inner_group, sizeof(s.binding.inner_group), "/a");
         assert_step(&s, STEP_PARTLY, "below its unit");
         s.binding.n_threads_off_cpus = 2; /* which follows from it */
         assert_step(&s, STEP_PARTLY, "below its unit");
         s.binding.n_threads_off_cpus = 0;
-        s.binding.inner_cpus = ids("4-7");
+        s.binding.inner_cpus = cpu_set("4-7");
         assert_step(&s, STEP_DONE, "");
         s.in.outside_bytes = 100;
-        s.binding.inner_cpus = ids("4-5"); /* memory that can be moved is */
+        s.binding.inner_cpus = cpu_set("4-5"); /* memory that can be moved is */
         assert_step(&s, STEP_PULL, "");
-        s.binding.mems = ids("0-3");
-        s.binding.inner_mems = ids("0,2-3"); /* not to a node that the group does not have */
+        s.binding.mems = node_set("0-3");
+        s.binding.inner_mems = node_set("0,2-3"); /* not to a node that the group does not have */
         assert_step(&s, STEP_PARTLY, "below its unit");
-        s.binding.inner_mems = ids("0-1");
+        s.binding.inner_mems = node_set("0-1");
         assert_step(&s, STEP_PULL, "");
-        s.binding.inner_mems = ids("0");
+        s.binding.inner_mems = node_set("0");
         s.placement.memory = MEMORY_NONE;
-        s.binding.inner_cpus = ids("4-7");
+        s.binding.inner_cpus = cpu_set("4-7");
         assert_step(&s, STEP_DONE, "");
-        s.binding.cpus = ids("0-7"); /* the unit's own CPUs come first */
+        s.binding.cpus = cpu_set("0-7"); /* the unit's own CPUs come first */
         assert_step(&s, STEP_SET_CPUS, "");
 }
 
@@ -163,14 +163,14 @@ TEST(cpus_come_first) {
         Situation s;
 
         init(&s, MEMORY_BIND);
-        s.binding.mems = ids("0-3");
+        s.binding.mems = node_set("0-3");
         s.in.outside_bytes = 100;
         s.in.passes = 1;
-        s.binding.cpus = ids("4-6");
+        s.binding.cpus = cpu_set("4-6");
         assert_step(&s, STEP_SET_CPUS, "");
-        s.binding.cpus = ids("4-8");
+        s.binding.cpus = cpu_set("4-8");
         assert_step(&s, STEP_SET_CPUS, "");
-        s.binding.cpus = ids("4-7");
+        s.binding.cpus = cpu_set("4-7");
         s.binding.cpuset = false; /* the same CPUs by chance, nothing holds them */
         assert_step(&s, STEP_SET_CPUS, "");
         s.in.cpu_writes = STEP_WRITES_MAX - 1;
@@ -191,7 +191,7 @@ TEST(memory_none) {
         assert_step(&s, STEP_DONE, "");
         s.in.we_narrowed = true; /* an earlier policy of bind is not left behind */
         assert_step(&s, STEP_DONE, "");
-        s.binding.mems = ids("1");
+        s.binding.mems = node_set("1");
         assert_mems(&s, STEP_WIDEN, "0-3");
         s.in.mem_writes = STEP_WRITES_MAX;
         assert_step(&s, STEP_PARTLY, "could not be opened");
@@ -258,16 +258,16 @@ TEST(open_below_a_slice) {
 
                 init(&s, modes[i]);
                 s.in.we_narrowed = true;
-                s.binding.mems_above = ids("0-1");
-                s.binding.mems = ids("1");
+                s.binding.mems_above = node_set("0-1");
+                s.binding.mems = node_set("1");
                 assert_mems(&s, STEP_WIDEN, "0-3");
                 assert_false(step_mems_stand(&s.in));
-                s.binding.mems = ids("0-1");
+                s.binding.mems = node_set("0-1");
                 assert_step(&s, STEP_DONE, "");
                 assert_true(step_mems_stand(&s.in));
-                s.in.all_nodes = ids("1-3"); /* the unit's own leave it less */
+                s.in.all_nodes = node_set("1-3"); /* the unit's own leave it less */
                 assert_mems(&s, STEP_WIDEN, "1-3");
-                s.binding.mems = ids("1");
+                s.binding.mems = node_set("1");
                 assert_step(&s, STEP_DONE, "");
                 s.in.backend = BACKEND_CGROUP1; /* whose group above follows */
                 assert_mems(&s, STEP_WIDEN, "1-3");
@@ -278,12 +278,12 @@ TEST(preferred_opens_what_a_bind_narrowed) {
         Situation s;
 
         init(&s, MEMORY_PREFERRED);
-        s.binding.mems = ids("0");
+        s.binding.mems = node_set("0");
         /* The admin's, not ours to touch; and pages cannot be moved to where it may not be. */
         assert_step(&s, STEP_PARTLY, "may not use memory of its nodes");
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PARTLY, "may not use memory of its nodes");
-        s.binding.mems = ids("0-1");
+        s.binding.mems = node_set("0-1");
         assert_step(&s, STEP_PULL, "");
         s.in.outside_bytes = 0;
         assert_step(&s, STEP_DONE, "");
@@ -293,7 +293,7 @@ TEST(preferred_opens_what_a_bind_narrowed) {
         assert_mems(&s, STEP_WIDEN, "0-3");
         s.in.mem_writes = STEP_WRITES_MAX;
         assert_step(&s, STEP_PARTLY, "could not be opened");
-        s.binding.mems = ids("0-3");
+        s.binding.mems = node_set("0-3");
         assert_step(&s, STEP_DONE, "");
 }
 

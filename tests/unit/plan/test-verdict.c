@@ -16,10 +16,10 @@ typedef struct Facts {
 /* Bound to node 1 of 0-3. */
 static void init(Facts *f, MemoryMode memory) {
         *f = (Facts){
-                .placement = { .nodes = ids("1"), .cpus = ids("4-7"), .memory = memory },
+                .placement = { .nodes = node_set("1"), .cpus = cpu_set("4-7"), .memory = memory },
                 .binding = { .cpuset = true,
-                             .cpus = ids("4-7"),
-                             .mems = ids(memory == MEMORY_BIND ? "1" : "0-3"),
+                             .cpus = cpu_set("4-7"),
+                             .mems = node_set(memory == MEMORY_BIND ? "1" : "0-3"),
                              .n_threads = 10 },
                 .step = { .kind = STEP_DONE, .reason = "" },
         };
@@ -27,7 +27,7 @@ static void init(Facts *f, MemoryMode memory) {
                                 .step = &f->step,
                                 .placement = &f->placement,
                                 .binding = &f->binding,
-                                .open_nodes = ids("0-3"),
+                                .open_nodes = node_set("0-3"),
                                 .memory_known = true };
 }
 
@@ -79,8 +79,8 @@ TEST(bound_within_what_it_could_have) {
         Facts f;
 
         init(&f, MEMORY_BIND);
-        f.placement.nodes = ids("1-2");
-        f.in.open_nodes = ids("0-1");
+        f.placement.nodes = node_set("1-2");
+        f.in.open_nodes = node_set("0-1");
         assert_verdict(&f, INSTANCE_BOUND, true, true);
 }
 
@@ -111,10 +111,10 @@ TEST(undone_since) {
         Facts f;
 
         init(&f, MEMORY_NONE);
-        f.binding.cpus = ids("0-7");
+        f.binding.cpus = cpu_set("0-7");
         assert_verdict(&f, INSTANCE_WAITING, false, false);
         init(&f, MEMORY_BIND);
-        f.binding.mems = ids("0-3");
+        f.binding.mems = node_set("0-3");
         assert_verdict(&f, INSTANCE_WAITING, true, false);
 }
 
@@ -152,7 +152,8 @@ TEST(nothing_known_yet) {
         assert_verdict(&f, INSTANCE_WAITING, false, false);
         init(&f, MEMORY_BIND);
         f.in.state = INSTANCE_WATCHED;
-        f.placement.nodes = f.placement.cpus = (IdSet){ 0 };
+        f.placement.nodes = (NodeSet){ 0 };
+        f.placement.cpus = (CpuSet){ 0 };
         assert_verdict(&f, INSTANCE_WATCHED, false, false);
 }
 

@@ -22,9 +22,9 @@ static inline void irq_example_host(IrqExample *e) {
                                           .name = (char *)"eth0-rx-0",
                                           .role = IRQ_ROLE_RX,
                                           .mask_known = true,
-                                          .requested = ids("0-15"),
+                                          .requested = cpu_set("0-15"),
                                           .effective_known = true,
-                                          .effective = ids("9") };
+                                          .effective = cpu_set("9") };
         e->card_vectors[2] = (IrqVector){ .irq = 32, .role = IRQ_ROLE_TX, .queue = 1 };
         e->disk_vectors[0] = (IrqVector){ .irq = 40, .role = IRQ_ROLE_ADMIN, .queue = 0 };
         e->disk_vectors[1] = (IrqVector){ .irq = 41, .role = IRQ_ROLE_RXTX, .queue = 1 };
@@ -60,16 +60,17 @@ static inline void irq_example_plan(IrqExample *e) {
                 e->order[i] = order[i];
         for (uint32_t i = 0; i < 2; i++) {
                 e->banned[i] = 31 + i;
-                e->card_planned[1 + i] =
-                        (IrqPlanVector){ .irq = 31 + i, .decision = IRQ_STEERED, .cpus = ids("9") };
+                e->card_planned[1 + i] = (IrqPlanVector){ .irq = 31 + i,
+                                                          .decision = IRQ_STEERED,
+                                                          .cpus = cpu_set("9") };
         }
         e->card_planned[0] =
-                (IrqPlanVector){ .irq = 30, .decision = IRQ_STEERED, .cpus = ids("1,8-9") };
+                (IrqPlanVector){ .irq = 30, .decision = IRQ_STEERED, .cpus = cpu_set("1,8-9") };
         e->disk_planned[0].irq = 40;
         e->disk_planned[1] = (IrqPlanVector){ .irq = 41, .decision = IRQ_MANAGED };
-        e->xps[0] = ids("0-7");
-        e->xps[1] = ids("8-15");
-        e->rps[0] = ids("8-9");
+        e->xps[0] = cpu_set("0-7");
+        e->xps[1] = cpu_set("8-15");
+        e->rps[0] = cpu_set("8-9");
         e->policy = (IrqPolicy){ .file = (char *)"/p/a.yaml", .line = 3 };
         e->planned[0] = (IrqPlanDevice){ .policy = &e->policy,
                                          .steer = STEER_RESERVED,
@@ -90,7 +91,7 @@ static inline void irq_example_plan(IrqExample *e) {
         e->plan = (IrqPlan){ .devices = e->planned,
                              .n_devices = 4,
                              .irqbalance = { .told = true,
-                                             .banned_cpus = ids("0-7"),
+                                             .banned_cpus = cpu_set("0-7"),
                                              .banned_irqs = e->banned,
                                              .n_banned_irqs = 2 } };
 }

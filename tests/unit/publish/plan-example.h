@@ -23,9 +23,9 @@ typedef struct PlanExample {
 
 static inline void plan_example_machine(PlanExample *e) {
         e->nodes[0] = (Node){ .id = 0, .memory_bytes = UINT64_C(64) << 30 };
-        e->nodes[0].cpus = ids("0-3,8-11");
+        e->nodes[0].cpus = cpu_set("0-3,8-11");
         e->nodes[1] = (Node){ .id = 1, .package = 1, .memory_bytes = UINT64_C(64) << 30 };
-        e->nodes[1].cpus = ids("4-7,12-15");
+        e->nodes[1].cpus = cpu_set("4-7,12-15");
         e->nodes[2] = (Node){ .id = 4, .package = 1, .memory_bytes = UINT64_C(1) << 40 };
         e->topology = (Topology){ .nodes = e->nodes, .n_nodes = PLAN_NODES };
         e->devices[0] = (Device){ .kind = DEVICE_NET,
@@ -48,19 +48,19 @@ static inline void plan_example_instances(PlanExample *e) {
         e->policies[0] = (Policy){ .name = (char *)"tikv", .file = (char *)"/p/a.yaml", .line = 3 };
         e->policies[1] = (Policy){ .name = (char *)"pd", .file = (char *)"" };
         e->alternatives[0] = (PlacementAlternative){
-                .nodes = ids("0"), .criterion = WEIGH_DEVICE, .chosen = 10, .other = 32
+                .nodes = node_set("0"), .criterion = WEIGH_DEVICE, .chosen = 10, .other = 32
         };
         e->alternatives[1] = (PlacementAlternative){
-                .nodes = ids("0-1"), .criterion = WEIGH_RESERVED, .chosen = 0, .other = 1
+                .nodes = node_set("0-1"), .criterion = WEIGH_RESERVED, .chosen = 0, .other = 1
         };
-        e->placements[0] = (Placement){ .nodes = ids("1"), .cpus = ids("4-7,12-15") };
+        e->placements[0] = (Placement){ .nodes = node_set("1"), .cpus = cpu_set("4-7,12-15") };
         e->placements[1] = e->placements[0];
-        e->placements[3] = (Placement){ .nodes = ids("0"), .cpus = ids("0"), .memory = 1 };
+        e->placements[3] = (Placement){ .nodes = node_set("0"), .cpus = cpu_set("0"), .memory = 1 };
         e->instances[0] =
                 (PlanReportInstance){ .name = "tikv-1",
                                       .policy = &e->policies[0],
                                       .storage = "nvme0n1",
-                                      .device_nodes = ids("1"),
+                                      .device_nodes = node_set("1"),
                                       .basis = BASIS_CHOSEN,
                                       .grounds.decides = 1 << WEIGH_DEVICE | 1 << WEIGH_RESERVED,
                                       .n_open = 9,
@@ -74,7 +74,7 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .warnings = WARN_NOT_EXCLUSIVE | WARN_MOVED,
                                                 .n_open = 2,
                                                 .pid = 4711,
-                                                .in_force = ids("1"),
+                                                .in_force = node_set("1"),
                                                 .cost_known = true,
                                                 .cost_bytes = 12,
                                                 .memory_policy = "interleave:0-7",
@@ -89,7 +89,7 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .policy = &e->policies[1],
                                                 .basis = BASIS_EXPLICIT,
                                                 .warnings = WARN_RESERVED | WARN_MOVED,
-                                                .reserved = ids("0"),
+                                                .reserved = node_set("0"),
                                                 .n_open = 1 };
         for (size_t i = 0; i < PLAN_INSTANCES; i++)
                 e->instances[i].placement = &e->placements[i];
@@ -104,8 +104,8 @@ static inline void plan_example_init(PlanExample *e) {
                                   .topology = &e->topology,
                                   .devices = &e->device_list,
                                   .free_bytes = e->free_bytes,
-                                  .reserved = ids("0"),
-                                  .nic_nodes = ids("0"),
+                                  .reserved = node_set("0"),
+                                  .nic_nodes = node_set("0"),
                                   .instances = e->instances,
                                   .n_instances = PLAN_INSTANCES,
                                   .notes = e->notes,

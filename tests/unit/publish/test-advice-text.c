@@ -75,7 +75,7 @@ TEST(words_by_number) {
         assert_reason(&e, EXAMPLE_TIDB, "{device_sharers}", "tikv-20161, pd-2379 and haproxy");
         e.subjects[EXAMPLE_PD].n_cpus = 1;
         e.subjects[EXAMPLE_PD].cpu_share = 1;
-        e.subjects[EXAMPLE_PD].nodes = ids("0-2,5");
+        e.subjects[EXAMPLE_PD].nodes = node_set("0-2,5");
         e.subjects[EXAMPLE_PD].memory_share_bytes = UINT64_C(200) << 20;
         e.subjects[EXAMPLE_PD].memory_bytes = UINT64_C(200) << 20;
         assert_reason(&e, EXAMPLE_PD, "{cpu_part}", "1 CPU of nodes 0-2,5");

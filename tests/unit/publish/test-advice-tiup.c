@@ -114,8 +114,8 @@ TEST(tikv) {
         yaml_node_t *tikv, *config;
 
         advice_example_init(&f.example);
-        f.example.subjects[EXAMPLE_TIKV].nodes = ids("0-2,5");
-        f.example.subjects[EXAMPLE_TIKV].cpus = ids("1-3,9");
+        f.example.subjects[EXAMPLE_TIKV].nodes = node_set("0-2,5");
+        f.example.subjects[EXAMPLE_TIKV].cpus = cpu_set("1-3,9");
         f.example.subjects[EXAMPLE_TIKV].whole_nodes = false;
         render(&f, "10.0.1.1");
         tikv = entry(&f, "tikv_servers", 0);

@@ -43,11 +43,11 @@ TEST(what_irqbalance_is_told) {
         assert_last_lines(&e, "irqbalance is told to leave alone CPUs 0-7 and 2 interrupts\n");
         e.plan.irqbalance.n_banned_irqs = 1;
         assert_last_lines(&e, "irqbalance is told to leave alone CPUs 0-7 and 1 interrupt\n");
-        e.plan.irqbalance.banned_cpus = ids("");
+        e.plan.irqbalance.banned_cpus = cpu_set("");
         assert_last_lines(&e, "irqbalance is told to leave alone 1 interrupt\n");
         e.plan.irqbalance.n_banned_irqs = 0;
         assert_last_lines(&e, "");
-        e.plan.irqbalance.banned_cpus = ids("3");
+        e.plan.irqbalance.banned_cpus = cpu_set("3");
         assert_last_lines(&e, "irqbalance is told to leave alone CPUs 3\n");
         e.plan.irqbalance.told = false;
         assert_last_lines(&e, "");

@@ -83,7 +83,7 @@ TEST(the_longest_set_fits) {
 
         example_init(&e);
         e.instances[0].cpus = (CpuSet){ 0 };
-        for (uint32_t id = 1; id < ID_SET_MAX; id += 2)
+        for (uint32_t id = 1; id < CPU_SET_MAX; id += 2)
                 id_set_add(&e.instances[0].cpus, id);
         assert_int_equal(metrics_render(&e.snapshot, &text), 0);
         assert_non_null(strstr(text.data, "cpus=\"1,3,5,"));

@@ -119,9 +119,9 @@ TEST(changes) {
         changes[0] = (PlanChange){ .name = "a",
                                    .before = &e.instances[3],
                                    .after = &e.instances[1],
-                                   .from = ids("0"),
-                                   .to = ids("1-2") };
-        changes[1] = (PlanChange){ .name = "b", .before = &e.instances[0], .from = ids("4") };
+                                   .from = node_set("0"),
+                                   .to = node_set("1-2") };
+        changes[1] = (PlanChange){ .name = "b", .before = &e.instances[0], .from = node_set("4") };
         json = plan_json_changes(changes, 2);
         assert_json(json,
                     "[{\"name\": \"a\", \"policy_before\": \"pd\", \"policy_after\": \"tikv\","

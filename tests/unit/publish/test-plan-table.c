@@ -114,13 +114,15 @@ TEST(changes) {
         changes[0] = (PlanChange){ .name = "tikv-20160",
                                    .before = &e.instances[1],
                                    .after = &e.instances[1],
-                                   .to = ids("1") };
-        changes[1] = (PlanChange){ .name = "gone", .before = &e.instances[0], .from = ids("0-1") };
-        changes[2] = (PlanChange){
-                .name = "tikv-1", .after = &e.instances[0], .from = ids("0"), .to = ids("1")
-        };
+                                   .to = node_set("1") };
+        changes[1] =
+                (PlanChange){ .name = "gone", .before = &e.instances[0], .from = node_set("0-1") };
+        changes[2] = (PlanChange){ .name = "tikv-1",
+                                   .after = &e.instances[0],
+                                   .from = node_set("0"),
+                                   .to = node_set("1") };
         e.instances[3].pid = 5;
-        changes[3] = (PlanChange){ .name = "pd-2", .after = &e.instances[3], .to = ids("0") };
+        changes[3] = (PlanChange){ .name = "pd-2", .after = &e.instances[3], .to = node_set("0") };
         plan_table_changes(changes, 4, 0, &text);
         assert_string_equal(
                 text.data, "INSTANCE    FROM  TO  TO MOVE  WHY\n"

@@ -21,7 +21,7 @@ TEST(basis) {
         check_why(&e.instances[1], "it is bound there, and that still fits");
         check_why(&e.instances[2], placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
         check_why(&e.instances[3], "its policy names the node");
-        e.placements[3].nodes = ids("0-1");
+        e.placements[3].nodes = node_set("0-1");
         check_why(&e.instances[3], "its policy names the nodes");
 }
 
@@ -38,7 +38,7 @@ TEST(chosen) {
         check_why(i, "alone on its node (R3); its CPUs are the least taken");
         decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE | 1 << WEIGH_RESERVED);
         check_why(i, "alone on its node (R3); leaves reserved nodes free (R2)"); /* two suffice */
-        e.placements[0].nodes = ids("0-1");
+        e.placements[0].nodes = node_set("0-1");
         decide(i, 1 << WEIGH_NUMBER | 1 << WEIGH_EXCLUSIVE);
         check_why(i, "alone on its nodes (R3)"); /* the tie-break is the last resort */
         decide(i, 1 << WEIGH_NUMBER);
@@ -66,7 +66,7 @@ TEST(chosen_and_shared) {
         decide(i, 1 << WEIGH_POLICY | 1 << WEIGH_RESERVED);
         check_why(i, "no other of its policy on its node (R3); leaves reserved nodes free (R2)");
         i->grounds.of_policy = 1;
-        i->reserved = ids("1");
+        i->reserved = node_set("1");
         check_why(i, "fewest of its policy on its node (R3); fewest reserved nodes (R2)");
         decide(i, 1 << WEIGH_MEMORY);
         check_why(i, "has the memory for it (R10)");
@@ -93,16 +93,16 @@ TEST(criteria_have_words) {
 }
 
 static void check_set(const char *list, const char *expected) {
-        const IdSet set = ids(list);
+        const CpuSet set = cpu_set(list);
         _cleanup_text_ Text text = { 0 };
 
-        plan_words_set(&set, &text);
+        plan_words_set(ID_VIEW(&set), &text);
         assert_string_equal(text.data, expected);
 }
 
 TEST(sets) {
         _cleanup_text_ Text text = { 0 };
-        IdSet many = { 0 };
+        CpuSet many = { 0 };
 
         check_set("", "-");
         check_set("0-3,8", "0-3,8");
@@ -113,9 +113,9 @@ TEST(sets) {
         check_set("100,102,104,106,108,110,112", "100,102,…,112 (7)");
         check_set("0-1023,2048-3071,4096-5119", "0-1023,…,4096-5119 (3072)");
         check_set("0-31,64-95,128-159,192-193", "0-31,…,192-193 (98)");
-        for (uint32_t i = 0; i < ID_SET_MAX; i += 2)
+        for (uint32_t i = 0; i < CPU_SET_MAX; i += 2)
                 id_set_add(&many, i);
-        plan_words_set(&many, &text);
+        plan_words_set(ID_VIEW(&many), &text);
         assert_string_equal(text.data, "0,…,8190 (4096)");
 }
 

@@ -166,8 +166,7 @@ TEST(releases) {
 }
 
 TEST(units) {
-        const CpuSet cpus = ids("4-7");
-        const NodeSet none = { 0 };
+        const IdSet cpus = id_set("4-7"), none = { 0 };
         const UnitSnapshot units[] = {
                 { "tidb-4000.service", "prepared", "", &cpus, &none },
                 { "tidb-4001.service", "missing", "it has no unit file", NULL, NULL },

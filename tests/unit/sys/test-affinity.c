@@ -100,12 +100,12 @@ TEST(cpus_that_are_not_there) {
         _cleanup_child_ Child c;
 
         child_init(&c);
-        id_set_add(&absent, ID_SET_MAX - 1);
+        id_set_add(&absent, CPU_SET_MAX - 1);
         assert_int_equal(set(&c, &absent, true), -EINVAL);
         assert_mask(&c, &c.all);
         /* What the kernel cuts down to what was there before is no change: passes must end. */
         assert_int_equal(set(&c, &c.one, true), 1);
-        id_set_add_all(&absent, &c.one);
+        id_set_union(&absent, &c.one);
         assert_int_equal(set(&c, &absent, true), 0);
 }
 
@@ -166,7 +166,7 @@ TEST(loan) {
         assert_true(id_set_equal(&now, &before));
         affinity_borrow(&none, &loan);
         assert_false(loan.taken);
-        id_set_add(&none, ID_SET_MAX - 1); /* the kernel refuses */
+        id_set_add(&none, CPU_SET_MAX - 1); /* the kernel refuses */
         affinity_borrow(&none, &loan);
         assert_false(loan.taken);
         assert_int_equal(affinity_read_thread(0, &now), 0);

@@ -158,6 +158,7 @@ TEST(effective) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
         CpuSet cpus = { { 7 } };
+        NodeSet mems = { { 7 } };
         NumaStatRow row;
 
         fake_init(&tree);
@@ -167,17 +168,18 @@ TEST(effective) {
         assert_int_equal(numa_stat_read(fd, &row, 1), -ESRCH);
         fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
         assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), -EOPNOTSUPP);
-        assert_int_equal(cgroup_effective_mems_read(fd, &cpus), -EOPNOTSUPP);
+        assert_int_equal(cgroup_effective_mems_read(fd, &mems), -EOPNOTSUPP);
         assert_int_equal(numa_stat_read(fd, &row, 1), -EOPNOTSUPP);
         assert_int_equal(cpus.words[0], 7);
+        assert_int_equal(mems.words[0], 7);
         fake_write(&tree, "sys/fs/cgroup/a/cpuset.cpus.effective", "0-3,8\n");
         fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems.effective", "1\n");
         fake_write(&tree, "sys/fs/cgroup/a/cpuset.cpus", "5\n");
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\n");
         assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), 0);
         assert_ids(cpus, "0-3,8");
-        assert_int_equal(cgroup_effective_mems_read(fd, &cpus), 0);
-        assert_ids(cpus, "1");
+        assert_int_equal(cgroup_effective_mems_read(fd, &mems), 0);
+        assert_ids(mems, "1");
         assert_int_equal(numa_stat_read(fd, &row, 1), 1);
         assert_int_equal(row.anon_bytes, 4096);
 }
@@ -248,7 +250,7 @@ TEST(pids_of_a_deep_tree) {
 }
 
 static void assert_widened(int fd, const char *mems, int result, const char *stands) {
-        const NodeSet set = ids(mems);
+        const NodeSet set = node_set(mems);
         char text[64];
 
         assert_int_equal(cgroup_mems_widen(fd, &set), result);
@@ -276,7 +278,7 @@ TEST(mems_widen) {
 TEST(mems_widen_in_vain) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
-        const NodeSet more = ids("3-4");
+        const NodeSet more = node_set("3-4");
 
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");

@@ -170,7 +170,7 @@ TEST(large) {
         for (size_t i = 0; i < ELEMENTSOF(online); i++) {
                 _cleanup_interrupts_ Interrupts in = { 0 };
                 _cleanup_text_ Text text = { 0 };
-                CpuSet cpus = ids(online[i]);
+                CpuSet cpus = cpu_set(online[i]);
 
                 table_render(&cpus, 760, &text);
                 assert_int_equal(text.error, 0);

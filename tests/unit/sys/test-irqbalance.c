@@ -80,12 +80,12 @@ TEST(nul_inside) {
 TEST(commands) {
         const uint32_t irqs[] = { 24, 25, 130 };
         char text[IRQBALANCE_LONG_COMMAND_MAX];
-        CpuSet cpus = ids("1,5-7");
+        CpuSet cpus = cpu_set("1,5-7");
         size_t old;
 
         assert_int_equal(irqbalance_render_cpus(&cpus, text), 0);
         assert_string_equal(text, "settings cpus 1,5-7");
-        cpus = ids("");
+        cpus = cpu_set("");
         assert_int_equal(irqbalance_render_cpus(&cpus, text), 0);
         assert_string_equal(text, "settings cpus NULL");
         assert_int_equal(irqbalance_render_irqs(irqs, 3, text, &old), 3);

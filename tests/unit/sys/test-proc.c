@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../support/id-sets.h"
 #include "../../support/test.h"
 
 #include "tidbnumad/sys/proc.h"
@@ -74,13 +75,6 @@ TEST(stat_refuses) {
         assert_stat(text);
 }
 
-static void assert_ids(const IdSet *set, const char *expected) {
-        char list[ID_SET_LIST_MAX];
-
-        assert_true(id_set_render_list(set, list, sizeof(list)) >= 0);
-        assert_string_equal(list, expected);
-}
-
 TEST(status) {
         ProcStatus status;
 
@@ -93,20 +87,20 @@ TEST(status) {
                                   &status),
                 0);
         assert_int_equal(status.uid, 997); /* the effective one */
-        assert_ids(&status.cpus_allowed, "0-3,8");
-        assert_ids(&status.mems_allowed, "0-1");
+        assert_ids(status.cpus_allowed, "0-3,8");
+        assert_ids(status.mems_allowed, "0-1");
 }
 
 TEST(status_in_any_order) {
         ProcStatus status;
 
-        assert_int_equal(proc_status_parse("Mems_allowed_list:\t0,8191\nNot_Uid:\t5\t5\t5\t5\n\n"
+        assert_int_equal(proc_status_parse("Mems_allowed_list:\t0,1023\nNot_Uid:\t5\t5\t5\t5\n\n"
                                            "Cpus_allowed_list:\t\nUid:\t0\t4294967294\t0\t0",
                                            &status),
                          0);
         assert_int_equal(status.uid, 4294967294u);
-        assert_ids(&status.cpus_allowed, "");
-        assert_ids(&status.mems_allowed, "0,8191");
+        assert_ids(status.cpus_allowed, "");
+        assert_ids(status.mems_allowed, "0,1023");
 }
 
 TEST(status_refuses) {
@@ -142,12 +136,12 @@ TEST(status_with_a_huge_list) {
 
         assert_non_null(stream);
         (void)fprintf(stream, "Uid:\t1\t2\t3\t4\nCpus_allowed_list:\t0");
-        for (unsigned cpu = 2; cpu < ID_SET_MAX; cpu += 2)
+        for (unsigned cpu = 2; cpu < CPU_SET_MAX; cpu += 2)
                 (void)fprintf(stream, ",%u", cpu);
         (void)fprintf(stream, "\nMems_allowed_list:\t0-1023\n");
         assert_int_equal(fclose(stream), 0);
         assert_int_equal(proc_status_parse(text, &status), 0);
-        assert_int_equal(id_set_count(&status.cpus_allowed), ID_SET_MAX / 2);
+        assert_int_equal(id_set_count(&status.cpus_allowed), CPU_SET_MAX / 2);
         assert_true(id_set_has(&status.cpus_allowed, 8190));
         assert_false(id_set_has(&status.cpus_allowed, 8191));
         assert_int_equal(id_set_count(&status.mems_allowed), 1024);
