@@ -98,9 +98,9 @@ static double interval_of(const char *metrics) {
         return end > line && value > 0 && value < 1e6 ? value : INTERVAL_SECONDS_DEFAULT;
 }
 
-static int answer_healthz(const Store *store, double now_seconds, Answer *answer) {
-        _cleanup_snapshot_file_ SnapshotFile file = { 0 };
-        int r = snapshot_file_read(store_runtime_dir(store), store_file_name(STORE_METRICS), &file);
+static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
+        StoreBody *body;
+        int r = store_take(store, STORE_METRICS, &body);
         double age, limit;
 
         if (r == -ENOMEM)
@@ -109,8 +109,9 @@ static int answer_healthz(const Store *store, double now_seconds, Answer *answer
                 explain_file(answer, store, STORE_METRICS, r);
                 return 0;
         }
-        age = snapshot_id_age(&file.id, now_seconds);
-        limit = 3 * interval_of(file.data);
+        age = snapshot_id_age(&body->file.id, now_seconds);
+        limit = 3 * interval_of(body->file.data);
+        store_put_back(store, body);
         if (limit < ANSWER_HEALTHY_SECONDS_MIN)
                 limit = ANSWER_HEALTHY_SECONDS_MIN;
         if (age <= limit) {

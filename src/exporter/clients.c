@@ -1,5 +1,6 @@
 /* A table of deadlines, and a thread that sleeps until the next one. Cutting off is shutdown(2):
- * the HTTP library then sees the end of the connection and closes it. */
+ * the HTTP library then sees the end of the connection and closes it. Until it has, the client has
+ * a place in the table, and counts no more. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -10,9 +11,13 @@
 #include "tidbnumad/exporter/clients.h"
 
 #define NEVER UINT64_MAX
+#define NO_USER ((uid_t)-1)
 
 struct Client {
         int fd; /* -EBADF: the place is free */
+        uid_t user;
+        uint64_t since_msec; /* when it began to ask, or to fetch */
+        uint64_t order;      /* of these beginnings: smaller is earlier */
         uint64_t deadline_msec;
         bool fetches;
 };
@@ -24,8 +29,9 @@ struct Clients {
         bool ends;
         uint64_t wakes_msec; /* when the thread looks again */
         unsigned request_msec, answer_msec;
-        uint64_t n_cut;
-        size_t max;
+        uint64_t n_cut, n_begun;
+        size_t max, max_of_user;
+        size_t n_places;
         Client list[];
 };
 
@@ -49,7 +55,7 @@ static void cut(Clients *clients, Client *client) {
 static uint64_t cut_late(Clients *clients, uint64_t now) {
         uint64_t next = NEVER;
 
-        for (size_t i = 0; i < clients->max; i++) {
+        for (size_t i = 0; i < clients->n_places; i++) {
                 Client *client = &clients->list[i];
 
                 if (client->fd < 0)
@@ -91,7 +97,8 @@ static void init_condition(pthread_cond_t *condition) {
 }
 
 int clients_new(size_t max, unsigned request_msec, unsigned answer_msec, Clients **ret) {
-        Clients *clients = calloc(1, sizeof(*clients) + max * sizeof(clients->list[0]));
+        const size_t n_places = max + CLIENTS_LEAVING_MAX;
+        Clients *clients = calloc(1, sizeof(*clients) + n_places * sizeof(clients->list[0]));
         int r;
 
         if (!clients)
@@ -99,7 +106,9 @@ int clients_new(size_t max, unsigned request_msec, unsigned answer_msec, Clients
         clients->request_msec = request_msec;
         clients->answer_msec = answer_msec;
         clients->max = max;
-        for (size_t i = 0; i < max; i++)
+        clients->max_of_user = max / 4 > 0 ? max / 4 : 1;
+        clients->n_places = n_places;
+        for (size_t i = 0; i < n_places; i++)
                 clients->list[i].fd = -EBADF;
         (void)pthread_mutex_init(&clients->lock, NULL);
         init_condition(&clients->changed);
@@ -128,23 +137,63 @@ void clients_free(Clients *clients) {
 /* --- the table --- */
 
 static void set_deadline(Clients *clients, Client *client, bool fetches) {
-        const uint64_t now = now_msec();
-
+        client->since_msec = now_msec();
+        client->order = clients->n_begun++;
         client->fetches = fetches;
-        client->deadline_msec = now + (fetches ? clients->answer_msec : clients->request_msec);
+        client->deadline_msec =
+                client->since_msec + (fetches ? clients->answer_msec : clients->request_msec);
         if (client->deadline_msec < clients->wakes_msec)
                 (void)pthread_cond_signal(&clients->changed);
 }
 
+static bool is_served(const Client *client) {
+        return client->fd >= 0 && client->deadline_msec != NEVER;
+}
+
+/* A peer over TCP has no user. */
+static uid_t user_of(int fd) {
+        struct ucred peer;
+        socklen_t size = sizeof(peer);
+
+        return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ? NO_USER : peer.uid;
+}
+
+/* Requests that are not complete first: whoever has asked is about to leave. */
+static bool goes_before(const Client *a, const Client *b) {
+        return a->fetches != b->fetches ? b->fetches : a->order < b->order;
+}
+
+/* `user` NO_USER: among all. */
+static void make_place(Clients *clients, uid_t user, size_t max) {
+        Client *first = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < clients->n_places; i++) {
+                Client *client = &clients->list[i];
+
+                if (!is_served(client) || (user != NO_USER && client->user != user))
+                        continue;
+                n++;
+                if (!first || goes_before(client, first))
+                        first = client;
+        }
+        if (n >= max)
+                cut(clients, first);
+}
+
 Client *clients_add(Clients *clients, int fd) {
+        const uid_t user = user_of(fd);
         Client *client = NULL;
 
         (void)pthread_mutex_lock(&clients->lock);
-        for (size_t i = 0; i < clients->max && !client; i++)
+        if (user != NO_USER)
+                make_place(clients, user, clients->max_of_user);
+        make_place(clients, NO_USER, clients->max);
+        for (size_t i = 0; i < clients->n_places && !client; i++)
                 if (clients->list[i].fd < 0)
                         client = &clients->list[i];
         if (client) {
-                client->fd = fd;
+                *client = (Client){ .fd = fd, .user = user };
                 set_deadline(clients, client, false);
         }
         (void)pthread_mutex_unlock(&clients->lock);
@@ -173,12 +222,14 @@ void clients_fetches(Clients *clients, Client *client) {
         change(clients, client, true);
 }
 
-void clients_cut_fetching(Clients *clients, const Client *spared) {
+void clients_cut_fetching(Clients *clients, unsigned least_msec) {
+        const uint64_t now = now_msec();
+
         (void)pthread_mutex_lock(&clients->lock);
-        for (size_t i = 0; i < clients->max; i++) {
+        for (size_t i = 0; i < clients->n_places; i++) {
                 Client *client = &clients->list[i];
 
-                if (client->fd >= 0 && client->fetches && client != spared)
+                if (is_served(client) && client->fetches && now - client->since_msec >= least_msec)
                         cut(clients, client);
         }
         (void)pthread_mutex_unlock(&clients->lock);

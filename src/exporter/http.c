@@ -6,17 +6,22 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "tidbnumad/exporter/answer.h"
 #include "tidbnumad/exporter/clients.h"
 #include "tidbnumad/exporter/http.h"
 
+/* The kernel doubles it. A snapshot is some hundred writes. */
+#define SOCKET_BUFFER_BYTES 8192
+
 struct Http {
         struct MHD_Daemon *daemons[EXPORTER_SOCKETS_MAX];
         size_t n;
         Store *store;
         Clients *clients;
+        unsigned crowded_msec;
         atomic_uint_fast64_t n_scrapes;
 };
 
@@ -109,7 +114,7 @@ static enum MHD_Result answer_get(Http *http, struct MHD_Connection *connection,
         if (answer.is_scrape)
                 http->n_scrapes++;
         if (store_is_crowded(http->store))
-                clients_cut_fetching(http->clients, client);
+                clients_cut_fetching(http->clients, http->crowded_msec);
         clients_fetches(http->clients, client);
         return queue_answer(connection, &answer);
 }
@@ -151,6 +156,15 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
                 clients_asks(http->clients, client);
 }
 
+/* What lies in a socket is the exporter's memory to the kernel, also after a client that reads
+ * nothing was cut off, for as long as that keeps its end open. */
+static void keep_buffers_small(int fd) {
+        const int size = SOCKET_BUFFER_BYTES;
+
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+}
+
 /* The descriptor is open in both calls. */
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code) {
@@ -159,6 +173,8 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
 
         if (code == MHD_CONNECTION_NOTIFY_STARTED) {
                 info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+                if (info)
+                        keep_buffers_small(info->connect_fd);
                 *socket_context = info ? clients_add(http->clients, info->connect_fd) : NULL;
         } else if (*socket_context)
                 clients_remove(http->clients, *socket_context);
@@ -167,24 +183,20 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
 /* --- sockets --- */
 
 /* MHD_USE_ITC: without it, stopping shuts the listening socket down, which systemd still holds. */
-static struct MHD_Daemon *start(Http *http, int fd, const HttpLimits *limits,
-                                unsigned connections) {
-        return MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL,
-                                on_request, http, MHD_OPTION_LISTEN_SOCKET, fd,
-                                MHD_OPTION_CONNECTION_LIMIT, connections,
-                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits->header_bytes,
-                                MHD_OPTION_CONNECTION_TIMEOUT, limits->idle_seconds,
-                                MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-                                MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_END);
+static struct MHD_Daemon *start(Http *http, int fd, const HttpLimits *limits) {
+        return MHD_start_daemon(
+                MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, on_request, http,
+                MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+                limits->connections + CLIENTS_LEAVING_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                limits->header_bytes, MHD_OPTION_CONNECTION_TIMEOUT, limits->idle_seconds,
+                MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED,
+                on_completed, http, MHD_OPTION_END);
 }
 
 static int start_all(Http *http, Listeners *listeners, const HttpLimits *limits) {
-        const unsigned share = limits->connections / (unsigned)listeners->n;
-
         for (size_t i = 0; i < listeners->n; i++) {
                 errno = 0;
-                http->daemons[http->n] =
-                        start(http, listeners->sockets[i].fd, limits, share > 0 ? share : 1);
+                http->daemons[http->n] = start(http, listeners->sockets[i].fd, limits);
                 if (!http->daemons[http->n])
                         return errno > 0 ? -errno : -EIO;
                 http->n++;
@@ -202,8 +214,9 @@ int http_new(Listeners *listeners, const char *runtime_dir, const HttpLimits *li
         r = store_new(runtime_dir, &http->store);
         if (r < 0)
                 return r;
-        r = clients_new(limits->connections + EXPORTER_SOCKETS_MAX, limits->request_msec,
-                        limits->answer_msec, &http->clients);
+        http->crowded_msec = limits->crowded_msec;
+        r = clients_new(limits->connections, limits->request_msec, limits->answer_msec,
+                        &http->clients);
         if (r < 0)
                 return r;
         r = start_all(http, listeners, limits);

@@ -54,7 +54,7 @@ int snapshot_file_read_fd(int fd, const SnapshotId *id, SnapshotFile *ret) {
         _cleanup_snapshot_file_ SnapshotFile file = { .id = *id };
         const size_t size = (size_t)id->size;
 
-        file.data = malloc(size + 1);
+        file.data = malloc(size + 2); /* a newline may be appended */
         if (!file.data)
                 return -ENOMEM;
         while (file.size < size) {
@@ -72,13 +72,4 @@ int snapshot_file_read_fd(int fd, const SnapshotId *id, SnapshotFile *ret) {
         *ret = file;
         file.data = NULL;
         return 0;
-}
-
-int snapshot_file_read(const char *directory, const char *name, SnapshotFile *ret) {
-        _cleanup_close_ int fd = -EBADF;
-        SnapshotId id;
-        int r;
-
-        r = snapshot_file_open(directory, name, &id, &fd);
-        return r < 0 ? r : snapshot_file_read_fd(fd, &id, ret);
 }

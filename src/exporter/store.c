@@ -10,6 +10,7 @@ struct Store {
         pthread_mutex_t lock;
         const char *runtime_dir;
         StoreBody *bodies[_STORE_FILE_MAX];
+        bool stale[_STORE_FILE_MAX]; /* a newer snapshot waits for memory that slow clients hold */
         size_t old_bytes;
         uint64_t n_read;
 };
@@ -46,10 +47,11 @@ static void body_free(StoreBody *body) {
 }
 DEFINE_CLEANUP(StoreBody *, body_free)
 
-/* What the exporter appends begins a line of its own. The NUL gives its place to the newline. */
+/* What the exporter appends begins a line of its own. */
 static void end_with_newline(SnapshotFile *file) {
         if (file->size > 0 && file->data[file->size - 1] != '\n')
                 file->data[file->size++] = '\n';
+        file->data[file->size] = '\0';
 }
 
 static int read_body(StoreFile file, int fd, const SnapshotId *id, StoreBody **ret) {
@@ -88,12 +90,19 @@ static void retire(Store *store, StoreBody **slot) {
         drop(store, body);
 }
 
+/* Of a body that nobody fetches, the memory is free again before the next one is read. */
+static bool may_retire(const Store *store, const StoreBody *body) {
+        return body->n_users == 1 || store->old_bytes + body->file.size <= STORE_OLD_BYTES_MAX;
+}
+
 static int take_locked(Store *store, StoreFile file, int fd, const SnapshotId *id,
                        StoreBody **ret) {
         StoreBody **slot = &store->bodies[file];
+        bool changed = *slot && !snapshot_id_equal(&(*slot)->file.id, id);
         int r;
 
-        if (*slot && !snapshot_id_equal(&(*slot)->file.id, id))
+        store->stale[file] = changed && !may_retire(store, *slot);
+        if (changed && !store->stale[file])
                 retire(store, slot);
         if (!*slot) {
                 r = read_body(file, fd, id, slot);
@@ -123,14 +132,19 @@ int store_take(Store *store, StoreFile file, StoreBody **ret) {
 void store_put_back(Store *store, StoreBody *body) {
         (void)pthread_mutex_lock(&store->lock);
         drop(store, body);
+        for (StoreFile f = 0; f < _STORE_FILE_MAX; f++)
+                if (store->bodies[f] && store->bodies[f]->n_users == 1 &&
+                    store->bodies[f]->file.size > STORE_KEPT_BYTES_MAX)
+                        retire(store, &store->bodies[f]);
         (void)pthread_mutex_unlock(&store->lock);
 }
 
 bool store_is_crowded(Store *store) {
-        bool crowded;
+        bool crowded = false;
 
         (void)pthread_mutex_lock(&store->lock);
-        crowded = store->old_bytes > STORE_OLD_BYTES_MAX;
+        for (StoreFile f = 0; f < _STORE_FILE_MAX; f++)
+                crowded |= store->stale[f] && !may_retire(store, store->bodies[f]);
         (void)pthread_mutex_unlock(&store->lock);
         return crowded;
 }

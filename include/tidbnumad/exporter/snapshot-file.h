@@ -34,11 +34,8 @@ void snapshot_file_done(SnapshotFile *file);
  * -EFBIG: larger than SNAPSHOT_FILE_MAX; other negative errno. */
 int snapshot_file_open(const char *directory, const char *name, SnapshotId *ret_id, int *ret_fd);
 
-/* Opens it likewise and reads the whole of it. The daemon renames a new file into place, so this is
- * always one whole snapshot. */
-int snapshot_file_read(const char *directory, const char *name, SnapshotFile *ret);
-
-/* Reads the whole of what snapshot_file_open() gave. */
+/* Reads the whole of it. The daemon renames a new file into place, so this is always one whole
+ * snapshot. One byte can be appended, with a NUL after it. */
 int snapshot_file_read_fd(int fd, const SnapshotId *id, SnapshotFile *ret);
 
 bool snapshot_id_equal(const SnapshotId *a, const SnapshotId *b);

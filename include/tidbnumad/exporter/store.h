@@ -14,8 +14,12 @@ typedef enum StoreFile {
         _STORE_FILE_MAX,
 } StoreFile;
 
-/* Held back by clients that are slow to fetch an older snapshot: what the store puts up with. */
-#define STORE_OLD_BYTES_MAX ((size_t)3 << 20)
+/* The memory of older snapshots that slow clients still fetch. Where a newer one would make it
+ * more, the present one is served until they are cut off. */
+#define STORE_OLD_BYTES_MAX ((size_t)2 << 20)
+
+/* A larger one is not kept until the next client comes, but read again for that. */
+#define STORE_KEPT_BYTES_MAX ((size_t)1 << 20)
 
 typedef struct StoreBody {
         SnapshotFile file;
@@ -40,8 +44,7 @@ const char *store_file_name(StoreFile file);
 int store_take(Store *store, StoreFile file, StoreBody **ret);
 void store_put_back(Store *store, StoreBody *body);
 
-/* Whether answers that are still being sent hold more than STORE_OLD_BYTES_MAX of older snapshots.
- */
+/* Whether a newer snapshot waits for the memory of those that are still being sent. */
 bool store_is_crowded(Store *store);
 
 /* How many times a file was read so far. */

@@ -1,6 +1,8 @@
 /* Pairs of sockets: the one end is a client's, the other one is in the table. No deadline is
  * measured: those that are to pass are short, those that are not to are an hour away. */
 
+#include <netinet/in.h>
+
 #include "../../support/test.h"
 
 #include "tidbnumad/exporter/clients.h"
@@ -43,7 +45,7 @@ TEST(who_does_not_ask) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair pair;
 
-        assert_int_equal(clients_new(4, SOON, LATER, &clients), 0);
+        assert_int_equal(clients_new(16, SOON, LATER, &clients), 0);
         pair = connected(clients);
         assert_true(is_cut_within(&pair, 10000));
         assert_int_equal(clients_n_cut(clients), 1);
@@ -57,7 +59,7 @@ TEST(who_does_not_fetch) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair slow, quiet;
 
-        assert_int_equal(clients_new(4, LATER, SOON, &clients), 0);
+        assert_int_equal(clients_new(16, LATER, SOON, &clients), 0);
         quiet = connected(clients);
         slow = connected(clients);
         clients_fetches(clients, slow.client);
@@ -72,49 +74,89 @@ TEST(who_asks_again) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair pair;
 
-        assert_int_equal(clients_new(4, LATER, LATER, &clients), 0);
+        assert_int_equal(clients_new(16, LATER, LATER, &clients), 0);
         pair = connected(clients);
         clients_fetches(clients, pair.client);
         clients_asks(clients, pair.client);
-        clients_cut_fetching(clients, NULL);
+        clients_cut_fetching(clients, 0);
         assert_false(is_cut_within(&pair, 0));
         disconnect(clients, &pair);
 }
 
 TEST(cut_who_fetches) {
         _cleanup_(clients_freep) Clients *clients = NULL;
-        Pair fetches, spared, asks;
+        Pair fetches, asks;
 
-        assert_int_equal(clients_new(4, LATER, LATER, &clients), 0);
+        assert_int_equal(clients_new(16, LATER, LATER, &clients), 0);
         fetches = connected(clients);
-        spared = connected(clients);
         asks = connected(clients);
         clients_fetches(clients, fetches.client);
-        clients_fetches(clients, spared.client);
-        clients_cut_fetching(clients, spared.client);
+        clients_cut_fetching(clients, LATER); /* it has just begun */
+        assert_false(is_cut_within(&fetches, 0));
+        clients_cut_fetching(clients, 0);
         assert_true(is_cut_within(&fetches, 0));
-        assert_false(is_cut_within(&spared, 0));
         assert_false(is_cut_within(&asks, 0));
-        clients_cut_fetching(clients, NULL);
-        assert_true(is_cut_within(&spared, 0));
-        assert_int_equal(clients_n_cut(clients), 2); /* none twice */
+        clients_cut_fetching(clients, 0);
+        assert_int_equal(clients_n_cut(clients), 1); /* none twice */
         disconnect(clients, &fetches);
-        disconnect(clients, &spared);
         disconnect(clients, &asks);
 }
 
+/* A user has a quarter of the places: for one more, what waits longest gives way. */
+TEST(places_of_a_user) {
+        _cleanup_(clients_freep) Clients *clients = NULL;
+        Pair pairs[6];
+
+        assert_int_equal(clients_new(16, LATER, LATER, &clients), 0);
+        for (size_t i = 0; i < 4; i++)
+                pairs[i] = connected(clients);
+        clients_fetches(clients, pairs[0].client); /* the oldest, but it has asked */
+        pairs[4] = connected(clients);
+        assert_true(is_cut_within(&pairs[1], 0));
+        for (size_t i = 2; i < 5; i++)
+                clients_fetches(clients, pairs[i].client);
+        pairs[5] = connected(clients); /* all have asked: the one that asked first */
+        assert_true(is_cut_within(&pairs[0], 0));
+        for (size_t i = 2; i < 6; i++)
+                assert_false(is_cut_within(&pairs[i], 0));
+        for (size_t i = 0; i < 6; i++)
+                disconnect(clients, &pairs[i]);
+        assert_int_equal(clients_n_cut(clients), 2);
+}
+
+static Pair connected_over_tcp(Clients *clients) {
+        struct sockaddr_in address = { .sin_family = AF_INET,
+                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t size = sizeof(address);
+        _cleanup_close_ int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        Pair pair = { .theirs = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+
+        assert_int_equal(bind(listening, (struct sockaddr *)&address, size), 0);
+        assert_int_equal(listen(listening, 1), 0);
+        assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &size), 0);
+        assert_int_equal(connect(pair.theirs, (struct sockaddr *)&address, size), 0);
+        pair.ours = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+        assert_true(pair.ours >= 0);
+        pair.client = clients_add(clients, pair.ours);
+        assert_non_null(pair.client);
+        return pair;
+}
+
+/* A peer over TCP has no user: all of them may have all places. */
 TEST(places) {
         _cleanup_(clients_freep) Clients *clients = NULL;
-        Pair a, b;
+        Pair pairs[5];
 
-        assert_int_equal(clients_new(2, LATER, LATER, &clients), 0);
-        a = connected(clients);
-        b = connected(clients);
-        assert_null(clients_add(clients, b.ours));
-        disconnect(clients, &a);
-        a = connected(clients); /* a place is free again */
-        disconnect(clients, &a);
-        disconnect(clients, &b);
+        assert_int_equal(clients_new(4, LATER, LATER, &clients), 0);
+        for (size_t i = 0; i < 4; i++)
+                pairs[i] = connected_over_tcp(clients);
+        assert_int_equal(clients_n_cut(clients), 0);
+        pairs[4] = connected_over_tcp(clients);
+        assert_true(is_cut_within(&pairs[0], 10000));
+        for (size_t i = 1; i < 5; i++)
+                assert_false(is_cut_within(&pairs[i], 0));
+        for (size_t i = 0; i < 5; i++)
+                disconnect(clients, &pairs[i]);
 }
 
 /* A descriptor whose number is used again belongs to somebody else. */
@@ -122,12 +164,12 @@ TEST(who_has_gone_is_left_alone) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair gone, other;
 
-        assert_int_equal(clients_new(4, LATER, LATER, &clients), 0);
+        assert_int_equal(clients_new(16, LATER, LATER, &clients), 0);
         gone = connected(clients);
         clients_fetches(clients, gone.client);
         disconnect(clients, &gone);
         other = connected(clients);
-        clients_cut_fetching(clients, NULL);
+        clients_cut_fetching(clients, 0);
         assert_false(is_cut_within(&other, 0));
         assert_int_equal(clients_n_cut(clients), 0);
         disconnect(clients, &other);

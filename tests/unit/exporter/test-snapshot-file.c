@@ -20,11 +20,19 @@ static int teardown(void **state) {
         return 0;
 }
 
+static int read_file(const char *directory, const char *name, SnapshotFile *ret) {
+        _cleanup_close_ int fd = -EBADF;
+        SnapshotId id;
+        int r = snapshot_file_open(directory, name, &id, &fd);
+
+        return r < 0 ? r : snapshot_file_read_fd(fd, &id, ret);
+}
+
 TEST(whole_file, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_snapshot_file_ SnapshotFile file = { 0 };
 
         fixture_write(&fixture, "metrics.prom", "a 1\n", 4, 1780000000.5, 0);
-        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), 0);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), 0);
         assert_string_equal(file.data, "a 1\n");
         assert_int_equal(file.size, 4);
         assert_true(snapshot_id_age(&file.id, 1780000003.0) == 2.5);
@@ -34,8 +42,8 @@ TEST(whole_file, .setup_func = setup, .teardown_func = teardown) {
 TEST(nothing_there, .setup_func = setup, .teardown_func = teardown) {
         SnapshotFile file = { .size = 7 };
 
-        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -ENOENT);
-        assert_int_equal(snapshot_file_read("/nonexistent", "metrics.prom", &file), -ENOENT);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), -ENOENT);
+        assert_int_equal(read_file("/nonexistent", "metrics.prom", &file), -ENOENT);
         assert_int_equal(file.size, 7); /* untouched */
 }
 
@@ -66,11 +74,11 @@ TEST(links_and_fifos, .setup_func = setup, .teardown_func = teardown) {
         fixture_write(&fixture, "target", "x", 1, 1780000000, 0);
         (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
         assert_int_equal(symlink("target", path), 0);
-        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -ELOOP);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), -ELOOP);
         assert_int_equal(unlink(path), 0);
         assert_int_equal(mkfifo(path, 0644), 0);
         (void)alarm(10); /* a blocking open() ends the test badly */
-        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -EBADF);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), -EBADF);
         (void)alarm(0);
 }
 
@@ -81,8 +89,8 @@ TEST(too_large, .setup_func = setup, .teardown_func = teardown) {
         fixture_write(&fixture, "metrics.prom", "", 0, 1780000000, 0);
         (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
         assert_int_equal(truncate(path, (off_t)SNAPSHOT_FILE_MAX + 1), 0);
-        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), -EFBIG);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), -EFBIG);
         assert_int_equal(truncate(path, (off_t)SNAPSHOT_FILE_MAX), 0);
-        assert_int_equal(snapshot_file_read(fixture.dir, "metrics.prom", &file), 0);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), 0);
         assert_int_equal(file.size, SNAPSHOT_FILE_MAX);
 }

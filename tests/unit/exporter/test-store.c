@@ -66,30 +66,55 @@ TEST(what_is_not_there, .setup_func = store_setup, .teardown_func = store_teardo
         assert_int_equal(store_take(store, STORE_STATUS, &body), -ENOENT);
 }
 
-/* Only what is old and still held counts. */
+/* Only what is old and still held counts. For one that would be too much, the present one is
+ * served on. */
 TEST(crowded, .setup_func = store_setup, .teardown_func = store_teardown) {
         const size_t size = STORE_OLD_BYTES_MAX / 2;
         _cleanup_free_ char *data = calloc(1, size + 2);
-        StoreBody *held[3];
+        StoreBody *held[3], *body;
 
         memset(data, '\n', size);
         for (int i = 0; i < 10; i++) { /* nobody holds these */
                 put("metrics.prom", data);
                 store_put_back(store, take(STORE_METRICS));
         }
-        assert_false(store_is_crowded(store));
         for (int i = 0; i < 3; i++) {
                 put("metrics.prom", data);
                 held[i] = take(STORE_METRICS);
-                assert_false(
-                        store_is_crowded(store)); /* two old ones are not more than it may be */
+                assert_false(store_is_crowded(store));
         }
+        assert_int_equal(store_n_read(store), 13);
         data[0] = 'x';
         put("metrics.prom", data);
-        store_put_back(store, take(STORE_METRICS));
+        body = take(STORE_METRICS);
+        assert_ptr_equal(body, held[2]);
+        store_put_back(store, body);
         assert_true(store_is_crowded(store));
+        assert_int_equal(store_n_read(store), 13);
         store_put_back(store, held[0]);
         assert_false(store_is_crowded(store));
+        body = take(STORE_METRICS);
+        assert_int_equal(body->file.data[0], 'x');
+        assert_false(store_is_crowded(store));
+        store_put_back(store, body);
         store_put_back(store, held[1]);
         store_put_back(store, held[2]);
+}
+
+/* A large one is in memory only while somebody fetches it. */
+TEST(large_ones_are_not_kept, .setup_func = store_setup, .teardown_func = store_teardown) {
+        _cleanup_free_ char *data = calloc(1, STORE_KEPT_BYTES_MAX + 2);
+        StoreBody *a, *b;
+
+        memset(data, '\n', STORE_KEPT_BYTES_MAX + 1);
+        put("status.json", data);
+        a = take(STORE_STATUS);
+        b = take(STORE_STATUS);
+        assert_ptr_equal(a, b);
+        store_put_back(store, a);
+        store_put_back(store, take(STORE_STATUS));
+        assert_int_equal(store_n_read(store), 1);
+        store_put_back(store, b);
+        store_put_back(store, take(STORE_STATUS));
+        assert_int_equal(store_n_read(store), 2);
 }
