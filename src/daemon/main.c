@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <systemd/sd-daemon.h>
 
-#include "config.h"
 #include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/dry-run.h"
@@ -40,7 +38,7 @@ static bool all_bound(const Manager *m) {
 static int print_plan(const Manager *m) {
         _cleanup_text_ Text text = { 0 };
 
-        dry_run_render(m, &text);
+        dry_run_render(&m->report, &text);
         if (text.error < 0)
                 return text.error;
         (void)fputs(text.data, stdout);
@@ -51,7 +49,7 @@ static int run_once(Manager *m) {
         const uint64_t end = clock_monotonic_usec() + ONCE_TIMEOUT_USEC;
         int r;
 
-        while (!look_is_settled(m) && clock_monotonic_usec() < end) {
+        while (!look_is_settled(&m->binding) && clock_monotonic_usec() < end) {
                 r = sd_event_run(m->host.event, 1000 * 1000);
                 if (r < 0)
                         return r;
@@ -63,23 +61,13 @@ static int run_once(Manager *m) {
                 return EXIT_FAILURE; /* each error was told */
         if (!host_enforces(&m->host))
                 return EXIT_SUCCESS;
-        return look_is_settled(m) && all_bound(m) ? EXIT_SUCCESS : EXIT_NOT_BOUND;
+        return look_is_settled(&m->binding) && all_bound(m) ? EXIT_SUCCESS : EXIT_NOT_BOUND;
 }
 
 static int run_forever(Manager *m) {
         int r;
 
-        host_lock_memory(&m->host);
         (void)sd_event_set_watchdog(m->host.event, true);
-        manager_notify_ready(m);
-        journal_log(&m->host.journal, LOG_INFO, NULL,
-                    "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s",
-                    TIDBNUMAD_VERSION, m->host.topology.n_nodes,
-                    policy_set_count_written(&m->host.policies), m->roster.n_instances,
-                    backend_name(&m->host.backend),
-                    host_enforces(&m->host) ? "" : ", changing nothing",
-                    m->host.backend.ops ? "" : "; nothing can be bound: ",
-                    m->host.backend.ops ? "" : m->host.backend.why_not);
         r = sd_event_loop(m->host.event);
         return r < 0 ? r : EXIT_SUCCESS;
 }

@@ -3,6 +3,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/look.h"
@@ -15,6 +16,7 @@
 #include "tidbnumad/daemon/roster/watch.h"
 #include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/sys/clock.h"
 
 int manager_new(const Args *args, Manager **ret) {
@@ -23,8 +25,25 @@ int manager_new(const Args *args, Manager **ret) {
 
         if (!m)
                 return -ENOMEM;
-        m->roster.connector_fd = m->binding.drift_fd = -EBADF;
+        m->roster.connector_fd = -EBADF;
+        m->roster.host = &m->host;
+        m->roster.records = &m->undo.records;
         sampling_init(&m->sampling, &m->host, &m->roster);
+        m->undo.host = &m->host;
+        m->undo.roster = &m->roster;
+        m->placing = (Placing){
+                .host = &m->host, .roster = &m->roster, .sampling = &m->sampling, .undo = &m->undo
+        };
+        m->units = (Units){
+                .host = &m->host, .roster = &m->roster, .undo = &m->undo, .placing = &m->placing
+        };
+        m->binding = (Binder){ .host = &m->host,
+                               .roster = &m->roster,
+                               .sampling = &m->sampling,
+                               .undo = &m->undo,
+                               .placing = &m->placing,
+                               .units = &m->units,
+                               .drift_fd = -EBADF };
         m->report = (Report){ .host = &m->host,
                               .roster = &m->roster,
                               .sampling = &m->sampling,
@@ -47,18 +66,18 @@ Manager *manager_free(Manager *m) {
         if (!m)
                 return NULL;
         for (size_t i = 0; i < m->roster.n_instances; i++)
-                instance_free(m->roster.instances[i]);
+                turn_free_instance(m->roster.instances[i]);
         for (Instance *i; (i = roster_take_ended(&m->roster));)
-                instance_free(i);
+                turn_free_instance(i);
         free(m->roster.instances);
-        guard_stop(m);
-        drift_stop(m);
+        guard_stop(&m->binding);
+        drift_stop(&m->binding);
         m->irq = irq_free(m->irq);
         strangers_done(&m->roster.strangers);
         instance_counts_done(&m->roster.counts);
         pid_list_done(&m->roster.scan);
-        units_done(m);
-        release_done(m);
+        units_done(&m->units);
+        release_done(&m->undo);
         undo_done(&m->undo.records);
         sd_event_source_unref(m->turn);
         sd_event_source_unref(m->roster.connector_source);
@@ -71,6 +90,7 @@ Manager *manager_free(Manager *m) {
         closep(&m->roster.connector_fd);
         free(m->binding.policy_counters);
         free(m->placing.left_bytes);
+        free(m->placing.units);
         hotplug_done(&m->host);
         report_done(&m->report);
         host_close(&m->host);
@@ -83,63 +103,33 @@ static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)usec;
         (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        look_at_all(m, clock_monotonic_usec());
+        look_at_all(&m->binding, clock_monotonic_usec());
         sampling_begin_round(&m->sampling);
         return sd_event_source_set_time_relative(source, sampling_interval_usec(&m->sampling));
-}
-
-void manager_notify_ready(const Manager *m) {
-        const Diagnostics *errors = &m->host.policy_errors;
-
-        if (m->host.policy_load_success || errors->n_messages == 0)
-                (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
-                                 policy_set_count_written(&m->host.policies),
-                                 m->host.topology.n_nodes);
-        else
-                (void)sd_notifyf(false,
-                                 "READY=1\nSTATUS=Policies refused, those loaded before stay in "
-                                 "force: %s",
-                                 errors->messages[0]);
-}
-
-/* Counters go with a policy's name, so that a reload does not set them back. Behind the last are
- * those of instances that no policy names any more. */
-static int carry_counters(const Manager *m, const PolicySet *fresh, PolicyCounters **ret) {
-        PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
-
-        if (!counters)
-                return -ENOMEM;
-        for (size_t i = 0; i < fresh->n_policies; i++)
-                for (size_t j = 0; j < m->host.policies.n_policies; j++)
-                        if (strcmp(fresh->policies[i].name, m->host.policies.policies[j].name) == 0)
-                                counters[i] = m->binding.policy_counters[j];
-        *ret = counters;
-        return 0;
 }
 
 /* Puts the policies of the files in force, in every room; where they are refused, the former ones
  * stay. */
 static int reload_policies(Manager *m) {
         _cleanup_policy_set_ PolicySet policies = { 0 };
-        PolicyCounters *counters = NULL;
         int r;
 
         r = load_policies(&m->host, &policies);
         if (r > 0)
-                r = carry_counters(m, &policies, &counters);
+                r = binding_carry_counters(&m->binding, &policies);
         if (r < 0)
                 return r;
         if (m->host.policy_load_success) {
-                place_note_policies(m, &policies);
-                free(m->binding.policy_counters);
-                m->binding.policy_counters = counters;
+                place_note_policies(&m->placing, &policies);
                 load_take_over(&m->host, &policies);
                 access_choose(&m->sampling);
-                bind_choose_backend(m);
+                bind_choose_backend(&m->binding);
         }
         /* Instances refer to the former policies until now. A reload may also come while the start
          * waits for units, after the first scan and before the daemon is ready. */
-        return m->roster.scan_timer ? watch_rematch(m) : 0;
+        r = m->roster.scan_timer ? watch_rematch(&m->roster) : 0;
+        turn_hand_on(m);
+        return r;
 }
 
 static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
@@ -148,19 +138,21 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
 
         (void)source;
         (void)info;
-        (void)sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
-                         (unsigned long long)clock_monotonic_usec());
+        if (m->host.ready)
+                (void)sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                                 (unsigned long long)clock_monotonic_usec());
         host_read_devices(&m->host);
         r = reload_policies(m);
         host_lock_memory(&m->host);
-        place_refresh(m);
-        units_reload(m);
-        release_unwanted(m);
+        place_refresh(&m->placing);
+        units_reload(&m->units);
+        release_unwanted(&m->undo);
         irq_look(m->irq);
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         (void)publish_now(&m->report); /* before systemd hears that the reload is over */
-        manager_notify_ready(m);
+        if (m->host.ready)
+                turn_notify_ready(m);
         return 0;
 }
 
@@ -174,7 +166,9 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
         m->host.ready = false;
         if (m->host.policies.on_stop == ON_STOP_RESTORE)
                 irq_give_all_back(m->irq);
-        if (release_before_stop(m)) {
+        if (release_before_stop(&m->undo)) {
+                for (size_t i = 0; i < m->roster.n_instances; i++) /* nothing is moved any more */
+                        binding_restart(m->roster.instances[i], clock_monotonic_usec());
                 journal_log(&m->host.journal, LOG_INFO, NULL,
                             "Stopping; what is bound is released first (%zu records)",
                             m->undo.records.n_records);
@@ -207,41 +201,37 @@ int manager_start(Manager *m) {
 
         r = reload_policies(m);
         if (r >= 0)
-                r = record_start(m);
+                r = record_start(&m->undo);
         if (r < 0)
                 return r;
         r = add_sources(m);
         if (r >= 0)
-                r = release_start(m);
+                r = release_start(&m->undo);
         if (r >= 0)
                 r = turn_start(m);
         if (r < 0)
                 return r;
         if (m->host.sysroot.live)
-                drift_start(m);
+                drift_start(&m->binding);
         r = hotplug_start(&m->host);
         if (r >= 0)
-                r = guard_start(m);
+                r = guard_start(&m->binding);
         if (r < 0)
                 return r;
-        r = watch_start(m);
+        r = watch_start(&m->roster);
         if (r < 0)
                 return r;
-        r = describe_all(m);
+        turn_hand_on(m);
+        r = describe_all(&m->roster);
+        turn_hand_on(m);
         if (r >= 0 && !m->host.args->once)
-                r = describe_start(m);
+                r = describe_start(&m->roster);
         if (r < 0)
                 return r;
-        look_at_due(m, clock_monotonic_usec());
+        look_at_due(&m->binding, clock_monotonic_usec());
         turn_run(m);
-        release_unwanted(m);
-        r = units_start(m);
-        if (r >= 0)
-                r = irq_start(&m->host, &m->roster, &m->placing, &m->undo.records, &m->irq);
-        if (r < 0)
-                return r;
-        m->host.ready = true;
-        (void)publish_now(
-                &m->report); /* has logged why not; a full /run must not keep it from binding */
-        return 0;
+        release_unwanted(&m->undo);
+        r = units_start(&m->units);
+        m->start_waits = r >= 0 && units_are_starting(&m->units);
+        return r < 0 || m->start_waits ? r : turn_finish_start(m);
 }

@@ -1,11 +1,18 @@
 /* The fixed order in which the rooms follow an event. */
-#include "tidbnumad/daemon/turn.h"
+#include <systemd/sd-daemon.h>
+
+#include "config.h"
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/follow.h"
+#include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/daemon/turn.h"
+#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Changes within so long are published together. */
@@ -46,31 +53,104 @@ static void arm_work(Manager *m) {
 
 /* A round begins: the net under the signals of units, and what is bound and nobody's any more. */
 static void begin_round(Manager *m) {
-        units_scan(m);
-        release_stray(m);
+        units_scan(&m->units);
+        release_stray(&m->undo);
 }
 
-/* The rooms part with what has ended. */
-static void end_instances(Manager *m) {
+Instance *turn_free_instance(Instance *i) {
+        binding_end(i);
+        sample_end(i);
+        record_end(i);
+        return instance_free(i);
+}
+
+/* From the lowest room up. */
+static void hand_on(Manager *m, Instance *i, uint64_t now_usec) {
+        const uint32_t news = roster_take_news(i);
+
+        if (news & NEWS_LEFT)
+                release_note_left(&m->undo, i);
+        if (news & (NEWS_JOINED | NEWS_LEFT))
+                record_adopt(&m->undo, i);
+        if (news & NEWS_STORAGE)
+                place_note_devices(&m->placing, i);
+        if (news & NEWS_JOINED)
+                binding_note_joined(i);
+        if ((news & (NEWS_JOINED | NEWS_LEFT | NEWS_RULES)) ||
+            ((news & NEWS_RENAMED) &&
+             release_is_asked(&m->host, i->name, i->unit) != i->undo.released))
+                binding_restart(i, now_usec);
+        if (record_take_reset(i))
+                binding_reset(i, now_usec);
+}
+
+void turn_hand_on(Manager *m) {
+        const uint64_t now = clock_monotonic_usec();
+
         for (Instance *i; (i = roster_take_ended(&m->roster));) {
+                release_note_left(&m->undo, i);
                 access_end(&m->sampling, i);
-                instance_free(i);
+                turn_free_instance(i);
         }
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                hand_on(m, m->roster.instances[k], now);
+}
+
+void turn_notify_ready(const Manager *m) {
+        const Diagnostics *errors = &m->host.policy_errors;
+
+        if (m->host.policy_load_success || errors->n_messages == 0)
+                (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
+                                 policy_set_count_written(&m->host.policies),
+                                 m->host.topology.n_nodes);
+        else
+                (void)sd_notifyf(false,
+                                 "READY=1\nSTATUS=Policies refused, those loaded before stay in "
+                                 "force: %s",
+                                 errors->messages[0]);
+}
+
+int turn_finish_start(Manager *m) {
+        const Host *h = &m->host;
+        int r = irq_start(&m->host, &m->roster, &m->placing, &m->undo.records, &m->irq);
+
+        if (r < 0)
+                return r;
+        m->start_waits = false;
+        m->host.ready = true;
+        /* It has logged why not; a full /run must not keep it from binding. */
+        (void)publish_now(&m->report);
+        if (h->args->once)
+                return 0;
+        host_lock_memory(&m->host);
+        turn_notify_ready(m);
+        journal_log(&h->journal, LOG_INFO, NULL,
+                    "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s",
+                    TIDBNUMAD_VERSION, h->topology.n_nodes, policy_set_count_written(&h->policies),
+                    m->roster.n_instances, backend_name(&h->backend),
+                    host_enforces(h) ? "" : ", changing nothing",
+                    h->backend.ops ? "" : "; nothing can be bound: ",
+                    h->backend.ops ? "" : h->backend.why_not);
+        return 0;
 }
 
 void turn_run(Manager *m) {
-        end_instances(m);
+        turn_hand_on(m);
         if (host_take_mark(&m->host, HOST_MARK_ROUND))
                 begin_round(m);
         if (host_take_mark(&m->host, HOST_MARK_TOPOLOGY))
-                place_note_topology(m);
-        look_at_fresh(m, clock_monotonic_usec());
-        follow_members(m); /* this takes longer; the children that it finds are looked at as well */
-        look_at_fresh(m, clock_monotonic_usec());
+                place_note_topology(&m->placing);
+        units_turn(&m->units);
+        look_at_fresh(&m->binding, clock_monotonic_usec());
+        follow_members(&m->roster); /* this takes longer; the children that it finds are looked at
+                                       as well */
+        turn_hand_on(m);
+        look_at_fresh(&m->binding, clock_monotonic_usec());
+        binding_follow_plan(&m->binding, clock_monotonic_usec());
         if (host_take_mark(&m->host, HOST_MARK_OWNERS))
                 irq_note_owners(m->irq);
         if (host_take_mark(&m->host, HOST_MARK_TIDY))
-                bind_tidy(m);
+                bind_tidy(&m->binding);
         arm_work(m);
         if (m->host.marks & HOST_MARK_PLAN)
                 arm_once(m->placing.timer, PLAN_DELAY_USEC);
@@ -83,23 +163,32 @@ void turn_run(Manager *m) {
 }
 
 static int on_event(sd_event_source *source, void *userdata) {
+        Manager *m = userdata;
+        int r = 0;
+
         (void)source;
-        turn_run(userdata);
-        return 0;
+        turn_run(m);
+        if (m->start_waits && !units_are_starting(&m->units))
+                r = turn_finish_start(m);
+        return r < 0 ? sd_event_exit(m->host.event, r) : 0;
 }
 
 static int on_work(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
         (void)source;
         (void)usec;
-        look_at_due(userdata, clock_monotonic_usec());
+        look_at_due(&m->binding, clock_monotonic_usec());
         return 0;
 }
 
 static int on_plan(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
         (void)source;
         (void)usec;
-        place_refresh(userdata);
-        place_decide_units(userdata);
+        place_refresh(&m->placing);
+        units_follow_plan(&m->units);
         return 0;
 }
 

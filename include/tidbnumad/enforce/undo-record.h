@@ -100,6 +100,7 @@ typedef struct UndoRecord {
 
         /* Not written down. */
         bool releasing; /* it is being given back: nothing else may touch it */
+        bool busy;      /* a write of the unit's properties is under way */
         bool stale;     /* the file does not say all of this yet */
         UndoFormer former;
         char *file; /* its name; NULL: not written yet; owned */

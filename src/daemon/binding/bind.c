@@ -3,21 +3,23 @@
 #include <unistd.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
-#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Seconds. Older ones were there before the daemon, or before the policy that names them: an unseen
  * start is found by polling within two. */
 #define LATENCY_AGE_MAX 5.0
 
-static Reason refusal_code(const Instance *i) {
+static Reason refusal_code(const Binder *b, const Instance *i) {
         if (i->binding.own_refuses)
                 return REASON_OWN_LIMITS;
-        if (i->manager->host.sysroot.live && !i->manager->host.backend.ops)
+        if (b->host->sysroot.live && !b->host->backend.ops)
                 return REASON_CONTROLLER_MISSING;
-        switch (backend_kind(&i->manager->host.backend)) {
+        switch (backend_kind(&b->host->backend)) {
         case BACKEND_CGROUP1:
         case BACKEND_AFFINITY:
                 return REASON_SLICE_TOO_TIGHT;
@@ -28,29 +30,25 @@ static Reason refusal_code(const Instance *i) {
         return REASON_NO_UNIT;
 }
 
-const char *bind_refuses(Instance *i, Reason *ret_code) {
-        const BackendTarget target = scope_target(i);
+const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
+        const BackendTarget target = record_target(i);
         const char *why = i->binding.own_refuses;
 
         /* The dump of another machine is planned for as if that host could. */
-        if (!why && i->manager->host.sysroot.live)
-                why = backend_refuses(&i->manager->host.backend, &target, &i->binding.placement);
+        if (!why && b->host->sysroot.live)
+                why = backend_refuses(&b->host->backend, &target, &i->binding.placement);
         if (ret_code)
-                *ret_code = why ? refusal_code(i) : REASON_NONE;
+                *ret_code = why ? refusal_code(b, i) : REASON_NONE;
         return why;
 }
 
-bool bind_cpus_given(const Instance *i) {
-        for (size_t k = 0; k < i->n_processes; k++)
-                if (!i->processes[k].cpus_given)
-                        return false;
-        return true;
-}
+const char *bind_refuses_scope(const Binder *b, const Instance *i, Reason *ret_code) {
+        const BackendTarget target = record_target(i);
+        const char *why = scope_refuses(&b->host->sysroot, &target, ret_code);
 
-void bind_begin_anew(Instance *i) {
-        for (size_t k = 0; k < i->n_processes; k++)
-                i->processes[k].cpus_given = false;
-        i->binding.cpus_drift = i->binding.mems_drift = (Drift){ 0 };
+        return why || !i->undo.record
+                       ? why
+                       : scope_refuses_by(&b->host->sysroot, i->undo.record, &target, ret_code);
 }
 
 /* What the instance's oldest process had lived when it was first seen. Its start is known to a
@@ -63,82 +61,80 @@ static double age_when_seen(const Instance *i, uint64_t now_usec) {
         return age > 2 * tick ? age : 0;
 }
 
-void bind_note_latency(Instance *i, uint64_t now_usec) {
-        Manager *m = i->manager;
+void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
         double age;
 
         if (i->binding.latency_noted || id_set_is_empty(&i->binding.placement.nodes) ||
-            !host_enforces(&m->host) || i->n_processes == 0 ||
+            !host_enforces(b->host) || i->n_processes == 0 ||
             i->binding.observed.n_threads_off_cpus > 0 ||
-            !step_cpus_stand(backend_kind(&m->host.backend), &i->binding.observed,
+            !step_cpus_stand(backend_kind(&b->host->backend), &i->binding.observed,
                              &i->binding.placement))
                 return;
         i->binding.latency_noted = true;
         age = age_when_seen(i, now_usec);
         if (age < LATENCY_AGE_MAX)
-                histogram_add(&m->binding.policy_counters[i->policy_index].bind_latency,
+                histogram_add(&b->policy_counters[i->policy_index].bind_latency,
                               age + (double)(now_usec - i->first_seen_usec) / 1e6);
 }
 
 /* The failure's sentence is there. */
-static void try_later(Instance *i, int error) {
+static void try_later(const Binder *b, Instance *i, int error) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .reason = i->binding.failure_code };
 
         if (i->binding.progress.call_failures == 0)
-                journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s: %s", i->name,
+                journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s", i->name,
                             i->binding.failure ? i->binding.failure : strerror(-error));
         i->binding.due_usec =
                 clock_monotonic_usec() + pace_backoff_usec(i->binding.progress.call_failures++);
         i->binding.bind_failures++;
-        i->manager->binding.policy_counters[i->policy_index]
-                .bind_failures[i->binding.failure_code]++;
+        b->policy_counters[i->policy_index].bind_failures[i->binding.failure_code]++;
         i->binding.effect_deadline_usec = 0;
-        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
+        host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-static void failed(Instance *i, int error, const char *message) {
+static void failed(const Binder *b, Instance *i, int error, const char *message) {
         const char *what = i->binding.call_kind == STEP_SCOPE      ? "make a scope for it"
                            : i->binding.call_kind == STEP_SET_CPUS ? "set the CPUs"
                                                                    : "set the memory nodes";
 
         const Reason code = reason_of_error(error);
 
-        instance_set_failure(i, code, "%s did not %s: %s%s%s; %s; trying again",
-                             backend_name(&i->manager->host.backend), what, strerror(-error),
-                             *message ? ": " : "", message, reason_to_remedy(code));
-        try_later(i, error);
+        binding_set_failure(i, code, "%s did not %s: %s%s%s; %s; trying again",
+                            backend_name(&b->host->backend), what, strerror(-error),
+                            *message ? ": " : "", message, reason_to_remedy(code));
+        try_later(b, i, error);
 }
 
 /* What stands is not known, so it could not be taken back. */
-static void cannot_note(Instance *i, int error) {
+static void cannot_note(const Binder *b, Instance *i, int error) {
         const Reason code = reason_of_error(error);
 
-        instance_set_failure(i, code,
-                             "what stands before cannot be read, so nothing is changed: %s; %s; "
-                             "trying again",
-                             strerror(-error), reason_to_remedy(code));
-        try_later(i, error);
+        binding_set_failure(i, code,
+                            "what stands before cannot be read, so nothing is changed: %s; %s; "
+                            "trying again",
+                            strerror(-error), reason_to_remedy(code));
+        try_later(b, i, error);
 }
 
 /* Without a record nothing could be taken back, so nothing is done. */
-static void cannot_record(Instance *i, int error) {
+static void cannot_record(const Binder *b, Instance *i, int error) {
         if (reason_of_error(error) == REASON_BUS_GONE) { /* of which a folder knows nothing */
-                cannot_note(i, error);
+                cannot_note(b, i, error);
                 return;
         }
-        instance_set_failure(i, REASON_RECORD_UNWRITABLE,
-                             "what stands before cannot be written down to %s/" UNDO_FOLDER
-                             ", so nothing is changed: %s; trying again",
-                             i->manager->host.args->runtime_dir, strerror(-error));
-        try_later(i, error);
+        binding_set_failure(i, REASON_RECORD_UNWRITABLE,
+                            "what stands before cannot be written down to %s/" UNDO_FOLDER
+                            ", so nothing is changed: %s; trying again",
+                            b->host->args->runtime_dir, strerror(-error));
+        try_later(b, i, error);
 }
 
-static void succeeded(Instance *i) {
+static void succeeded(const Binder *b, Instance *i) {
         Progress *p = &i->binding.progress;
 
-        record_after(i, i->binding.call_kind);
+        record_after(b->undo, i, i->binding.call_kind);
 
         p->call_failures = 0;
         if (i->binding.call_kind == STEP_SCOPE) {
@@ -152,102 +148,114 @@ static void succeeded(Instance *i) {
                 return;
         }
         p->mem_writes++;
-        units_note_mems(i->manager, i->unit, &i->binding.call_mems);
+        units_note_mems(b->units, i->unit, &i->binding.call_mems);
         i->binding.we_narrowed |= i->binding.call_kind == STEP_NARROW;
         i->binding.guard.extra_unsaid = false;
         /* What passes did before says nothing about what they will do now. */
         p->passes = p->sweeps = p->settles = 0;
 }
 
+static Answer *answer_to(const Binder *b, Instance *i) {
+        i->binding.answer = (Answer){ .binder = b, .instance = i };
+        return &i->binding.answer;
+}
+
 static void on_reply(int error, const char *message, void *userdata) {
-        Instance *i = userdata;
+        const Answer *answer = userdata;
+        const Binder *b = answer->binder;
+        Instance *i = answer->instance;
         uint64_t now = clock_monotonic_usec();
 
         i->binding.call = sd_bus_slot_unref(i->binding.call);
         if (error < 0)
-                failed(i, error, message);
+                failed(b, i, error, message);
         else {
-                succeeded(i);
+                succeeded(b, i);
                 i->binding.due_usec = now;
-                i->binding.effect_deadline_usec = now + BIND_SHOW_TIMEOUT_USEC;
+                i->binding.effect_deadline_usec = now + RECORD_SHOW_TIMEOUT_USEC;
         }
 }
 
 /* What stands was read: the step itself is next. */
 static void on_noted(int error, const char *message, void *userdata) {
-        Instance *i = userdata;
+        const Answer *answer = userdata;
+        const Binder *b = answer->binder;
+        Instance *i = answer->instance;
 
         (void)message;
         i->binding.call = sd_bus_slot_unref(i->binding.call);
         if (error < 0) {
-                cannot_note(i, error);
+                cannot_note(b, i, error);
         } else {
-                record_noted(i);
+                if (record_limits_plan(b->undo, i)) { /* at once: it is about to be bound */
+                        host_mark(b->host, HOST_MARK_PLAN);
+                        place_refresh(b->placing);
+                }
                 i->binding.due_usec = clock_monotonic_usec();
         }
 }
 
-static void tell_strangers(Instance *i, uint64_t before) {
+static void tell_strangers(const Binder *b, Instance *i, uint64_t before) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
-        if (i->manager->host.backend.n_strangers > before)
-                journal_log(&i->manager->host.journal, LOG_WARNING, &fields,
+        if (b->host->backend.n_strangers > before)
+                journal_log(&b->host->journal, LOG_WARNING, &fields,
                             "%s: the number of a thread of it was given to another process while "
                             "it was bound; that one has its own CPUs back (%llu such cases so far)",
-                            i->name, (unsigned long long)i->manager->host.backend.n_strangers);
+                            i->name, (unsigned long long)b->host->backend.n_strangers);
 }
 
-static int ask(Instance *i, const Step *step) {
-        Backend *backend = &i->manager->host.backend;
-        const BackendTarget target = scope_target(i);
+static int ask(const Binder *b, Instance *i, const Step *step) {
+        Backend *backend = &b->host->backend;
+        const BackendTarget target = record_target(i);
         const uint64_t strangers = backend->n_strangers;
         int r;
 
         if (step->kind == STEP_SCOPE)
                 r = backend->ops->start_scope
-                            ? backend->ops->start_scope(backend, &target, record_of(i), on_reply, i,
-                                                        &i->binding.call)
+                            ? backend->ops->start_scope(backend, &target, i->undo.record, on_reply,
+                                                        answer_to(b, i), &i->binding.call)
                             : -EOPNOTSUPP;
         else if (step->kind == STEP_SET_CPUS)
                 r = backend->ops->set_cpus(backend, &target, &i->binding.placement.cpus, on_reply,
-                                           i, &i->binding.call);
+                                           answer_to(b, i), &i->binding.call);
         else if (backend->ops->set_mems)
-                r = backend->ops->set_mems(backend, &target, &step->mems, on_reply, i,
+                r = backend->ops->set_mems(backend, &target, &step->mems, on_reply, answer_to(b, i),
                                            &i->binding.call);
         else
                 r = -EOPNOTSUPP;
-        tell_strangers(i, strangers);
+        tell_strangers(b, i, strangers);
         return r;
 }
 
-bool bind_carry_out(Instance *i, const Step *step, uint64_t now_usec) {
+bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         int r;
 
         i->binding.due_usec = INSTANCE_NEVER;
-        r = record_before(i, step, on_noted);
+        r = record_before(b->undo, i, step, on_noted, answer_to(b, i), &i->binding.call);
         if (r < 0 && r != -ESRCH)
-                cannot_record(i, r);
+                cannot_record(b, i, r);
         if (r <= 0)
                 return false;
-        drift_count(i, step, now_usec);
+        drift_count(b, i, step, now_usec);
         i->binding.call_kind = step->kind;
         i->binding.call_mems = step->mems;
         i->binding.effect_deadline_usec = 0;
         i->binding.bind_attempts++;
-        i->manager->binding.policy_counters[i->policy_index].bind_attempts++;
-        r = ask(i, step);
+        b->policy_counters[i->policy_index].bind_attempts++;
+        r = ask(b, i, step);
         if (r < 0 && r != -ESRCH) /* of one that has ended, the exit event is on its way */
-                failed(i, r, "");
+                failed(b, i, r, "");
         if (r <= 0)
                 return false;
-        succeeded(i);
+        succeeded(b, i);
         return true;
 }
 
-int bind_widen_now(Instance *i, const NodeSet *mems, uint64_t now_usec) {
+int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t now_usec) {
         const Step step = { .kind = STEP_WIDEN, .mems = *mems, .reason = "" };
-        Backend *backend = &i->manager->host.backend;
-        const BackendTarget target = scope_target(i);
+        Backend *backend = &b->host->backend;
+        const BackendTarget target = record_target(i);
         int r = backend->ops && backend->ops->widen_mems
                         ? backend->ops->widen_mems(backend, &target, mems)
                         : -EOPNOTSUPP;
@@ -258,31 +266,31 @@ int bind_widen_now(Instance *i, const NodeSet *mems, uint64_t now_usec) {
         i->binding.call = sd_bus_slot_unref(i->binding.call);
         i->binding.guard.extra_unsaid = true;
         i->binding.mems_drift.stood = false; /* that they change now is our own doing */
-        if (bind_carry_out(i, &step, now_usec))
+        if (bind_carry_out(b, i, &step, now_usec))
                 i->binding.due_usec = now_usec;
         return 0;
 }
 
-void bind_tidy(Manager *m) {
-        if (m->host.backend.ops && m->host.backend.ops->tidy && host_enforces(&m->host))
-                m->host.backend.ops->tidy(&m->host.backend);
+void bind_tidy(Binder *b) {
+        if (b->host->backend.ops && b->host->backend.ops->tidy && host_enforces(b->host))
+                b->host->backend.ops->tidy(&b->host->backend);
 }
 
-void bind_choose_backend(Manager *m) {
-        const char *before = backend_name(&m->host.backend);
+void bind_choose_backend(Binder *b) {
+        const char *before = backend_name(&b->host->backend);
 
-        if (!backend_choose(&m->host.backend, m->host.policies.backend))
+        if (!backend_choose(&b->host->backend, b->host->policies.backend))
                 return;
-        if (m->roster.n_instances > 0)
-                journal_log(&m->host.journal, LOG_NOTICE, NULL,
+        if (b->roster->n_instances > 0)
+                journal_log(&b->host->journal, LOG_NOTICE, NULL,
                             "Processes are bound by another backend from now on: %s, not %s. What "
                             "%s did stays as it is",
-                            backend_name(&m->host.backend), before, before);
-        for (size_t k = 0; k < m->roster.n_instances; k++) {
-                Instance *i = m->roster.instances[k];
+                            backend_name(&b->host->backend), before, before);
+        for (size_t k = 0; k < b->roster->n_instances; k++) {
+                Instance *i = b->roster->instances[k];
 
                 i->binding.call = sd_bus_slot_unref(i->binding.call);
                 i->binding.due_usec = clock_monotonic_usec();
-                bind_begin_anew(i);
+                binding_reset_cpus(i);
         }
 }

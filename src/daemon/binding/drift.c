@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -23,11 +24,11 @@ static const char *const FILES[] = { "cpuset.cpus", "cpuset.mems" };
 
 /* --- noticing --- */
 
-static Instance *watcher_of(const Manager *m, int watch) {
-        for (size_t k = 0; k < m->roster.n_instances; k++)
+static Instance *watcher_of(const Binder *b, int watch) {
+        for (size_t k = 0; k < b->roster->n_instances; k++)
                 for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                        if (m->roster.instances[k]->binding.drift_watches[n] == watch)
-                                return m->roster.instances[k];
+                        if (b->roster->instances[k]->binding.drift_watches[n] == watch)
+                                return b->roster->instances[k];
         return NULL;
 }
 
@@ -40,8 +41,8 @@ static bool wants_look(const Instance *i, uint64_t now_usec) {
                drift_repairs(&i->binding.mems_drift, now_usec) < STEP_REPAIRS_MAX;
 }
 
-static void note_event(Manager *m, const struct inotify_event *event, uint64_t now_usec) {
-        Instance *i = event->wd >= 0 ? watcher_of(m, event->wd) : NULL;
+static void note_event(Binder *b, const struct inotify_event *event, uint64_t now_usec) {
+        Instance *i = event->wd >= 0 ? watcher_of(b, event->wd) : NULL;
 
         if (!i)
                 return;
@@ -55,62 +56,62 @@ static void note_event(Manager *m, const struct inotify_event *event, uint64_t n
                 i->binding.due_usec = now_usec + DELAY_USEC;
 }
 
-void drift_note_events(Manager *m, const char *events, size_t size, uint64_t now_usec) {
+void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_usec) {
         for (size_t at = 0; at + sizeof(struct inotify_event) <= size;) {
                 struct inotify_event event;
 
                 memcpy(&event, events + at, sizeof(event));
                 if (event.mask & IN_Q_OVERFLOW) /* whose they were is not known */
-                        for (size_t k = 0; k < m->roster.n_instances; k++)
-                                if (wants_look(m->roster.instances[k], now_usec))
-                                        m->roster.instances[k]->binding.due_usec =
+                        for (size_t k = 0; k < b->roster->n_instances; k++)
+                                if (wants_look(b->roster->instances[k], now_usec))
+                                        b->roster->instances[k]->binding.due_usec =
                                                 now_usec + DELAY_USEC;
-                note_event(m, &event, now_usec);
+                note_event(b, &event, now_usec);
                 at += sizeof(event) + event.len;
         }
 }
 
 static int on_events(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Binder *b = userdata;
         char buffer[4096];
         ssize_t n = read(fd, buffer, sizeof(buffer));
 
         (void)source;
         (void)revents;
         if (n > 0)
-                drift_note_events(userdata, buffer, (size_t)n, clock_monotonic_usec());
+                drift_note_events(b, buffer, (size_t)n, clock_monotonic_usec());
         return 0;
 }
 
-void drift_start(Manager *m) {
-        m->binding.drift_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        if (m->binding.drift_fd >= 0 &&
-            sd_event_add_io(m->host.event, &m->binding.drift_source, m->binding.drift_fd, EPOLLIN,
-                            on_events, m) < 0)
-                closep(&m->binding.drift_fd);
+void drift_start(Binder *b) {
+        b->drift_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        if (b->drift_fd >= 0 && sd_event_add_io(b->host->event, &b->drift_source, b->drift_fd,
+                                                EPOLLIN, on_events, b) < 0)
+                closep(&b->drift_fd);
 }
 
-void drift_stop(Manager *m) {
-        sd_event_source_unref(m->binding.drift_source);
-        closep(&m->binding.drift_fd);
+void drift_stop(Binder *b) {
+        sd_event_source_unref(b->drift_source);
+        closep(&b->drift_fd);
 }
 
 /* Of two instances one may have had the number of a watch that is gone. */
-static void watch_file(Instance *i, size_t n, int cpuset_fd) {
+static void watch_file(const Binder *b, Instance *i, size_t n, int cpuset_fd) {
         char path[64 + NAME_MAX];
         int watch;
 
         (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", cpuset_fd, FILES[n]);
-        watch = inotify_add_watch(i->manager->binding.drift_fd, path, IN_MODIFY);
+        watch = inotify_add_watch(b->drift_fd, path, IN_MODIFY);
         if (i->binding.drift_watches[n] >= 0 && i->binding.drift_watches[n] != watch)
-                (void)inotify_rm_watch(i->manager->binding.drift_fd, i->binding.drift_watches[n]);
+                (void)inotify_rm_watch(b->drift_fd, i->binding.drift_watches[n]);
         i->binding.drift_watches[n] = watch;
 }
 
-void drift_watch(Instance *i, int cpuset_fd) {
-        if (i->manager->binding.drift_fd < 0 || cpuset_fd < 0)
+void drift_watch(const Binder *b, Instance *i, int cpuset_fd) {
+        if (b->drift_fd < 0 || cpuset_fd < 0)
                 return;
         for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                watch_file(i, n, cpuset_fd);
+                watch_file(b, i, n, cpuset_fd);
 }
 
 /* --- counting --- */
@@ -135,7 +136,8 @@ void drift_note(Instance *i, StepInput *in) {
                 in->mem_writes = i->binding.progress.mem_writes = 0;
 }
 
-static void say(const Instance *i, DriftKind kind, const char *what, IdView stood, IdView ours) {
+static void say(const Binder *b, const Instance *i, DriftKind kind, const char *what, IdView stood,
+                IdView ours) {
         const JournalFields fields = { .message_id = JOURNAL_DRIFT,
                                        .instance = i->name,
                                        .policy = i->policy->name };
@@ -144,46 +146,46 @@ static void say(const Instance *i, DriftKind kind, const char *what, IdView stoo
         (void)id_view_render_list(stood, stood_list, sizeof(stood_list));
         (void)id_view_render_list(ours, ours_list, sizeof(ours_list));
         if (kind == DRIFT_THREADS)
-                journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
+                journal_log(&b->host->journal, LOG_NOTICE, &fields,
                             "%s: %zu of its %zu threads could run outside CPUs %s, by somebody "
                             "else's doing: they are put back",
                             i->name, i->binding.observed.n_threads_outside,
                             i->binding.observed.n_threads, ours_list);
         else
-                journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
+                journal_log(&b->host->journal, LOG_NOTICE, &fields,
                             "%s: its %s were %s, not %s, by somebody else's doing: they are set "
                             "again",
                             i->name, what, stood_list, ours_list);
 }
 
-static void repair(Instance *i, DriftKind kind, IdView ours, uint64_t now_usec) {
+static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, uint64_t now_usec) {
         const bool mems = kind == DRIFT_MEMS;
 
         count(mems ? &i->binding.mems_drift : &i->binding.cpus_drift, now_usec);
-        i->manager->binding.policy_counters[i->policy_index].drift_repairs[kind]++;
-        say(i, kind, mems ? "memory nodes" : "CPUs",
+        b->policy_counters[i->policy_index].drift_repairs[kind]++;
+        say(b, i, kind, mems ? "memory nodes" : "CPUs",
             mems ? ID_VIEW(&i->binding.observed.mems) : ID_VIEW(&i->binding.observed.cpus), ours);
 }
 
 /* Where each process is bound for itself, one that has just come is no drift. */
-static bool is_for_new_ones(const Instance *i) {
-        return backend_kind(&i->manager->host.backend) != BACKEND_SYSTEMD && !bind_cpus_given(i);
+static bool is_for_new_ones(const Binder *b, const Instance *i) {
+        return backend_kind(&b->host->backend) != BACKEND_SYSTEMD && !binding_cpus_applied(i);
 }
 
-static DriftKind kind_of_cpus(const Instance *i) {
-        return backend_kind(&i->manager->host.backend) == BACKEND_AFFINITY ? DRIFT_THREADS
-                                                                           : DRIFT_CPUS;
+static DriftKind kind_of_cpus(const Binder *b) {
+        return backend_kind(&b->host->backend) == BACKEND_AFFINITY ? DRIFT_THREADS : DRIFT_CPUS;
 }
 
-void drift_count(Instance *i, const Step *step, uint64_t now_usec) {
+void drift_count(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         if (step->kind == STEP_SET_CPUS) {
-                if (i->binding.cpus_drift.stood && !is_for_new_ones(i))
-                        repair(i, kind_of_cpus(i), ID_VIEW(&i->binding.placement.cpus), now_usec);
+                if (i->binding.cpus_drift.stood && !is_for_new_ones(b, i))
+                        repair(b, i, kind_of_cpus(b), ID_VIEW(&i->binding.placement.cpus),
+                               now_usec);
                 i->binding.cpus_drift.stood = false;
                 return;
         }
         /* The guard's nodes are ours, too. */
         if (i->binding.mems_drift.stood && id_set_is_empty(&i->binding.guard.extra))
-                repair(i, DRIFT_MEMS, ID_VIEW(&step->mems), now_usec);
+                repair(b, i, DRIFT_MEMS, ID_VIEW(&step->mems), now_usec);
         i->binding.mems_drift.stood = false;
 }

@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/guard-say.h"
+#include "tidbnumad/daemon/placing/room.h"
 
 static void describe(const NodeSet *nodes, const GuardOutlook *o, char *text, size_t size) {
         const bool several = id_set_count(nodes) > 1;
@@ -24,7 +26,8 @@ static void describe(const NodeSet *nodes, const GuardOutlook *o, char *text, si
                                (double)o->fall_bytes_per_sec / (1 << 20));
 }
 
-void guard_say_danger(Instance *i, const NodeSet *nodes, const GuardOutlook *o, const char *what) {
+void guard_say_danger(const Binder *b, Instance *i, const NodeSet *nodes, const GuardOutlook *o,
+                      const char *what) {
         const JournalFields fields = { .message_id = JOURNAL_NODE_FULL,
                                        .instance = i->name,
                                        .policy = i->policy->name,
@@ -35,22 +38,21 @@ void guard_say_danger(Instance *i, const NodeSet *nodes, const GuardOutlook *o, 
                 return;
         i->binding.guard.told = true;
         describe(nodes, o, danger, sizeof(danger));
-        journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger,
-                    what);
-        instance_set_failure(i, REASON_NODE_FULL, "its memory nodes run full; %s", what);
-        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
+        journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger, what);
+        binding_set_failure(i, REASON_NODE_FULL, "its memory nodes run full; %s", what);
+        host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-void guard_say_safe(Instance *i) {
+void guard_say_safe(const Binder *b, Instance *i) {
         if (!i->binding.guard.told)
                 return;
         i->binding.guard.told = false;
-        instance_clear_failure(i);
-        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
+        binding_clear_failure(i);
+        host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-void guard_say_widened(const Instance *i, const NodeSet *before, const GuardOutlook *o,
-                       uint32_t node) {
+void guard_say_widened(const Binder *b, const Instance *i, const NodeSet *before,
+                       const GuardOutlook *o, uint32_t node) {
         const JournalFields fields = { .message_id = JOURNAL_WIDENED,
                                        .instance = i->name,
                                        .policy = i->policy->name,
@@ -58,7 +60,7 @@ void guard_say_widened(const Instance *i, const NodeSet *before, const GuardOutl
         char danger[ID_SET_LIST_MAX + 128];
 
         describe(before, o, danger, sizeof(danger));
-        journal_log(&i->manager->host.journal, LOG_WARNING, &fields,
+        journal_log(&b->host->journal, LOG_WARNING, &fields,
                     "%s: %s: it may use memory of node %" PRIu32 " as well, until there has been "
                     "room again for a minute",
                     i->name, danger, node);

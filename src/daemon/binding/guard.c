@@ -2,10 +2,12 @@
 #include <stdlib.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/guard-say.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/sys/bus-manager.h"
@@ -22,8 +24,8 @@ struct Guard {
 };
 
 /* A node without memory is in no effective set, whatever is written. */
-static NodeSet home_of(const Instance *i) {
-        const NodeSet all = topology_memory_nodes(&i->manager->host.topology);
+static NodeSet home_of(const Binder *b, const Instance *i) {
+        const NodeSet all = topology_memory_nodes(&b->host->topology);
         NodeSet home = i->binding.placement.nodes;
 
         id_set_intersect(&home, &all);
@@ -40,11 +42,11 @@ static NodeSet usable_by(const Instance *i) {
 
 /* --- reading --- */
 
-static uint64_t pull_rate_to(const Manager *m, uint32_t node) {
+static uint64_t pull_rate_to(const Binder *b, uint32_t node) {
         uint64_t rate = 0;
 
-        for (size_t k = 0; k < m->roster.n_instances; k++) {
-                const Instance *i = m->roster.instances[k];
+        for (size_t k = 0; k < b->roster->n_instances; k++) {
+                const Instance *i = b->roster->instances[k];
                 const uint64_t now = move_rate_in_force(i),
                                peak = i->binding.pull_peak_bytes_per_sec;
 
@@ -54,10 +56,10 @@ static uint64_t pull_rate_to(const Manager *m, uint32_t node) {
         return rate;
 }
 
-static int read_node(const Manager *m, size_t index, uint64_t now_usec, GuardReading *ret,
+static int read_node(const Binder *b, size_t index, uint64_t now_usec, GuardReading *ret,
                      uint64_t *ret_headroom_bytes) {
         NodeMeminfo info;
-        int r = node_meminfo_read(&m->host.sysroot, m->host.topology.nodes[index].id, &info);
+        int r = node_meminfo_read(&b->host->sysroot, b->host->topology.nodes[index].id, &info);
 
         if (r < 0)
                 return r;
@@ -67,47 +69,47 @@ static int read_node(const Manager *m, size_t index, uint64_t now_usec, GuardRea
                                .active_file_bytes = info.active_file_bytes,
                                .unclean_bytes = info.dirty_bytes + info.writeback_bytes,
                                .pull_bytes_per_sec =
-                                       pull_rate_to(m, m->host.topology.nodes[index].id) };
+                                       pull_rate_to(b, b->host->topology.nodes[index].id) };
         *ret_headroom_bytes =
-                fit_headroom_bytes(info.total_bytes, m->host.high_watermark_bytes[index]);
+                fit_headroom_bytes(info.total_bytes, b->host->high_watermark_bytes[index]);
         return 0;
 }
 
 /* Of one that cannot be read nothing is known, and nothing is done for its sake. */
-static void read_nodes(Manager *m, const NodeSet *nodes, uint64_t now_usec) {
-        for (size_t n = 0; n < m->host.topology.n_nodes; n++) {
-                GuardNode *node = &m->binding.guard->nodes[n];
+static void read_nodes(Binder *b, const NodeSet *nodes, uint64_t now_usec) {
+        for (size_t n = 0; n < b->host->topology.n_nodes; n++) {
+                GuardNode *node = &b->guard->nodes[n];
                 GuardReading reading;
 
-                if (!id_set_has(nodes, m->host.topology.nodes[n].id))
+                if (!id_set_has(nodes, b->host->topology.nodes[n].id))
                         continue;
-                if (read_node(m, n, now_usec, &reading, &node->headroom_bytes) < 0)
+                if (read_node(b, n, now_usec, &reading, &node->headroom_bytes) < 0)
                         node->n_readings = 0;
                 else
                         guard_add(node, &reading);
         }
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                m->roster.instances[k]->binding.pull_peak_bytes_per_sec = 0;
+        for (size_t k = 0; k < b->roster->n_instances; k++)
+                b->roster->instances[k]->binding.pull_peak_bytes_per_sec = 0;
 }
 
-static GuardOutlook outlook_on(const Manager *m, const NodeSet *nodes) {
-        return guard_predict(m->binding.guard->nodes, m->host.topology.n_nodes, nodes);
+static GuardOutlook outlook_on(const Binder *b, const NodeSet *nodes) {
+        return guard_predict(b->guard->nodes, b->host->topology.n_nodes, nodes);
 }
 
-static size_t read_rooms(const Manager *m, const NodeSet *not_these, NodeRoom *rooms) {
+static size_t read_rooms(const Binder *b, const NodeSet *not_these, NodeRoom *rooms) {
         size_t n_rooms = 0;
 
-        for (size_t n = 0; n < m->host.topology.n_nodes; n++) {
-                const Node *node = &m->host.topology.nodes[n];
+        for (size_t n = 0; n < b->host->topology.n_nodes; n++) {
+                const Node *node = &b->host->topology.nodes[n];
                 NodeRoom room = { .node = node->id };
                 GuardReading now;
 
                 if (node->memory_bytes == 0 || id_set_has(not_these, node->id) ||
-                    read_node(m, n, 0, &now, &room.headroom_bytes) < 0)
+                    read_node(b, n, 0, &now, &room.headroom_bytes) < 0)
                         continue;
                 room.free_bytes = now.free_bytes;
                 room.reclaimable_bytes = guard_left_bytes(&now) - now.free_bytes;
-                room.promised_bytes = move_promised_to(m, NULL, node->id);
+                room.promised_bytes = room_promised(b->placing, NULL, node->id);
                 rooms[n_rooms++] = room;
         }
         return n_rooms;
@@ -117,9 +119,9 @@ static size_t read_rooms(const Manager *m, const NodeSet *not_these, NodeRoom *r
 
 /* What it has already, what its group does not allow, and what the admin of its unit has not named.
  */
-static NodeSet barred_for(const Instance *i) {
-        const NodeSet open = record_open_nodes(i);
-        NodeSet barred = topology_memory_nodes(&i->manager->host.topology), usable = usable_by(i);
+static NodeSet barred_for(const Binder *b, const Instance *i) {
+        const NodeSet open = record_open_nodes(b->undo, i);
+        NodeSet barred = topology_memory_nodes(&b->host->topology), usable = usable_by(i);
 
         id_set_subtract(&barred, &open);
         id_set_union(&barred, &usable);
@@ -128,23 +130,22 @@ static NodeSet barred_for(const Instance *i) {
 }
 
 /* -ENOSPC: there is none. */
-static int choose_node(const Instance *i, const GuardOutlook *o, uint32_t *ret) {
-        const Manager *m = i->manager;
-        const NodeSet home = home_of(i), barred = barred_for(i);
-        _cleanup_free_ NodeRoom *rooms = calloc(m->host.topology.n_nodes, sizeof(*rooms));
+static int choose_node(const Binder *b, const Instance *i, const GuardOutlook *o, uint32_t *ret) {
+        const NodeSet home = home_of(b, i), barred = barred_for(b, i);
+        _cleanup_free_ NodeRoom *rooms = calloc(b->host->topology.n_nodes, sizeof(*rooms));
         GuardSearch search;
         int best;
 
         if (!rooms)
                 return -ENOMEM;
         search = (GuardSearch){
-                .topology = &m->host.topology,
+                .topology = &b->host->topology,
                 .home = &home,
                 .barred = &barred,
-                .reserved = &m->placing.reserved,
-                .strict = m->host.policies.host.reserve.strict,
+                .reserved = &b->placing->reserved,
+                .strict = b->host->policies.host.reserve.strict,
                 .rooms = rooms,
-                .n_rooms = read_rooms(m, &barred, rooms),
+                .n_rooms = read_rooms(b, &barred, rooms),
                 .want_bytes = o->fall_bytes_per_sec * (GUARD_WIDEN_USEC / 1000000),
         };
         best = guard_choose(&search);
@@ -154,51 +155,51 @@ static int choose_node(const Instance *i, const GuardOutlook *o, uint32_t *ret) 
         return 0;
 }
 
-static void note_widened(Instance *i, const NodeSet *mems) {
-        const NodeSet home = home_of(i);
+static void note_widened(const Binder *b, Instance *i, const NodeSet *mems) {
+        const NodeSet home = home_of(b, i);
 
         i->binding.guard.extra = *mems;
         id_set_subtract(&i->binding.guard.extra, &home);
         i->binding.guard.widened = true;
         i->binding.guard.rested_since_usec = 0;
         i->binding.guard.n_widenings++;
-        i->manager->binding.policy_counters[i->policy_index].memory_widenings++;
-        guard_say_safe(i);
-        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
+        b->policy_counters[i->policy_index].memory_widenings++;
+        guard_say_safe(b, i);
+        host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-static bool widen(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
+static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
         const NodeSet before = usable_by(i);
         uint32_t node;
 
-        while (choose_node(i, o, &node) == 0) {
+        while (choose_node(b, i, o, &node) == 0) {
                 NodeSet mems = before;
                 int r;
 
                 id_set_add(&mems, node);
-                r = bind_widen_now(i, &mems, now_usec);
+                r = bind_widen_now(b, i, &mems, now_usec);
                 if (r == -ESRCH)
                         return false; /* it is told of elsewhere that it has ended */
                 if (r >= 0) {
-                        guard_say_widened(i, &before, o, node);
-                        note_widened(i, &mems);
+                        guard_say_widened(b, i, &before, o, node);
+                        note_widened(b, i, &mems);
                         return true;
                 }
                 id_set_add(&i->binding.guard.barred, node);
         }
-        guard_say_danger(i, &before, o,
+        guard_say_danger(b, i, &before, o,
                          "no other node that it may use has room: free memory there, or the kernel "
                          "may kill it or another process");
         return false;
 }
 
-static bool relieve(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
+static bool relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
 
         i->binding.guard.rested_since_usec = 0;
         if (i->policy->on_full == ON_FULL_WIDEN)
-                return widen(i, o, now_usec);
-        guard_say_danger(i, &mems, o,
+                return widen(b, i, o, now_usec);
+        guard_say_danger(b, i, &mems, o,
                          "it stays bound as it is (on_full: keep), and the kernel may kill it or "
                          "another process");
         return false;
@@ -207,58 +208,58 @@ static bool relieve(Instance *i, const GuardOutlook *o, uint64_t now_usec) {
 /* --- and back --- */
 
 /* The steps do the rest: the gentle pull, if there is something that fits, and the narrowing. */
-static void lift(Instance *i, uint64_t now_usec) {
+static void lift(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
         i->binding.guard.extra_unsaid = false;
-        instance_restart(i, now_usec);
-        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
+        binding_restart(i, now_usec);
+        host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-static void let_rest(Instance *i, uint64_t now_usec) {
-        const NodeSet home = home_of(i);
-        const GuardOutlook o = outlook_on(i->manager, &home);
+static void let_rest(const Binder *b, Instance *i, uint64_t now_usec) {
+        const NodeSet home = home_of(b, i);
+        const GuardOutlook o = outlook_on(b, &home);
 
         if (!guard_has_rested(&o, &i->binding.guard.rested_since_usec, now_usec))
                 return;
-        guard_say_safe(i);
+        guard_say_safe(b, i);
         if (!id_set_is_empty(&i->binding.guard.extra))
-                lift(i, now_usec);
+                lift(b, i, now_usec);
 }
 
 /* True: to be read again soon. */
-static bool attend(Instance *i, uint64_t now_usec) {
+static bool attend(const Binder *b, Instance *i, uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
-        const GuardOutlook o = outlook_on(i->manager, &mems);
+        const GuardOutlook o = outlook_on(b, &mems);
         const GuardVerdict verdict = guard_judge(&o);
 
         if (i->policy->on_full == ON_FULL_KEEP && !id_set_is_empty(&i->binding.guard.extra))
-                lift(i, now_usec); /* the policy has become another one meanwhile */
+                lift(b, i, now_usec); /* the policy has become another one meanwhile */
         if (verdict == GUARD_WIDEN)
-                return relieve(i, &o, now_usec);
-        let_rest(i, now_usec);
+                return relieve(b, i, &o, now_usec);
+        let_rest(b, i, now_usec);
         return verdict == GUARD_WATCH;
 }
 
 /* --- the timer --- */
 
-uint64_t guard_tick(Manager *m, uint64_t now_usec) {
+uint64_t guard_tick(Binder *b, uint64_t now_usec) {
         NodeSet nodes = { 0 };
         bool fast = false;
 
-        if (!host_enforces(&m->host))
+        if (!host_enforces(b->host))
                 return INSTANCE_NEVER; /* paused, or stopping: who is looked at again is watched */
-        for (size_t k = 0; k < m->roster.n_instances; k++) {
-                const NodeSet its = usable_by(m->roster.instances[k]);
+        for (size_t k = 0; k < b->roster->n_instances; k++) {
+                const NodeSet its = usable_by(b->roster->instances[k]);
 
-                if (m->roster.instances[k]->binding.guard.watched)
+                if (b->roster->instances[k]->binding.guard.watched)
                         id_set_union(&nodes, &its);
         }
         if (id_set_is_empty(&nodes))
                 return INSTANCE_NEVER;
-        read_nodes(m, &nodes, now_usec);
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                if (m->roster.instances[k]->binding.guard.watched)
-                        fast |= attend(m->roster.instances[k], now_usec);
+        read_nodes(b, &nodes, now_usec);
+        for (size_t k = 0; k < b->roster->n_instances; k++)
+                if (b->roster->instances[k]->binding.guard.watched)
+                        fast |= attend(b, b->roster->instances[k], now_usec);
         return fast ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
 }
 
@@ -269,101 +270,95 @@ static void arm(Guard *guard, uint64_t usec) {
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         const uint64_t now = clock_monotonic_usec();
-        Manager *m = userdata;
+        Binder *b = userdata;
         uint64_t wait;
 
         (void)source;
         (void)usec;
-        m->binding.guard->armed = false;
-        wait = guard_tick(m, now);
+        b->guard->armed = false;
+        wait = guard_tick(b, now);
         if (wait != INSTANCE_NEVER)
-                arm(m->binding.guard, now + wait);
+                arm(b->guard, now + wait);
         return 0;
 }
 
-int guard_start(Manager *m) {
+int guard_start(Binder *b) {
         Guard *guard;
         int r;
 
-        if (m->host.args->once || !m->host.sysroot.live)
+        if (b->host->args->once || !b->host->sysroot.live)
                 return 0;
         guard = calloc(1, sizeof(*guard));
         if (!guard)
                 return -ENOMEM;
-        m->binding.guard = guard;
-        guard->nodes = calloc(m->host.topology.n_nodes, sizeof(*guard->nodes));
+        b->guard = guard;
+        guard->nodes = calloc(b->host->topology.n_nodes, sizeof(*guard->nodes));
         if (!guard->nodes)
                 return -ENOMEM;
-        for (size_t n = 0; n < m->host.topology.n_nodes; n++)
-                guard->nodes[n].node = m->host.topology.nodes[n].id;
-        r = sd_event_add_time(m->host.event, &guard->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC,
-                              on_timer, m);
+        for (size_t n = 0; n < b->host->topology.n_nodes; n++)
+                guard->nodes[n].node = b->host->topology.nodes[n].id;
+        r = sd_event_add_time(b->host->event, &guard->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC,
+                              on_timer, b);
         if (r >= 0)
                 r = sd_event_source_set_enabled(guard->timer, SD_EVENT_OFF);
         /* A second's delay may be a gigabyte. */
         return r < 0 ? r : sd_event_source_set_priority(guard->timer, SD_EVENT_PRIORITY_IMPORTANT);
 }
 
-void guard_stop(Manager *m) {
-        if (!m->binding.guard)
+void guard_stop(Binder *b) {
+        if (!b->guard)
                 return;
-        sd_event_source_disable_unref(m->binding.guard->timer);
-        free(m->binding.guard->nodes);
-        free(m->binding.guard);
-        m->binding.guard = NULL;
+        sd_event_source_disable_unref(b->guard->timer);
+        free(b->guard->nodes);
+        free(b->guard);
+        b->guard = NULL;
 }
 
 /* --- what others tell --- */
 
 /* By whom, its record knows, also of what an earlier life of this daemon did. Where that is lost, a
  * property that is gone after a boot is taken for ours: else nobody would guard it. */
-static bool is_ours(const Instance *i) {
+static bool is_ours(const Binder *b, const Instance *i) {
         if (!i->binding.observed.cpuset)
                 return false;
-        return backend_kind(&i->manager->host.backend) == BACKEND_CGROUP1 ||
-               i->binding.we_narrowed || units_did_narrow(i->manager, i->unit) ||
-               (i->unit && !record_of(i) &&
-                bus_manager_is_runtime(&i->manager->host.sysroot, i->unit, "AllowedMemoryNodes"));
+        return backend_kind(&b->host->backend) == BACKEND_CGROUP1 || i->binding.we_narrowed ||
+               units_did_narrow(b->units, i->unit) ||
+               (i->unit && !i->undo.record &&
+                bus_manager_is_runtime(&b->host->sysroot, i->unit, "AllowedMemoryNodes"));
 }
 
-static bool is_narrow(const Instance *i, const NodeSet *home) {
-        const NodeSet all = topology_memory_nodes(&i->manager->host.topology);
+static bool is_narrow(const Binder *b, const Instance *i, const NodeSet *home) {
+        const NodeSet all = topology_memory_nodes(&b->host->topology);
 
         return !id_set_is_empty(home) && id_set_is_subset(home, &i->binding.observed.mems) &&
-               !id_set_equal(&i->binding.observed.mems, &all) && is_ours(i);
+               !id_set_equal(&i->binding.observed.mems, &all) && is_ours(b, i);
 }
 
 /* Widened to all nodes there are it is not narrow, and must become so again. */
-static bool is_to_be_watched(const Instance *i, const NodeSet *home) {
-        const Manager *m = i->manager;
+static bool is_to_be_watched(const Binder *b, const Instance *i, const NodeSet *home) {
 
-        return m->binding.guard && host_enforces(&m->host) &&
-               i->binding.placement.memory == MEMORY_BIND &&
-               (is_narrow(i, home) || !id_set_is_empty(&i->binding.guard.extra));
+        return b->guard && host_enforces(b->host) && i->binding.placement.memory == MEMORY_BIND &&
+               (is_narrow(b, i, home) || !id_set_is_empty(&i->binding.guard.extra));
 }
 
-void guard_note(Instance *i) {
-        const NodeSet home = home_of(i);
-        Guard *guard = i->manager->binding.guard;
+void guard_note(const Binder *b, Instance *i) {
+        const NodeSet home = home_of(b, i);
+        Guard *guard = b->guard;
 
-        i->binding.guard.watched = is_to_be_watched(i, &home);
+        i->binding.guard.watched = is_to_be_watched(b, i, &home);
         if (i->binding.guard.widened && id_set_is_empty(&i->binding.guard.extra) &&
             id_set_equal(&i->binding.observed.mems, &home)) {
                 i->binding.guard.widened = false;
-                host_mark(&i->manager->host, HOST_MARK_PUBLISH);
+                host_mark(b->host, HOST_MARK_PUBLISH);
         }
         if (i->binding.guard.watched && guard->timer && !guard->armed)
                 arm(guard, clock_monotonic_usec());
 }
 
-void guard_forget(Instance *i) {
-        i->binding.guard = (InstanceGuard){ .n_widenings = i->binding.guard.n_widenings };
-}
-
-uint64_t guard_margin_bytes(const Instance *i) {
-        const NodeSet home = home_of(i);
+uint64_t guard_margin_bytes(const Binder *b, const Instance *i) {
+        const NodeSet home = home_of(b, i);
 
         return i->binding.guard.widened && i->binding.outside_bytes > 0
-                       ? outlook_on(i->manager, &home).headroom_bytes
+                       ? outlook_on(b, &home).headroom_bytes
                        : 0;
 }

@@ -1,15 +1,16 @@
 /* A look at an instance: what it tells. */
 #include "tidbnumad/daemon/binding/look-say.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/undo/record.h"
 
-Verdict look_verdict(const Instance *i) {
+Verdict look_verdict(const Binder *b, const Instance *i) {
         return verdict_of(&(VerdictInput){
                 .state = i->binding.state,
                 .step = &i->binding.step,
                 .placement = &i->binding.placement,
                 .binding = i->binding.observed_known ? &i->binding.observed : NULL,
-                .backend = backend_kind(&i->manager->host.backend),
-                .open_nodes = record_open_nodes(i),
+                .backend = backend_kind(&b->host->backend),
+                .open_nodes = record_open_nodes(b->undo, i),
                 .memory_known = i->sampling.memory_known,
                 .outside_bytes = i->binding.outside_bytes,
                 .failure = i->binding.failure,
@@ -17,8 +18,8 @@ Verdict look_verdict(const Instance *i) {
         });
 }
 
-void look_say_final(const Instance *i) {
-        const Verdict v = look_verdict(i);
+void look_say_final(const Binder *b, const Instance *i) {
+        const Verdict v = look_verdict(b, i);
         const JournalFields fields = {
                 .instance = i->name,
                 .policy = i->policy->name,
@@ -32,7 +33,7 @@ void look_say_final(const Instance *i) {
         (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
         (void)id_set_render_list(&i->binding.placement.cpus, cpus, sizeof(cpus));
         if (v.state == INSTANCE_BOUND)
-                journal_log(&i->manager->host.journal, LOG_INFO, &fields,
+                journal_log(&b->host->journal, LOG_INFO, &fields,
                             "%s is bound to node %s (CPUs %s, memory %s); %.1f MiB were moved, "
                             "%.1f s after it was first seen",
                             i->name, nodes, cpus,
@@ -41,43 +42,43 @@ void look_say_final(const Instance *i) {
         else if (v.state == INSTANCE_PARTLY ||
                  v.state == INSTANCE_REFUSED) /* the guard logs `widened` */
                 journal_log(
-                        &i->manager->host.journal, LOG_WARNING, &fields,
+                        &b->host->journal, LOG_WARNING, &fields,
                         "%s %s node %s (CPUs %s, memory %s): %s", i->name,
                         v.state == INSTANCE_REFUSED ? "is not bound to" : "is only partly bound to",
                         nodes, v.cpu_bound ? "bound" : "not bound",
                         verdict_memory_word(i->binding.placement.memory, v.memory_bound), v.reason);
 }
 
-void look_say_plan(Instance *i, const Step *step) {
-        BackendKind kind = backend_kind(&i->manager->host.backend);
+void look_say_plan(const Binder *b, Instance *i, const Step *step) {
+        BackendKind kind = backend_kind(&b->host->backend);
         bool by_unit = kind == BACKEND_AUTO || kind == BACKEND_SYSTEMD;
         char list[ID_SET_LIST_MAX];
 
         i->binding.due_usec = INSTANCE_NEVER;
         switch (step->kind) {
         case STEP_SCOPE:
-                instance_set_failure(i, REASON_OBSERVE,
-                                     "would move it to a scope of its own; when its session is "
-                                     "ended by systemd, so is that");
+                binding_set_failure(i, REASON_OBSERVE,
+                                    "would move it to a scope of its own; when its session is "
+                                    "ended by systemd, so is that");
                 break;
         case STEP_SET_CPUS:
                 (void)id_set_render_list(&i->binding.placement.cpus, list, sizeof(list));
-                instance_set_failure(i, REASON_OBSERVE,
-                                     by_unit ? "would set AllowedCPUs=%s" : "would set CPUs %s",
-                                     list);
+                binding_set_failure(i, REASON_OBSERVE,
+                                    by_unit ? "would set AllowedCPUs=%s" : "would set CPUs %s",
+                                    list);
                 break;
         case STEP_WIDEN:
         case STEP_NARROW:
                 (void)id_set_render_list(&step->mems, list, sizeof(list));
-                instance_set_failure(i, REASON_OBSERVE,
-                                     by_unit ? "would set AllowedMemoryNodes=%s"
-                                             : "would set memory nodes %s",
-                                     list);
+                binding_set_failure(i, REASON_OBSERVE,
+                                    by_unit ? "would set AllowedMemoryNodes=%s"
+                                            : "would set memory nodes %s",
+                                    list);
                 break;
         default:
-                instance_set_failure(i, REASON_OBSERVE, "would move %s%.1f MiB",
-                                     i->binding.fits ? "" : "what its nodes have room for of ",
-                                     (double)i->binding.outside_bytes / (1 << 20));
+                binding_set_failure(i, REASON_OBSERVE, "would move %s%.1f MiB",
+                                    i->binding.fits ? "" : "what its nodes have room for of ",
+                                    (double)i->binding.outside_bytes / (1 << 20));
         }
-        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
+        host_mark(b->host, HOST_MARK_PUBLISH);
 }

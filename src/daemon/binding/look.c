@@ -3,15 +3,19 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
-#include "tidbnumad/daemon/roster/groups.h"
+#include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/observe/binding-load.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -34,21 +38,21 @@ static bool is_final(StepKind kind) {
                kind == STEP_WIDENED || kind == STEP_PARTLY;
 }
 
-static void finish(Instance *i) {
+static void finish(const Binder *b, Instance *i) {
         const uint64_t now_usec = clock_monotonic_usec();
         bool news = i->binding.step.kind != i->binding.said.kind || !i->binding.said.reason ||
                     strcmp(i->binding.step.reason, i->binding.said.reason) != 0;
 
         if (i->binding.step.code == REASON_INNER_GROUP)
-                instance_set_failure(i, i->binding.step.code, "%s (%s)", i->binding.step.reason,
-                                     i->binding.observed.inner_group);
+                binding_set_failure(i, i->binding.step.code, "%s (%s)", i->binding.step.reason,
+                                    i->binding.observed.inner_group);
         else
-                instance_clear_failure(i);
+                binding_clear_failure(i);
         i->binding.rest_until_usec = now_usec + REST_USEC;
         i->binding.rest_outside_bytes = i->binding.outside_bytes;
         if (news)
-                look_say_final(i);
-        move_progress_end(i, news && i->binding.step.kind == STEP_DONE, now_usec);
+                look_say_final(b, i);
+        move_progress_end(b, i, news && i->binding.step.kind == STEP_DONE, now_usec);
         i->binding.said = i->binding.step;
 }
 
@@ -65,9 +69,8 @@ static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
                is_resting(i, now_usec);
 }
 
-static void decide(Instance *i, Step step) {
-        InstanceState state =
-                verdict_state(step.kind, host_enforces(&i->manager->host), i->undo.released);
+static void decide(const Binder *b, Instance *i, Step step) {
+        InstanceState state = verdict_state(step.kind, host_enforces(b->host), i->undo.released);
         bool changed = step.kind != i->binding.step.kind ||
                        strcmp(step.reason, i->binding.step.reason) != 0 ||
                        state != i->binding.state;
@@ -80,56 +83,58 @@ static void decide(Instance *i, Step step) {
                 i->binding.bind_seconds =
                         (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
         if (is_final(step.kind))
-                finish(i);
-        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
+                finish(b, i);
+        host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
 /* Where it belongs, as far as the operator and the admin of its unit leave it that. */
-static Placement allowed_placement(Instance *i) {
+static Placement allowed_placement(const Binder *b, Instance *i) {
         Placement p = i->planned.placement;
 
-        i->undo.released = release_if_asked(i);
-        release_without_place(i);
+        release_if_asked(b->undo, i);
+        release_without_place(b->undo, i);
+        if (record_take_reset(i))
+                binding_reset(i, clock_monotonic_usec());
         if (i->undo.released) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };
-                p.reason = host_enforces(&i->manager->host)
+                p.reason = host_enforces(b->host)
                                    ? "enforcement.release names it: it has back what it had, and "
                                      "is watched"
                                    : "enforcement.release names it: what it had is given back "
                                      "when the daemon changes anything again";
         }
-        i->binding.own_refuses = record_keep_own(i, &p);
+        i->binding.own_refuses = record_keep_own(b->undo, i, &p);
         return p;
 }
 
-static void choose_placement(Instance *i) {
+static void choose_placement(const Binder *b, Instance *i) {
         Placement p;
 
-        place_ensure(i);
-        p = allowed_placement(i);
+        place_ensure(b->placing, i);
+        (void)place_take_change(&i->planned);
+        p = allowed_placement(b, i);
         if (!id_set_equal(&p.nodes, &i->binding.placement.nodes) ||
             p.memory != i->binding.placement.memory) {
-                guard_forget(i);
-                move_forget(i);
+                binding_end_widening(i);
+                binding_end_migration(i);
                 i->binding.pulled = false;
                 i->binding.progress = (Progress){ 0 };
                 i->binding.mems_drift = (Drift){ 0 };
         }
         if (!id_set_equal(&p.cpus, &i->binding.placement.cpus))
-                bind_begin_anew(i);
+                binding_reset_cpus(i);
         i->binding.placement = p;
-        record_adopt(i);
+        binding_adopt_record(i);
 }
 
 /* -ESRCH: it has ended. */
-static int observe(Instance *i) {
+static int observe(const Binder *b, Instance *i) {
         _cleanup_groups_ Groups open = GROUPS_NONE;
-        Manager *m = i->manager;
         int r;
 
-        scope_follow(i);
-        r = groups_open(i, &open);
+        scope_follow(b->roster, i);
+        r = groups_open(b, i, &open);
         const BindingGroups groups = { .group_fd = open.group_fd,
                                        .cpuset_fd = open.cpuset_fd,
                                        .cpuset_path = open.cpuset_path,
@@ -139,41 +144,40 @@ static int observe(Instance *i) {
 
         if (r < 0)
                 return r;
-        r = binding_load(&m->host.topology, &m->host.sysroot, i->handles, i->n_processes, &groups,
+        r = binding_load(&b->host->topology, &b->host->sysroot, i->handles, i->n_processes, &groups,
                          &i->binding.placement.cpus, &i->binding.observed);
         if (r < 0)
                 return r;
         i->binding.observed_known = true;
-        drift_watch(i, open.cpuset_fd);
-        move_sample(i, open.group_fd);
+        drift_watch(b, i, open.cpuset_fd);
+        move_sample(b, i, open.group_fd);
         return 0;
 }
 
 /* When the room cannot be read, nothing is moved into it. */
-static void check_room(const Instance *i, StepInput *in) {
+static void check_room(const Binder *b, const Instance *i, StepInput *in) {
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
 
-        if (!i->sampling.memory_known || move_rooms(i, &rooms, &n_rooms) < 0)
+        if (!i->sampling.memory_known || room_of(b->placing, i, &rooms, &n_rooms) < 0)
                 return;
-        in->fits =
-                fit_check(rooms, n_rooms, i->binding.outside_bytes + guard_margin_bytes(i), NULL);
+        in->fits = fit_check(rooms, n_rooms, i->binding.outside_bytes + guard_margin_bytes(b, i),
+                             NULL);
         in->has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
 }
 
-static Step plan(Instance *i, uint64_t now_usec) {
-        const Manager *m = i->manager;
+static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
         Reason cannot_code;
-        const char *cannot = bind_refuses(i, &cannot_code);
+        const char *cannot = bind_refuses(b, i, &cannot_code);
         StepInput in = {
                 .placement = &i->binding.placement,
                 .binding = &i->binding.observed,
-                .backend = backend_kind(&m->host.backend),
-                .all_nodes = record_open_nodes(i),
+                .backend = backend_kind(&b->host->backend),
+                .all_nodes = record_open_nodes(b->undo, i),
                 .can_enforce = !cannot,
                 .cannot = cannot,
                 .cannot_code = cannot_code,
-                .cpus_given = bind_cpus_given(i),
+                .cpus_given = binding_cpus_applied(i),
                 .repairs = drift_repairs(&i->binding.cpus_drift, now_usec),
                 .mem_repairs = drift_repairs(&i->binding.mems_drift, now_usec),
                 .outside_unit = !instance_is_service(i) && !scope_holds(i),
@@ -183,10 +187,10 @@ static Step plan(Instance *i, uint64_t now_usec) {
                 .pass_whole = i->binding.progress.pass_whole,
                 .memory_known = i->sampling.memory_known,
                 .outside_bytes = i->binding.outside_bytes,
-                .follows = host_enforces(&m->host) &&
+                .follows = host_enforces(b->host) &&
                            i->binding.mapped_outside_bytes >=
                                    i->binding.mapped_left_bytes + REST_GROWTH_BYTES,
-                .we_narrowed = i->binding.we_narrowed || units_did_narrow(m, i->unit),
+                .we_narrowed = i->binding.we_narrowed || units_did_narrow(b->units, i->unit),
                 .extra = i->binding.guard.extra,
                 .extra_unsaid = i->binding.guard.extra_unsaid,
                 .cpu_writes = i->binding.progress.cpu_writes,
@@ -200,8 +204,8 @@ static Step plan(Instance *i, uint64_t now_usec) {
         Step next;
 
         if (step_needs_scope(&in))
-                in.no_scope = scope_cannot(i, &in.no_scope_code);
-        check_room(i, &in);
+                in.no_scope = bind_refuses_scope(b, i, &in.no_scope_code);
+        check_room(b, i, &in);
         i->binding.fits = in.fits;
         in.pulled = i->binding.pulled = (i->binding.pulled || step_was_pulled(&in)) &&
                                         id_set_is_empty(&i->binding.guard.extra);
@@ -213,25 +217,25 @@ static Step plan(Instance *i, uint64_t now_usec) {
 }
 
 /* Nothing is read that is not needed for it: until this returns, every thread may run anywhere. */
-static void begin_blind(Instance *i, uint64_t now_usec) {
+static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
         const Step step = { .kind = STEP_SET_CPUS, .reason = "" };
         const StepInput in = { .placement = &i->binding.placement,
-                               .backend = backend_kind(&i->manager->host.backend),
+                               .backend = backend_kind(&b->host->backend),
                                .can_enforce = true,
-                               .cpus_given = bind_cpus_given(i) };
+                               .cpus_given = binding_cpus_applied(i) };
 
-        if (host_enforces(&i->manager->host) && step_begins_blind(&in) && !bind_refuses(i, NULL))
-                (void)bind_carry_out(i, &step, now_usec);
+        if (host_enforces(b->host) && step_begins_blind(&in) && !bind_refuses(b, i, NULL))
+                (void)bind_carry_out(b, i, &step, now_usec);
 }
 
 /* True: it is done, look again. */
-static bool act(Instance *i, const Step *step, uint64_t now_usec) {
+static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         if (is_final(step->kind)) {
                 i->binding.due_usec = INSTANCE_NEVER; /* until an event or the next sample */
                 return false;
         }
-        if (!host_enforces(&i->manager->host)) {
-                look_say_plan(i, step);
+        if (!host_enforces(b->host)) {
+                look_say_plan(b, i, step);
                 return false;
         }
         switch (step->kind) {
@@ -241,14 +245,14 @@ static bool act(Instance *i, const Step *step, uint64_t now_usec) {
         case STEP_NARROW:
                 if (i->binding.call_kind != step->kind ||
                     now_usec >= i->binding.effect_deadline_usec)
-                        return bind_carry_out(i, step, now_usec);
+                        return bind_carry_out(b, i, step, now_usec);
                 i->binding.due_usec = now_usec + EFFECT_POLL_USEC;
                 break;
         case STEP_PULL:
-                move_begin(i, now_usec);
+                move_begin(b, i, now_usec);
                 break;
         case STEP_SWEEP:
-                move_sweep(i, now_usec);
+                move_sweep(b, i, now_usec);
                 break;
         case STEP_SETTLE:
                 i->binding.progress.settles++;
@@ -261,46 +265,44 @@ static bool act(Instance *i, const Step *step, uint64_t now_usec) {
 }
 
 /* What the kernel shows, and the step that follows. True: it was done at once, look again. */
-static bool look_once(Instance *i, uint64_t now_usec) {
+static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .reason = REASON_STATE_UNREADABLE };
         const JournalFields debug = { .instance = i->name, .policy = i->policy->name };
         Step step;
-        int r = observe(i);
+        int r = observe(b, i);
 
         if (r == -ESRCH)
                 return false; /* its exit event, or the next scan, takes it away */
         if (r < 0) {
-                instance_set_failure(i, REASON_STATE_UNREADABLE, "its state cannot be read: %s",
-                                     strerror(-r));
-                journal_log(&i->manager->host.journal, LOG_WARNING, &fields, "%s: %s", i->name,
+                binding_set_failure(i, REASON_STATE_UNREADABLE, "its state cannot be read: %s",
+                                    strerror(-r));
+                journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s", i->name,
                             i->binding.failure ? i->binding.failure : strerror(-r));
                 return false;
         }
-        guard_note(i);
-        bind_note_latency(i, clock_monotonic_usec());
-        step = plan(i, now_usec);
-        journal_log(&i->manager->host.journal, LOG_DEBUG, &debug,
+        guard_note(b, i);
+        bind_note_latency(b, i, clock_monotonic_usec());
+        step = plan(b, i, now_usec);
+        journal_log(&b->host->journal, LOG_DEBUG, &debug,
                     "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
-                    instance_state_to_string(verdict_state(
-                            step.kind, host_enforces(&i->manager->host), i->undo.released)),
+                    instance_state_to_string(
+                            verdict_state(step.kind, host_enforces(b->host), i->undo.released)),
                     i->binding.observed.n_threads, i->binding.observed.n_threads_off_cpus,
                     (unsigned long long)i->binding.outside_bytes, step.reason);
         if (is_postponed(i, step.kind, now_usec))
                 return false;
-        decide(i, step);
-        return act(i, &step, now_usec);
+        decide(b, i, step);
+        return act(b, i, &step, now_usec);
 }
 
 /* What is on its way back is not bound again before it is there. */
 static bool is_on_its_way_back(const Instance *i) {
-        const UndoRecord *record = record_of(i);
-
-        return record && record->releasing;
+        return i->undo.record && i->undo.record->releasing;
 }
 
-static void look(Instance *i, uint64_t now_usec) {
+static void look(const Binder *b, Instance *i, uint64_t now_usec) {
         unsigned n = 0;
 
         if (i->binding.call ||
@@ -309,63 +311,63 @@ static void look(Instance *i, uint64_t now_usec) {
                 return;
         }
         if (i->binding.moving) {
-                move_slice(i, now_usec);
+                move_slice(b, i, now_usec);
                 return;
         }
-        choose_placement(i);
+        choose_placement(b, i);
         i->binding.due_usec = INSTANCE_NEVER;
-        begin_blind(i, now_usec);
-        while (n++ < STEPS_AT_ONCE_MAX && look_once(i, now_usec))
+        begin_blind(b, i, now_usec);
+        while (n++ < STEPS_AT_ONCE_MAX && look_once(b, i, now_usec))
                 ;
 }
 
 /* Bindings before moves; and of the moves one slice, so that what has happened meanwhile is heard
  * of before the next. */
-void look_at_due(Manager *m, uint64_t now_usec) {
+void look_at_due(Binder *b, uint64_t now_usec) {
         Instance *mover;
 
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                if (!m->roster.instances[k]->binding.moving &&
-                    m->roster.instances[k]->binding.due_usec <= now_usec)
-                        look(m->roster.instances[k], now_usec);
-        mover = move_next(m, now_usec);
+        for (size_t k = 0; k < b->roster->n_instances; k++)
+                if (!b->roster->instances[k]->binding.moving &&
+                    b->roster->instances[k]->binding.due_usec <= now_usec)
+                        look(b, b->roster->instances[k], now_usec);
+        mover = move_next(b, now_usec);
         if (mover)
-                look(mover, now_usec);
+                look(b, mover, now_usec);
 }
 
-void look_at_fresh(Manager *m, uint64_t now_usec) {
-        for (size_t i = 0; i < m->roster.n_instances; i++) {
-                Instance *instance = m->roster.instances[i];
+void look_at_fresh(Binder *b, uint64_t now_usec) {
+        for (size_t i = 0; i < b->roster->n_instances; i++) {
+                Instance *instance = b->roster->instances[i];
 
                 if (!instance->binding.fresh || instance->binding.due_usec > now_usec)
                         continue;
                 instance->binding.fresh = false;
-                look(instance, now_usec);
+                look(b, instance, now_usec);
         }
 }
 
-void look_at_all(Manager *m, uint64_t now_usec) {
-        bind_tidy(m);
-        hotplug_check(&m->host);
-        for (size_t k = 0; k < m->roster.n_instances; k++) {
-                Instance *i = m->roster.instances[k];
+void look_at_all(Binder *b, uint64_t now_usec) {
+        bind_tidy(b);
+        hotplug_check(b->host);
+        for (size_t k = 0; k < b->roster->n_instances; k++) {
+                Instance *i = b->roster->instances[k];
 
                 /* What is under way goes on; what came to an end is looked at again from the start.
                  */
                 if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
                         continue;
                 i->binding.progress = (Progress){ 0 };
-                look(i, now_usec);
+                look(b, i, now_usec);
         }
-        host_mark(&m->host, HOST_MARK_PUBLISH);
+        host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-bool look_is_settled(const Manager *m) {
-        if (m->undo.releases.n > 0)
+bool look_is_settled(const Binder *b) {
+        if (b->undo->releases.n > 0)
                 return false;
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                if (m->roster.instances[i]->binding.call ||
-                    m->roster.instances[i]->binding.due_usec != INSTANCE_NEVER)
+        for (size_t i = 0; i < b->roster->n_instances; i++)
+                if (b->roster->instances[i]->binding.call ||
+                    b->roster->instances[i]->binding.due_usec != INSTANCE_NEVER)
                         return false;
         return true;
 }

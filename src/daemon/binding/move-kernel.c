@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/move-kernel.h"
-#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/placing/room.h"
 
 /* Address space that the mover looks through at a time. */
 #define SCAN_BYTES (UINT64_C(64) << 20)
@@ -24,20 +25,20 @@ static bool is_unwanted(int fd) {
 
 /* The kernel's call leaves what a fork still shares, for asked to take that along it would also
  * take the libraries of others. The mover tells the two apart. */
-static void pull_the_rest(Instance *i, const ProcHandle *process, int fd) {
+static void pull_the_rest(const Binder *b, Instance *i, const ProcHandle *process, int fd) {
         uint64_t bytes;
         uint32_t target;
         int r = mover_begin(&i->binding.mover, process);
 
         for (r = r < 0 ? r : 1; r > 0 && !is_unwanted(fd);)
-                r = move_choose_target(i, &target) < 0
+                r = room_choose_node(b->placing, i, &target) < 0
                             ? -ENOSPC
                             : mover_step(&i->binding.mover, &i->binding.placement.nodes, target,
                                          SCAN_BYTES, &bytes);
         mover_end(&i->binding.mover);
 }
 
-static void run_errands(Instance *i, const Errand *errands, size_t n, int fd) {
+static void run_errands(const Binder *b, Instance *i, const Errand *errands, size_t n, int fd) {
         for (size_t k = 0; k < n; k++)
                 for (size_t p = 0; p < i->n_processes; p++)
                         if (!is_unwanted(fd) && proc_is_alive(&i->handles[p]))
@@ -45,12 +46,13 @@ static void run_errands(Instance *i, const Errand *errands, size_t n, int fd) {
                                                   errands[k].to);
         for (size_t p = 0; p < i->n_processes; p++)
                 if (!is_unwanted(fd) && proc_is_alive(&i->handles[p]))
-                        pull_the_rest(i, &i->handles[p], fd);
+                        pull_the_rest(b, i, &i->handles[p], fd);
 }
 
 /* Each node's pages go to the node that has the most room when those before it have come. */
-static size_t plan_errands(const Instance *i, NodeRoom *rooms, size_t n_rooms, Errand *errands) {
-        const Topology *topology = &i->manager->host.topology;
+static size_t plan_errands(const Binder *b, const Instance *i, NodeRoom *rooms, size_t n_rooms,
+                           Errand *errands) {
+        const Topology *topology = &b->host->topology;
         size_t n = 0;
 
         for (size_t k = 0; k < topology->n_nodes; k++) {
@@ -71,7 +73,7 @@ static size_t plan_errands(const Instance *i, NodeRoom *rooms, size_t n_rooms, E
 
 /* Twice, so that the one which works is init's to wait for. Its end shows in the pipe, whose other
  * side it holds. */
-static int start(Instance *i, const Errand *errands, size_t n) {
+static int start(const Binder *b, Instance *i, const Errand *errands, size_t n) {
         int ends[2];
         pid_t pid;
 
@@ -81,7 +83,7 @@ static int start(Instance *i, const Errand *errands, size_t n) {
         if (pid == 0) {
                 (void)close(ends[0]);
                 if (fork() == 0)
-                        run_errands(i, errands, n, ends[1]);
+                        run_errands(b, i, errands, n, ends[1]);
                 _exit(0);
         }
         (void)close(ends[1]);
@@ -94,21 +96,21 @@ static int start(Instance *i, const Errand *errands, size_t n) {
         return 0;
 }
 
-int move_kernel_begin(Instance *i) {
+int move_kernel_begin(const Binder *b, Instance *i) {
         _cleanup_free_ NodeRoom *rooms = NULL;
         _cleanup_free_ Errand *errands = NULL;
         size_t n_rooms, n;
         int r;
 
-        move_kernel_forget(i);
-        r = move_rooms(i, &rooms, &n_rooms);
+        binding_end_kernel_mover(i);
+        r = room_of(b->placing, i, &rooms, &n_rooms);
         if (r < 0)
                 return r;
-        errands = calloc(i->manager->host.topology.n_nodes, sizeof(*errands));
+        errands = calloc(b->host->topology.n_nodes, sizeof(*errands));
         if (!errands)
                 return -ENOMEM;
-        n = plan_errands(i, rooms, n_rooms, errands);
-        return n > 0 ? start(i, errands, n) : 0;
+        n = i->sampling.memory_known ? plan_errands(b, i, rooms, n_rooms, errands) : 0;
+        return n > 0 ? start(b, i, errands, n) : 0;
 }
 
 bool move_kernel_runs(Instance *i) {
@@ -118,11 +120,6 @@ bool move_kernel_runs(Instance *i) {
                 return false;
         if (read(i->binding.kernel_mover_fd, &byte, 1) < 0 && errno == EAGAIN)
                 return true;
-        move_kernel_forget(i);
+        binding_end_kernel_mover(i);
         return false;
-}
-
-void move_kernel_forget(Instance *i) {
-        closep(&i->binding.kernel_mover_fd);
-        i->binding.kernel_mover_fd = -EBADF;
 }

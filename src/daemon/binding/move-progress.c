@@ -1,28 +1,21 @@
 /* Pace and progress of a migration: from its first pass until the instance comes to an end. */
 #include <math.h>
 
+#include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
-#include "tidbnumad/daemon/roster/groups.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/observe/residency.h"
 #include "tidbnumad/sys/pressure.h"
 
-void move_sample(Instance *i, int cgroup_fd) {
-        const Topology *topology = &i->manager->host.topology;
+void move_sample(const Binder *b, Instance *i, int cgroup_fd) {
+        const Topology *topology = &b->host->topology;
         const NodeSet *nodes = id_set_is_empty(&i->binding.placement.nodes)
                                        ? &i->binding.observed.last_nodes
                                        : &i->binding.placement.nodes;
         const uint64_t outside_before = i->binding.outside_bytes;
 
-        /* A session's or a supervisor's numbers are not the instance's; nor are all of a scope's,
-         * see enforce/scope.h. */
-        i->sampling.limit_bytes = cgroup_fd >= 0 && i->binding.observed.alone
-                                          ? members_limit_bytes(topology, cgroup_fd)
-                                          : 0;
-        i->sampling.memory_known = cgroup_fd >= 0 && i->binding.observed.alone && !scope_of(i) &&
-                                   sample_count(&i->manager->sampling, i, cgroup_fd) == 0;
+        sample_update(b->sampling, i, cgroup_fd, nodes);
         i->binding.outside_bytes = i->sampling.memory_known
                                            ? residency_outside(topology, i->sampling.by_node, nodes)
                                            : 0;
@@ -36,20 +29,17 @@ void move_sample(Instance *i, int cgroup_fd) {
         /* What the kernel moved by itself shows here alone. */
         if (i->binding.migration.under_way && i->binding.placement.migrate == MIGRATE_KERNEL &&
             i->binding.outside_bytes < outside_before)
-                move_progress_add(i, outside_before - i->binding.outside_bytes);
-        i->sampling.remote_ratio = i->sampling.memory_known
-                                           ? residency_ratio(topology, i->sampling.by_node, nodes)
-                                           : sample_ratio(i, nodes);
+                move_progress_add(b, i, outside_before - i->binding.outside_bytes);
 }
 
 /* The pressure of a session's group, or of a supervisor's, is not the instance's. */
-static int read_pressure(Instance *i, Pressure *ret) {
+static int read_pressure(const Binder *b, Instance *i, Pressure *ret) {
         _cleanup_groups_ Groups open = GROUPS_NONE;
         int r;
 
         if (!i->binding.observed.alone)
                 return -EOPNOTSUPP;
-        r = groups_open(i, &open);
+        r = groups_open(b, i, &open);
         if (r < 0)
                 return r;
         return open.group_fd >= 0 ? pressure_read(open.group_fd, ret) : -EOPNOTSUPP;
@@ -60,25 +50,24 @@ static void begin_window(Migration *m, const Pressure *pressure, uint64_t now_us
         m->waited_usec = pressure->total_usec;
 }
 
-static void say_begin(const Instance *i) {
+static void say_begin(const Binder *b, const Instance *i) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .message_id = JOURNAL_MOVING };
         char nodes[ID_SET_LIST_MAX];
 
         (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
-        journal_log(&i->manager->host.journal, LOG_INFO, &fields,
-                    "%s: moving %.1f MiB to node %s, %s", i->name,
-                    (double)i->binding.outside_bytes / (1 << 20), nodes,
+        journal_log(&b->host->journal, LOG_INFO, &fields, "%s: moving %.1f MiB to node %s, %s",
+                    i->name, (double)i->binding.outside_bytes / (1 << 20), nodes,
                     step_moves_at_once(i->binding.placement.migrate, i->sampling.memory_known)
                             ? "at once"
                             : "gently");
 }
 
-void move_progress_begin(Instance *i, uint64_t now_usec) {
+void move_progress_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         Pressure pressure = { 0 };
 
-        i->binding.migration.pressure_known = read_pressure(i, &pressure) == 0;
+        i->binding.migration.pressure_known = read_pressure(b, i, &pressure) == 0;
         begin_window(&i->binding.migration, &pressure, now_usec);
         if (i->binding.migration.under_way)
                 return;
@@ -87,17 +76,17 @@ void move_progress_begin(Instance *i, uint64_t now_usec) {
         i->binding.migration.told = i->binding.outside_bytes >= MOVE_TOLD_BYTES;
         pace_init(&i->binding.migration.pace, pressure.recent);
         if (i->binding.migration.told)
-                say_begin(i);
+                say_begin(b, i);
 }
 
-void move_progress_note(Instance *i, uint64_t now_usec) {
+void move_progress_note(const Binder *b, Instance *i, uint64_t now_usec) {
         Migration *m = &i->binding.migration;
         const uint64_t window = now_usec - m->window_usec;
         Pressure pressure;
 
         if (!m->pressure_known || window < PACE_WINDOW_USEC)
                 return;
-        m->pressure_known = read_pressure(i, &pressure) == 0;
+        m->pressure_known = read_pressure(b, i, &pressure) == 0;
         if (!m->pressure_known || pressure.total_usec < m->waited_usec)
                 return;
         pace_note(&m->pace, (double)(pressure.total_usec - m->waited_usec) / (double)window);
@@ -106,13 +95,13 @@ void move_progress_note(Instance *i, uint64_t now_usec) {
                     now_usec);
 }
 
-void move_progress_add(Instance *i, uint64_t bytes) {
+void move_progress_add(const Binder *b, Instance *i, uint64_t bytes) {
         i->binding.migrated_bytes += bytes;
-        i->manager->binding.policy_counters[i->policy_index].migrated_bytes += bytes;
+        b->policy_counters[i->policy_index].migrated_bytes += bytes;
         i->binding.migration.moved_bytes += bytes;
 }
 
-void move_progress_end(Instance *i, bool bound_told, uint64_t now_usec) {
+void move_progress_end(const Binder *b, Instance *i, bool bound_told, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .message_id = JOURNAL_MOVED };
@@ -120,7 +109,7 @@ void move_progress_end(Instance *i, bool bound_told, uint64_t now_usec) {
 
         i->binding.migration = (Migration){ 0 };
         if (m.told && !bound_told)
-                journal_log(&i->manager->host.journal, LOG_INFO, &fields,
+                journal_log(&b->host->journal, LOG_INFO, &fields,
                             "%s: %.1f MiB were moved in %.1f s, %.1f MiB lie elsewhere", i->name,
                             (double)m.moved_bytes / (1 << 20),
                             (double)(now_usec - m.begun_usec) / 1e6,

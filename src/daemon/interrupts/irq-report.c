@@ -4,7 +4,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/plan/irq-follow.h"
 #include "tidbnumad/sys/clock.h"
 

@@ -10,7 +10,7 @@
 #include "tidbnumad/daemon/interrupts/irq-report.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/observe/irq-load.h"
 #include "tidbnumad/sys/clock.h"

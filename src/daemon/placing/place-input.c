@@ -4,7 +4,6 @@
 
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/daemon/units/unit-list.h"
 #include "tidbnumad/observe/members-binding.h"
 #include "tidbnumad/plan/fit.h"
 #include "tidbnumad/plan/match.h"
@@ -17,46 +16,53 @@ void place_input_done(PlaceInput *input) {
 
 /* --- what the kernel shows --- */
 
-void place_input_read_allowed(Instance *i) {
-        const Members members = instance_members(i);
+void place_input_read_allowed(const Placing *placing, Instance *i) {
+        const Members members = instance_members(i, &placing->host->sysroot);
 
         if (!i->planned.allowed_known)
                 members_read_allowed(&members, &i->planned.allowed_cpus, &i->planned.allowed_nodes);
         i->planned.allowed_known = true;
 }
 
-static NodeSet adopt(const Manager *m, const CpuSet *cpus, const CpuSet *allowed) {
-        const NodeSet bound = placement_bound_nodes(&m->host.topology, cpus, allowed);
+static NodeSet adopt(const Placing *placing, const CpuSet *cpus, const CpuSet *allowed) {
+        const NodeSet bound = placement_bound_nodes(&placing->host->topology, cpus, allowed);
 
-        return placement_adopted_nodes(&bound, &m->placing.reserved);
+        return placement_adopted_nodes(&bound, &placing->reserved);
+}
+
+const PlannedUnit *place_find_unit(const Placing *placing, const char *name) {
+        for (size_t k = 0; name && k < placing->n_units; k++)
+                if (strcmp(placing->units[k]->name, name) == 0)
+                        return placing->units[k];
+        return NULL;
 }
 
 /* The masks of threads count for what ran before this daemon: a process that has just started was
  * not bound by us. */
-static int read_cpus(const Instance *i, CpuSet *ret) {
-        const Members members = instance_members(i);
+static int read_cpus(const Placing *placing, const Instance *i, CpuSet *ret) {
+        const Members members = instance_members(i, &placing->host->sysroot);
 
-        return i->manager->host.ready ? members_read_unit_cpus(&members, ret)
-                                      : members_read_cpus(&members, ret);
+        return placing->host->ready ? members_read_unit_cpus(&members, ret)
+                                    : members_read_cpus(&members, ret);
 }
 
-NodeSet place_input_adopt(Instance *i) {
-        const Unit *unit = i->unit ? unit_list_find(&i->manager->units, i->unit) : NULL;
+NodeSet place_input_adopt(const Placing *placing, Instance *i) {
+        const PlannedUnit *unit = place_find_unit(placing, i->unit);
         CpuSet cpus;
 
         if (unit && unit->planned.known)
                 return unit->planned.placement.nodes;
-        return read_cpus(i, &cpus) < 0 ? (NodeSet){ 0 }
-                                       : adopt(i->manager, &cpus, &i->planned.allowed_cpus);
+        return read_cpus(placing, i, &cpus) < 0 ? (NodeSet){ 0 }
+                                                : adopt(placing, &cpus, &i->planned.allowed_cpus);
 }
 
 /* --- who there is --- */
 
-static uint64_t need_bytes(const Instance *i) {
+static uint64_t need_bytes(const Placing *placing, const Instance *i) {
         const InstanceSampling *s = &i->sampling;
 
-        return fit_need_bytes(s->memory_known ? s->by_node : NULL,
-                              i->manager->host.topology.n_nodes, s->limit_bytes);
+        return fit_need_bytes(s->memory_known ? s->by_node : NULL, placing->host->topology.n_nodes,
+                              s->limit_bytes);
 }
 
 /* Its nodes are named: then they are not chosen among what the unit's own properties leave, but cut
@@ -68,10 +74,10 @@ static bool is_explicit(const Instance *i) {
                match_instance(i->policy, i->unit, i->ports, i->n_ports);
 }
 
-void place_input_fill(Instance *i, PlacementInstance *ret) {
+void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
         Planned *p = &i->planned;
 
-        place_input_read_allowed(i);
+        place_input_read_allowed(placing, i);
         *ret = (PlacementInstance){
                 .name = i->name,
                 .policy = i->policy,
@@ -81,37 +87,39 @@ void place_input_fill(Instance *i, PlacementInstance *ret) {
                 .allowed_nodes = p->allowed_nodes,
                 .allowed_cpus = p->allowed_cpus,
                 .device_nodes = p->device_nodes,
-                .need_bytes = need_bytes(i),
+                .need_bytes = need_bytes(placing, i),
         };
         if (!is_explicit(i))
-                record_add_own(i, &ret->allowed_cpus, &ret->allowed_nodes);
+                record_add_own(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);
         if (!p->again)
-                ret->in_force = p->known ? p->placement.nodes : place_input_adopt(i);
+                ret->in_force = p->known ? p->placement.nodes : place_input_adopt(placing, i);
 }
 
 /* The place of a unit that is to be near its storage is known once it has run: before, nobody can
  * say where its data will be. */
-static bool must_run_first(const Policy *policy, const Unit *u) {
+static bool must_run_first(const Policy *policy, const PlannedUnit *u) {
         return policy->place.near == NEAR_STORAGE && !u->planned.known &&
                id_set_is_empty(&u->cpus.value) && id_set_is_empty(&policy->place.nodes) &&
                !match_instance(policy, u->name, NULL, 0);
 }
 
-static bool has_instance(const Manager *m, const char *unit) {
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                if (m->roster.instances[i]->unit && strcmp(m->roster.instances[i]->unit, unit) == 0)
+static bool has_instance(const Placing *placing, const char *unit) {
+        for (size_t i = 0; i < placing->roster->n_instances; i++)
+                if (placing->roster->instances[i]->unit &&
+                    strcmp(placing->roster->instances[i]->unit, unit) == 0)
                         return true;
         return false;
 }
 
-static bool fill_unit(const Manager *m, Unit *u, PlacementInstance *ret) {
+static bool fill_unit(const Placing *placing, const PlannedUnit *u, PlacementInstance *ret) {
         const char *reason;
         const Policy *policy;
         CpuSet cpus;
 
-        if (!u->known || !u->loaded || u->released || has_instance(m, u->name))
+        if (!u->known || !u->loaded || u->released || has_instance(placing, u->name))
                 return false;
-        policy = known_unit_policy(&m->host.policies, u->name, u->uid_known, u->uid, &reason);
+        policy =
+                known_unit_policy(&placing->host->policies, u->name, u->uid_known, u->uid, &reason);
         if (!policy || must_run_first(policy, u))
                 return false;
         *ret = (PlacementInstance){ .name = u->label,
@@ -126,13 +134,13 @@ static bool fill_unit(const Manager *m, Unit *u, PlacementInstance *ret) {
                 ret->in_force = u->planned.placement.nodes;
         else if (!id_set_is_empty(&u->cpus.value)) {
                 id_set_convert(&u->cpus.value, &cpus);
-                ret->in_force = adopt(m, &cpus, &u->planned.allowed_cpus);
+                ret->in_force = adopt(placing, &cpus, &u->planned.allowed_cpus);
         }
         return true;
 }
 
-int place_input_collect(Manager *m, PlaceInput *ret) {
-        const size_t n_max = m->roster.n_instances + m->units.n_units;
+int place_input_collect(Placing *placing, PlaceInput *ret) {
+        const size_t n_max = placing->roster->n_instances + placing->n_units;
         PlaceInput in = { 0 };
 
         in.instances = calloc(n_max + 1, sizeof(*in.instances));
@@ -141,13 +149,13 @@ int place_input_collect(Manager *m, PlaceInput *ret) {
                 place_input_done(&in);
                 return -ENOMEM;
         }
-        for (size_t i = 0; i < m->roster.n_instances; i++, in.n++) {
-                place_input_fill(m->roster.instances[i], &in.instances[in.n]);
-                in.entries[in.n].instance = m->roster.instances[i];
+        for (size_t i = 0; i < placing->roster->n_instances; i++, in.n++) {
+                place_input_fill(placing, placing->roster->instances[i], &in.instances[in.n]);
+                in.entries[in.n].instance = placing->roster->instances[i];
         }
-        for (size_t i = 0; i < m->units.n_units; i++)
-                if (fill_unit(m, m->units.units[i], &in.instances[in.n]))
-                        in.entries[in.n++].unit = m->units.units[i];
+        for (size_t i = 0; i < placing->n_units; i++)
+                if (fill_unit(placing, placing->units[i], &in.instances[in.n]))
+                        in.entries[in.n++].unit = placing->units[i];
         *ret = in;
         return 0;
 }

@@ -2,26 +2,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/observe/node-use.h"
 #include "tidbnumad/plan/fit.h"
-#include "tidbnumad/sys/clock.h"
 
-void place_decide_units(Manager *m) {
-        for (size_t i = 0; i < m->units.n_units; i++) {
-                Unit *u = m->units.units[i];
+/* --- units --- */
 
-                if (u->planned.changed)
-                        unit_decide(u);
-                u->planned.changed = false;
-        }
+int place_add_unit(Placing *placing, PlannedUnit *unit) {
+        size_t i = 0;
+
+        while (i < placing->n_units && strcmp(placing->units[i]->name, unit->name) < 0)
+                i++;
+        return ARRAY_INSERT(placing->units, placing->n_units, placing->units_allocated, i, &unit);
+}
+
+void place_remove_unit(Placing *placing, PlannedUnit *unit) {
+        for (size_t i = placing->n_units; i > 0; i--)
+                if (placing->units[i - 1] == unit)
+                        ARRAY_REMOVE(placing->units, placing->n_units, i - 1);
+}
+
+bool place_take_change(Planned *planned) {
+        const bool changed = planned->changed;
+
+        planned->changed = false;
+        return changed;
 }
 
 /* --- what a plan brings --- */
 
-static void say_warnings(const Manager *m, const char *name, const Policy *policy,
+static void say_warnings(const Placing *placing, const char *name, const Policy *policy,
                          const PlacementChoice *c, uint32_t before) {
         const JournalFields fields = { .instance = name, .policy = policy->name };
         char nodes[ID_SET_LIST_MAX];
@@ -32,7 +45,7 @@ static void say_warnings(const Manager *m, const char *name, const Policy *polic
                 const char *rule = placement_warning_to_rule(w);
 
                 if (c->warnings & ~before & w)
-                        journal_log(&m->host.journal, LOG_NOTICE, &fields,
+                        journal_log(&placing->host->journal, LOG_NOTICE, &fields,
                                     "%s on node %s: %s%s%s%s", name, nodes,
                                     placement_warning_to_string(w), *rule ? " (" : "", rule,
                                     *rule ? ")" : "");
@@ -45,11 +58,11 @@ static bool is_same(const Placement *a, const Placement *b) {
 }
 
 /* True: it is another place. */
-static bool note(const Manager *m, Planned *p, const PlacementInstance *in,
+static bool note(const Placing *placing, Planned *p, const PlacementInstance *in,
                  const PlacementChoice *c) {
         const bool changed = !p->known || !is_same(&p->placement, &c->placement);
 
-        say_warnings(m, in->name, in->policy, c, p->known ? p->warnings : 0);
+        say_warnings(placing, in->name, in->policy, c, p->known ? p->warnings : 0);
         p->placement = c->placement;
         /* That it was kept says nothing about why it came there. */
         if (c->basis != BASIS_KEPT || !p->known)
@@ -62,109 +75,104 @@ static bool note(const Manager *m, Planned *p, const PlacementInstance *in,
 }
 
 /* What a unit's instance has learned holds for its next start. */
-static void teach_unit(const Manager *m, const Instance *i) {
-        for (size_t k = 0; i->unit && k < m->units.n_units; k++)
-                if (strcmp(m->units.units[k]->name, i->unit) == 0)
-                        m->units.units[k]->planned = i->planned;
+static void copy_to_unit(const Placing *placing, const Instance *i) {
+        for (size_t k = 0; i->unit && k < placing->n_units; k++)
+                if (strcmp(placing->units[k]->name, i->unit) == 0) {
+                        placing->units[k]->planned = i->planned;
+                        placing->units[k]->planned.changed = false; /* the instance acts on it */
+                }
 }
 
-static void carry(Manager *m, const PlaceInput *in, const PlacementPlan *plan) {
-        const uint64_t now = clock_monotonic_usec();
-
+static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {
         for (size_t k = 0; k < in->n; k++) {
                 const PlaceEntry *e = &in->entries[k];
                 Planned *p = e->instance ? &e->instance->planned : &e->unit->planned;
-                const bool changed = note(m, p, &in->instances[k], &plan->choices[k]);
 
-                if (e->unit) {
-                        p->changed |= changed;
-                        continue;
-                }
-                teach_unit(m, e->instance);
-                if (changed && now < e->instance->binding.due_usec && !e->instance->binding.call)
-                        e->instance->binding.due_usec = now;
+                p->changed |= note(placing, p, &in->instances[k], &plan->choices[k]);
+                if (e->instance)
+                        copy_to_unit(placing, e->instance);
         }
 }
 
 /* All but the instances. */
-static PlacementInput input_of(const Manager *m, const PolicySet *policies) {
+static PlacementInput input_of(const Placing *placing, const PolicySet *policies) {
         const WordList *cards = &policies->host.reserve.devices;
 
         return (PlacementInput){
-                .topology = &m->host.topology,
+                .topology = &placing->host->topology,
                 .host = &policies->host,
-                .nic_nodes = device_nic_nodes(&m->host.devices, (const char *const *)cards->words,
-                                              cards->n_words),
-                .free_bytes = m->placing.left_known ? m->placing.left_bytes : NULL,
+                .nic_nodes = device_nic_nodes(&placing->host->devices,
+                                              (const char *const *)cards->words, cards->n_words),
+                .free_bytes = placing->left_known ? placing->left_bytes : NULL,
         };
 }
 
-static uint64_t held_on(const Manager *m, size_t node) {
+static uint64_t held_on(const Placing *placing, size_t node) {
         uint64_t bytes = 0;
 
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                if (m->roster.instances[i]->sampling.memory_known)
-                        bytes += node_memory_held(&m->roster.instances[i]->sampling.by_node[node]);
+        for (size_t i = 0; i < placing->roster->n_instances; i++)
+                if (placing->roster->instances[i]->sampling.memory_known)
+                        bytes += node_memory_held(
+                                &placing->roster->instances[i]->sampling.by_node[node]);
         return bytes;
 }
 
-static void read_room(Manager *m) {
-        const Host *h = &m->host;
+static void read_room(Placing *placing) {
+        const Host *h = placing->host;
         _cleanup_free_ NodeUse *uses = NULL;
 
-        m->placing.left_known =
+        placing->left_known =
                 h->high_watermark_bytes &&
                 node_use_load(&h->sysroot, &h->topology, h->high_watermark_bytes, &uses) >= 0;
-        for (size_t k = 0; m->placing.left_known && k < h->topology.n_nodes; k++)
-                m->placing.left_bytes[k] = fit_left_bytes(&uses[k], held_on(m, k));
+        for (size_t k = 0; placing->left_known && k < h->topology.n_nodes; k++)
+                placing->left_bytes[k] = fit_left_bytes(&uses[k], held_on(placing, k));
 }
 
-void place_refresh(Manager *m) {
+void place_refresh(Placing *placing) {
         _cleanup_place_input_ PlaceInput in = { 0 };
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         PlacementInput input;
 
-        if (!(m->host.marks & HOST_MARK_PLAN))
+        if (!(placing->host->marks & HOST_MARK_PLAN))
                 return;
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                sample_observe(&m->sampling, m->roster.instances[i]);
-        read_room(m);
-        input = input_of(m, &m->host.policies);
-        m->placing.reserved = placement_reserved(&input);
-        if (place_input_collect(m, &in) < 0)
+        for (size_t i = 0; i < placing->roster->n_instances; i++)
+                sample_observe(placing->sampling, placing->roster->instances[i]);
+        read_room(placing);
+        input = input_of(placing, &placing->host->policies);
+        placing->reserved = placement_reserved(&input);
+        if (place_input_collect(placing, &in) < 0)
                 return;
         input.instances = in.instances;
         input.n_instances = in.n;
         if (placement_plan_build(&input, &plan) < 0)
                 return;
-        (void)host_take_mark(&m->host, HOST_MARK_PLAN);
-        carry(m, &in, &plan);
-        host_mark(&m->host, HOST_MARK_OWNERS);
-        host_mark(&m->host, HOST_MARK_PUBLISH);
+        (void)host_take_mark(placing->host, HOST_MARK_PLAN);
+        carry(placing, &in, &plan);
+        host_mark(placing->host, HOST_MARK_OWNERS);
+        host_mark(placing->host, HOST_MARK_PUBLISH);
 }
 
-static void plan_alone(Instance *i) {
+static void plan_alone(const Placing *placing, Instance *i) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
-        PlacementInput input = input_of(i->manager, &i->manager->host.policies);
+        PlacementInput input = input_of(placing, &placing->host->policies);
         PlacementInstance in;
 
-        place_input_fill(i, &in);
+        place_input_fill(placing, i, &in);
         input.instances = &in;
         input.n_instances = 1;
         if (placement_plan_build(&input, &plan) >= 0)
-                (void)note(i->manager, &i->planned, &in, &plan.choices[0]);
-        host_mark(&i->manager->host, HOST_MARK_OWNERS);
+                i->planned.changed |= note(placing, &i->planned, &in, &plan.choices[0]);
+        host_mark(placing->host, HOST_MARK_OWNERS);
 }
 
-void place_ensure(Instance *i) {
-        const Manager *m = i->manager;
+void place_ensure(Placing *placing, Instance *i) {
 
-        if (i->planned.known && !i->planned.again && m->host.ready)
+        if (i->planned.known && !i->planned.again && placing->host->ready)
                 return; /* others come and go without moving it */
-        if (m->host.ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
-                plan_alone(i);
+        if (placing->host->ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
+                plan_alone(placing, i);
         else
-                place_refresh(i->manager);
+                place_refresh(placing);
 }
 
 /* --- what it is made from --- */
@@ -183,43 +191,45 @@ static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Plan
                                      &planned->placement.nodes, newly_reserved);
 }
 
-void place_note_policies(Manager *m, const PolicySet *fresh) {
-        const PlacementInput before = input_of(m, &m->host.policies), after = input_of(m, fresh);
+void place_note_policies(Placing *placing, const PolicySet *fresh) {
+        const PlacementInput before = input_of(placing, &placing->host->policies),
+                             after = input_of(placing, fresh);
         const NodeSet reserved = placement_reserved(&before);
         NodeSet newly = placement_reserved(&after);
 
         id_set_subtract(&newly, &reserved);
-        for (size_t i = 0; i < m->roster.n_instances; i++) {
-                Instance *instance = m->roster.instances[i];
+        for (size_t i = 0; i < placing->roster->n_instances; i++) {
+                Instance *instance = placing->roster->instances[i];
 
                 instance->planned.again |=
                         weighs_anew(instance->policy, fresh, &instance->planned, &newly);
         }
-        for (size_t i = 0; i < m->units.n_units; i++) {
-                Unit *u = m->units.units[i];
+        for (size_t i = 0; i < placing->n_units; i++) {
+                PlannedUnit *u = placing->units[i];
                 const char *reason;
 
-                u->planned.again |= weighs_anew(known_unit_policy(&m->host.policies, u->name,
+                u->planned.again |= weighs_anew(known_unit_policy(&placing->host->policies, u->name,
                                                                   u->uid_known, u->uid, &reason),
                                                 fresh, &u->planned, &newly);
         }
-        host_mark(&m->host, HOST_MARK_PLAN);
+        host_mark(placing->host, HOST_MARK_PLAN);
 }
 
 /* What the groups above allow was read while other CPUs were there. Of a unit that does not run it
  * cannot be read again: what has come is allowed, unless its next start shows that it is not. */
-void place_note_topology(Manager *m) {
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                m->roster.instances[i]->planned.allowed_known = false;
-        for (size_t i = 0; i < m->units.n_units; i++) {
-                CpuSet *allowed = &m->units.units[i]->planned.allowed_cpus;
+void place_note_topology(Placing *placing) {
+        for (size_t i = 0; i < placing->roster->n_instances; i++)
+                placing->roster->instances[i]->planned.allowed_known = false;
+        for (size_t i = 0; i < placing->n_units; i++) {
+                CpuSet *allowed = &placing->units[i]->planned.allowed_cpus;
 
                 if (!id_set_is_empty(allowed))
-                        id_set_union(allowed, &m->host.hotplug.come);
+                        id_set_union(allowed, &placing->host->hotplug.come);
         }
 }
 
-void place_note_devices(Instance *i, const NodeSet *nodes) {
+void place_note_devices(const Placing *placing, Instance *i) {
+        const NodeSet *nodes = &i->storage_nodes;
         Planned *p = &i->planned;
 
         if (id_set_equal(&p->device_nodes, nodes))
@@ -230,5 +240,5 @@ void place_note_devices(Instance *i, const NodeSet *nodes) {
             i->policy->place.near == NEAR_STORAGE)
                 p->again = true;
         p->device_nodes = *nodes;
-        host_mark(&i->manager->host, HOST_MARK_PLAN);
+        host_mark(placing->host, HOST_MARK_PLAN);
 }

@@ -10,8 +10,8 @@ static void add_ids(IdView ids, Table *table) {
         table_add(table, list[0] ? list : "-");
 }
 
-static void add_row(const Instance *i, Table *table) {
-        const Verdict verdict = look_verdict(i);
+static void add_row(const Report *report, const Instance *i, Table *table) {
+        const Verdict verdict = look_verdict(report->binding, i);
 
         table_add(table, i->name);
         table_add(table, i->policy->name);
@@ -21,17 +21,17 @@ static void add_row(const Instance *i, Table *table) {
         table_add(table, verdict.reason);
 }
 
-void dry_run_render(const Manager *m, Text *text) {
+void dry_run_render(const Report *report, Text *text) {
         static const char *const headings[] = { "INSTANCE", "POLICY", "STATE",
                                                 "NODES",    "CPUS",   "REASON" };
         _cleanup_table_ Table table = { 0 };
 
-        if (m->roster.n_instances == 0) {
+        if (report->roster->n_instances == 0) {
                 text_append(text, "No process that a policy names runs.\n");
                 return;
         }
         table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                add_row(m->roster.instances[i], &table);
+        for (size_t i = 0; i < report->roster->n_instances; i++)
+                add_row(report, report->roster->instances[i], &table);
         table_render(&table, 0, text);
 }

@@ -7,7 +7,6 @@
 #include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
-#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/sampling/sample.h"
@@ -19,7 +18,7 @@
 
 static void fill_instance(const Report *report, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding.observed;
-        const Verdict verdict = look_verdict(i);
+        const Verdict verdict = look_verdict(report->binding, i);
         bool placed = !id_set_is_empty(&i->binding.placement.nodes);
 
         *s = (InstanceSnapshot){
@@ -92,11 +91,11 @@ static void fill_units(const Report *report, UnitSnapshot *ret) {
         for (size_t i = 0; i < report->units->n_units; i++) {
                 const Unit *u = report->units->units[i];
 
-                ret[i] = (UnitSnapshot){ .name = u->name,
+                ret[i] = (UnitSnapshot){ .name = u->place.name,
                                          .state = u->state,
                                          .reason = u->reason,
-                                         .cpus = u->known ? &u->cpus.value : NULL,
-                                         .mems = u->known ? &u->mems.value : NULL };
+                                         .cpus = u->place.known ? &u->place.cpus.value : NULL,
+                                         .mems = u->place.known ? &u->mems.value : NULL };
         }
 }
 

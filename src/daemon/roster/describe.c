@@ -15,10 +15,9 @@
 static const unsigned delays_ms[] = { 200, 1000, 3000, 10000, 30000, 120000, 600000 };
 
 /* Its command line is a page of its own memory. */
-static CpuSet cpus_of(const Instance *i) {
+static CpuSet cpus_of(const Roster *roster, const Instance *i) {
         return id_set_is_empty(&i->binding.placement.nodes)
-                       ? topology_cpus_of(&i->manager->host.topology,
-                                          &i->binding.observed.last_nodes)
+                       ? topology_cpus_of(&roster->host->topology, &i->binding.observed.last_nodes)
                        : i->binding.placement.cpus;
 }
 
@@ -26,45 +25,48 @@ static bool wants_storage(const Instance *i) {
         return i->policy->place.near == NEAR_STORAGE;
 }
 
-static void say_storage(const Instance *i, int error, const StorageDevices *storage) {
+static void say_storage(const Roster *roster, const Instance *i, int error,
+                        const StorageDevices *storage) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
         if (error < 0)
-                journal_log(&i->manager->host.journal, LOG_DEBUG, &fields,
+                journal_log(&roster->host->journal, LOG_DEBUG, &fields,
                             "%s: the disk under %s cannot be found: %s", i->name, i->data_dir,
                             strerror(-error));
         else
-                journal_log(&i->manager->host.journal, LOG_DEBUG, &fields, "%s: %s", i->name,
+                journal_log(&roster->host->journal, LOG_DEBUG, &fields, "%s: %s", i->name,
                             storage->chain);
 }
 
 /* Where the directory is now: a disk may be mounted over it later, and a link led elsewhere. */
-static void read_storage(Instance *i, const Members *members) {
+static void read_storage(const Roster *roster, Instance *i, const Members *members) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
         int r = members_read_storage(members, i->data_dir, &storage);
 
-        say_storage(i, r, &storage);
-        if (r >= 0)
-                place_note_devices(i, &storage.nodes);
+        say_storage(roster, i, r, &storage);
+        if (r < 0)
+                return;
+        i->storage_nodes = storage.nodes;
+        i->news |= NEWS_STORAGE;
 }
 
-static void read_data_dir(Instance *i, const Members *members) {
+static void read_data_dir(const Roster *roster, Instance *i, const Members *members) {
         _cleanup_affinity_loan_ AffinityLoan loan;
-        const CpuSet cpus = cpus_of(i);
+        const CpuSet cpus = cpus_of(roster, i);
 
         affinity_borrow(&cpus, &loan);
         (void)members_read_data_dir(members, &i->data_dir);
 }
 
-void describe_storage(Instance *i) {
-        const Members members = instance_members(i);
+void describe_storage(const Roster *roster, Instance *i) {
+        const Members members = instance_members(i, &roster->host->sysroot);
 
         if (!members_are_vouched_for(&members, i->policy))
                 return;
         if (!i->data_dir)
-                read_data_dir(i, &members);
+                read_data_dir(roster, i, &members);
         if (i->data_dir && wants_storage(i))
-                read_storage(i, &members);
+                read_storage(roster, i, &members);
 }
 
 static bool has_same_ports(const Instance *i, const ListenPorts *ports) {
@@ -80,12 +82,12 @@ static bool is_placed_by_port(const Instance *i) {
         return false;
 }
 
-static int describe(Instance *i) {
+static int describe(Roster *roster, Instance *i) {
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
-        const Members members = instance_members(i);
+        const Members members = instance_members(i, &roster->host->sysroot);
         int r;
 
-        describe_storage(i);
+        describe_storage(roster, i);
         r = members_read_ports(&members, &ports);
         if (r < 0 || has_same_ports(i, &ports))
                 return r;
@@ -96,42 +98,39 @@ static int describe(Instance *i) {
         i->ports = TAKE_PTR(ports.ports);
         i->n_ports = ports.n_ports;
         if (is_placed_by_port(i)) {
-                host_mark(&i->manager->host, HOST_MARK_PLAN);
-                instance_restart(i, clock_monotonic_usec());
+                host_mark(roster->host, HOST_MARK_PLAN);
+                i->news |= NEWS_RULES;
         }
-        host_mark(&i->manager->host, HOST_MARK_PUBLISH);
-        r = roster_rename(i->manager, i);
-        if (r >= 0 && release_is_asked(&i->manager->host, i->name, i->unit) != i->undo.released)
-                instance_restart(i, clock_monotonic_usec());
-        return r;
+        host_mark(roster->host, HOST_MARK_PUBLISH);
+        return roster_rename(roster, i);
 }
 
-static void arm(Manager *m) {
+static void arm(Roster *roster) {
         uint64_t due = INSTANCE_NEVER;
 
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                if (m->roster.instances[k]->describe_due_usec < due)
-                        due = m->roster.instances[k]->describe_due_usec;
-        if (!m->roster.describe_timer)
+        for (size_t k = 0; k < roster->n_instances; k++)
+                if (roster->instances[k]->describe_due_usec < due)
+                        due = roster->instances[k]->describe_due_usec;
+        if (!roster->describe_timer)
                 return; /* a single run */
         if (due != INSTANCE_NEVER)
-                (void)sd_event_source_set_time(m->roster.describe_timer, due);
-        (void)sd_event_source_set_enabled(m->roster.describe_timer,
+                (void)sd_event_source_set_time(roster->describe_timer, due);
+        (void)sd_event_source_set_enabled(roster->describe_timer,
                                           due == INSTANCE_NEVER ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }
 
 /* One at a time, so that others come in between; a rename also moves it in the roster. */
-static Instance *find_due(const Manager *m, uint64_t now_usec) {
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                if (m->roster.instances[k]->describe_due_usec <= now_usec)
-                        return m->roster.instances[k];
+static Instance *find_due(const Roster *roster, uint64_t now_usec) {
+        for (size_t k = 0; k < roster->n_instances; k++)
+                if (roster->instances[k]->describe_due_usec <= now_usec)
+                        return roster->instances[k];
         return NULL;
 }
 
 static int on_describe(sd_event_source *source, uint64_t usec, void *userdata) {
-        Manager *m = userdata;
+        Roster *roster = userdata;
         const uint64_t now = clock_monotonic_usec();
-        Instance *i = find_due(m, now);
+        Instance *i = find_due(roster, now);
 
         (void)source;
         (void)usec;
@@ -139,16 +138,16 @@ static int on_describe(sd_event_source *source, uint64_t usec, void *userdata) {
                 i->describe_due_usec = ++i->n_described < ELEMENTSOF(delays_ms)
                                                ? now + delays_ms[i->n_described] * UINT64_C(1000)
                                                : INSTANCE_NEVER;
-                (void)describe(i); /* what is missing now may come with the next */
+                (void)describe(roster, i); /* what is missing now may come with the next */
         }
-        arm(m);
+        arm(roster);
         return 0;
 }
 
-void describe_again(Instance *i, uint64_t now_usec) {
+void describe_again(Roster *roster, Instance *i, uint64_t now_usec) {
         i->n_described = 0;
         i->describe_due_usec = now_usec + delays_ms[0] * UINT64_C(1000);
-        arm(i->manager);
+        arm(roster);
 }
 
 static int compare_pids(const void *a, const void *b) {
@@ -160,26 +159,26 @@ static int compare_pids(const void *a, const void *b) {
 
 /* In a fixed order, because the first of two that listen on one port gets the short name; and from
  * a copy, because a new name moves an instance in the roster. */
-int describe_all(Manager *m) {
-        const size_t n = m->roster.n_instances;
+int describe_all(Roster *roster) {
+        const size_t n = roster->n_instances;
         _cleanup_free_ Instance **all = calloc(n + 1, sizeof(Instance *));
 
         if (!all)
                 return -ENOMEM;
         if (n > 0)
-                memcpy(all, m->roster.instances, n * sizeof(Instance *));
+                memcpy(all, roster->instances, n * sizeof(Instance *));
         qsort(all, n, sizeof(Instance *), compare_pids);
         for (size_t k = 0; k < n; k++)
-                (void)describe(all[k]);
+                (void)describe(roster, all[k]);
         return 0;
 }
 
-int describe_start(Manager *m) {
-        int r = sd_event_add_time(m->host.event, &m->roster.describe_timer, CLOCK_MONOTONIC, 0, 0,
-                                  on_describe, m);
+int describe_start(Roster *roster) {
+        int r = sd_event_add_time(roster->host->event, &roster->describe_timer, CLOCK_MONOTONIC, 0,
+                                  0, on_describe, roster);
 
         if (r < 0)
                 return r;
-        arm(m);
+        arm(roster);
         return 0;
 }

@@ -27,18 +27,18 @@ static int append_child(pid_t pid, void *userdata) {
         return append(&c->children, pid);
 }
 
-static int collect_members(const Manager *m, Collection *c) {
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                for (size_t p = 0; p < m->roster.instances[k]->n_processes; p++)
-                        if (append(&c->members, m->roster.instances[k]->processes[p].id.pid) < 0)
+static int collect_members(const Roster *roster, Collection *c) {
+        for (size_t k = 0; k < roster->n_instances; k++)
+                for (size_t p = 0; p < roster->instances[k]->n_processes; p++)
+                        if (append(&c->members, roster->instances[k]->processes[p].id.pid) < 0)
                                 return -ENOMEM;
         return 0;
 }
 
 /* After the kernel was told: whoever is forked from now on brings an event. */
-static void collect_children(const Manager *m, Collection *c) {
-        for (size_t k = 0; k < m->roster.n_instances; k++) {
-                Instance *i = m->roster.instances[k];
+static void collect_children(const Roster *roster, Collection *c) {
+        for (size_t k = 0; k < roster->n_instances; k++) {
+                Instance *i = roster->instances[k];
 
                 for (size_t p = 0; p < i->n_processes; p++) {
                         if (!i->processes[p].followed)
@@ -48,27 +48,26 @@ static void collect_children(const Manager *m, Collection *c) {
         }
 }
 
-static void follow_round(Manager *m) {
+static void follow_round(Roster *roster) {
         Collection c = { 0 };
 
-        m->roster.follow_stale = false;
+        roster->follow_stale = false;
         /* What cannot be said to the kernel costs events, and nothing is missed. */
-        if (collect_members(m, &c) < 0)
-                (void)proc_connector_filter(m->roster.connector_fd, NULL, 0);
-        else if (c.members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !m->roster.follows_all)
-                (void)proc_connector_filter(m->roster.connector_fd, c.members.pids,
-                                            c.members.n_pids);
-        m->roster.follows_all = c.members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
-        collect_children(m, &c);
+        if (collect_members(roster, &c) < 0)
+                (void)proc_connector_filter(roster->connector_fd, NULL, 0);
+        else if (c.members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !roster->follows_all)
+                (void)proc_connector_filter(roster->connector_fd, c.members.pids, c.members.n_pids);
+        roster->follows_all = c.members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
+        collect_children(roster, &c);
         for (size_t k = 0; k < c.children.n_pids; k++)
-                (void)identify_consider(m, c.children.pids[k]);
+                (void)identify_consider(roster, c.children.pids[k]);
         pid_list_done(&c.members);
         pid_list_done(&c.children);
 }
 
-void follow_members(Manager *m) {
-        if (m->roster.connector_fd < 0 || !m->roster.follow_stale)
+void follow_members(Roster *roster) {
+        if (roster->connector_fd < 0 || !roster->follow_stale)
                 return;
-        for (unsigned n = 0; m->roster.follow_stale && n < ROUNDS_MAX; n++)
-                follow_round(m);
+        for (unsigned n = 0; roster->follow_stale && n < ROUNDS_MAX; n++)
+                follow_round(roster);
 }

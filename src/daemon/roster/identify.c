@@ -10,231 +10,239 @@
 #include "tidbnumad/sys/clock.h"
 
 static bool wants_exe(const char *exe, void *userdata) {
-        const Manager *m = userdata;
+        const Roster *roster = userdata;
 
-        return match_wants_exe(&m->host.policies, exe);
+        return match_wants_exe(&roster->host->policies, exe);
 }
 
-bool identify_may_match(Manager *m, pid_t pid) {
-        return process_may_match(&m->host.sysroot, pid, wants_exe, m);
+bool identify_may_match(Roster *roster, pid_t pid) {
+        return process_may_match(&roster->host->sysroot, pid, wants_exe, roster);
 }
 
-static void forget(Manager *m, pid_t pid) {
+static void forget(Roster *roster, pid_t pid) {
         Instance *instance;
         size_t index;
 
-        strangers_forget(&m->roster.strangers, pid);
-        instance = roster_find_pid(m, pid, &index);
+        strangers_forget(&roster->strangers, pid);
+        instance = roster_find_pid(roster, pid, &index);
         if (instance)
-                roster_remove_process(m, instance, index);
+                roster_remove_process(roster, instance, index);
+}
+
+static Instance *find_pidfd(const Roster *roster, int pidfd, size_t *ret_index) {
+        for (size_t k = 0; k < roster->n_instances; k++)
+                for (size_t i = 0; i < roster->instances[k]->n_processes; i++)
+                        if (roster->instances[k]->handles[i].pidfd == pidfd) {
+                                *ret_index = i;
+                                return roster->instances[k];
+                        }
+        return NULL;
 }
 
 static int on_process_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Instance *instance = userdata;
-        Manager *m = instance->manager;
+        Roster *roster = userdata;
+        size_t index;
+        Instance *instance = find_pidfd(roster, fd, &index);
 
         (void)source;
         (void)revents;
-        for (size_t i = 0; i < instance->n_processes; i++)
-                if (instance->handles[i].pidfd == fd) {
-                        roster_remove_process(m, instance, i);
-                        break;
-                }
+        if (instance)
+                roster_remove_process(roster, instance, index);
         return 0;
 }
 
 /* A pidfd tells when the last thread has gone, which an event of the first one's end does not, and
  * it never speaks of another process that got the number. */
-static int watch_exit(Manager *m, Instance *instance, pid_t pid) {
+static int watch_exit(Roster *roster, Instance *instance, pid_t pid) {
         ssize_t i = instance_find(instance, pid);
 
         if (instance->handles[i].pidfd < 0)
                 return 0;
-        return sd_event_add_io(m->host.event, &instance->exits[i], instance->handles[i].pidfd,
-                               EPOLLIN, on_process_exit, instance);
+        return sd_event_add_io(roster->host->event, &instance->exits[i], instance->handles[i].pidfd,
+                               EPOLLIN, on_process_exit, roster);
 }
 
-static int join(Manager *m, Instance *instance, Process *process, ProcHandle *handle) {
+static int join(Roster *roster, Instance *instance, Process *process, ProcHandle *handle) {
         const pid_t pid = process->id.pid;
         int r;
 
         r = instance_add_process(instance, process, handle);
         if (r < 0)
                 return r;
-        instance_restart(instance, clock_monotonic_usec());
-        m->roster.follow_stale = true;
-        r = watch_exit(m, instance, pid);
+        roster->follow_stale = true;
+        r = watch_exit(roster, instance, pid);
         if (r < 0)
                 instance_remove_process(instance, (size_t)instance_find(instance, pid));
         return r;
 }
 
-static int found(Manager *m, const Policy *policy, Process *process, ProcHandle *handle) {
+static int found(Roster *roster, const Policy *policy, Process *process, ProcHandle *handle) {
         Instance *instance;
         int r;
 
-        r = instance_new(m, process, m->host.topology.n_nodes, clock_monotonic_usec(), &instance);
+        r = instance_new(process, clock_monotonic_usec(), &instance);
         if (r < 0)
                 return r;
         instance->policy = policy;
-        instance->policy_index = (size_t)(policy - m->host.policies.policies);
-        r = join(m, instance, process, handle);
+        instance->policy_index = (size_t)(policy - roster->host->policies.policies);
+        r = join(roster, instance, process, handle);
         if (r >= 0)
-                r = roster_add(m, instance);
+                r = roster_add(roster, instance);
         if (r < 0)
                 instance_free(instance);
         return r;
 }
 
-static int add_process(Manager *m, const Policy *policy, Process *process, ProcHandle *handle) {
-        Instance *instance = roster_find_owner(m, process);
+static int add_process(Roster *roster, const Policy *policy, Process *process, ProcHandle *handle) {
+        Instance *instance = roster_find_owner(roster, process);
         const pid_t pid = process->id.pid;
         size_t index;
         int r;
 
-        r = instance ? join(m, instance, process, handle) : found(m, policy, process, handle);
+        r = instance ? join(roster, instance, process, handle)
+                     : found(roster, policy, process, handle);
         if (r < 0)
                 return r;
-        instance = roster_find_pid(m, pid, &index);
-        describe_again(instance, clock_monotonic_usec());
+        instance = roster_find_pid(roster, pid, &index);
+        describe_again(roster, instance, clock_monotonic_usec());
         if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
-                describe_storage(instance);
-        journal_log(&m->host.journal, LOG_DEBUG, NULL,
+                describe_storage(roster, instance);
+        journal_log(&roster->host->journal, LOG_DEBUG, NULL,
                     "process %d (%s) belongs to %s of policy '%s'", pid,
                     instance->processes[index].exe, instance->name, policy->name);
         return 0;
 }
 
 static int on_stranger_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Manager *m = userdata;
+        Roster *roster = userdata;
 
         (void)source;
         (void)fd;
         (void)revents;
-        strangers_prune(&m->roster.strangers);
-        host_mark(&m->host, HOST_MARK_PUBLISH);
+        strangers_prune(&roster->strangers);
+        host_mark(roster->host, HOST_MARK_PUBLISH);
         return 0;
 }
 
-static int add_stranger(Manager *m, const Policy *policy, MatchVerdict verdict, Process *process,
-                        ProcHandle *handle) {
+static int add_stranger(Roster *roster, const Policy *policy, MatchVerdict verdict,
+                        Process *process, ProcHandle *handle) {
         Stranger *s;
-        int r = strangers_add(&m->roster.strangers, process, handle, policy, verdict);
+        int r = strangers_add(&roster->strangers, process, handle, policy, verdict);
 
         if (r == -ENOSPC)
-                return strangers_count(&m->roster.strangers, process->id.pid, verdict);
+                return strangers_count(&roster->strangers, process->id.pid, verdict);
         if (r < 0)
                 return r;
-        s = &m->roster.strangers.strangers[m->roster.strangers.n_strangers - 1];
+        s = &roster->strangers.strangers[roster->strangers.n_strangers - 1];
         if (s->handle.pidfd >= 0)
-                (void)sd_event_add_io(m->host.event, &s->exit, s->handle.pidfd, EPOLLIN,
-                                      on_stranger_exit, m);
-        journal_log(&m->host.journal, LOG_DEBUG, NULL, "process %d (%s) is left alone: %s",
+                (void)sd_event_add_io(roster->host->event, &s->exit, s->handle.pidfd, EPOLLIN,
+                                      on_stranger_exit, roster);
+        journal_log(&roster->host->journal, LOG_DEBUG, NULL, "process %d (%s) is left alone: %s",
                     s->process.id.pid, s->process.exe, s->reason);
-        host_mark(&m->host, HOST_MARK_PUBLISH);
+        host_mark(roster->host, HOST_MARK_PUBLISH);
         return 0;
 }
 
 /* Of processes that would be instances of their own: further ones of an instance always join it. */
-static bool is_full(const Manager *m, const Policy *policy, const Process *process) {
-        const size_t index = (size_t)(policy - m->host.policies.policies);
+static bool is_full(const Roster *roster, const Policy *policy, const Process *process) {
+        const size_t index = (size_t)(policy - roster->host->policies.policies);
 
-        return instance_counts_of(&m->roster.counts, index, process->uid) >=
-                       policy->max_instances &&
-               !roster_find_owner(m, process);
+        return instance_counts_of(&roster->counts, index, process->uid) >= policy->max_instances &&
+               !roster_find_owner(roster, process);
 }
 
 /* It is promoted by the first scan that finds room. */
-static int ignore(Manager *m, const Policy *policy, const Process *process) {
+static int ignore(Roster *roster, const Policy *policy, const Process *process) {
         const JournalFields fields = { .policy = policy->name };
-        const size_t index = (size_t)(policy - m->host.policies.policies);
+        const size_t index = (size_t)(policy - roster->host->policies.policies);
 
-        if (instance_counts_log_full(&m->roster.counts, index, process->uid)) {
-                journal_log(&m->host.journal, LOG_WARNING, &fields,
+        if (instance_counts_log_full(&roster->counts, index, process->uid)) {
+                journal_log(&roster->host->journal, LOG_WARNING, &fields,
                             "Policy '%s' has %u instances of user %u, its max_instances: process "
                             "%d (%s) and further ones are ignored. If all of them are wanted, "
                             "raise max_instances; else name the owner in `match: {user: ...}`",
                             policy->name, policy->max_instances, process->uid, process->id.pid,
                             process->exe);
-                host_mark(&m->host, HOST_MARK_PUBLISH);
+                host_mark(roster->host, HOST_MARK_PUBLISH);
         }
-        return strangers_count(&m->roster.strangers, process->id.pid, MATCH_FULL);
+        return strangers_count(&roster->strangers, process->id.pid, MATCH_FULL);
 }
 
 /* Is it known already, as the very process and as who it was then? */
-static bool is_known(const Manager *m, const Process *process) {
+static bool is_known(const Roster *roster, const Process *process) {
         size_t index;
-        const Instance *instance = roster_find_pid(m, process->id.pid, &index);
+        const Instance *instance = roster_find_pid(roster, process->id.pid, &index);
 
         if (!instance)
-                return strangers_has(&m->roster.strangers, process);
+                return strangers_has(&roster->strangers, process);
         return process_is_same(&instance->processes[index], process) &&
                instance_owns(instance, process);
 }
 
-void identify_read_args(const Manager *m, Process *process, const ProcHandle *handle) {
-        if (!process->args && match_wants_args(&m->host.policies, process->exe))
+void identify_read_args(const Roster *roster, Process *process, const ProcHandle *handle) {
+        if (!process->args && match_wants_args(&roster->host->policies, process->exe))
                 (void)process_read_args(handle, process);
 }
 
-static int sort_in(Manager *m, Process *process, ProcHandle *handle) {
+static int sort_in(Roster *roster, Process *process, ProcHandle *handle) {
         const Policy *policy = NULL;
         MatchVerdict verdict;
 
-        identify_read_args(m, process, handle);
-        if (is_known(m, process))
+        identify_read_args(roster, process, handle);
+        if (is_known(roster, process))
                 return 0;
-        forget(m, process->id.pid);
-        verdict = match_judge(&m->host.policies, process, &policy);
+        forget(roster, process->id.pid);
+        verdict = match_judge(&roster->host->policies, process, &policy);
         if (verdict == MATCH_NONE)
                 return 0;
         if (verdict != MATCH_POLICY)
-                return add_stranger(m, policy, verdict, process, handle);
-        return is_full(m, policy, process) ? ignore(m, policy, process)
-                                           : add_process(m, policy, process, handle);
+                return add_stranger(roster, policy, verdict, process, handle);
+        return is_full(roster, policy, process) ? ignore(roster, policy, process)
+                                                : add_process(roster, policy, process, handle);
 }
 
 /* A process lives as long as any of its threads; with the first one ended it shows no executable
  * any more, and is the same all the same. */
-static bool lives_on_without_its_first_thread(const Manager *m, pid_t pid) {
+static bool lives_on_without_its_first_thread(const Roster *roster, pid_t pid) {
         char exe[PATH_MAX];
         size_t index;
-        const Instance *instance = roster_find_pid(m, pid, &index);
+        const Instance *instance = roster_find_pid(roster, pid, &index);
 
-        return instance && proc_exe_read(&m->host.sysroot, pid, exe, sizeof(exe)) == -ENOENT &&
+        return instance &&
+               proc_exe_read(&roster->host->sysroot, pid, exe, sizeof(exe)) == -ENOENT &&
                instance->handles[index].pidfd >= 0 && proc_is_alive(&instance->handles[index]);
 }
 
-static void cannot_identify(Manager *m, pid_t pid, int error) {
-        if (!m->roster.identify_failed)
-                journal_log(&m->host.journal, LOG_WARNING, NULL,
+static void cannot_identify(Roster *roster, pid_t pid, int error) {
+        if (!roster->identify_failed)
+                journal_log(&roster->host->journal, LOG_WARNING, NULL,
                             "Process %d cannot be looked at: %s. It is tried again at each scan; "
                             "further ones are not told",
                             pid, strerror(-error));
-        m->roster.identify_failed = true;
+        roster->identify_failed = true;
 }
 
-int identify_consider(Manager *m, pid_t pid) {
+int identify_consider(Roster *roster, pid_t pid) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
-        int r = process_identify(&m->host.sysroot, pid, wants_exe, m, &handle, &process);
+        int r = process_identify(&roster->host->sysroot, pid, wants_exe, roster, &handle, &process);
 
         switch (r) {
         case 0:
-                m->roster.identify_failed = false;
-                scope_resolve(m, &process);
-                return sort_in(m, &process, &handle);
+                roster->identify_failed = false;
+                scope_resolve(roster, &process);
+                return sort_in(roster, &process, &handle);
         case -ENOMEM:
                 return r;
         case -ESRCH:
         case -EAGAIN:
         case -EACCES:
         case -EPERM:
-                if (!lives_on_without_its_first_thread(m, pid))
-                        forget(m, pid);
+                if (!lives_on_without_its_first_thread(roster, pid))
+                        forget(roster, pid);
                 return 0;
         default: /* no descriptor free, a file that cannot be read: the next scan tries again */
-                cannot_identify(m, pid, r);
+                cannot_identify(roster, pid, r);
                 return 0;
         }
 }

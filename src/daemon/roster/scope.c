@@ -1,14 +1,12 @@
 /* Who is in a scope of ours, and who might be. */
 #include <string.h>
 
-#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/roster/scope.h"
-#include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/enforce/scope.h"
+#include "tidbnumad/enforce/undo.h"
 
-void scope_resolve(const Manager *m, Process *process) {
+void scope_resolve(const Roster *roster, Process *process) {
         const UndoRecord *record =
-                process->scope ? undo_find_scope(&m->undo.records, process->scope) : NULL;
+                process->scope ? undo_find_scope(roster->records, process->scope) : NULL;
 
         /* Without memory for its name it has none: at the next scan it is another process. */
         if (record && !process->unit)
@@ -34,8 +32,8 @@ static void take_group(Process *process, char *cgroup) {
                 free(unit);
 }
 
-void scope_follow(Instance *i) {
-        if (instance_is_service(i) || backend_kind(&i->manager->host.backend) != BACKEND_SYSTEMD)
+void scope_follow(const Roster *roster, Instance *i) {
+        if (instance_is_service(i) || backend_kind(&roster->host->backend) != BACKEND_SYSTEMD)
                 return;
         for (size_t k = 0; k < i->n_processes; k++) {
                 Process *p = &i->processes[k];
@@ -51,7 +49,7 @@ void scope_follow(Instance *i) {
 }
 
 const char *scope_of(const Instance *i) {
-        const Members members = instance_members(i);
+        const Members members = instance_members(i, NULL);
 
         return members_scope(&members);
 }
@@ -63,22 +61,4 @@ bool scope_holds(const Instance *i) {
                 if (!i->processes[k].scope || strcmp(i->processes[k].scope, scope) != 0)
                         return false;
         return scope;
-}
-
-BackendTarget scope_target(const Instance *i) {
-        return (BackendTarget){ .instance = i->first_name,
-                                .unit = scope_of(i) ? scope_of(i) : i->unit,
-                                .handles = i->handles,
-                                .processes = i->processes,
-                                .n_processes = i->n_processes };
-}
-
-const char *scope_cannot(const Instance *i, Reason *ret_code) {
-        const BackendTarget target = scope_target(i);
-        const UndoRecord *record = record_of(i);
-        const char *why = scope_refuses(&i->manager->host.sysroot, &target, ret_code);
-
-        return why || !record
-                       ? why
-                       : scope_refuses_by(&i->manager->host.sysroot, record, &target, ret_code);
 }

@@ -11,29 +11,29 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc-connector.h"
 
-static bool is_member(const Manager *m, pid_t pid) {
+static bool is_member(const Roster *roster, pid_t pid) {
         size_t unused;
 
-        return roster_find_pid(m, pid, &unused) != NULL;
+        return roster_find_pid(roster, pid, &unused) != NULL;
 }
 
 /* For most events on a host this ends with one link read, and nothing allocated. */
 static void on_process_event(const ProcEvent *event, void *userdata) {
-        Manager *m = userdata;
+        Roster *roster = userdata;
 
-        m->roster.connector_events.received++;
+        roster->connector_events.received++;
         switch (event->kind) {
         case PROC_KIND_EXEC:
         case PROC_KIND_UID: /* a server that root starts becomes its `user` without another exec */
-                (void)identify_consider(m, event->pid);
+                (void)identify_consider(roster, event->pid);
                 break;
         case PROC_KIND_FORK: /* a worker that never execs, as haproxy's */
-                if (is_member(m, event->parent))
-                        (void)identify_consider(m, event->pid);
+                if (is_member(roster, event->parent))
+                        (void)identify_consider(roster, event->pid);
                 break;
         case PROC_KIND_COMM: /* the name it gives itself says nothing, that it does so may */
-                if (is_member(m, event->pid))
-                        (void)identify_consider(m, event->pid);
+                if (is_member(roster, event->pid))
+                        (void)identify_consider(roster, event->pid);
                 break;
         case PROC_KIND_ACK:
                 break;
@@ -41,44 +41,44 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
 }
 
 static int on_rescan(sd_event_source *source, uint64_t usec, void *userdata) {
-        Manager *m = userdata;
+        Roster *roster = userdata;
 
         (void)source;
         (void)usec;
-        m->roster.connector_events.rescans++;
-        m->roster.rescan_usec = clock_monotonic_usec();
-        (void)scan_all(m);
+        roster->connector_events.rescans++;
+        roster->rescan_usec = clock_monotonic_usec();
+        (void)scan_all(roster);
         return 0;
 }
 
-static void events_were_lost(Manager *m, int error) {
+static void events_were_lost(Roster *roster, int error) {
         static const JournalFields fields = { .message_id = JOURNAL_EVENTS_LOST };
         int pending = SD_EVENT_OFF;
 
-        m->roster.connector_events.lost++;
-        host_mark(&m->host, HOST_MARK_PUBLISH);
-        (void)sd_event_source_get_enabled(m->roster.rescan_timer, &pending);
+        roster->connector_events.lost++;
+        host_mark(roster->host, HOST_MARK_PUBLISH);
+        (void)sd_event_source_get_enabled(roster->rescan_timer, &pending);
         if (pending != SD_EVENT_OFF)
                 return;
-        journal_log(&m->host.journal, LOG_WARNING, &fields,
+        journal_log(&roster->host->journal, LOG_WARNING, &fields,
                     "The kernel's process events were lost (%s); looking at all processes",
                     strerror(-error));
-        (void)sd_event_source_set_time(m->roster.rescan_timer,
-                                       m->roster.rescan_usec + MANAGER_RESCAN_INTERVAL_USEC);
-        (void)sd_event_source_set_enabled(m->roster.rescan_timer, SD_EVENT_ONESHOT);
+        (void)sd_event_source_set_time(roster->rescan_timer,
+                                       roster->rescan_usec + ROSTER_RESCAN_INTERVAL_USEC);
+        (void)sd_event_source_set_enabled(roster->rescan_timer, SD_EVENT_ONESHOT);
 }
 
 /* A whole batch of events is read before any instance is looked at: bash, numactl, env and server
  * on one PID, or a unit's many processes, cost one look. */
 static int on_connector(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        Manager *m = userdata;
+        Roster *roster = userdata;
         int r;
 
         (void)source;
         (void)revents;
-        r = proc_connector_read(fd, on_process_event, m);
+        r = proc_connector_read(fd, on_process_event, roster);
         if (r < 0)
-                events_were_lost(m, r);
+                events_were_lost(roster, r);
         return 0;
 }
 
@@ -98,84 +98,83 @@ static const char *connector_hint(int error) {
         }
 }
 
-static int add_connector_sources(Manager *m) {
+static int add_connector_sources(Roster *roster) {
         int r;
 
-        r = sd_event_add_time(m->host.event, &m->roster.rescan_timer, CLOCK_MONOTONIC, 0, 1000,
-                              on_rescan, m);
+        r = sd_event_add_time(roster->host->event, &roster->rescan_timer, CLOCK_MONOTONIC, 0, 1000,
+                              on_rescan, roster);
         if (r >= 0)
-                r = sd_event_source_set_enabled(m->roster.rescan_timer, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(roster->rescan_timer, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_source_set_priority(m->roster.rescan_timer,
-                                                 SD_EVENT_PRIORITY_IMPORTANT);
+                r = sd_event_source_set_priority(roster->rescan_timer, SD_EVENT_PRIORITY_IMPORTANT);
         if (r >= 0)
-                r = sd_event_add_io(m->host.event, &m->roster.connector_source,
-                                    m->roster.connector_fd, EPOLLIN, on_connector, m);
+                r = sd_event_add_io(roster->host->event, &roster->connector_source,
+                                    roster->connector_fd, EPOLLIN, on_connector, roster);
         /* New processes go before samples and moving. */
         return r < 0 ? r
-                     : sd_event_source_set_priority(m->roster.connector_source,
+                     : sd_event_source_set_priority(roster->connector_source,
                                                     SD_EVENT_PRIORITY_IMPORTANT);
 }
 
-static int start_connector(Manager *m) {
-        int r = proc_connector_open(MANAGER_RECEIVE_BUFFER_BYTES, &m->roster.connector_fd);
+static int start_connector(Roster *roster) {
+        int r = proc_connector_open(ROSTER_RECEIVE_BUFFER_BYTES, &roster->connector_fd);
 
         if (r >= 0)
-                return add_connector_sources(m);
-        journal_log(&m->host.journal, LOG_WARNING, NULL,
+                return add_connector_sources(roster);
+        journal_log(&roster->host->journal, LOG_WARNING, NULL,
                     "The process connector cannot be used: %s (%s). New processes are "
                     "found by a look every %d s instead",
-                    strerror(-r), connector_hint(r), (int)(MANAGER_POLL_INTERVAL_USEC / 1000000));
+                    strerror(-r), connector_hint(r), (int)(ROSTER_POLL_INTERVAL_USEC / 1000000));
         return 0;
 }
 
-int watch_start(Manager *m) {
+int watch_start(Roster *roster) {
         int r = 0;
 
-        if (m->host.sysroot.live && !m->host.args->once)
-                r = start_connector(m);
+        if (roster->host->sysroot.live && !roster->host->args->once)
+                r = start_connector(roster);
         /* After the subscription, so that nothing falls between the two. */
-        return r < 0 ? r : scan_start(m);
+        return r < 0 ? r : scan_start(roster);
 }
 
 /* The policy of its first process, unless that has max_instances of the user already. */
-static const Policy *match_within_limit(const Manager *m, const Instance *instance) {
-        const Policy *policy = match_process(&m->host.policies, &instance->processes[0]);
+static const Policy *match_within_limit(const Roster *roster, const Instance *instance) {
+        const Policy *policy = match_process(&roster->host->policies, &instance->processes[0]);
 
-        return policy && instance_counts_of(&m->roster.counts,
-                                            (size_t)(policy - m->host.policies.policies),
+        return policy && instance_counts_of(&roster->counts,
+                                            (size_t)(policy - roster->host->policies.policies),
                                             instance->uid) < policy->max_instances
                        ? policy
                        : NULL;
 }
 
 /* Keeps the processes that still belong to the policy of the instance's first one. */
-static void rematch_instance(Manager *m, Instance *instance) {
+static void rematch_instance(Roster *roster, Instance *instance) {
         size_t i = instance->n_processes;
         const Policy *policy;
 
         for (size_t k = 0; k < i; k++)
-                identify_read_args(m, &instance->processes[k], &instance->handles[k]);
-        policy = match_within_limit(m, instance);
+                identify_read_args(roster, &instance->processes[k], &instance->handles[k]);
+        policy = match_within_limit(roster, instance);
         instance->policy = policy;
         /* The counters behind the last policy's are nobody's. */
-        instance->policy_index =
-                policy ? (size_t)(policy - m->host.policies.policies) : m->host.policies.n_policies;
+        instance->policy_index = policy ? (size_t)(policy - roster->host->policies.policies)
+                                        : roster->host->policies.n_policies;
         if (policy) {
-                (void)instance_counts_add(&m->roster.counts, instance->policy_index, instance->uid);
-                instance_restart(instance, clock_monotonic_usec());
+                (void)instance_counts_add(&roster->counts, instance->policy_index, instance->uid);
+                instance->news |= NEWS_RULES;
         }
         /* The last of them takes the instance away. */
         for (; i > 0; i--)
                 if (!policy ||
-                    match_process(&m->host.policies, &instance->processes[i - 1]) != policy)
-                        roster_remove_process(m, instance, i - 1);
+                    match_process(&roster->host->policies, &instance->processes[i - 1]) != policy)
+                        roster_remove_process(roster, instance, i - 1);
 }
 
-int watch_rematch(Manager *m) {
-        strangers_done(&m->roster.strangers); /* who is one, the policies say */
-        instance_counts_done(&m->roster.counts);
-        for (size_t i = m->roster.n_instances; i > 0; i--)
-                rematch_instance(m, m->roster.instances[i - 1]);
-        return scan_all(m);
+int watch_rematch(Roster *roster) {
+        strangers_done(&roster->strangers); /* who is one, the policies say */
+        instance_counts_done(&roster->counts);
+        for (size_t i = roster->n_instances; i > 0; i--)
+                rematch_instance(roster, roster->instances[i - 1]);
+        return scan_all(roster);
 }

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/observe/members-memory.h"
+#include "tidbnumad/observe/residency.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -15,9 +17,17 @@
  * more processes than that comes to, those that came later are left out and nothing is told. */
 enum { PROCESS_PAGES_MIN = 256, PROCESSES_MAX = 64 };
 
+static bool has_counts(const Sampling *s, Instance *i) {
+        if (!i->sampling.by_node)
+                i->sampling.by_node = calloc(s->host->topology.n_nodes, sizeof(NodeMemory));
+        return i->sampling.by_node;
+}
+
 static int count(const Sampling *s, Instance *i, int cgroup_fd) {
-        const Members members = instance_members(i);
-        int r = members_count_memory(&members, &s->host->topology, cgroup_fd, i->sampling.by_node);
+        const Members members = instance_members(i, &s->host->sysroot);
+        int r = has_counts(s, i) ? members_count_memory(&members, &s->host->topology, cgroup_fd,
+                                                        i->sampling.by_node)
+                                 : -ENOMEM;
 
         if (r >= 0)
                 i->sampling.sampled = false;
@@ -25,10 +35,10 @@ static int count(const Sampling *s, Instance *i, int cgroup_fd) {
 }
 
 void sample_observe(const Sampling *s, Instance *i) {
-        const Members members = instance_members(i);
+        const Members members = instance_members(i, &s->host->sysroot);
         InstanceSampling *own = &i->sampling;
 
-        if (i->binding.observed_known || !own->by_node)
+        if (i->binding.observed_known || !has_counts(s, i))
                 return;
         own->memory_known = members_read_memory(&members, &s->host->topology, own->by_node,
                                                 &own->limit_bytes) >= 0;
@@ -41,6 +51,26 @@ int sample_count(Sampling *s, Instance *i, int cgroup_fd) {
         if (r >= 0)
                 cost_end(s, SAMPLE_NUMA_STAT, begun);
         return r;
+}
+
+/* A session's or a supervisor's numbers are not the instance's; nor are all of a scope's, see
+ * enforce/scope.h. */
+void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes) {
+        const bool is_its_own = cgroup_fd >= 0 && i->binding.observed.alone;
+        const Topology *topology = &s->host->topology;
+        InstanceSampling *own = &i->sampling;
+
+        own->limit_bytes = is_its_own ? members_limit_bytes(topology, cgroup_fd) : 0;
+        own->memory_known = is_its_own && !scope_of(i) && sample_count(s, i, cgroup_fd) == 0;
+        own->remote_ratio = own->memory_known ? residency_ratio(topology, own->by_node, nodes)
+                                              : sample_ratio(i, nodes);
+}
+
+void sample_end(Instance *i) {
+        free(i->sampling.drawing);
+        free(i->sampling.by_node);
+        access_close(&i->sampling.access.counters);
+        i->sampling = INSTANCE_SAMPLING_NONE;
 }
 
 double sample_ratio(const Instance *i, const NodeSet *nodes) {
@@ -92,6 +122,8 @@ static int begin_drawing(const Sampling *s, Instance *i) {
 
         if (i->n_processes == 0 || i->n_processes > PROCESSES_MAX)
                 return -E2BIG;
+        if (!has_counts(s, i))
+                return -ENOMEM;
         if (d && d->round == s->rounds.round && d->n_nodes == n_nodes &&
             d->n_member_changes == i->n_member_changes)
                 return 0;

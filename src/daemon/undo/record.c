@@ -1,7 +1,6 @@
 /* What stood before us: kept for instances and units. How a record looks is enforce's. */
 #include <string.h>
 
-#include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/enforce/undo-note.h"
@@ -28,34 +27,34 @@ static const char *what_is_wrong(int error) {
 }
 
 static void on_bad_file(const char *name, int error, void *userdata) {
-        const Manager *m = userdata;
+        const Undoing *undo = userdata;
 
-        journal_log(&m->host.journal, LOG_WARNING, NULL,
+        journal_log(&undo->host->journal, LOG_WARNING, NULL,
                     "The undo record %s/%s/%s is not believed: %s. What it was about cannot be "
                     "taken back by this daemon",
-                    m->host.args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error));
+                    undo->host->args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error));
 }
 
-int record_start(Manager *m) {
+int record_start(Undoing *undo) {
         int r;
 
-        if (!m->host.sysroot.live || m->host.args->dry_run)
+        if (!undo->host->sysroot.live || undo->host->args->dry_run)
                 return 0;
-        r = undo_open(&m->undo.records, m->host.runtime_fd);
+        r = undo_open(&undo->records, undo->host->runtime_fd);
         if (r >= 0)
-                r = undo_load(&m->undo.records, on_bad_file, m);
+                r = undo_load(&undo->records, on_bad_file, undo);
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
-                journal_log(&m->host.journal, LOG_ERR, NULL,
+                journal_log(&undo->host->journal, LOG_ERR, NULL,
                             "The undo records in %s/%s cannot be used: %s. Nothing is changed "
                             "before what stands can be written down there; see to the folder and "
                             "restart the daemon",
-                            m->host.args->runtime_dir, UNDO_FOLDER, strerror(-r));
-        else if (m->undo.records.n_records > 0)
-                journal_log(&m->host.journal, LOG_INFO, NULL,
+                            undo->host->args->runtime_dir, UNDO_FOLDER, strerror(-r));
+        else if (undo->records.n_records > 0)
+                journal_log(&undo->host->journal, LOG_INFO, NULL,
                             "%zu undo records of an earlier life of the daemon are taken over",
-                            m->undo.records.n_records);
+                            undo->records.n_records);
         return 0;
 }
 
@@ -65,36 +64,59 @@ static const char *unit_of(const Instance *i) {
         return instance_is_service(i) ? i->unit : NULL;
 }
 
-UndoRecord *record_of(const Instance *i) {
-        const Undo *undo = &i->manager->undo.records;
-        UndoRecord *record = scope_of(i) ? undo_find_scope(undo, scope_of(i)) : NULL;
+static UndoRecord *find(const Undoing *undo, const Instance *i) {
+        UndoRecord *record = scope_of(i) ? undo_find_scope(&undo->records, scope_of(i)) : NULL;
 
-        return record || i->n_processes == 0 ? record
-                                             : undo_find(undo, unit_of(i), &i->processes[0].id);
+        return record || i->n_processes == 0
+                       ? record
+                       : undo_find(&undo->records, unit_of(i), &i->processes[0].id);
 }
 
-UndoRecord *record_of_unit(const Unit *u) {
-        return undo_find(&u->manager->undo.records, u->name, NULL);
+void record_adopt(const Undoing *undo, Instance *i) {
+        const char *name;
+        char *copy;
+
+        i->undo.record = find(undo, i);
+        name = i->undo.record ? i->undo.record->instance : i->undo.name ? i->undo.name : i->name;
+        if (i->undo.name && strcmp(i->undo.name, name) == 0)
+                return;
+        copy = strdup(name);
+        if (!copy)
+                return; /* then by its present name */
+        free(i->undo.name);
+        i->undo.name = copy;
+}
+
+BackendTarget record_target(const Instance *i) {
+        return (BackendTarget){ .instance = i->undo.name ? i->undo.name : i->name,
+                                .unit = scope_of(i) ? scope_of(i) : i->unit,
+                                .handles = i->handles,
+                                .processes = i->processes,
+                                .n_processes = i->n_processes };
+}
+
+UndoRecord *record_of_unit(const Undoing *undo, const char *unit) {
+        return undo_find(&undo->records, unit, NULL);
 }
 
 /* --- before and after --- */
 
-static bool is_by_unit(const Instance *i) {
-        return backend_kind(&i->manager->host.backend) == BACKEND_SYSTEMD;
+static bool is_by_unit(const Undoing *undo) {
+        return backend_kind(&undo->host->backend) == BACKEND_SYSTEMD;
 }
 
 /* What will be ours by this step; NULL: what goes with the process is not remembered. */
-static UndoValues *values_of(const Instance *i, UndoRecord *record, StepKind step) {
+static UndoValues *values_of(const Undoing *undo, UndoRecord *record, StepKind step) {
         if (step == STEP_SCOPE)
                 return NULL;
-        if (!is_by_unit(i))
+        if (!is_by_unit(undo))
                 return step == STEP_SET_CPUS ? &record->given : NULL;
         return step == STEP_SET_CPUS ? &record->cpus.ours : &record->mems.ours;
 }
 
-static int will_do(Instance *i, UndoRecord *record, const Step *step) {
+static int will_do(const Undoing *undo, Instance *i, UndoRecord *record, const Step *step) {
         const CpuSet *cpus = &i->binding.placement.cpus;
-        UndoValues *values = values_of(i, record, step->kind);
+        UndoValues *values = values_of(undo, record, step->kind);
         int r;
 
         if (!values)
@@ -110,14 +132,14 @@ static int will_do(Instance *i, UndoRecord *record, const Step *step) {
 }
 
 /* The one thing of a process that cannot be put back. */
-static void tell_policies(const Instance *i) {
+static void tell_policies(const Undoing *undo, const Instance *i) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         char policy[256];
 
         for (size_t k = 0; k < i->n_processes; k++)
                 if (memory_policy_read(&i->handles[k], policy, sizeof(policy)) == 0 &&
                     strcmp(policy, "default") != 0)
-                        journal_log(&i->manager->host.journal, LOG_NOTICE, &fields,
+                        journal_log(&undo->host->journal, LOG_NOTICE, &fields,
                                     "%s: process %d has a memory policy of its own, %s (numactl?). "
                                     "The kernel fits it to the nodes that it is narrowed to, and "
                                     "not back: after a release, restart it to have that again",
@@ -126,74 +148,70 @@ static void tell_policies(const Instance *i) {
 
 /* The record to be filled in. A scope of which none is left is taken over: where its processes came
  * from, nobody knows any more. */
-static int get(Instance *i, UndoRecord **ret) {
-        Undo *undo = &i->manager->undo.records;
-        UndoRecord *record = record_of(i);
+static int get(Undoing *undo, Instance *i, UndoRecord **ret) {
         int r = 0;
 
-        if (!record)
-                r = undo_get(undo, i->first_name, unit_of(i), &i->processes[0].id, &record);
-        if (r >= 0 && scope_holds(i) && !record->scope)
-                r = undo_record_set_scope(record, scope_of(i), i->processes[0].cgroup);
+        if (!i->undo.record)
+                r = undo_get(&undo->records, record_target(i).instance, unit_of(i),
+                             &i->processes[0].id, &i->undo.record);
+        if (r >= 0 && scope_holds(i) && !i->undo.record->scope)
+                r = undo_record_set_scope(i->undo.record, scope_of(i), i->processes[0].cgroup);
         if (r >= 0)
-                *ret = record;
+                *ret = i->undo.record;
         return r;
 }
 
-static int note(Instance *i, const Step *step, BackendReply reply) {
-        Backend *backend = &i->manager->host.backend;
-        const BackendTarget target = scope_target(i);
+static int note(const Undoing *undo, Instance *i, const Step *step, BackendReply reply,
+                void *userdata, sd_bus_slot **ret_call) {
+        Backend *backend = &undo->host->backend;
+        const BackendTarget target = record_target(i);
 
         if (step->kind != STEP_SCOPE)
-                return backend->ops->note(backend, &target, &i->undo.note, reply, i,
-                                          &i->binding.call);
+                return backend->ops->note(backend, &target, &i->undo.note, reply, userdata,
+                                          ret_call);
         return backend->ops->note_scope ? backend->ops->note_scope(backend, &target, &i->undo.note,
-                                                                   reply, i, &i->binding.call)
+                                                                   reply, userdata, ret_call)
                                         : -EOPNOTSUPP;
 }
 
-int record_before(Instance *i, const Step *step, BackendReply reply) {
-        Undo *undo = &i->manager->undo.records;
+int record_before(Undoing *undo, Instance *i, const Step *step, BackendReply reply, void *userdata,
+                  sd_bus_slot **ret_call) {
         UndoRecord *record;
         int r;
 
-        if (undo->dir_fd < 0)
+        if (undo->records.dir_fd < 0)
                 return -EBADF;
-        r = get(i, &record);
+        r = get(undo, i, &record);
         if (r < 0)
                 return r;
         if (record->releasing)
                 return -EAGAIN;
         i->undo.note.record = record;
-        r = note(i, step, reply);
+        r = note(undo, i, step, reply, userdata, ret_call);
         if (r <= 0)
                 return r;
-        r = will_do(i, record, step);
+        r = will_do(undo, i, record, step);
         if (step->kind == STEP_NARROW && !i->binding.we_narrowed)
-                tell_policies(i);
+                tell_policies(undo, i);
         if (r >= 0)
-                r = undo_write(undo, record);
+                r = undo_write(&undo->records, record);
         return r < 0 ? r : 1;
 }
 
-void record_noted(Instance *i) {
-        const UndoRecord *record = is_by_unit(i) ? record_of(i) : NULL;
+bool record_limits_plan(const Undoing *undo, const Instance *i) {
+        const UndoRecord *record = is_by_unit(undo) ? i->undo.record : NULL;
 
-        if (!record || !record->unit_noted ||
-            (id_set_is_empty(&record->cpus.before) && id_set_is_empty(&record->mems.before)))
-                return;
-        host_mark(&i->manager->host, HOST_MARK_PLAN);
-        if (i->manager->placing.timer) /* at once: it is about to be bound */
-                place_refresh(i->manager);
+        return record && record->unit_noted &&
+               !(id_set_is_empty(&record->cpus.before) && id_set_is_empty(&record->mems.before));
 }
 
-void record_after(Instance *i, StepKind step) {
-        UndoRecord *record = record_of(i);
-        UndoValues *values = record ? values_of(i, record, step) : NULL;
+void record_after(Undoing *undo, Instance *i, StepKind step) {
+        UndoRecord *record = i->undo.record;
+        UndoValues *values = record ? values_of(undo, record, step) : NULL;
 
         if (values)
                 undo_values_confirm(values);
-        if (!values || is_by_unit(i))
+        if (!values || is_by_unit(undo))
                 return;
         for (size_t k = 0; k < i->n_processes; k++) {
                 UndoProcess *entry = undo_record_find(record, &i->processes[k].id);
@@ -202,58 +220,31 @@ void record_after(Instance *i, StepKind step) {
                         entry->given = record->stale = true;
         }
         /* Where that fails, a restart of the daemon gives each thread its CPUs once more. */
-        (void)undo_write(&i->manager->undo.records, record);
+        (void)undo_write(&undo->records, record);
 }
 
-/* --- an earlier life --- */
+void record_forget(Undoing *undo, UndoRecord *record) {
+        for (size_t k = 0; k < undo->roster->n_instances; k++) {
+                Instance *i = undo->roster->instances[k];
 
-void record_adopt(Instance *i) {
-        UndoRecord *record = record_of(i);
-        IdSet last;
-        CpuSet given;
-        char *name;
-
-        if (!record)
-                return;
-        if (strcmp(record->instance, i->first_name) != 0 && (name = strdup(record->instance))) {
-                free(i->first_name);
-                i->first_name = name;
-        }
-        i->binding.we_narrowed |= record->mems.ours.n > 0;
-        last = undo_values_last(&record->given);
-        id_set_convert(&last, &given);
-        if (!id_set_equal(&given, &i->binding.placement.cpus))
-                return;
-        for (size_t k = 0; k < i->n_processes; k++) {
-                const UndoProcess *entry = undo_record_find(record, &i->processes[k].id);
-
-                i->processes[k].cpus_given |= entry && entry->given;
-        }
-}
-
-void record_left(Manager *m, UndoRecord *record, bool ended) {
-        if (!record || record->releasing)
-                return;
-        if (undo_prune(&m->undo.records, record) && ended)
-                record_forget(m, record);
-        else if (record->scope && ended)
-                release_begin(m, record, "its process has ended");
-}
-
-void record_forget(Manager *m, UndoRecord *record) {
-        const uint64_t now = clock_monotonic_usec();
-
-        for (size_t k = 0; k < m->roster.n_instances; k++) {
-                Instance *i = m->roster.instances[k];
-
-                if (record_of(i) != record)
+                if (i->undo.record != record)
                         continue;
-                bind_begin_anew(i);
-                i->binding.we_narrowed = i->binding.pulled = false;
-                i->undo.note.record = NULL;
-                instance_restart(i, now);
+                i->undo.record = i->undo.note.record = NULL;
+                i->undo.reset = true;
         }
-        undo_forget(&m->undo.records, record);
+        undo_forget(&undo->records, record);
+}
+
+bool record_take_reset(Instance *i) {
+        const bool reset = i->undo.reset;
+
+        i->undo.reset = false;
+        return reset;
+}
+
+void record_end(Instance *i) {
+        free(i->undo.name);
+        i->undo = (InstanceUndo){ .record = NULL };
 }
 
 /* --- units --- */
@@ -264,13 +255,14 @@ static void note_property(KnownProperty *property, IdView value, UndoProperty *r
         known_property_read(property, value, ours, record ? &record->before : NULL);
 }
 
-void record_note_unit(Unit *u, const BusUnit *read) {
-        UndoRecord *record = record_of_unit(u);
+void record_note_unit(const Undoing *undo, const char *unit, const BusUnit *read,
+                      KnownProperty *cpus, KnownProperty *mems) {
+        UndoRecord *record = record_of_unit(undo, unit);
 
         if (record && !record->unit_noted)
                 record = NULL;
-        note_property(&u->cpus, ID_VIEW(&read->cpus), record ? &record->cpus : NULL);
-        note_property(&u->mems, ID_VIEW(&read->mems), record ? &record->mems : NULL);
+        note_property(cpus, ID_VIEW(&read->cpus), record ? &record->cpus : NULL);
+        note_property(mems, ID_VIEW(&read->mems), record ? &record->mems : NULL);
 }
 
 static int will_set(UndoRecord *record, UndoProperty *property, const KnownProperty *next) {
@@ -281,40 +273,44 @@ static int will_set(UndoRecord *record, UndoProperty *property, const KnownPrope
 }
 
 /* An idle unit has no cgroup: its properties are all there is of it. */
-static void note_idle(UndoRecord *record, const Unit *u) {
+static void note_idle(const Undoing *undo, UndoRecord *record, const UnitChange *change) {
         BusUnit unit = { .group = "" };
 
-        id_set_convert(known_property_own(&u->cpus), &unit.cpus);
-        id_set_convert(known_property_own(&u->mems), &unit.mems);
-        undo_note_unit(&u->manager->host.sysroot, record, &unit);
+        id_set_convert(known_property_own(change->cpus), &unit.cpus);
+        id_set_convert(known_property_own(change->mems), &unit.mems);
+        undo_note_unit(&undo->host->sysroot, record, &unit);
 }
 
-int record_before_unit(Unit *u) {
-        Undo *undo = &u->manager->undo.records;
+int record_before_unit(Undoing *undo, const char *unit, const UnitChange *change) {
         UndoRecord *record;
         int r;
 
-        if (undo->dir_fd < 0)
+        if (undo->records.dir_fd < 0)
                 return -EBADF;
-        r = undo_get(undo, u->label, u->name, NULL, &record);
+        r = undo_get(&undo->records, change->label, unit, NULL, &record);
         if (r < 0)
                 return r;
         if (!record->unit_noted)
-                note_idle(record, u);
-        r = will_set(record, &record->cpus, &u->next_cpus);
+                note_idle(undo, record, change);
+        r = will_set(record, &record->cpus, change->next_cpus);
         if (r >= 0)
-                r = will_set(record, &record->mems, &u->next_mems);
-        return r < 0 ? r : undo_write(undo, record);
+                r = will_set(record, &record->mems, change->next_mems);
+        if (r >= 0)
+                r = undo_write(&undo->records, record);
+        record->busy = r >= 0;
+        return r;
 }
 
-void record_after_unit(Unit *u) {
-        UndoRecord *record = record_of_unit(u);
+void record_after_unit(const Undoing *undo, const char *unit, const UnitChange *change) {
+        UndoRecord *record = record_of_unit(undo, unit);
 
-        if (!record)
+        if (record)
+                record->busy = false;
+        if (!record || !change)
                 return;
-        if (u->next_cpus.ours)
+        if (change->next_cpus->ours)
                 undo_values_confirm(&record->cpus.ours);
-        if (u->next_mems.ours)
+        if (change->next_mems->ours)
                 undo_values_confirm(&record->mems.ours);
 }
 
@@ -339,8 +335,8 @@ static const char *keep_own(Placement *p, const CpuSet *cpus, const NodeSet *mem
         return NULL;
 }
 
-const char *record_keep_own(const Instance *i, Placement *placement) {
-        const UndoRecord *record = is_by_unit(i) ? record_of(i) : NULL;
+const char *record_keep_own(const Undoing *undo, const Instance *i, Placement *placement) {
+        const UndoRecord *record = is_by_unit(undo) ? i->undo.record : NULL;
         CpuSet cpus;
         NodeSet mems;
 
@@ -351,9 +347,9 @@ const char *record_keep_own(const Instance *i, Placement *placement) {
         return keep_own(placement, &cpus, &mems);
 }
 
-NodeSet record_open_nodes(const Instance *i) {
-        const UndoRecord *record = is_by_unit(i) ? record_of(i) : NULL;
-        NodeSet nodes = topology_memory_nodes(&i->manager->host.topology), own;
+NodeSet record_open_nodes(const Undoing *undo, const Instance *i) {
+        const UndoRecord *record = is_by_unit(undo) ? i->undo.record : NULL;
+        NodeSet nodes = topology_memory_nodes(&undo->host->topology), own;
 
         if (record && record->unit_noted && !id_set_is_empty(&record->mems.before)) {
                 id_set_convert(&record->mems.before, &own);
@@ -373,8 +369,8 @@ static void add_own(IdTarget allowed, const IdSet *own) {
         id_view_convert(id_set_is_empty(&both) ? ID_VIEW(own) : ID_VIEW(&both), allowed);
 }
 
-void record_add_own(const Instance *i, CpuSet *cpus, NodeSet *nodes) {
-        const UndoRecord *record = is_by_unit(i) ? record_of(i) : NULL;
+void record_add_own(const Undoing *undo, const Instance *i, CpuSet *cpus, NodeSet *nodes) {
+        const UndoRecord *record = is_by_unit(undo) ? i->undo.record : NULL;
 
         if (!record || !record->unit_noted)
                 return;

@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/daemon/binding/bind.h"
-#include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/daemon/undo/release.h"
-#include "tidbnumad/daemon/units/unit-list.h"
 #include "tidbnumad/sys/clock.h"
 
 #define SHOW_POLL_USEC (UINT64_C(50) * 1000)
@@ -30,15 +27,15 @@ static Release *release_free(Release *r) {
         return NULL;
 }
 
-static Release *find(const Manager *m, const UndoRecord *record) {
-        for (size_t i = 0; i < m->undo.releases.n; i++)
-                if (m->undo.releases.list[i]->restore.record == record)
-                        return m->undo.releases.list[i];
+static Release *find(const Undoing *undo, const UndoRecord *record) {
+        for (size_t i = 0; i < undo->releases.n; i++)
+                if (undo->releases.list[i]->restore.record == record)
+                        return undo->releases.list[i];
         return NULL;
 }
 
-static void take_out(Manager *m, const Release *release) {
-        Releases *all = &m->undo.releases;
+static void take_out(Undoing *undo, const Release *release) {
+        Releases *all = &undo->releases;
 
         for (size_t i = 0; i < all->n; i++)
                 if (all->list[i] == release)
@@ -46,121 +43,115 @@ static void take_out(Manager *m, const Release *release) {
 }
 
 /* Paused, what is on its way waits as well. */
-static bool may_release(const Manager *m) {
-        return m->host.stopping || host_enforces(&m->host);
+static bool may_release(const Undoing *undo) {
+        return undo->host->stopping || host_enforces(undo->host);
 }
 
-static void schedule(Manager *m) {
-        uint64_t due = m->host.stopping ? m->undo.releases.stop_usec : INSTANCE_NEVER;
+static void schedule(Undoing *undo) {
+        uint64_t due = undo->host->stopping ? undo->releases.stop_usec : INSTANCE_NEVER;
 
-        if (!may_release(m))
+        if (!may_release(undo))
                 return; /* the next reload comes back to it */
-        if (m->undo.releases.n == 0 && m->host.stopping)
+        if (undo->releases.n == 0 && undo->host->stopping)
                 due = 0; /* the last one was given up: nothing is waited for */
-        for (size_t i = 0; i < m->undo.releases.n; i++)
-                if (m->undo.releases.list[i]->due_usec < due)
-                        due = m->undo.releases.list[i]->due_usec;
-        if (m->undo.releases.timer && due != INSTANCE_NEVER) {
-                (void)sd_event_source_set_time(m->undo.releases.timer, due);
-                (void)sd_event_source_set_enabled(m->undo.releases.timer, SD_EVENT_ONESHOT);
+        for (size_t i = 0; i < undo->releases.n; i++)
+                if (undo->releases.list[i]->due_usec < due)
+                        due = undo->releases.list[i]->due_usec;
+        if (undo->releases.timer && due != INSTANCE_NEVER) {
+                (void)sd_event_source_set_time(undo->releases.timer, due);
+                (void)sd_event_source_set_enabled(undo->releases.timer, SD_EVENT_ONESHOT);
         }
 }
 
 /* A mover's pass, or a call whose answer would be taken for one of the binding. What systemd has
  * been asked on that connection it does first: ours come after it. */
-static void end_binding(Manager *m, const UndoRecord *record) {
-        for (size_t k = 0; k < m->roster.n_instances; k++) {
-                Instance *i = m->roster.instances[k];
+static void end_binding(Undoing *undo, const UndoRecord *record) {
+        for (size_t k = 0; k < undo->roster->n_instances; k++) {
+                Instance *i = undo->roster->instances[k];
 
-                if (record_of(i) != record)
-                        continue;
-                i->binding.call = sd_bus_slot_unref(i->binding.call);
-                guard_forget(i);
-                instance_restart(i, clock_monotonic_usec());
+                if (i->undo.record == record)
+                        i->undo.reset = true;
         }
 }
 
 static void begin(Release *r, UndoRecord *record) {
         restore_begin(&r->restore, record);
-        r->restore.undo = &r->manager->undo.records;
+        r->restore.undo = &r->undo->records;
 }
 
-void release_begin(Manager *m, UndoRecord *record, const char *why) {
-        Releases *all = &m->undo.releases;
+void release_begin(Undoing *undo, UndoRecord *record, const char *why) {
+        Releases *all = &undo->releases;
         Release *r;
 
-        if (find(m, record))
+        if (find(undo, record))
                 return;
         r = calloc(1, sizeof(*r));
         if (!r || ARRAY_RESERVE(all->list, all->allocated, all->n + 1) < 0) {
                 free(r); /* the record stays, and the next scan comes back to it */
                 return;
         }
-        r->manager = m;
+        r->undo = undo;
         r->why = why;
         r->due_usec = clock_monotonic_usec();
         begin(r, record);
-        end_binding(m, record);
+        end_binding(undo, record);
         record->releasing = true;
+        host_mark(undo->host, HOST_MARK_UNITS);
         all->list[all->n++] = r;
-        schedule(m);
+        schedule(undo);
 }
 
 /* --- one of them --- */
 
 static void finish(Release *r) {
-        Manager *m = r->manager;
+        Undoing *undo = r->undo;
         UndoRecord *record = r->restore.record;
         const JournalFields fields = { .instance = record->instance,
                                        .message_id = JOURNAL_RELEASED };
         const char *shortfall = r->restore.shortfall;
-        Unit *u = record->unit ? unit_list_find(&m->units, record->unit) : NULL;
 
-        take_out(m, r);
-        m->undo.releases.n_done++;
+        take_out(undo, r);
+        undo->releases.n_done++;
         journal_log(
-                &m->host.journal, LOG_INFO, &fields,
+                &undo->host->journal, LOG_INFO, &fields,
                 "%s is released, for %s: its CPUs and memory nodes are what they were before%s%s",
                 record->instance, r->why, shortfall ? "; " : "", shortfall ? shortfall : "");
-        record_forget(m, record);
-        host_mark(&m->host, HOST_MARK_TIDY);
-        if (u)
-                unit_look(u);
+        record_forget(undo, record);
+        host_mark(undo->host, HOST_MARK_TIDY | HOST_MARK_UNITS | HOST_MARK_PUBLISH);
         release_free(r);
-        host_mark(&m->host, HOST_MARK_PUBLISH);
 }
 
 static void failed(Release *r, int error, const char *message) {
-        Manager *m = r->manager;
+        Undoing *undo = r->undo;
         UndoRecord *record = r->restore.record;
         const Reason code = reason_of_error(error);
         const JournalFields fields = { .instance = record->instance, .reason = code };
 
         free(r->failure);
         r->failure_code = code;
-        if (asprintf(&r->failure, "%s: %s%s%s; %s", m->host.backend.all[ORDER[r->part]]->name,
+        if (asprintf(&r->failure, "%s: %s%s%s; %s", undo->host->backend.all[ORDER[r->part]]->name,
                      strerror(-error), *message ? ": " : "", message, reason_to_remedy(code)) < 0)
                 r->failure = NULL;
         if (r->failures == 0)
-                journal_log(&m->host.journal, LOG_WARNING, &fields,
+                journal_log(&undo->host->journal, LOG_WARNING, &fields,
                             "%s cannot be released yet: %s. It is tried again, and its undo record "
                             "stays until then",
                             record->instance, r->failure ? r->failure : strerror(-error));
-        m->undo.releases.n_failures++;
+        undo->releases.n_failures++;
         r->due_usec = clock_monotonic_usec() + pace_backoff_usec(r->failures++);
         r->part = 0;
         r->deadline_usec = 0;
         restore_done(&r->restore);
         begin(r, record);
-        if (m->host.stopping && r->failures >= STOP_TRIES) {
-                take_out(m, r);
+        if (undo->host->stopping && r->failures >= STOP_TRIES) {
+                take_out(undo, r);
                 release_free(r);
         }
 }
 
 static void on_reply(int error, const char *message, void *userdata) {
         Release *r = userdata;
-        Manager *m = r->manager;
+        Undoing *undo = r->undo;
 
         r->call = sd_bus_slot_unref(r->call);
         r->deadline_usec = 0;
@@ -168,21 +159,18 @@ static void on_reply(int error, const char *message, void *userdata) {
                 failed(r, error, message);
         else
                 r->due_usec = clock_monotonic_usec();
-        schedule(m);
+        schedule(undo);
 }
 
 /* A write of another kind to the same unit is under way. */
 static bool is_busy(const Release *r) {
-        const char *unit = r->restore.record->unit;
-        const Unit *u = unit ? unit_list_find(&r->manager->units, unit) : NULL;
-
-        return u && u->call;
+        return r->restore.record->busy;
 }
 
 /* It was written and does not show yet. */
 static void await(Release *r, uint64_t now_usec) {
         if (r->deadline_usec == 0)
-                r->deadline_usec = now_usec + BIND_SHOW_TIMEOUT_USEC;
+                r->deadline_usec = now_usec + RECORD_SHOW_TIMEOUT_USEC;
         r->due_usec = now_usec + SHOW_POLL_USEC;
         if (now_usec >= r->deadline_usec)
                 failed(r, -ETIMEDOUT, "it was written, and the kernel does not show it");
@@ -196,7 +184,7 @@ static bool is_before_masks(const Release *r) {
 }
 
 static bool must_masks_wait(const Release *r) {
-        const Releases *all = &r->manager->undo.releases;
+        const Releases *all = &r->undo->releases;
 
         for (size_t i = 0; i < all->n; i++)
                 if (all->list[i] != r && is_before_masks(all->list[i]))
@@ -205,7 +193,7 @@ static bool must_masks_wait(const Release *r) {
 }
 
 static void carry_on(Release *r, uint64_t now_usec) {
-        Backend *backend = &r->manager->host.backend;
+        Backend *backend = &r->undo->host->backend;
 
         if (is_busy(r)) {
                 r->due_usec = now_usec + SHOW_POLL_USEC;
@@ -235,47 +223,49 @@ static void carry_on(Release *r, uint64_t now_usec) {
 
 /* --- all of them --- */
 
-static void end_stop(Manager *m, uint64_t now_usec) {
-        if (!m->host.stopping || (m->undo.releases.n > 0 && now_usec < m->undo.releases.stop_usec))
+static void end_stop(Undoing *undo, uint64_t now_usec) {
+        if (!undo->host->stopping || (undo->releases.n > 0 && now_usec < undo->releases.stop_usec))
                 return;
-        if (m->undo.records.n_records > 0)
-                journal_log(&m->host.journal, LOG_WARNING, NULL,
+        if (undo->records.n_records > 0)
+                journal_log(&undo->host->journal, LOG_WARNING, NULL,
                             "Stopping; %zu could not be released in time and stay bound. Their "
                             "undo records stay, too: a start of the daemon takes them over",
-                            m->undo.records.n_records);
-        host_mark(&m->host, HOST_MARK_EXIT);
+                            undo->records.n_records);
+        host_mark(undo->host, HOST_MARK_EXIT);
 }
 
-void release_at_due(Manager *m, uint64_t now_usec) {
+void release_at_due(Undoing *undo, uint64_t now_usec) {
         /* From the end: what is done or given up is taken out, and the last put in its place. */
-        for (size_t i = m->undo.releases.n; i > 0 && may_release(m); i--)
-                if (i <= m->undo.releases.n && !m->undo.releases.list[i - 1]->call &&
-                    m->undo.releases.list[i - 1]->due_usec <= now_usec)
-                        carry_on(m->undo.releases.list[i - 1], now_usec);
-        schedule(m);
-        end_stop(m, now_usec);
+        for (size_t i = undo->releases.n; i > 0 && may_release(undo); i--)
+                if (i <= undo->releases.n && !undo->releases.list[i - 1]->call &&
+                    undo->releases.list[i - 1]->due_usec <= now_usec)
+                        carry_on(undo->releases.list[i - 1], now_usec);
+        schedule(undo);
+        end_stop(undo, now_usec);
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Undoing *undo = userdata;
+
         (void)source;
         (void)usec;
-        release_at_due(userdata, clock_monotonic_usec());
+        release_at_due(undo, clock_monotonic_usec());
         return 0;
 }
 
-int release_start(Manager *m) {
-        int r = sd_event_add_time(m->host.event, &m->undo.releases.timer, CLOCK_MONOTONIC, 0, 1000,
-                                  on_timer, m);
+int release_start(Undoing *undo) {
+        int r = sd_event_add_time(undo->host->event, &undo->releases.timer, CLOCK_MONOTONIC, 0,
+                                  1000, on_timer, undo);
 
-        return r < 0 ? r : sd_event_source_set_enabled(m->undo.releases.timer, SD_EVENT_OFF);
+        return r < 0 ? r : sd_event_source_set_enabled(undo->releases.timer, SD_EVENT_OFF);
 }
 
-void release_done(Manager *m) {
-        for (size_t i = 0; i < m->undo.releases.n; i++)
-                release_free(m->undo.releases.list[i]);
-        free(m->undo.releases.list);
-        sd_event_source_unref(m->undo.releases.timer);
-        m->undo.releases = (Releases){ 0 };
+void release_done(Undoing *undo) {
+        for (size_t i = 0; i < undo->releases.n; i++)
+                release_free(undo->releases.list[i]);
+        free(undo->releases.list);
+        sd_event_source_unref(undo->releases.timer);
+        undo->releases = (Releases){ 0 };
 }
 
 /* --- what is wanted --- */
@@ -290,13 +280,22 @@ bool release_is_asked(const Host *host, const char *name, const char *unit) {
         return false;
 }
 
-bool release_if_asked(Instance *i) {
-        const bool asked = release_is_asked(&i->manager->host, i->name, i->unit);
-        UndoRecord *record = asked && host_enforces(&i->manager->host) ? record_of(i) : NULL;
+void release_if_asked(Undoing *undo, Instance *i) {
+        i->undo.released = release_is_asked(undo->host, i->name, i->unit);
+        if (i->undo.released && i->undo.record && host_enforces(undo->host))
+                release_begin(undo, i->undo.record, "enforcement.release names it");
+}
 
-        if (record)
-                release_begin(i->manager, record, "enforcement.release names it");
-        return asked;
+void release_note_left(Undoing *undo, Instance *i) {
+        UndoRecord *record = i->undo.record;
+        const bool ended = i->n_processes == 0;
+
+        if (!record || record->releasing)
+                return;
+        if (undo_prune(&undo->records, record) && ended)
+                record_forget(undo, record);
+        else if (record->scope && ended)
+                release_begin(undo, record, "its process has ended");
 }
 
 /* Of one that was only looked at, the record may tell why it has no place. */
@@ -304,79 +303,77 @@ static bool has_something(const UndoRecord *record) {
         return undo_record_has_unit(record) || record->given.n > 0 || record->scope;
 }
 
-void release_without_place(Instance *i) {
+void release_without_place(Undoing *undo, Instance *i) {
         const Planned *p = &i->planned;
-        UndoRecord *record = host_enforces(&i->manager->host) ? record_of(i) : NULL;
+        UndoRecord *record = host_enforces(undo->host) ? i->undo.record : NULL;
 
         if (record && has_something(record) && p->known && p->refusal != REFUSAL_NO_PORT_YET &&
             id_set_is_empty(&p->placement.nodes))
-                release_begin(i->manager, record, "it has no place any more");
+                release_begin(undo, record, "it has no place any more");
 }
 
-static const Instance *instance_of(const Manager *m, const UndoRecord *record) {
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                if (record_of(m->roster.instances[i]) == record)
-                        return m->roster.instances[i];
+static const Instance *instance_of(const Undoing *undo, const UndoRecord *record) {
+        for (size_t i = 0; i < undo->roster->n_instances; i++)
+                if (undo->roster->instances[i]->undo.record == record)
+                        return undo->roster->instances[i];
         return NULL;
 }
 
 /* Of a unit without an instance: what is prepared for its next start, or a start that is under
  * way. */
-static const char *why_unwanted(const Manager *m, const UndoRecord *record) {
-        const Instance *i = instance_of(m, record);
+static const char *why_unwanted(const Undoing *undo, const UndoRecord *record) {
+        const Instance *i = instance_of(undo, record);
         const char *name = i ? i->name : record->instance;
 
-        if (release_is_asked(&m->host, name, record->unit) ||
-            release_is_asked(&m->host, record->instance, record->unit))
+        if (release_is_asked(undo->host, name, record->unit) ||
+            release_is_asked(undo->host, record->instance, record->unit))
                 return "enforcement.release names it";
-        if (!m->host.policies_known)
+        if (!undo->host->policies_known)
                 return NULL;
         /* A built-in policy watches, and gives no place. */
         if (i ? !i->policy->built_in
-              : record->unit && known_unit_is_named(&m->host.policies, record->unit))
+              : record->unit && known_unit_is_named(&undo->host->policies, record->unit))
                 return NULL;
         return "no policy names it any more";
 }
 
-void release_unwanted(Manager *m) {
-        if (!host_enforces(&m->host))
+void release_unwanted(Undoing *undo) {
+        if (!host_enforces(undo->host))
                 return;
-        for (size_t i = m->undo.records.n_records; i > 0; i--) {
-                const char *why = why_unwanted(m, m->undo.records.records[i - 1]);
+        for (size_t i = undo->records.n_records; i > 0; i--) {
+                const char *why = why_unwanted(undo, undo->records.records[i - 1]);
 
                 if (why)
-                        release_begin(m, m->undo.records.records[i - 1], why);
+                        release_begin(undo, undo->records.records[i - 1], why);
         }
-        schedule(m);
+        schedule(undo);
 }
 
-void release_stray(Manager *m) {
-        if (!m->host.policies_known || !host_enforces(&m->host))
+void release_stray(Undoing *undo) {
+        if (!undo->host->policies_known || !host_enforces(undo->host))
                 return;
-        for (size_t i = m->undo.records.n_records; i > 0; i--) {
-                UndoRecord *record = m->undo.records.records[i - 1];
+        for (size_t i = undo->records.n_records; i > 0; i--) {
+                UndoRecord *record = undo->records.records[i - 1];
 
-                if (record->releasing || instance_of(m, record))
+                if (record->releasing || instance_of(undo, record))
                         continue;
-                if (undo_prune(&m->undo.records, record))
-                        record_forget(m, record);
-                else if (record->n_processes > 0 && why_unwanted(m, record))
-                        release_begin(m, record, "its process is not the policy's any more");
+                if (undo_prune(&undo->records, record))
+                        record_forget(undo, record);
+                else if (record->n_processes > 0 && why_unwanted(undo, record))
+                        release_begin(undo, record, "its process is not the policy's any more");
                 else if (record->n_processes == 0 && record->scope)
-                        release_begin(m, record, "its process has ended");
+                        release_begin(undo, record, "its process has ended");
         }
 }
 
-bool release_before_stop(Manager *m) {
-        if (m->host.policies.on_stop != ON_STOP_RESTORE || !host_enforces(&m->host) ||
-            m->undo.records.n_records == 0)
+bool release_before_stop(Undoing *undo) {
+        if (undo->host->policies.on_stop != ON_STOP_RESTORE || !host_enforces(undo->host) ||
+            undo->records.n_records == 0)
                 return false;
-        m->host.stopping = true;
-        m->undo.releases.stop_usec = clock_monotonic_usec() + STOP_TIMEOUT_USEC;
-        for (size_t k = 0; k < m->roster.n_instances; k++) /* nothing moves from now on */
-                instance_restart(m->roster.instances[k], clock_monotonic_usec());
-        for (size_t i = m->undo.records.n_records; i > 0; i--)
-                release_begin(m, m->undo.records.records[i - 1], "enforcement.on_stop is restore");
-        schedule(m);
+        undo->host->stopping = true;
+        undo->releases.stop_usec = clock_monotonic_usec() + STOP_TIMEOUT_USEC;
+        for (size_t i = undo->records.n_records; i > 0; i--)
+                release_begin(undo, undo->records.records[i - 1], "enforcement.on_stop is restore");
+        schedule(undo);
         return true;
 }

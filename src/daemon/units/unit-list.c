@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/units/unit-list.h"
 
 static size_t position(const Units *units, const char *name) {
@@ -11,7 +10,7 @@ static size_t position(const Units *units, const char *name) {
         while (low < high) {
                 size_t middle = (low + high) / 2;
 
-                if (strcmp(units->units[middle]->name, name) < 0)
+                if (strcmp(units->units[middle]->place.name, name) < 0)
                         low = middle + 1;
                 else
                         high = middle;
@@ -22,35 +21,34 @@ static size_t position(const Units *units, const char *name) {
 Unit *unit_list_find(const Units *units, const char *name) {
         size_t i = position(units, name);
 
-        return i < units->n_units && strcmp(units->units[i]->name, name) == 0 ? units->units[i]
-                                                                              : NULL;
+        return i < units->n_units && strcmp(units->units[i]->place.name, name) == 0
+                       ? units->units[i]
+                       : NULL;
 }
 
-static Unit *add(Manager *m, const char *name) {
-        Units *units = &m->units;
+static Unit *add(Units *units, const char *name) {
         size_t i = position(units, name);
         Unit *u;
 
         if (ARRAY_RESERVE(units->units, units->allocated, units->n_units + 1) < 0 ||
-            unit_new(m, name, &u) < 0)
+            unit_new(units, name, &u) < 0)
                 return NULL; /* the next scan tries again */
         (void)ARRAY_INSERT(units->units, units->n_units, units->allocated, i, &u);
         if (unit_watch(u) < 0)
-                journal_log(&m->host.journal, LOG_DEBUG, NULL, "%s cannot be followed", name);
+                journal_log(&units->host->journal, LOG_DEBUG, NULL, "%s cannot be followed", name);
         return u;
 }
 
-void unit_list_forget(Manager *m) {
-        Units *units = &m->units;
+void unit_list_forget(Units *units) {
         size_t n = 0;
 
         for (size_t i = 0; i < units->n_units; i++) {
                 Unit *u = units->units[i];
 
-                if (!u->call && !u->cpus.ours && !u->mems.ours &&
-                    !known_unit_is_named(&m->host.policies, u->name)) {
+                if (!u->call && !u->place.cpus.ours && !u->mems.ours &&
+                    !known_unit_is_named(&units->host->policies, u->place.name)) {
                         unit_free(u);
-                        host_mark(&m->host, HOST_MARK_PLAN);
+                        host_mark(units->host, HOST_MARK_PLAN);
                 } else {
                         units->units[n++] = u;
                 }
@@ -58,57 +56,57 @@ void unit_list_forget(Manager *m) {
         units->n_units = n;
 }
 
-Unit *unit_list_get(Manager *m, const char *name) {
-        Unit *u = unit_list_find(&m->units, name);
+Unit *unit_list_get(Units *units, const char *name) {
+        Unit *u = unit_list_find(units, name);
 
         if (u)
                 return u;
-        if (!known_unit_is_service(name) || !known_unit_is_named(&m->host.policies, name) ||
-            (m->units.own_unit && strcmp(name, m->units.own_unit) == 0))
+        if (!known_unit_is_service(name) || !known_unit_is_named(&units->host->policies, name) ||
+            (units->own_unit && strcmp(name, units->own_unit) == 0))
                 return NULL;
-        return add(m, name);
+        return add(units, name);
 }
 
 /* --- lists --- */
 
 static bool is_gathered(const Units *units) {
         for (size_t i = 0; i < units->n_units; i++)
-                if (!units->units[i]->known && units->units[i]->call)
+                if (!units->units[i]->place.known && units->units[i]->call)
                         return false;
         return units->n_lists == 0;
 }
 
-void unit_list_settle(Manager *m) {
-        if (!m->units.gathering || !is_gathered(&m->units))
+void unit_list_settle(Units *units) {
+        if (!units->gathering || !is_gathered(units))
                 return;
-        m->units.gathering = false;
-        host_mark(&m->host, HOST_MARK_PLAN);
-        for (size_t i = 0; i < m->units.n_units; i++)
-                unit_decide(m->units.units[i]);
+        units->gathering = false;
+        host_mark(units->host, HOST_MARK_PLAN);
+        for (size_t i = 0; i < units->n_units; i++)
+                unit_decide(units->units[i]);
 }
 
 static void on_listed(int error, const char *name, const char *load_state, const char *active_state,
                       void *userdata) {
-        Manager *m = userdata;
+        Units *units = userdata;
         Unit *u;
 
         if (!name) {
-                m->units.n_lists--;
+                units->n_lists--;
                 if (error < 0)
-                        journal_log(&m->host.journal, LOG_DEBUG, NULL, "listing units failed: %s",
-                                    strerror(-error));
-                unit_list_settle(m);
+                        journal_log(&units->host->journal, LOG_DEBUG, NULL,
+                                    "listing units failed: %s", strerror(-error));
+                unit_list_settle(units);
                 return;
         }
-        u = unit_list_get(m, name);
+        u = unit_list_get(units, name);
         if (!u)
                 return;
         u->listed = true;
-        if (!u->known)
+        if (!u->place.known)
                 unit_look(u);
         else if (active_state[0] == '\0')
                 return; /* a unit file */
-        else if (!u->loaded && strcmp(load_state, "loaded") == 0)
+        else if (!u->place.loaded && strcmp(load_state, "loaded") == 0)
                 unit_look(u);
         else if (u->idle !=
                  (strcmp(active_state, "inactive") == 0 || strcmp(active_state, "failed") == 0))
@@ -118,86 +116,86 @@ static void on_listed(int error, const char *name, const char *load_state, const
 /* At a scan: what systemd has not even loaded does not run. */
 static void on_scanned(int error, const char *name, const char *load_state,
                        const char *active_state, void *userdata) {
-        Manager *m = userdata;
+        Units *units = userdata;
 
         on_listed(error, name, load_state, active_state, userdata);
         if (name || error < 0)
                 return;
-        for (size_t i = 0; i < m->units.n_units; i++) {
-                Unit *u = m->units.units[i];
+        for (size_t i = 0; i < units->n_units; i++) {
+                Unit *u = units->units[i];
 
-                if (!u->known || (!u->listed && !u->idle))
+                if (!u->place.known || (!u->listed && !u->idle))
                         unit_look(u);
         }
 }
 
-static void list_units(Manager *m, char *const *globs, BusListReply reply) {
-        if (globs && bus_manager_list_units(&m->units.bus, globs, reply, m) >= 0)
-                m->units.n_lists++;
+static void list_units(Units *units, char *const *globs, BusListReply reply) {
+        if (globs && bus_manager_list_units(&units->bus, globs, reply, units) >= 0)
+                units->n_lists++;
 }
 
-static void list_patterns(Manager *m, bool files) {
+static void list_patterns(Units *units, bool files) {
         _cleanup_unit_patterns_ UnitPatterns p = { 0 };
 
-        if (known_unit_patterns(&m->host.policies, &p) < 0)
+        if (known_unit_patterns(&units->host->policies, &p) < 0)
                 return;
         for (size_t i = 0; i < p.n_names; i++) {
-                Unit *u = unit_list_get(m, p.names[i]);
+                Unit *u = unit_list_get(units, p.names[i]);
 
-                if (u && !u->known && !u->call)
+                if (u && !u->place.known && !u->call)
                         unit_look(u);
         }
-        list_units(m, p.globs, on_listed);
+        list_units(units, p.globs, on_listed);
         if (files && p.globs &&
-            bus_manager_list_unit_files(&m->units.bus, p.globs, on_listed, m) >= 0)
-                m->units.n_lists++;
+            bus_manager_list_unit_files(&units->bus, p.globs, on_listed, units) >= 0)
+                units->n_lists++;
 }
 
 /* First those that are known by name: a start may follow at once. */
-void unit_list_look_at_all(Manager *m) {
-        if (!m->units.subscribed)
+void unit_list_look_at_all(Units *units) {
+        if (!units->subscribed)
                 return;
-        m->units.gathering = true;
-        for (size_t i = 0; i < m->units.n_units; i++) {
-                Unit *u = m->units.units[i];
+        units->gathering = true;
+        for (size_t i = 0; i < units->n_units; i++) {
+                Unit *u = units->units[i];
 
                 /* PID 1 has enough to do just now, and what runs is not written to. */
-                if (u->known && !u->idle)
+                if (u->place.known && !u->idle)
                         unit_decide(u);
                 else
                         unit_look(u);
         }
-        if (units_enforce(m))
-                list_patterns(m, true);
-        unit_list_settle(m);
+        if (units_enforce(units))
+                list_patterns(units, true);
+        unit_list_settle(units);
 }
 
 /* Its state first, and only what stays loaded is read: reading loads a unit, and that would tell of
  * it again, for ever. */
-void unit_list_ask(Manager *m, const char *name) {
+void unit_list_ask(Units *units, const char *name) {
         char *globs[] = { (char *)name, NULL };
 
-        if (unit_list_find(&m->units, name) ||
-            (known_unit_is_service(name) && known_unit_is_named(&m->host.policies, name)))
-                list_units(m, globs, on_listed);
+        if (unit_list_find(units, name) ||
+            (known_unit_is_service(name) && known_unit_is_named(&units->host->policies, name)))
+                list_units(units, globs, on_listed);
 }
 
-void unit_list_scan(Manager *m) {
+void unit_list_scan(Units *units) {
         _cleanup_unit_patterns_ UnitPatterns p = { 0 };
         _cleanup_free_ char **globs = NULL;
         size_t n = 0;
 
-        if (known_unit_patterns(&m->host.policies, &p) < 0)
+        if (known_unit_patterns(&units->host->policies, &p) < 0)
                 return;
-        globs = calloc(p.n_globs + m->units.n_units + 1, sizeof(*globs));
+        globs = calloc(p.n_globs + units->n_units + 1, sizeof(*globs));
         if (!globs)
                 return;
         for (size_t i = 0; i < p.n_globs; i++)
                 globs[n++] = p.globs[i];
-        for (size_t i = 0; i < m->units.n_units; i++) {
-                m->units.units[i]->listed = false;
-                globs[n++] = m->units.units[i]->name;
+        for (size_t i = 0; i < units->n_units; i++) {
+                units->units[i]->listed = false;
+                globs[n++] = units->units[i]->place.name;
         }
         if (n > 0)
-                list_units(m, globs, on_scanned);
+                list_units(units, globs, on_scanned);
 }

@@ -1,50 +1,51 @@
 /* What is to stand on a known unit, by policy, topology and room. */
 #include "tidbnumad/daemon/units/unit-wish.h"
-#include "tidbnumad/daemon/binding/move.h"
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/placing/room.h"
+#include "tidbnumad/daemon/undo/release.h"
 
 /* No room, no strictness: a process on a full node is killed while others stand empty. */
 static bool has_room(const Unit *u, const Placement *p) {
-        const Manager *m = u->manager;
-        NodeSet mems;
-        bool narrow;
+        const Units *units = u->units;
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
+        NodeSet mems;
+        bool narrow;
 
         id_set_convert(&u->mems.value, &mems);
         narrow = u->mems.ours && id_set_equal(&mems, &p->nodes);
-        return move_rooms_on(m, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
+        return room_on(units->placing, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
                fit_check(rooms, n_rooms,
-                         known_unit_room_bytes(&m->host.topology, &p->nodes, narrow), NULL);
+                         known_unit_room_bytes(&units->host->topology, &p->nodes, narrow), NULL);
 }
 
 /* systemd puts what it is told into a drop-in of its own, 50-AllowedCPUs.conf, and merges the sets
  * of all of a unit's files. When it reads the unit anew, as it does for one that nothing refers to,
  * a file that comes later, such as the override.conf of `systemctl edit`, adds its own to ours. */
 static bool sets_its_own(const Unit *u) {
-        return !id_set_is_empty(known_property_own(&u->cpus)) ||
+        return !id_set_is_empty(known_property_own(&u->place.cpus)) ||
                !id_set_is_empty(known_property_own(&u->mems));
 }
 
 UnitWish unit_wish_make(const Unit *u) {
-        Manager *m = u->manager;
+        Units *units = u->units;
         UnitWish w = { 0 };
         Placement p;
 
-        if (release_is_asked(&m->host, u->label, u->name)) {
+        if (release_is_asked(units->host, u->place.label, u->place.name)) {
                 w.reason = "enforcement.release names it";
                 return w;
         }
-        w.policy = known_unit_policy(&m->host.policies, u->name, u->uid_known, u->uid, &w.reason);
+        w.policy = known_unit_policy(&units->host->policies, u->place.name, u->place.uid_known,
+                                     u->place.uid, &w.reason);
         if (!w.policy)
                 return w;
-        if (!u->planned.known || u->planned.again)
-                place_refresh(m);
-        if (!u->planned.known) {
+        if (!u->place.planned.known || u->place.planned.again)
+                place_refresh(units->placing);
+        if (!u->place.planned.known) {
                 w.reason = "it is to be near its data directory, which is known once it has run";
                 return w;
         }
-        p = u->planned.placement;
+        p = u->place.planned.placement;
         w.reason = p.reason;
         if (id_set_is_empty(&p.nodes))
                 return w;
@@ -57,7 +58,7 @@ UnitWish unit_wish_make(const Unit *u) {
         if (p.memory != MEMORY_BIND)
                 return w;
         if (has_room(u, &p)) {
-                w.mems = topology_memory_nodes(&m->host.topology);
+                w.mems = topology_memory_nodes(&units->host->topology);
                 id_set_intersect(&w.mems, &p.nodes);
         } else {
                 w.reason = "its nodes have too little room for a strict binding before it starts: "

@@ -3,26 +3,35 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/daemon/units/unit-list.h"
+#include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/daemon/units/unit-wish.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/users.h"
 
 /* A start script may wait for a disk before it becomes the server. */
-#define MISUSED_USEC (2 * MANAGER_SCAN_INTERVAL_USEC)
+#define MISUSED_USEC (2 * ROSTER_SCAN_INTERVAL_USEC)
 
-int unit_new(Manager *manager, const char *name, Unit **ret) {
+bool units_enforce(const Units *units) {
+        return host_enforces(units->host) && !units->host->args->once && units->host->backend.ops &&
+               strcmp(units->host->backend.ops->name, "systemd") == 0;
+}
+
+int unit_new(Units *units, const char *name, Unit **ret) {
         Unit *u = calloc(1, sizeof(*u));
 
         if (!u)
                 return -ENOMEM;
-        u->manager = manager;
+        u->units = units;
         u->state = "unprepared";
         u->reason = "";
-        u->name = strdup(name);
-        u->label = strndup(name, strlen(name) - strlen(".service"));
-        if (!u->name || !u->label) {
+        u->place.name = strdup(name);
+        u->place.label = strndup(name, strlen(name) - strlen(".service"));
+        if (!u->place.name || !u->place.label) {
+                unit_free(u);
+                return -ENOMEM;
+        }
+        if (place_add_unit(units->placing, &u->place) < 0) {
                 unit_free(u);
                 return -ENOMEM;
         }
@@ -33,22 +42,24 @@ int unit_new(Manager *manager, const char *name, Unit **ret) {
 Unit *unit_free(Unit *unit) {
         if (!unit)
                 return NULL;
+        place_remove_unit(unit->units->placing, &unit->place);
         sd_bus_slot_unref(unit->call);
         sd_bus_slot_unref(unit->state_match);
         sd_bus_slot_unref(unit->job_match);
         free(unit->user);
-        free(unit->name);
-        free(unit->label);
+        free(unit->place.name);
+        free(unit->place.label);
         free(unit);
         return NULL;
 }
 
 int unit_watch(Unit *u) {
         u->call = sd_bus_slot_unref(u->call);
+        record_after_unit(u->units->undo, u->place.name, NULL);
         u->state_match = sd_bus_slot_unref(u->state_match);
         u->job_match = sd_bus_slot_unref(u->job_match);
-        u->known = u->again = false;
-        return bus_manager_watch_unit(&u->manager->units.bus, u->name, &u->state_match,
+        u->place.known = u->again = false;
+        return bus_manager_watch_unit(&u->units->bus, u->place.name, &u->state_match,
                                       &u->job_match);
 }
 
@@ -58,11 +69,11 @@ static void say(const Unit *u, int priority, const UnitWish *w, const char *mess
                 const char *what, const char *more) {
         const JournalFields fields = {
                 .message_id = message_id,
-                .instance = u->label,
+                .instance = u->place.label,
                 .policy = w && w->policy ? w->policy->name : NULL,
         };
 
-        journal_log(&u->manager->host.journal, priority, &fields, "%s %s%s%s", u->name, what,
+        journal_log(&u->units->host->journal, priority, &fields, "%s %s%s%s", u->place.name, what,
                     *more ? "; " : "", more);
 }
 
@@ -82,33 +93,42 @@ static void say_prepared(const Unit *u, const UnitWish *w) {
 
 /* All stands as wished. */
 static void settle(Unit *u, const UnitWish *w) {
-        u->state = u->released ? "released" : id_set_is_empty(&w->cpus) ? "unprepared" : "prepared";
+        u->state = u->place.released           ? "released"
+                   : id_set_is_empty(&w->cpus) ? "unprepared"
+                                               : "prepared";
         u->reason = w->reason;
         u->failures = 0;
-        host_mark(&u->manager->host, HOST_MARK_PUBLISH);
+        host_mark(u->units->host, HOST_MARK_PUBLISH);
 }
 
 static void not_prepared(Unit *u, Reason code, int error, const char *message) {
         if (u->failures++ == 0)
-                journal_log(&u->manager->host.journal, LOG_WARNING,
-                            &(JournalFields){ .instance = u->label, .reason = code },
-                            "%s is not prepared: %s%s%s; it is tried again at each scan", u->name,
-                            strerror(-error), *message ? ": " : "", message);
+                journal_log(&u->units->host->journal, LOG_WARNING,
+                            &(JournalFields){ .instance = u->place.label, .reason = code },
+                            "%s is not prepared: %s%s%s; it is tried again at each scan",
+                            u->place.name, strerror(-error), *message ? ": " : "", message);
         u->state = "failed";
         u->reason = reason_to_sentence(code);
-        u->known = false;
-        host_mark(&u->manager->host, HOST_MARK_PUBLISH);
+        u->place.known = false;
+        host_mark(u->units->host, HOST_MARK_PUBLISH);
 }
 
 static void call_failed(Unit *u, int error, const char *message) {
         not_prepared(u, reason_of_error(error), error, message);
 }
 
+static UnitChange change_of(const Unit *u) {
+        return (UnitChange){ .label = u->place.label,
+                             .cpus = &u->place.cpus,
+                             .mems = &u->mems,
+                             .next_cpus = &u->next_cpus,
+                             .next_mems = &u->next_mems };
+}
+
 static void finish_write(Unit *u) {
         const UnitWish w = unit_wish_make(u);
 
-        record_after_unit(u);
-        u->cpus = u->next_cpus;
+        u->place.cpus = u->next_cpus;
         u->mems = u->next_mems;
         if (!id_set_is_empty(&w.cpus))
                 say_prepared(u, &w);
@@ -117,8 +137,10 @@ static void finish_write(Unit *u) {
 
 static void on_written(int error, const char *message, void *userdata) {
         Unit *u = userdata;
+        const UnitChange change = change_of(u);
 
         u->call = sd_bus_slot_unref(u->call);
+        record_after_unit(u->units->undo, u->place.name, error >= 0 ? &change : NULL);
         if (error < 0) {
                 call_failed(u, error, message);
                 return;
@@ -129,9 +151,10 @@ static void on_written(int error, const char *message, void *userdata) {
 }
 
 static void write_next(Unit *u) {
+        const UnitChange change = change_of(u);
         BusUnitsProperty properties[2];
         size_t n = 0;
-        int r = record_before_unit(u);
+        int r = record_before_unit(u->units->undo, u->place.name, &change);
 
         if (r < 0) {
                 not_prepared(u, REASON_RECORD_UNWRITABLE, r,
@@ -143,10 +166,12 @@ static void write_next(Unit *u) {
         if (u->writes_mems)
                 properties[n++] =
                         (BusUnitsProperty){ "AllowedMemoryNodes", ID_VIEW(&u->next_mems.value) };
-        r = bus_units_set_all(u->manager->units.bus.bus, u->name, properties, n, on_written, u,
+        r = bus_units_set_all(u->units->bus.bus, u->place.name, properties, n, on_written, u,
                               &u->call);
-        if (r < 0)
+        if (r < 0) {
+                record_after_unit(u->units->undo, u->place.name, NULL);
                 call_failed(u, r, "");
+        }
 }
 
 /* True: it must be written, and `ret_next` is what it will be then. */
@@ -164,24 +189,25 @@ static bool plan_property(IdView wanted, KnownProperty *property, KnownProperty 
 }
 
 static void plan_write(Unit *u, const UnitWish *w) {
-        u->writes_cpus = plan_property(ID_VIEW(&w->cpus), &u->cpus, &u->next_cpus);
+        u->writes_cpus = plan_property(ID_VIEW(&w->cpus), &u->place.cpus, &u->next_cpus);
         u->writes_mems = plan_property(ID_VIEW(&w->mems), &u->mems, &u->next_mems);
 }
 
 /* Nothing is to stand on it any more, and something of ours does. */
 static bool gives_back(Unit *u, const UnitWish *w) {
-        UndoRecord *record = record_of_unit(u);
+        UndoRecord *record = record_of_unit(u->units->undo, u->place.name);
 
-        if (!record || !id_set_is_empty(&w->cpus) || !(u->cpus.ours || u->mems.ours))
+        if (!record || !id_set_is_empty(&w->cpus) || !(u->place.cpus.ours || u->mems.ours))
                 return false;
         u->state = "unprepared";
         u->reason = w->reason;
-        release_begin(u->manager, record, *w->reason ? w->reason : "no policy names it any more");
+        release_begin(u->units->undo, record,
+                      *w->reason ? w->reason : "no policy names it any more");
         return true;
 }
 
 static bool is_on_its_way_back(const Unit *u) {
-        const UndoRecord *record = record_of_unit(u);
+        const UndoRecord *record = record_of_unit(u->units->undo, u->place.name);
 
         return record && record->releasing;
 }
@@ -189,15 +215,15 @@ static bool is_on_its_way_back(const Unit *u) {
 void unit_decide(Unit *u) {
         UnitWish w = { .reason = u->reason };
 
-        if (!u->known || u->call || u->manager->units.gathering ||
-            !host_enforces(&u->manager->host) || is_on_its_way_back(u))
+        if (!u->place.known || u->call || u->units->gathering || !host_enforces(u->units->host) ||
+            is_on_its_way_back(u))
                 return;
-        if (!u->loaded) {
+        if (!u->place.loaded) {
                 u->state = "missing";
                 u->reason = "";
                 return;
         }
-        if (!u->released)
+        if (!u->place.released)
                 w = unit_wish_make(u);
         if (!u->idle || gives_back(u, &w))
                 return; /* what runs is not written to */
@@ -211,25 +237,25 @@ void unit_decide(Unit *u) {
 /* --- giving back --- */
 
 bool unit_is_misused(const Unit *u, uint64_t now_usec) {
-        const Manager *m = u->manager;
+        const Units *units = u->units;
 
-        if (u->released || u->active_since_usec == 0 || !(u->cpus.ours || u->mems.ours) ||
-            now_usec < u->active_since_usec + MISUSED_USEC)
+        if (u->place.released || u->active_since_usec == 0 ||
+            !(u->place.cpus.ours || u->mems.ours) || now_usec < u->active_since_usec + MISUSED_USEC)
                 return false;
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                if (m->roster.instances[i]->unit &&
-                    strcmp(m->roster.instances[i]->unit, u->name) == 0)
+        for (size_t i = 0; i < units->roster->n_instances; i++)
+                if (units->roster->instances[i]->unit &&
+                    strcmp(units->roster->instances[i]->unit, u->place.name) == 0)
                         return false;
         return true;
 }
 
 void unit_release(Unit *u) {
-        UndoRecord *record = record_of_unit(u);
+        UndoRecord *record = record_of_unit(u->units->undo, u->place.name);
 
         if (u->call)
                 return; /* the next scan comes back to it */
-        u->released = true;
-        host_mark(&u->manager->host, HOST_MARK_PLAN);
+        u->place.released = true;
+        host_mark(u->units->host, HOST_MARK_PLAN);
         u->state = "released";
         u->reason = "nothing that its policy names ran in it";
         say(u, LOG_WARNING, NULL, NULL,
@@ -237,7 +263,7 @@ void unit_release(Unit *u) {
             "its CPUs and memory nodes become what they were before, until policies are loaded "
             "again");
         if (record)
-                release_begin(u->manager, record, u->reason);
+                release_begin(u->units->undo, record, u->reason);
 }
 
 /* --- reading --- */
@@ -248,7 +274,7 @@ static void note_state(Unit *u, const char *active_state) {
                 u->active_since_usec = 0;
         else if (u->active_since_usec == 0)
                 u->active_since_usec = clock_monotonic_usec();
-        if (!u->idle && !u->released)
+        if (!u->idle && !u->place.released)
                 u->state = "running";
 }
 
@@ -257,13 +283,13 @@ static void note_user(Unit *u, const BusUnit *read) {
         char *user;
 
         if (read->dynamic_user && read->user[0] == '\0') {
-                u->uid_known = false; /* made at the start */
+                u->place.uid_known = false; /* made at the start */
                 return;
         }
-        if (u->user && u->uid_known && strcmp(u->user, read->user) == 0)
+        if (u->user && u->place.uid_known && strcmp(u->user, read->user) == 0)
                 return;
-        u->uid = 0;
-        u->uid_known = read->user[0] == '\0' || user_to_uid(read->user, &u->uid) == 0;
+        u->place.uid = 0;
+        u->place.uid_known = read->user[0] == '\0' || user_to_uid(read->user, &u->place.uid) == 0;
         user = strdup(read->user);
         if (!user)
                 return; /* looked up once more */
@@ -272,17 +298,18 @@ static void note_user(Unit *u, const BusUnit *read) {
 }
 
 static void note(Unit *u, const BusUnit *read) {
-        const bool planned = u->known && u->loaded, uid_known = u->uid_known;
-        const uid_t uid = u->uid;
+        const bool planned = u->place.known && u->place.loaded, uid_known = u->place.uid_known;
+        const uid_t uid = u->place.uid;
 
         /* An alias: the unit itself is known by its own name. */
-        u->loaded = strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->name) == 0;
+        u->place.loaded =
+                strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->place.name) == 0;
         note_state(u, read->active_state);
         note_user(u, read);
-        record_note_unit(u, read);
-        u->known = true;
-        if (planned != u->loaded || uid_known != u->uid_known || uid != u->uid)
-                host_mark(&u->manager->host, HOST_MARK_PLAN);
+        record_note_unit(u->units->undo, u->place.name, read, &u->place.cpus, &u->mems);
+        u->place.known = true;
+        if (planned != u->place.loaded || uid_known != u->place.uid_known || uid != u->place.uid)
+                host_mark(u->units->host, HOST_MARK_PLAN);
 }
 
 static void on_read(int error, const BusUnit *read, void *userdata) {
@@ -291,7 +318,6 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
         u->call = sd_bus_slot_unref(u->call);
         if (error < 0) {
                 call_failed(u, error, "");
-                unit_list_settle(u->manager);
                 return;
         }
         note(u, read);
@@ -299,7 +325,6 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
                 unit_look(u);
         else
                 unit_decide(u);
-        unit_list_settle(u->manager);
 }
 
 void unit_look(Unit *u) {
@@ -308,7 +333,7 @@ void unit_look(Unit *u) {
         u->again = u->call != NULL;
         if (u->again)
                 return;
-        r = bus_manager_read_unit(u->manager->units.bus.bus, u->name, on_read, u, &u->call);
+        r = bus_manager_read_unit(u->units->bus.bus, u->place.name, on_read, u, &u->call);
         if (r < 0)
                 call_failed(u, r, "");
 }
@@ -316,5 +341,13 @@ void unit_look(Unit *u) {
 void unit_set_state(Unit *u, const char *active_state) {
         note_state(u, active_state);
         if (u->idle)
+                unit_look(u);
+}
+
+void unit_note_release(Unit *u) {
+        const bool was_releasing = u->releasing;
+
+        u->releasing = is_on_its_way_back(u);
+        if (was_releasing && !u->releasing)
                 unit_look(u);
 }

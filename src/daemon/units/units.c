@@ -2,8 +2,8 @@
 #include <string.h>
 #include <systemd/sd-login.h>
 
-#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/units/unit-list.h"
+#include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/clock.h"
 
 /* The bus, or systemd, is away: asked again after so long. */
@@ -14,30 +14,30 @@
 
 /* --- signals --- */
 
-static void on_subscribed(Manager *m) {
-        m->units.subscribed = true;
-        if (m->units.lost_said)
-                journal_log(&m->host.journal, LOG_INFO, NULL, "systemd is heard on D-Bus again");
-        m->units.lost_said = false;
-        for (size_t i = 0; i < m->units.n_units; i++)
-                (void)unit_watch(m->units.units[i]);
-        unit_list_look_at_all(m);
+static void on_subscribed(Units *units) {
+        units->subscribed = true;
+        if (units->lost_said)
+                journal_log(&units->host->journal, LOG_INFO, NULL,
+                            "systemd is heard on D-Bus again");
+        units->lost_said = false;
+        for (size_t i = 0; i < units->n_units; i++)
+                (void)unit_watch(units->units[i]);
+        unit_list_look_at_all(units);
 }
 
 static void on_unit_file(const char *name, void *userdata) {
-        Manager *m = userdata;
-        Unit *u = m->units.subscribed && units_enforce(m) ? unit_list_get(m, name) : NULL;
+        Units *units = userdata;
+        Unit *u = units->subscribed && units_enforce(units) ? unit_list_get(units, name) : NULL;
 
         if (u)
                 unit_look(u);
 }
 
-static void try_later(Manager *m) {
-        Units *units = &m->units;
+static void try_later(Units *units) {
 
         units->subscribed = false;
         if (!units->lost_said)
-                journal_log(&m->host.journal, LOG_NOTICE, NULL,
+                journal_log(&units->host->journal, LOG_NOTICE, NULL,
                             "systemd is not heard on D-Bus: units are not prepared before they "
                             "start until it is; tried again every second");
         units->lost_said = true;
@@ -47,21 +47,21 @@ static void try_later(Manager *m) {
 
 static void on_bus_event(BusEvent event, const char *name, const char *active_state,
                          void *userdata) {
-        Manager *m = userdata;
-        Unit *u = name ? unit_list_find(&m->units, name) : NULL;
+        Units *units = userdata;
+        Unit *u = name ? unit_list_find(units, name) : NULL;
 
         switch (event) {
         case BUS_EVENT_SUBSCRIBED:
-                on_subscribed(m);
+                on_subscribed(units);
                 break;
         case BUS_EVENT_LOST:
-                try_later(m);
+                try_later(units);
                 break;
         case BUS_EVENT_RELOADED:
-                unit_list_look_at_all(m);
+                unit_list_look_at_all(units);
                 break;
         case BUS_EVENT_UNIT_NEW:
-                unit_list_ask(m, name);
+                unit_list_ask(units, name);
                 break;
         case BUS_EVENT_JOB_REMOVED:
                 if (u && u->idle)
@@ -74,28 +74,23 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
         }
 }
 
-static int open_bus(Manager *m) {
-        bus_manager_close(&m->units.bus);
-        m->units.n_lists = 0;
-        return bus_manager_open(&m->units.bus, m->host.event, on_bus_event, m);
+static int open_bus(Units *units) {
+        bus_manager_close(&units->bus);
+        units->n_lists = 0;
+        return bus_manager_open(&units->bus, units->host->event, on_bus_event, units);
 }
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
-        Manager *m = userdata;
+        Units *units = userdata;
 
         (void)source;
         (void)usec;
-        if (open_bus(m) < 0)
-                try_later(m);
+        if (open_bus(units) < 0)
+                try_later(units);
         return 0;
 }
 
 /* --- what others call --- */
-
-bool units_enforce(const Manager *m) {
-        return host_enforces(&m->host) && !m->host.args->once && m->host.backend.ops &&
-               strcmp(m->host.backend.ops->name, "systemd") == 0;
-}
 
 static bool is_busy(const Units *units) {
         if (!units->bus.bus || units->lost_said)
@@ -106,92 +101,112 @@ static bool is_busy(const Units *units) {
         return !units->subscribed || units->n_lists > 0;
 }
 
-static int wait_for_first(Manager *m) {
-        const uint64_t end = clock_monotonic_usec() + FIRST_TIMEOUT_USEC;
-        int r, code;
-
-        while (is_busy(&m->units) && clock_monotonic_usec() < end &&
-               sd_event_get_exit_code(m->host.event, &code) == -ENODATA) {
-                r = sd_event_run(m->host.event, FIRST_TIMEOUT_USEC);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-static int begin(Manager *m) {
+static int begin(Units *units) {
         int r;
 
-        (void)sd_pid_get_unit(0, &m->units.own_unit);
-        r = sd_event_add_time(m->host.event, &m->units.retry, CLOCK_MONOTONIC, 0, 0, on_retry, m);
+        (void)sd_pid_get_unit(0, &units->own_unit);
+        r = sd_event_add_time(units->host->event, &units->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
+                              units);
         if (r >= 0)
-                r = sd_event_source_set_enabled(m->units.retry, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(units->retry, SD_EVENT_OFF);
         if (r < 0)
                 return r;
-        unit_files_watch(&m->units.files, m->host.event, on_unit_file, m);
-        if (open_bus(m) < 0)
-                try_later(m);
+        unit_files_watch(&units->files, units->host->event, on_unit_file, units);
+        if (open_bus(units) < 0)
+                try_later(units);
         return 0;
 }
 
-int units_start(Manager *m) {
-        int r;
+static int on_start_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+        Units *units = userdata;
 
-        if (!units_enforce(m))
-                return 0;
-        r = begin(m);
-        return r < 0 ? r : wait_for_first(m);
+        (void)source;
+        (void)usec;
+        units->starting = false;
+        return 0;
 }
 
-void units_done(Manager *m) {
-        Units *units = &m->units;
+int units_start(Units *units) {
+        int r;
+
+        if (!units_enforce(units))
+                return 0;
+        r = begin(units);
+        if (r >= 0)
+                r = sd_event_add_time_relative(units->host->event, &units->start_timer,
+                                               CLOCK_MONOTONIC, FIRST_TIMEOUT_USEC, 0,
+                                               on_start_timeout, units);
+        units->starting = r >= 0;
+        return r;
+}
+
+bool units_are_starting(const Units *units) {
+        return units->starting;
+}
+
+void units_turn(Units *units) {
+        if (host_take_mark(units->host, HOST_MARK_UNITS))
+                for (size_t i = 0; i < units->n_units; i++)
+                        unit_note_release(units->units[i]);
+        unit_list_settle(units);
+        units->starting = units->starting && is_busy(units);
+}
+
+void units_follow_plan(Units *units) {
+        for (size_t i = 0; i < units->n_units; i++)
+                if (place_take_change(&units->units[i]->place.planned))
+                        unit_decide(units->units[i]);
+}
+
+void units_done(Units *units) {
 
         for (size_t i = 0; i < units->n_units; i++)
                 unit_free(units->units[i]);
         free(units->units);
         bus_manager_close(&units->bus);
         unit_files_done(&units->files);
-        sd_event_source_unref(units->retry);
+        sd_event_source_disable_unref(units->retry);
+        sd_event_source_disable_unref(units->start_timer);
         free(units->own_unit);
         *units = (Units){ 0 };
 }
 
-void units_reload(Manager *m) {
-        if (!m->units.retry) {
-                if (units_enforce(m))
-                        (void)begin(m);
+void units_reload(Units *units) {
+        if (!units->retry) {
+                if (units_enforce(units))
+                        (void)begin(units);
                 return;
         }
-        for (size_t i = 0; i < m->units.n_units; i++)
-                m->units.units[i]->released = false;
-        unit_list_look_at_all(m);
+        for (size_t i = 0; i < units->n_units; i++)
+                units->units[i]->place.released = false;
+        unit_list_look_at_all(units);
 }
 
-void units_scan(Manager *m) {
+void units_scan(Units *units) {
         const uint64_t now = clock_monotonic_usec();
 
-        if (!m->units.subscribed || !units_enforce(m) || m->units.n_lists > 0)
+        if (!units->subscribed || !units_enforce(units) || units->n_lists > 0)
                 return;
-        for (size_t i = 0; i < m->units.n_units; i++) {
-                Unit *u = m->units.units[i];
+        for (size_t i = 0; i < units->n_units; i++) {
+                Unit *u = units->units[i];
 
                 if (unit_is_misused(u, now))
                         unit_release(u);
                 else
                         unit_decide(u);
         }
-        unit_list_forget(m);
-        unit_list_scan(m);
+        unit_list_forget(units);
+        unit_list_scan(units);
 }
 
-bool units_did_narrow(const Manager *m, const char *unit) {
-        const Unit *u = unit ? unit_list_find(&m->units, unit) : NULL;
+bool units_did_narrow(const Units *units, const char *unit) {
+        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
 
         return u && u->mems.ours;
 }
 
-void units_note_mems(Manager *m, const char *unit, const NodeSet *mems) {
-        Unit *u = unit ? unit_list_find(&m->units, unit) : NULL;
+void units_note_mems(Units *units, const char *unit, const NodeSet *mems) {
+        Unit *u = unit ? unit_list_find(units, unit) : NULL;
 
         if (u && u->mems.ours)
                 id_set_convert(mems, &u->mems.value);

@@ -8,6 +8,7 @@
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/move.h"
 #include "tidbnumad/daemon/roster/roster.h"
@@ -77,7 +78,7 @@ typedef struct TestHost {
         uint64_t watermarks[NODES];
         PolicyCounters counters[1];
         Policy policy;
-        Manager manager;
+        Rooms rooms;
 } TestHost;
 
 /* Of 1,000 MiB, 20 of them headroom. */
@@ -95,7 +96,7 @@ static inline void set_memory(TestHost *h, unsigned node, unsigned free_mib,
 }
 
 static inline void host_init(TestHost *h) {
-        Manager *m = &h->manager;
+        Rooms *m = &h->rooms;
 
         memset(&seen, 0, sizeof(seen));
         *h = (TestHost){ .policy = { .name = (char *)"ours" } };
@@ -106,7 +107,7 @@ static inline void host_init(TestHost *h) {
                         h->distances[i * NODES + k] = (uint16_t)(10 + 2 * (i > k ? i - k : k - i));
                 set_memory(h, i, 800, 0);
         }
-        *m = (Manager){
+        *m = (Rooms){
                 .host.args = &h->args,
                 .host.sysroot = h->tree.sysroot,
                 .roster.connector_fd = -EBADF,
@@ -116,22 +117,19 @@ static inline void host_init(TestHost *h) {
                 .host.journal = { .max_priority = LOG_INFO },
                 .host.backend = { .ops = &fake_ops }
         };
+        rooms_wire(m);
         m->host.sysroot.live = true;
-        undo_init(&m->undo.records, &m->host.sysroot);
         assert_int_equal(undo_open(&m->undo.records, h->tree.fd), 0);
         assert_int_equal(sd_event_new(&m->host.event), 0);
-        assert_int_equal(guard_start(m), 0);
+        assert_int_equal(guard_start(&m->binding), 0);
         assert_non_null(m->binding.guard);
 }
 
 static inline void host_done(TestHost *h) {
-        Manager *m = &h->manager;
+        Rooms *m = &h->rooms;
 
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                instance_free(m->roster.instances[i]);
-        free(m->roster.instances);
-        instance_counts_done(&m->roster.counts);
-        guard_stop(m);
+        rooms_free_instances(m);
+        guard_stop(&m->binding);
         undo_done(&m->undo.records);
         sd_event_unref(m->host.event);
         fake_done(&h->tree);
@@ -144,26 +142,26 @@ static inline Instance *add(TestHost *h, pid_t pid, const char *nodes) {
         ProcHandle none = PROC_HANDLE_NONE;
         Instance *i = NULL;
 
-        assert_int_equal(instance_new(&h->manager, &process, NODES, 0, &i), 0);
+        assert_int_equal(instance_new(&process, 0, &i), 0);
         i->policy = &h->policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
-        assert_int_equal(roster_add(&h->manager, i), 0);
+        assert_int_equal(roster_add(&h->rooms.roster, i), 0);
         i->binding.placement = (Placement){ .nodes = node_set(nodes),
                                             .memory = MEMORY_BIND,
                                             .rate_bytes_per_sec = MIB(30),
                                             .reason = "" };
         i->binding.observed = (Binding){ .cpuset = true, .mems = node_set(nodes), .alone = true };
         i->binding.due_usec = INSTANCE_NEVER;
-        guard_note(i);
+        guard_note(&h->rooms.binding, i);
         return i;
 }
 
 /* As the next look finds it: what was asked for stands. */
-static inline void look(Instance *i) {
+static inline void look(TestHost *h, Instance *i) {
         i->binding.observed.mems = i->binding.placement.nodes;
         id_set_union(&i->binding.observed.mems, &i->binding.guard.extra);
         i->binding.due_usec = INSTANCE_NEVER;
-        guard_note(i);
+        guard_note(&h->rooms.binding, i);
 }
 
 static const BackendOps systemd_ops = {

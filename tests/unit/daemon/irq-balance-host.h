@@ -10,9 +10,9 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/interrupts/irq-balance-send.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
-#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/clock.h"
 
 #define SECOND UINT64_C(1000000)
@@ -44,7 +44,7 @@ typedef struct TestHost {
         int fd; /* the server's */
         int client;
         Args args;
-        Manager m;
+        Rooms m;
         IrqPolicy policy;
         Interrupts irq;
         IrqbalanceFacts facts;
@@ -100,9 +100,10 @@ static inline void host_init(TestHost *h) {
         (void)snprintf(h->folder, sizeof(h->folder), "%s/run", h->tree.path);
         bind_server(h, getpid());
         assert_int_equal(listen(h->fd, 1), 0);
-        h->m = (Manager){ .host.args = &h->args,
-                          .host.sysroot = h->tree.sysroot,
-                          .host.journal = { .max_priority = -1 } };
+        h->m = (Rooms){ .host.args = &h->args,
+                        .host.sysroot = h->tree.sysroot,
+                        .host.journal = { .max_priority = -1 } };
+        rooms_wire(&h->m);
         h->m.host.sysroot.live = true;
         h->m.host.policies.mode = ENFORCEMENT_ENFORCE;
         h->m.host.policies.irqs = &h->policy;

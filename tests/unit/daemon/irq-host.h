@@ -10,11 +10,11 @@
 
 #include "../../support/fake-tree.h"
 #include "../observe/fake-devices.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
-#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/link-events.h"
 
@@ -102,10 +102,11 @@ void __wrap_irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
 typedef struct TestHost {
         FakeTree tree;
         Args args;
-        Manager m;
+        Rooms m;
         Node nodes[2];
         uint16_t distances[4];
         IrqPolicy irq;
+        Interrupts *interrupts;
         Policy policy;
         Instance instance;
         Instance *pointer;
@@ -196,19 +197,20 @@ static inline void host_init(TestHost *h) {
                          .irq = { .steer = STEER_AWAY, .irqbalance = IRQBALANCE_IGNORE },
                          .policy = { .name = (char *)"p" } };
         fake_init(&h->tree);
-        h->m = (Manager){ .host.args = &h->args,
-                          .host.sysroot = h->tree.sysroot,
-                          .host.journal = { .max_priority = -1 },
-                          .host.policies_known = true,
-                          .roster.instances = &h->pointer,
-                          .roster.n_instances = 1,
-                          .host.policies = {
-                                  .mode = ENFORCEMENT_ENFORCE, .irqs = &h->irq, .n_irqs = 1 } };
+        h->m = (Rooms){ .host.args = &h->args,
+                        .host.sysroot = h->tree.sysroot,
+                        .host.journal = { .max_priority = -1 },
+                        .host.policies_known = true,
+                        .roster.instances = &h->pointer,
+                        .roster.n_instances = 1,
+                        .host.policies = {
+                                .mode = ENFORCEMENT_ENFORCE, .irqs = &h->irq, .n_irqs = 1 } };
+        rooms_wire(&h->m);
         h->m.host.sysroot.live = true;
         assert_int_equal(word_list_add(&h->irq.net, "eth*"), 0);
         h->irq.xps = true;
         h->pointer = &h->instance;
-        h->instance = (Instance){ .manager = &h->m, .name = (char *)"tikv", .policy = &h->policy };
+        h->instance = (Instance){ .name = (char *)"tikv", .policy = &h->policy };
         h->instance.planned.known = true;
         h->instance.planned.placement.nodes = node_set("1");
         h->instance.planned.placement.cpus = cpu_set("2-3");
@@ -219,14 +221,14 @@ static inline void host_init(TestHost *h) {
 }
 
 static inline void start(TestHost *h) {
-        assert_int_equal(
-                irq_start(&h->m.host, &h->m.roster, &h->m.placing, &h->m.undo.records, &h->m.irq),
-                0);
-        h->m.irq->balance.folder = "/nonexistent";
+        assert_int_equal(irq_start(&h->m.host, &h->m.roster, &h->m.placing, &h->m.undo.records,
+                                   &h->interrupts),
+                         0);
+        h->interrupts->balance.folder = "/nonexistent";
 }
 
 static inline void host_done(TestHost *h) {
-        h->m.irq = irq_free(h->m.irq);
+        h->interrupts = irq_free(h->interrupts);
         sd_event_unref(h->m.host.event);
         undo_done(&h->m.undo.records);
         irq_policy_done(&h->irq);
@@ -238,7 +240,7 @@ static inline void host_done(TestHost *h) {
 
 static inline void look_after(TestHost *h, uint64_t usec) {
         world.now += usec;
-        irq_look(h->m.irq);
+        irq_look(h->interrupts);
 }
 
 /* --- what is there then --- */
@@ -278,6 +280,6 @@ static inline bool has_record(const TestHost *h) {
 }
 
 static inline uint64_t vectors(const TestHost *h, IrqState state) {
-        assert_int_equal(h->m.irq->n_devices, 1);
-        return h->m.irq->devices[0].vectors[state];
+        assert_int_equal(h->interrupts->n_devices, 1);
+        return h->interrupts->devices[0].vectors[state];
 }

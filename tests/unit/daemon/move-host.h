@@ -10,6 +10,7 @@
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/binding/move-kernel.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
@@ -92,7 +93,7 @@ typedef struct TestHost {
         uint64_t watermarks[NODES];
         Policy policy;
         PolicyCounters counters[1];
-        Manager manager;
+        Rooms rooms;
 } TestHost;
 
 /* Of 1,000 MiB, 20 of them headroom. */
@@ -119,28 +120,25 @@ static inline void host_init(TestHost *h) {
                 h->nodes[i] = (Node){ .id = i, .memory_bytes = MIB(1000) };
                 set_free(h, i, 800);
         }
-        h->manager = (Manager){ .host.args = &h->args,
-                                .host.sysroot = h->tree.sysroot,
-                                .roster.connector_fd = -EBADF,
-                                .host.topology = { .nodes = h->nodes, .n_nodes = NODES },
-                                .host.high_watermark_bytes = h->watermarks,
-                                .binding.policy_counters = h->counters,
-                                .host.journal = { .max_priority = LOG_INFO },
-                                .host.backend = { .ops = &fake_ops } };
-        sampling_init(&h->manager.sampling, &h->manager.host, &h->manager.roster);
-        if (h->manager.host.sysroot.cgroup_fd < 0)
-                h->manager.host.sysroot.cgroup_fd =
+        h->rooms = (Rooms){ .host.args = &h->args,
+                            .host.sysroot = h->tree.sysroot,
+                            .roster.connector_fd = -EBADF,
+                            .host.topology = { .nodes = h->nodes, .n_nodes = NODES },
+                            .host.high_watermark_bytes = h->watermarks,
+                            .binding.policy_counters = h->counters,
+                            .host.journal = { .max_priority = LOG_INFO },
+                            .host.backend = { .ops = &fake_ops } };
+        rooms_wire(&h->rooms);
+        if (h->rooms.host.sysroot.cgroup_fd < 0)
+                h->rooms.host.sysroot.cgroup_fd =
                         openat(h->tree.fd, "sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        assert_true(h->manager.host.sysroot.cgroup_fd >= 0);
+        assert_true(h->rooms.host.sysroot.cgroup_fd >= 0);
 }
 
 static inline void host_done(TestHost *h) {
-        for (size_t i = 0; i < h->manager.roster.n_instances; i++)
-                instance_free(h->manager.roster.instances[i]);
-        free(h->manager.roster.instances);
-        instance_counts_done(&h->manager.roster.counts);
+        rooms_free_instances(&h->rooms);
         if (h->tree.sysroot.cgroup_fd < 0)
-                closep(&h->manager.host.sysroot.cgroup_fd);
+                closep(&h->rooms.host.sysroot.cgroup_fd);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
@@ -155,10 +153,10 @@ static inline Instance *add(TestHost *h, pid_t pid) {
         Instance *i = NULL;
 
         none.pid = pid;
-        assert_int_equal(instance_new(&h->manager, &process, NODES, 0, &i), 0);
+        assert_int_equal(instance_new(&process, 0, &i), 0);
         i->policy = &h->policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
-        assert_int_equal(roster_add(&h->manager, i), 0);
+        assert_int_equal(roster_add(&h->rooms.roster, i), 0);
         i->binding.placement = (Placement){ .nodes = node_set("1"),
                                             .memory = MEMORY_PREFERRED,
                                             .rate_bytes_per_sec = MIB(64),
@@ -166,6 +164,8 @@ static inline Instance *add(TestHost *h, pid_t pid) {
         i->binding.observed = (Binding){ .alone = true };
         i->binding.due_usec = INSTANCE_NEVER;
         i->binding.outside_bytes = MIB(100);
+        i->sampling.by_node = calloc(NODES, sizeof(NodeMemory));
+        assert_non_null(i->sampling.by_node);
         return i;
 }
 
@@ -176,10 +176,10 @@ static inline void sweeps_init(bool go) {
         fake.sweeps->go = go;
 }
 
-static inline void wait_for_end(Instance *i) {
+static inline void wait_for_end(TestHost *h, Instance *i) {
         for (unsigned n = 0; n < 10000 && i->binding.moving; n++) {
                 (void)usleep(1000);
-                move_slice(i, fake.now);
+                move_slice(&h->rooms.binding, i, fake.now);
         }
         assert_false(i->binding.moving);
 }

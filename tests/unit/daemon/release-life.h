@@ -4,7 +4,7 @@
 #include "release-world.h"
 
 typedef struct Life {
-        Manager m;
+        Rooms m;
         Args args;
         Policy policy;
         PolicyCounters counters;
@@ -16,40 +16,36 @@ static inline void life_begin(Life *l) {
         ProcHandle handle = PROC_HANDLE_NONE;
 
         *l = (Life){ .args = { .runtime_dir = "/test" }, .policy = { .name = (char *)"ours" } };
-        l->m = (Manager){ .host.args = &l->args,
-                          .binding.policy_counters = &l->counters,
-                          .host.policies_known = true,
-                          .host.journal = { .max_priority = -1 },
-                          .roster.connector_fd = -EBADF,
-                          .binding.drift_fd = -EBADF,
-                          .host.runtime_fd = world.folder.fd };
-        sampling_init(&l->m.sampling, &l->m.host, &l->m.roster);
+        l->m = (Rooms){ .host.args = &l->args,
+                        .binding.policy_counters = &l->counters,
+                        .host.policies_known = true,
+                        .host.journal = { .max_priority = -1 },
+                        .roster.connector_fd = -EBADF,
+                        .binding.drift_fd = -EBADF,
+                        .host.runtime_fd = world.folder.fd };
+        rooms_wire(&l->m);
         assert_int_equal(sysroot_open(NULL, &l->m.host.sysroot), 0);
         backend_init(&l->m.host.backend, &l->m.host.sysroot, NULL);
         l->m.host.backend.all = ALL;
         l->m.host.backend.ops = world.ops;
-        undo_init(&l->m.undo.records, &l->m.host.sysroot);
-        assert_int_equal(record_start(&l->m), 0);
+        assert_int_equal(record_start(&l->m.undo), 0);
         assert_int_equal(proc_open(&l->m.host.sysroot, world.pid, &handle), 0);
         process.id.start_ticks = handle.start_ticks;
         process.unit = world.ops->kind == BACKEND_SYSTEMD ? strdup("a.service") : NULL;
-        assert_int_equal(instance_new(&l->m, &process, 1, 0, &l->instance), 0);
+        assert_int_equal(instance_new(&process, 0, &l->instance), 0);
         l->instance->policy = &l->policy;
         l->instance->binding.placement =
                 (Placement){ .nodes = node_set("1"), .cpus = cpu_set("2"), .reason = "" };
         assert_int_equal(instance_add_process(l->instance, &process, &handle), 0);
-        assert_int_equal(roster_add(&l->m, l->instance), 0);
+        assert_int_equal(roster_add(&l->m.roster, l->instance), 0);
+        record_adopt(&l->m.undo, l->instance);
+        binding_adopt_record(l->instance);
 }
 
 static inline void life_end(Life *l) {
-        for (size_t i = 0; i < l->m.roster.n_instances; i++)
-                instance_free(l->m.roster.instances[i]);
-        free(l->m.roster.instances);
-        instance_counts_done(&l->m.roster.counts);
-        release_done(&l->m);
+        rooms_free_instances(&l->m);
+        release_done(&l->m.undo);
         undo_done(&l->m.undo.records);
-        text_done(&l->m.report.metrics);
-        node_times_done(&l->m.report.node_times);
         backend_done(&l->m.host.backend);
         sysroot_close(&l->m.host.sysroot);
 }
@@ -60,12 +56,12 @@ static inline void bind(Life *l, const char *cpus, const char *mems) {
         const Step narrow = { .kind = STEP_NARROW, .mems = node_set(mems), .reason = "" };
 
         l->instance->binding.placement.cpus = cpu_set(cpus);
-        record_adopt(l->instance);
+        binding_adopt_record(l->instance);
         for (unsigned i = 0; i < 8 && !world.dead; i++)
                 if (!is(ID_VIEW(&world.cpus), cpus))
-                        (void)bind_carry_out(l->instance, &set, i);
+                        (void)bind_carry_out(&l->m.binding, l->instance, &set, i);
                 else if (world.ops->set_mems && !is(ID_VIEW(&world.mems), mems))
-                        (void)bind_carry_out(l->instance, &narrow, i);
+                        (void)bind_carry_out(&l->m.binding, l->instance, &narrow, i);
         assert_nothing_unknown();
 }
 
@@ -74,8 +70,10 @@ static inline void release(Life *l) {
 
         for (unsigned i = 0; i < 40 && !world.dead && l->m.undo.records.n_records > 0; i++) {
                 if (l->m.undo.releases.n == 0)
-                        release_begin(&l->m, l->m.undo.records.records[0], "a test");
-                release_at_due(&l->m, later + i * 1000000);
+                        release_begin(&l->m.undo, l->m.undo.records.records[0], "a test");
+                release_at_due(&l->m.undo, later + i * 1000000);
+                if (l->instance && record_take_reset(l->instance)) /* as the turn does */
+                        binding_reset(l->instance, 0);
                 assert_nothing_unknown();
         }
 }

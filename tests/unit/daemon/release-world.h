@@ -14,6 +14,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/undo/record.h"

@@ -11,7 +11,7 @@
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
-#include "tidbnumad/daemon/manager.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/access.h"
 
@@ -36,7 +36,7 @@ size_t __wrap_perf_descriptors_max(void) {
 enum { PAGES = 300 };
 
 typedef struct TestHost {
-        Manager manager;
+        Rooms rooms;
         Policy policy;
         Instance instance, *instances[1];
         ProcHandle handle;
@@ -46,35 +46,34 @@ typedef struct TestHost {
 static void host_init(TestHost *h) {
         refuse = 0;
         descriptors = 0;
-        *h = (TestHost){ .manager = { .host.sysroot = SYSROOT_NONE }, .handle = PROC_HANDLE_NONE };
-        assert_int_equal(sysroot_open(NULL, &h->manager.host.sysroot), 0);
-        assert_int_equal(proc_open(&h->manager.host.sysroot, getpid(), &h->handle), 0);
+        *h = (TestHost){ .rooms = { .host.sysroot = SYSROOT_NONE }, .handle = PROC_HANDLE_NONE };
+        assert_int_equal(sysroot_open(NULL, &h->rooms.host.sysroot), 0);
+        assert_int_equal(proc_open(&h->rooms.host.sysroot, getpid(), &h->handle), 0);
         h->policy = (Policy){ .name = (char *)"tidb" };
-        h->instance = (Instance){ .manager = &h->manager,
-                                  .name = (char *)"tidb-4000",
+        h->instance = (Instance){ .name = (char *)"tidb-4000",
                                   .policy = &h->policy,
                                   .handles = &h->handle,
                                   .n_processes = 1 };
         h->instances[0] = &h->instance;
-        h->manager.roster.instances = h->instances;
-        h->manager.roster.n_instances = 1;
-        h->manager.host.policies.policies = &h->policy;
-        h->manager.host.policies.n_policies = 1;
-        h->manager.host.policies.sampling_access = true;
-        journal_init(&h->manager.host.journal, false);
-        sampling_init(&h->manager.sampling, &h->manager.host, &h->manager.roster);
+        h->rooms.roster.instances = h->instances;
+        h->rooms.roster.n_instances = 1;
+        h->rooms.host.policies.policies = &h->policy;
+        h->rooms.host.policies.n_policies = 1;
+        h->rooms.host.policies.sampling_access = true;
+        journal_init(&h->rooms.host.journal, false);
+        rooms_wire(&h->rooms);
 }
 
 static void host_done(TestHost *h) {
-        sampling_done(&h->manager.sampling);
+        sampling_done(&h->rooms.sampling);
         access_close(&h->instance.sampling.access.counters);
         proc_close(&h->handle);
-        sysroot_close(&h->manager.host.sysroot);
+        sysroot_close(&h->rooms.host.sysroot);
 }
 
 static void choose(TestHost *h) {
         capture_begin(&h->said, STDERR_FILENO);
-        access_choose(&h->manager.sampling);
+        access_choose(&h->rooms.sampling);
         capture_end(&h->said);
 }
 
@@ -83,9 +82,9 @@ static void use_faults(TestHost *h) {
         const PerfCode faults = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS };
         PerfGroup group;
 
-        h->manager.host.policies.sampling_events[LOCALITY_LOCAL] =
+        h->rooms.host.policies.sampling_events[LOCALITY_LOCAL] =
                 (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS };
-        h->manager.host.policies.sampling_events[LOCALITY_REMOTE] =
+        h->rooms.host.policies.sampling_events[LOCALITY_REMOTE] =
                 (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN };
         if (__real_perf_group_open(0, &faults, 1, &group) < 0) {
                 print_message("perf_event_open() is refused here\n");
@@ -93,7 +92,7 @@ static void use_faults(TestHost *h) {
         }
         perf_group_close(&group);
         choose(h);
-        assert_true(h->manager.sampling.access.available);
+        assert_true(h->rooms.sampling.access.available);
 }
 
 static void fault(void) {
@@ -108,27 +107,27 @@ static void fault(void) {
 }
 
 static void round_of(TestHost *h) {
-        access_begin_round(&h->manager.sampling);
-        while (access_turn(&h->manager.sampling))
+        access_begin_round(&h->rooms.sampling);
+        while (access_turn(&h->rooms.sampling))
                 ;
 }
 
 static uint64_t remote_of_policy(const TestHost *h) {
         uint64_t counts[N_LOCALITIES];
 
-        access_fill_policy(&h->manager.sampling, "tidb", counts);
+        access_fill_policy(&h->rooms.sampling, "tidb", counts);
         return counts[LOCALITY_REMOTE];
 }
 
-static InstanceSnapshot snapshot_of(const Instance *i) {
+static InstanceSnapshot snapshot_of(const TestHost *h, const Instance *i) {
         InstanceSnapshot s = { .name = "" };
 
-        access_fill_instance(&i->manager->sampling, i, &s);
+        access_fill_instance(&h->rooms.sampling, i, &s);
         return s;
 }
 
 static InstanceSnapshot snapshot(const TestHost *h) {
-        return snapshot_of(&h->instance);
+        return snapshot_of(h, &h->instance);
 }
 
 TEST(counts) {
@@ -139,7 +138,7 @@ TEST(counts) {
         host_init(&h);
         use_faults(&h);
         assert_contains(h.said.text, "are counted, by events of policy");
-        access_fill(&h.manager.sampling, &a);
+        access_fill(&h.rooms.sampling, &a);
         assert_true(a.wanted && a.available);
         assert_true(a.counted[LOCALITY_LOCAL] && a.counted[LOCALITY_REMOTE]);
         assert_string_equal(a.source, "policy");
@@ -156,8 +155,8 @@ TEST(counts) {
         assert_true(s.access_coverage > 0.999);
         assert_int_equal(remote_of_policy(&h), s.accesses[LOCALITY_REMOTE]);
         /* Each sample has its price, and is told. */
-        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_COUNTERS].n, 2);
-        assert_true(h.manager.sampling.rounds.cost_usec > 0);
+        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_COUNTERS].n, 2);
+        assert_true(h.rooms.sampling.rounds.cost_usec > 0);
         choose(&h); /* as with a reload: nothing is new */
         assert_string_equal(h.said.text, "");
         assert_true(snapshot(&h).accesses[LOCALITY_REMOTE] == s.accesses[LOCALITY_REMOTE]);
@@ -173,7 +172,7 @@ TEST(end) {
         round_of(&h);
         before = remote_of_policy(&h);
         fault();
-        access_end(&h.manager.sampling, &h.instance);
+        access_end(&h.rooms.sampling, &h.instance);
         assert_true(remote_of_policy(&h) >= before + PAGES);
         assert_int_equal(h.instance.sampling.access.counters.n_threads, 0);
         host_done(&h);
@@ -187,26 +186,25 @@ TEST(end_in_the_roster) {
         TestHost h;
 
         host_init(&h);
-        h.manager.roster.instances = NULL;
-        h.manager.roster.n_instances = 0;
-        undo_init(&h.manager.undo.records, &h.manager.host.sysroot);
+        h.rooms.roster.instances = NULL;
+        h.rooms.roster.n_instances = 0;
         use_faults(&h);
-        assert_int_equal(instance_new(&h.manager, &process, 1, 0, &i), 0);
+        assert_int_equal(instance_new(&process, 0, &i), 0);
         i->policy = &h.policy;
         assert_int_equal(instance_add_process(i, &process, &h.handle), 0);
-        assert_int_equal(roster_add(&h.manager, i), 0);
+        assert_int_equal(roster_add(&h.rooms.roster, i), 0);
         round_of(&h);
-        assert_true(snapshot_of(i).access_known);
+        assert_true(snapshot_of(&h, i).access_known);
         before = remote_of_policy(&h);
         fault();
-        roster_remove_process(&h.manager, i, 0);
-        assert_ptr_equal(roster_take_ended(&h.manager.roster), i);
-        access_end(&h.manager.sampling, i); /* as the turn does */
-        instance_free(i);
+        roster_remove_process(&h.rooms.roster, i, 0);
+        assert_ptr_equal(roster_take_ended(&h.rooms.roster), i);
+        access_end(&h.rooms.sampling, i); /* as the turn does */
+        rooms_free_instance(i);
         assert_true(remote_of_policy(&h) >= before + PAGES);
-        free(h.manager.roster.instances);
-        instance_counts_done(&h.manager.roster.counts);
-        undo_done(&h.manager.undo.records);
+        free(h.rooms.roster.instances);
+        instance_counts_done(&h.rooms.roster.counts);
+        undo_done(&h.rooms.undo.records);
         host_done(&h);
 }
 
@@ -220,19 +218,19 @@ TEST(room_for_all) {
         second = h.instance;
         both[0] = &h.instance;
         both[1] = &second;
-        h.manager.roster.instances = both;
-        h.manager.roster.n_instances = 2;
+        h.rooms.roster.instances = both;
+        h.rooms.roster.n_instances = 2;
         descriptors = 2;
         capture_begin(&h.said, STDERR_FILENO);
         round_of(&h);
         capture_end(&h.said);
         assert_contains(h.said.text, "are not counted: the limit of open files");
-        assert_true(snapshot_of(&h.instance).access_known);
-        assert_false(snapshot_of(&second).access_known);
+        assert_true(snapshot_of(&h, &h.instance).access_known);
+        assert_false(snapshot_of(&h, &second).access_known);
         assert_int_equal(second.sampling.access.counters.n_missing, 1);
         descriptors = 4;
         round_of(&h);
-        assert_true(snapshot_of(&second).access_known);
+        assert_true(snapshot_of(&h, &second).access_known);
         access_close(&second.sampling.access.counters);
         host_done(&h);
 }
@@ -246,7 +244,7 @@ TEST(other_events) {
         round_of(&h);
         fault();
         round_of(&h);
-        h.manager.host.policies.sampling_events[LOCALITY_LOCAL].given = false;
+        h.rooms.host.policies.sampling_events[LOCALITY_LOCAL].given = false;
         choose(&h);
         assert_false(snapshot(&h).access_known);
         assert_int_equal(remote_of_policy(&h), 0);
@@ -255,12 +253,12 @@ TEST(other_events) {
         round_of(&h);
         assert_true(snapshot(&h).accesses[LOCALITY_REMOTE] >= PAGES);
         assert_true(isnan(snapshot(&h).remote_access_ratio)); /* of what? */
-        h.manager.host.policies.sampling_access = false;
+        h.rooms.host.policies.sampling_access = false;
         choose(&h);
         assert_string_equal(h.said.text, "");
         assert_false(snapshot(&h).access_known);
         assert_int_equal(h.instance.sampling.access.counters.n_threads, 0);
-        assert_false(access_turn(&h.manager.sampling));
+        assert_false(access_turn(&h.rooms.sampling));
         host_done(&h);
 }
 
@@ -278,19 +276,19 @@ TEST(absence) {
         TestHost h;
 
         host_init(&h);
-        h.manager.host.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
+        h.rooms.host.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 refuse = cases[i].error;
                 choose(&h);
                 assert_contains(h.said.text, cases[i].said);
                 choose(&h);
                 assert_string_equal(h.said.text, ""); /* once */
-                access_fill(&h.manager.sampling, &a);
+                access_fill(&h.rooms.sampling, &a);
                 assert_true(a.wanted && !a.available);
                 assert_null(a.source);
                 assert_true(strlen(a.reason) > 10);
                 assert_false(a.counted[LOCALITY_LOCAL]);
-                assert_false(access_turn(&h.manager.sampling));
+                assert_false(access_turn(&h.rooms.sampling));
                 assert_false(snapshot(&h).access_known);
         }
         host_done(&h);
@@ -298,10 +296,10 @@ TEST(absence) {
 
 static void assert_unknown(TestHost *h, FakeTree *tree, const char *cpuinfo, const char *said) {
         fake_write(tree, "proc/cpuinfo", cpuinfo);
-        h->manager.sampling.access = (Access){ .wanted = false };
+        h->rooms.sampling.access = (Access){ .wanted = false };
         choose(h);
         assert_contains(h->said.text, said);
-        assert_false(h->manager.sampling.access.available);
+        assert_false(h->rooms.sampling.access.available);
 }
 
 TEST(processors) {
@@ -311,9 +309,9 @@ TEST(processors) {
 
         host_init(&h);
         fake_init(&tree);
-        own = h.manager.host.sysroot;
-        h.manager.host.sysroot = tree.sysroot;
-        h.manager.host.sysroot.live = true;
+        own = h.rooms.host.sysroot;
+        h.rooms.host.sysroot = tree.sysroot;
+        h.rooms.host.sysroot.live = true;
         refuse = -EOPNOTSUPP;
         assert_unknown(&h, &tree, "vendor_id : GenuineIntel\ncpu family:6\nmodel:45\n",
                        "the processor is not known; sampling.events can name");
@@ -323,10 +321,10 @@ TEST(processors) {
         assert_unknown(&h, &tree, "nothing\n", "does not tell what the processor is");
         assert_unknown(&h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
                        "no such counters, as most virtual machines");
-        h.manager.host.sysroot.live = false;
+        h.rooms.host.sysroot.live = false;
         assert_unknown(&h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
                        "a dump of a machine");
-        h.manager.host.sysroot = own;
+        h.rooms.host.sysroot = own;
         host_done(&h);
 }
 

@@ -7,6 +7,7 @@
 
 #include "../../support/fake-tree.h"
 #include "capture.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/roster/roster.h"
 
@@ -18,14 +19,14 @@ typedef struct TestHost {
         BackendOps ops;
         PolicyCounters counters[1];
         Policy policy;
-        Manager manager;
+        Rooms rooms;
         Instance *instance;
         StepInput in;
 } TestHost;
 
 /* On node 1 of 0-3, CPUs 4-7, as it is to be. */
 static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
-        Manager *m = &h->manager;
+        Rooms *m = &h->rooms;
         Process process = { .id = { 10, 100 }, .exe = strdup("/x"), .cpus_given = true };
         ProcHandle none = PROC_HANDLE_NONE;
         Instance *i = NULL;
@@ -35,17 +36,18 @@ static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
         fake_init(&h->tree);
         fake_write(&h->tree, "group/cpuset.cpus", "4-7\n");
         fake_write(&h->tree, "group/cpuset.mems", "1\n");
-        *m = (Manager){ .host.args = &h->args,
-                        .roster.connector_fd = -EBADF,
-                        .binding.drift_fd = -EBADF,
-                        .binding.policy_counters = h->counters,
-                        .host.journal = { .max_priority = LOG_INFO },
-                        .host.backend = { .ops = &h->ops } };
+        *m = (Rooms){ .host.args = &h->args,
+                      .roster.connector_fd = -EBADF,
+                      .binding.drift_fd = -EBADF,
+                      .binding.policy_counters = h->counters,
+                      .host.journal = { .max_priority = LOG_INFO },
+                      .host.backend = { .ops = &h->ops } };
+        rooms_wire(m);
         assert_int_equal(sd_event_new(&m->host.event), 0);
-        assert_int_equal(instance_new(m, &process, 1, 0, &i), 0);
+        assert_int_equal(instance_new(&process, 0, &i), 0);
         i->policy = &h->policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
-        assert_int_equal(roster_add(m, i), 0);
+        assert_int_equal(roster_add(&m->roster, i), 0);
         i->binding.placement = (Placement){
                 .nodes = node_set("1"), .cpus = cpu_set("4-7"), .memory = memory, .reason = ""
         };
@@ -60,11 +62,9 @@ static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
 }
 
 static void host_done(TestHost *h) {
-        instance_free(h->instance);
-        free(h->manager.roster.instances);
-        instance_counts_done(&h->manager.roster.counts);
-        drift_stop(&h->manager);
-        sd_event_unref(h->manager.host.event);
+        rooms_free_instances(&h->rooms);
+        drift_stop(&h->rooms.binding);
+        sd_event_unref(h->rooms.host.event);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
@@ -83,7 +83,7 @@ static void count(TestHost *h, const Step *step, uint64_t now, const char *says)
         Capture capture;
 
         capture_begin(&capture, STDERR_FILENO);
-        drift_count(h->instance, step, now);
+        drift_count(&h->rooms.binding, h->instance, step, now);
         capture_end(&capture);
         if (*says)
                 assert_contains(capture.text, says);
@@ -228,11 +228,11 @@ static void watch(TestHost *h) {
         _cleanup_close_ int fd = openat(h->tree.fd, "group", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         assert_true(fd >= 0);
-        drift_watch(h->instance, fd);
+        drift_watch(&h->rooms.binding, h->instance, fd);
 }
 
 static void run_loop(TestHost *h) {
-        while (sd_event_run(h->manager.host.event, 0) > 0)
+        while (sd_event_run(h->rooms.host.event, 0) > 0)
                 ;
 }
 
@@ -249,7 +249,7 @@ TEST(writes_are_noticed) {
                 _cleanup_host_ TestHost h;
 
                 host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-                drift_start(&h.manager);
+                drift_start(&h.rooms.binding);
                 watch(&h);
                 watch(&h); /* at each look */
                 run_loop(&h);
@@ -266,7 +266,7 @@ TEST(new_group) {
         int before[2];
 
         host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        drift_start(&h.manager);
+        drift_start(&h.rooms.binding);
         watch(&h);
         memcpy(before, h.instance->binding.drift_watches, sizeof(before));
         assert_int_equal(unlinkat(h.tree.fd, "group/cpuset.cpus", 0), 0);
@@ -284,7 +284,7 @@ TEST(new_group) {
 static void event(TestHost *h, int watch, uint32_t mask, uint64_t now) {
         const struct inotify_event e = { .wd = watch, .mask = mask };
 
-        drift_note_events(&h->manager, (const char *)&e, sizeof(e), now);
+        drift_note_events(&h->rooms.binding, (const char *)&e, sizeof(e), now);
 }
 
 TEST(who_is_looked_at) {
@@ -315,5 +315,5 @@ TEST(who_is_looked_at) {
         i->binding.due_usec = INSTANCE_NEVER;
         event(&h, -1, IN_Q_OVERFLOW, SEC(61)); /* it may have been ours */
         assert_true(i->binding.due_usec != INSTANCE_NEVER);
-        drift_note_events(&h.manager, "short", 5, SEC(62)); /* half an event is none */
+        drift_note_events(&h.rooms.binding, "short", 5, SEC(62)); /* half an event is none */
 }

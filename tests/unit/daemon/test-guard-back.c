@@ -1,10 +1,11 @@
 /* The guard: on_full: keep, and the way back. */
 #include "guard-host.h"
+#include "tidbnumad/daemon/placing/room.h"
 
 /* Once a second, the first and the last of these too. */
 static void ticks(TestHost *h, unsigned first, unsigned last) {
         for (unsigned s = first; s <= last; s++)
-                (void)guard_tick(&h->manager, SEC(s));
+                (void)guard_tick(&h->rooms.binding, SEC(s));
 }
 
 /* An instance of node 1, which is nearly full: at the first second it is given another. */
@@ -14,8 +15,8 @@ static Instance *widened(TestHost *h) {
         host_init(h);
         i = add(h, 10, "1");
         set_memory(h, 1, 5, 0);
-        (void)guard_tick(&h->manager, SEC(1));
-        look(i);
+        (void)guard_tick(&h->rooms.binding, SEC(1));
+        look(h, i);
         return i;
 }
 
@@ -32,7 +33,7 @@ TEST(keep_only_tells) {
         set_memory(&h, 1, 5, 0);
         capture_begin(&c, STDERR_FILENO);
         for (unsigned s = 1; s <= 5; s++)
-                assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
+                assert_int_equal(guard_tick(&h.rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);
         capture_end(&c);
         assert_contains(c.text, "on_full: keep");
         assert_null(strstr(strstr(c.text, "on_full") + 1, "on_full"));
@@ -43,20 +44,20 @@ TEST(keep_only_tells) {
         set_memory(&h, 1, 40, 0);
         ticks(&h, 6, 65);
         assert_non_null(i->binding.failure);
-        (void)guard_tick(&h.manager, SEC(66));
+        (void)guard_tick(&h.rooms.binding, SEC(66));
         assert_null(i->binding.failure);
         set_memory(&h, 1, 5, 0);
         capture_begin(&c, STDERR_FILENO);
-        (void)guard_tick(&h.manager, SEC(67));
+        (void)guard_tick(&h.rooms.binding, SEC(67));
         capture_end(&c);
         assert_contains(c.text, "on_full: keep");
         /* A minute in one piece. */
         for (unsigned s = 68; s <= 158; s++) {
                 set_memory(&h, 1, s == 98 ? 5 : 40, 0);
-                (void)guard_tick(&h.manager, SEC(s));
+                (void)guard_tick(&h.rooms.binding, SEC(s));
                 assert_non_null(i->binding.failure);
         }
-        (void)guard_tick(&h.manager, SEC(159));
+        (void)guard_tick(&h.rooms.binding, SEC(159));
         assert_null(i->binding.failure);
 }
 
@@ -66,7 +67,7 @@ TEST(becomes_keep) {
 
         i = widened(&h);
         h.policy.on_full = ON_FULL_KEEP;
-        (void)guard_tick(&h.manager, SEC(2));
+        (void)guard_tick(&h.rooms.binding, SEC(2));
         assert_true(id_set_is_empty(&i->binding.guard.extra));
         assert_int_equal(i->binding.due_usec, SEC(2));
         assert_int_equal(seen.n_widened, 1);
@@ -82,8 +83,8 @@ TEST(narrows_again) {
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
         seen.forbidden = node_set("0");
-        (void)guard_tick(&h.manager, SEC(1));
-        look(i);
+        (void)guard_tick(&h.rooms.binding, SEC(1));
+        look(&h, i);
         set_memory(&h, 1, 39, 0); /* more than the headroom, and less than twice */
         ticks(&h, 2, 200);
         assert_ids(i->binding.guard.extra, "2");
@@ -92,7 +93,7 @@ TEST(narrows_again) {
         assert_ids(i->binding.guard.extra, "2");
         assert_int_equal(i->binding.due_usec, INSTANCE_NEVER);
         i->binding.rest_until_usec = SEC(999);
-        (void)guard_tick(&h.manager, SEC(261));
+        (void)guard_tick(&h.rooms.binding, SEC(261));
         assert_ids(i->binding.guard.extra, "");
         assert_ids(i->binding.guard.barred, "");
         assert_int_equal(i->binding.due_usec, SEC(261));
@@ -100,16 +101,16 @@ TEST(narrows_again) {
         /* Until the steps have narrowed it, it is wide, and watched as such. */
         assert_true(i->binding.guard.widened && i->binding.guard.watched);
         i->binding.observed.mems = node_set("1-2");
-        guard_note(i);
+        guard_note(&h.rooms.binding, i);
         assert_true(i->binding.guard.widened && i->binding.guard.watched);
         set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(262));
+        (void)guard_tick(&h.rooms.binding, SEC(262));
         assert_int_equal(i->binding.guard.n_widenings, 1); /* the other one has room */
         i->binding.observed.mems = node_set("1");
-        guard_note(i);
+        guard_note(&h.rooms.binding, i);
         assert_false(i->binding.guard.widened);
         assert_int_equal(i->binding.guard.n_widenings, 1);
-        assert_int_equal(guard_margin_bytes(i), 0);
+        assert_int_equal(guard_margin_bytes(&h.rooms.binding, i), 0);
 }
 
 /* A new danger while it is wide: its minute begins anew, and what it has it keeps. */
@@ -121,11 +122,11 @@ TEST(rest_is_disturbed) {
         set_memory(&h, 1, 500, 0);
         ticks(&h, 2, 50);
         set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(51));
+        (void)guard_tick(&h.rooms.binding, SEC(51));
         set_memory(&h, 1, 500, 0);
         ticks(&h, 52, 111);
         assert_false(id_set_is_empty(&i->binding.guard.extra));
-        (void)guard_tick(&h.manager, SEC(112));
+        (void)guard_tick(&h.rooms.binding, SEC(112));
         assert_true(id_set_is_empty(&i->binding.guard.extra));
 }
 
@@ -138,12 +139,12 @@ TEST(all_nodes_there_are) {
         h.nodes[2].memory_bytes = h.nodes[3].memory_bytes = 0;
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(1));
+        (void)guard_tick(&h.rooms.binding, SEC(1));
         assert_ids(seen.widened, "0-1");
-        look(i);
+        look(&h, i);
         set_memory(&h, 1, 500, 0);
         for (unsigned s = 2; s <= 62; s++)
-                assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
+                assert_int_equal(guard_tick(&h.rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);
         assert_true(id_set_is_empty(&i->binding.guard.extra));
 }
 
@@ -160,15 +161,15 @@ TEST(room_on_the_way_back) {
                    "Node 1 MemTotal: 1024000 kB\nNode 1 MemFree: 1024 kB\n"
                    "Node 1 Active(file): 4096 kB\nNode 1 Inactive(file): 3072 kB\n"
                    "Node 1 Dirty: 1024 kB\n");
-        assert_int_equal(move_rooms(i, &rooms, &n), 0);
+        assert_int_equal(room_of(&h.rooms.placing, i, &rooms, &n), 0);
         assert_int_equal(n, 1);
         assert_int_equal(rooms[0].reclaimable_bytes, MIB(2));
         free(rooms);
         i->binding.guard.widened = true;
-        assert_int_equal(move_rooms(i, &rooms, &n), 0);
+        assert_int_equal(room_of(&h.rooms.placing, i, &rooms, &n), 0);
         assert_int_equal(rooms[0].reclaimable_bytes, MIB(4));
         free(rooms);
-        assert_int_equal(move_rooms_on(&h.manager, &i->binding.placement.nodes, NULL, &rooms, &n),
+        assert_int_equal(room_on(&h.rooms.placing, &i->binding.placement.nodes, NULL, &rooms, &n),
                          0);
         assert_int_equal(rooms[0].reclaimable_bytes, MIB(2));
         free(rooms);
@@ -181,8 +182,8 @@ TEST(forget) {
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(1));
-        guard_forget(i);
+        (void)guard_tick(&h.rooms.binding, SEC(1));
+        binding_end_widening(i);
         assert_true(id_set_is_empty(&i->binding.guard.extra) && !i->binding.guard.widened &&
                     !i->binding.guard.watched);
         assert_int_equal(i->binding.guard.n_widenings, 1);

@@ -5,17 +5,17 @@ TEST(reserved_nodes) {
         _cleanup_host_ TestHost h;
 
         host_init(&h);
-        h.manager.placing.reserved = node_set("0,2");
+        h.rooms.placing.reserved = node_set("0,2");
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(1));
+        (void)guard_tick(&h.rooms.binding, SEC(1));
         assert_ids(seen.widened, "1,3");
         set_memory(&h, 3, 5, 0);
-        (void)guard_tick(&h.manager, SEC(2));
+        (void)guard_tick(&h.rooms.binding, SEC(2));
         assert_ids(seen.widened, "0-1,3");
-        h.manager.host.policies.host.reserve.strict = true;
+        h.rooms.host.policies.host.reserve.strict = true;
         set_memory(&h, 0, 5, 0);
-        (void)guard_tick(&h.manager, SEC(3));
+        (void)guard_tick(&h.rooms.binding, SEC(3));
         assert_int_equal(seen.n_widened, 2);
 }
 
@@ -26,19 +26,20 @@ TEST(nodes_that_the_unit_does_not_name) {
         Instance *i;
 
         host_init(&h);
-        h.manager.host.backend.ops = &systemd_ops;
+        h.rooms.host.backend.ops = &systemd_ops;
         i = add(&h, 10, "1");
         i->binding.we_narrowed = true;
         assert_non_null(i->unit = strdup("x.service"));
-        guard_note(i);
-        assert_int_equal(undo_get(&h.manager.undo.records, "x", "x.service", NULL, &record), 0);
+        guard_note(&h.rooms.binding, i);
+        assert_int_equal(undo_get(&h.rooms.undo.records, "x", "x.service", NULL, &record), 0);
+        record_adopt(&h.rooms.undo, i);
         record->unit_noted = true;
         record->mems.before = id_set("1,3");
         set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(1));
+        (void)guard_tick(&h.rooms.binding, SEC(1));
         assert_ids(seen.widened, "1,3"); /* 0 and 2 are nearer */
         set_memory(&h, 3, 5, 0);
-        (void)guard_tick(&h.manager, SEC(2));
+        (void)guard_tick(&h.rooms.binding, SEC(2));
         assert_int_equal(seen.n_widened, 1);
 }
 
@@ -49,15 +50,15 @@ TEST(a_node_that_cannot_be_read) {
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
         fake_remove(&h.tree, "sys/devices/system/node/node1/meminfo");
-        assert_int_equal(guard_tick(&h.manager, SEC(1)), GUARD_INTERVAL_USEC);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(1)), GUARD_INTERVAL_USEC);
         assert_int_equal(seen.n_widened, 0);
         /* Nor is what was read before it could not. */
         for (unsigned n = 0; n < NODES; n++)
                 set_memory(&h, n, 5, 0);
-        (void)guard_tick(&h.manager, SEC(2));
+        (void)guard_tick(&h.rooms.binding, SEC(2));
         fake_remove(&h.tree, "sys/devices/system/node/node1/meminfo");
         set_memory(&h, 0, 500, 0);
-        (void)guard_tick(&h.manager, SEC(3));
+        (void)guard_tick(&h.rooms.binding, SEC(3));
         assert_int_equal(seen.n_widened, 0);
 }
 
@@ -68,14 +69,14 @@ TEST(cache_is_room) {
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 5, 700);
         for (unsigned s = 1; s <= 100; s++)
-                assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
+                assert_int_equal(guard_tick(&h.rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);
         assert_int_equal(seen.n_widened, 0);
         /* On the nodes to choose from as well. */
         set_memory(&h, 0, 5, 0);
         set_memory(&h, 2, 5, 300);
         set_memory(&h, 3, 700, 0);
         set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(200)); /* nothing is known of how it came so far */
+        (void)guard_tick(&h.rooms.binding, SEC(200)); /* nothing is known of how it came so far */
         assert_ids(seen.widened, "1-2");
 }
 
@@ -94,7 +95,7 @@ TEST(dirty_cache_is_no_room) {
                                "Node 1 Inactive(file): 512000 kB\nNode 1 %s: 502000 kB\n",
                                fields[k]);
                 fake_write(&h.tree, "sys/devices/system/node/node1/meminfo", text);
-                (void)guard_tick(&h.manager, SEC(1));
+                (void)guard_tick(&h.rooms.binding, SEC(1));
                 assert_int_equal(seen.n_widened, 1);
         }
 }
@@ -110,14 +111,14 @@ TEST(what_the_mover_brings) {
         other->binding.moving = true;
         for (unsigned s = 1; s <= 8; s++) {
                 set_memory(&h, 1, 500 - 50 * s, 0);
-                assert_int_equal(guard_tick(&h.manager, SEC(s)), GUARD_INTERVAL_USEC);
+                assert_int_equal(guard_tick(&h.rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);
         }
         assert_int_equal(seen.n_widened, 0);
         one->binding.moving = false;
         other->binding.placement.nodes = node_set("2"); /* not there */
         for (unsigned s = 9; s <= 11; s++) {
                 set_memory(&h, 1, 100 - 10 * (s - 8), 0);
-                (void)guard_tick(&h.manager, SEC(s));
+                (void)guard_tick(&h.rooms.binding, SEC(s));
         }
         assert_true(seen.n_widened > 0);
 }
@@ -133,7 +134,7 @@ TEST(what_a_slow_mover_brings) {
         i->binding.migration.pace.shift = PACE_SHIFT_MAX;
         for (unsigned s = 1; s <= 5; s++) {
                 set_memory(&h, 1, 250 - 30 * s, 0);
-                (void)guard_tick(&h.manager, SEC(s));
+                (void)guard_tick(&h.rooms.binding, SEC(s));
         }
         assert_true(seen.n_widened > 0);
 }

@@ -8,31 +8,31 @@ TEST(nothing_to_watch) {
         Instance *i;
 
         host_init(&h);
-        assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(1)), INSTANCE_NEVER);
         i = add(&h, 10, "1");
-        assert_int_equal(guard_tick(&h.manager, SEC(1)), GUARD_INTERVAL_USEC);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(1)), GUARD_INTERVAL_USEC);
         i->binding.placement.memory = MEMORY_PREFERRED;
-        guard_note(i);
-        assert_int_equal(guard_tick(&h.manager, SEC(2)), INSTANCE_NEVER);
+        guard_note(&h.rooms.binding, i);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(2)), INSTANCE_NEVER);
         i->binding.placement.memory = MEMORY_BIND;
         i->binding.observed.mems = node_set("0-3"); /* not narrow yet */
-        guard_note(i);
-        assert_int_equal(guard_tick(&h.manager, SEC(3)), INSTANCE_NEVER);
+        guard_note(&h.rooms.binding, i);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(3)), INSTANCE_NEVER);
         i->binding.observed.mems = node_set("2"); /* and narrow elsewhere: not by its placement */
-        guard_note(i);
-        assert_int_equal(guard_tick(&h.manager, SEC(4)), INSTANCE_NEVER);
+        guard_note(&h.rooms.binding, i);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(4)), INSTANCE_NEVER);
         i->binding.observed.mems = node_set("1");
         i->binding.observed.cpuset = false;
-        guard_note(i);
-        assert_int_equal(guard_tick(&h.manager, SEC(5)), INSTANCE_NEVER);
+        guard_note(&h.rooms.binding, i);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(5)), INSTANCE_NEVER);
         i->binding.observed.cpuset = true;
-        h.manager.host.policies.mode = ENFORCEMENT_OBSERVE;
-        guard_note(i);
-        assert_int_equal(guard_tick(&h.manager, SEC(6)), INSTANCE_NEVER);
-        h.manager.host.policies.mode = ENFORCEMENT_ENFORCE;
+        h.rooms.host.policies.mode = ENFORCEMENT_OBSERVE;
+        guard_note(&h.rooms.binding, i);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(6)), INSTANCE_NEVER);
+        h.rooms.host.policies.mode = ENFORCEMENT_ENFORCE;
         i->binding.placement.nodes = node_set("");
-        guard_note(i);
-        assert_int_equal(guard_tick(&h.manager, SEC(7)), INSTANCE_NEVER);
+        guard_note(&h.rooms.binding, i);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(7)), INSTANCE_NEVER);
 }
 
 /* A reload has paused it, and no look has been made since. */
@@ -42,14 +42,14 @@ TEST(nothing_is_changed_while_paused) {
         host_init(&h);
         (void)add(&h, 10, "1");
         set_memory(&h, 1, 0, 0);
-        h.manager.host.policies.mode = ENFORCEMENT_OBSERVE;
-        assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
-        h.manager.host.policies.mode = ENFORCEMENT_ENFORCE;
-        h.manager.host.stopping = true;
-        assert_int_equal(guard_tick(&h.manager, SEC(2)), INSTANCE_NEVER);
+        h.rooms.host.policies.mode = ENFORCEMENT_OBSERVE;
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(1)), INSTANCE_NEVER);
+        h.rooms.host.policies.mode = ENFORCEMENT_ENFORCE;
+        h.rooms.host.stopping = true;
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(2)), INSTANCE_NEVER);
         assert_int_equal(seen.n_widened + seen.n_set, 0);
-        h.manager.host.stopping = false;
-        (void)guard_tick(&h.manager, SEC(3));
+        h.rooms.host.stopping = false;
+        (void)guard_tick(&h.rooms.binding, SEC(3));
         assert_int_equal(seen.n_widened, 1);
 }
 
@@ -59,13 +59,13 @@ TEST(whose_it_is) {
         Instance *i;
 
         host_init(&h);
-        h.manager.host.backend.ops = &systemd_ops;
+        h.rooms.host.backend.ops = &systemd_ops;
         i = add(&h, 10, "1");
         set_memory(&h, 1, 0, 0);
-        assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(1)), INSTANCE_NEVER);
         i->binding.we_narrowed = true;
-        guard_note(i);
-        (void)guard_tick(&h.manager, SEC(2));
+        guard_note(&h.rooms.binding, i);
+        (void)guard_tick(&h.rooms.binding, SEC(2));
         assert_int_equal(seen.n_widened, 1);
 }
 
@@ -77,18 +77,19 @@ TEST(whose_without_a_record) {
         Instance *i;
 
         host_init(&h);
-        h.manager.host.backend.ops = &systemd_ops;
+        h.rooms.host.backend.ops = &systemd_ops;
         i = add(&h, 10, "1");
         set_memory(&h, 1, 0, 0);
         i->unit = strdup("x.service");
         fake_write(&h.tree, "run/systemd/system.control/x.service.d/50-AllowedMemoryNodes.conf",
                    "");
-        assert_int_equal(undo_get(&h.manager.undo.records, "x", "x.service", NULL, &record), 0);
-        guard_note(i);
-        assert_int_equal(guard_tick(&h.manager, SEC(1)), INSTANCE_NEVER);
-        undo_forget(&h.manager.undo.records, record);
-        guard_note(i);
-        (void)guard_tick(&h.manager, SEC(2));
+        assert_int_equal(undo_get(&h.rooms.undo.records, "x", "x.service", NULL, &record), 0);
+        record_adopt(&h.rooms.undo, i);
+        guard_note(&h.rooms.binding, i);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(1)), INSTANCE_NEVER);
+        record_forget(&h.rooms.undo, record);
+        guard_note(&h.rooms.binding, i);
+        (void)guard_tick(&h.rooms.binding, SEC(2));
         assert_int_equal(seen.n_widened, 1);
 }
 
@@ -97,17 +98,17 @@ TEST(not_for_a_single_run_or_a_dump) {
         Instance *i;
 
         host_init(&h);
-        guard_stop(&h.manager);
+        guard_stop(&h.rooms.binding);
         h.args.once = true;
-        assert_int_equal(guard_start(&h.manager), 0);
-        assert_null(h.manager.binding.guard);
+        assert_int_equal(guard_start(&h.rooms.binding), 0);
+        assert_null(h.rooms.binding.guard);
         h.args.once = false;
-        h.manager.host.sysroot.live = false;
-        assert_int_equal(guard_start(&h.manager), 0);
-        assert_null(h.manager.binding.guard);
+        h.rooms.host.sysroot.live = false;
+        assert_int_equal(guard_start(&h.rooms.binding), 0);
+        assert_null(h.rooms.binding.guard);
         i = add(&h, 10, "1"); /* nobody minds that it is not there */
         assert_false(i->binding.guard.watched);
-        assert_int_equal(guard_margin_bytes(i), 0);
+        assert_int_equal(guard_margin_bytes(&h.rooms.binding, i), 0);
 }
 
 /* --- widening --- */
@@ -120,13 +121,13 @@ TEST(widens_a_full_node) {
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 21, 0);
-        assert_int_equal(guard_tick(&h.manager, SEC(1)), GUARD_INTERVAL_USEC);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(1)), GUARD_INTERVAL_USEC);
         assert_int_equal(seen.n_widened, 0);
         set_memory(&h, 1, 20, 0);
         set_memory(&h, 2, 801, 0);
         i->binding.mems_drift.stood = true; /* as looks have found it so far */
         capture_begin(&c, STDERR_FILENO);
-        assert_int_equal(guard_tick(&h.manager, SEC(2)), GUARD_FAST_INTERVAL_USEC);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(2)), GUARD_FAST_INTERVAL_USEC);
         capture_end(&c);
         assert_null(strstr(c.text, "somebody else"));
         assert_int_equal(h.counters[0].drift_repairs[DRIFT_MEMS], 0);
@@ -134,26 +135,26 @@ TEST(widens_a_full_node) {
                                 "MiB is left): it may use memory of node 2 as well");
         assert_int_equal(seen.n_widened, 1);
         assert_ids(seen.widened, "1-2");
-        assert_int_equal(seen.n_set, 1); /* and the manager of the cpuset is told */
+        assert_int_equal(seen.n_set, 1); /* and the rooms of the cpuset is told */
         assert_ids(seen.set, "1-2");
         assert_ids(i->binding.guard.extra, "2");
         assert_true(i->binding.guard.widened);
         assert_false(i->binding.guard.extra_unsaid);
         assert_int_equal(i->binding.guard.n_widenings, 1);
         assert_int_equal(i->binding.due_usec, SEC(2)); /* looked at at once */
-        assert_int_equal(guard_margin_bytes(i), 0);
+        assert_int_equal(guard_margin_bytes(&h.rooms.binding, i), 0);
         i->binding.outside_bytes = 1;
-        assert_int_equal(guard_margin_bytes(i), MIB(20));
-        guard_note(i); /* a look that comes before the write took effect */
+        assert_int_equal(guard_margin_bytes(&h.rooms.binding, i), MIB(20));
+        guard_note(&h.rooms.binding, i); /* a look that comes before the write took effect */
         assert_true(i->binding.guard.widened);
         /* Before the look, and after it: there is room now. */
-        assert_int_equal(guard_tick(&h.manager, SEC(3)), GUARD_INTERVAL_USEC);
-        look(i);
-        assert_int_equal(guard_tick(&h.manager, SEC(4)), GUARD_INTERVAL_USEC);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(3)), GUARD_INTERVAL_USEC);
+        look(&h, i);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(4)), GUARD_INTERVAL_USEC);
         assert_int_equal(seen.n_widened, 1);
         /* That one fills too. */
         set_memory(&h, 2, 10, 0);
-        (void)guard_tick(&h.manager, SEC(5));
+        (void)guard_tick(&h.rooms.binding, SEC(5));
         assert_ids(seen.widened, "0-2");
         assert_ids(i->binding.guard.extra, "0,2");
         assert_int_equal(i->binding.guard.n_widenings, 2);
@@ -168,19 +169,19 @@ TEST(foresees) {
         (void)add(&h, 10, "1");
         for (unsigned s = 1; s <= 5; s++) {
                 set_memory(&h, 1, 820 - 40 * s, 0);
-                assert_int_equal(guard_tick(&h.manager, SEC(s)),
+                assert_int_equal(guard_tick(&h.rooms.binding, SEC(s)),
                                  s < 2 ? GUARD_INTERVAL_USEC : GUARD_FAST_INTERVAL_USEC);
         }
         for (unsigned s = 6; s <= 10; s++) {
                 set_memory(&h, 1, 820 - 40 * s, 0);
                 if (s < 10)
-                        (void)guard_tick(&h.manager, SEC(s));
+                        (void)guard_tick(&h.rooms.binding, SEC(s));
         }
         assert_int_equal(seen.n_widened, 0);
         set_memory(&h, 0, 400, 0); /* would last 9.5 s */
         set_memory(&h, 2, 400, 0);
         capture_begin(&c, STDERR_FILENO);
-        (void)guard_tick(&h.manager, SEC(10));
+        (void)guard_tick(&h.rooms.binding, SEC(10));
         capture_end(&c);
         assert_contains(c.text,
                         "node 1 will be full in 10.0 s (400.0 MiB of room, 40.0 MiB less each "
@@ -196,15 +197,15 @@ TEST(a_pass_between_two_readings_is_no_fall) {
         host_init(&h);
         i = add(&h, 10, "1");
         set_memory(&h, 1, 400, 0);
-        (void)guard_tick(&h.manager, SEC(1));
-        (void)guard_tick(&h.manager, SEC(2));
+        (void)guard_tick(&h.rooms.binding, SEC(1));
+        (void)guard_tick(&h.rooms.binding, SEC(2));
         i->binding.pull_peak_bytes_per_sec = MIB(256);
         set_memory(&h, 1, 250, 0);
-        (void)guard_tick(&h.manager, SEC(3));
+        (void)guard_tick(&h.rooms.binding, SEC(3));
         assert_int_equal(seen.n_widened, 0);
-        (void)guard_tick(&h.manager, SEC(4));
+        (void)guard_tick(&h.rooms.binding, SEC(4));
         set_memory(&h, 1, 100, 0); /* this fall is not ours */
-        (void)guard_tick(&h.manager, SEC(5));
+        (void)guard_tick(&h.rooms.binding, SEC(5));
         assert_int_equal(seen.n_widened, 1);
 }
 
@@ -220,15 +221,15 @@ TEST(all_on_the_node) {
         other = add(&h, 40, "3");
         loose = add(&h, 50, "1");
         loose->binding.placement.memory = MEMORY_PREFERRED;
-        guard_note(loose);
+        guard_note(&h.rooms.binding, loose);
         set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.manager, SEC(1));
+        (void)guard_tick(&h.rooms.binding, SEC(1));
         assert_true(a->binding.guard.widened && b->binding.guard.widened);
         assert_false(loose->binding.guard.widened); /* is nobody's prisoner */
         assert_false(both->binding.guard.widened);  /* has room on its other one */
         assert_false(other->binding.guard.widened);
         set_memory(&h, 2, 5, 0);
-        (void)guard_tick(&h.manager, SEC(2));
+        (void)guard_tick(&h.rooms.binding, SEC(2));
         assert_true(both->binding.guard.widened);
         assert_false(other->binding.guard.widened);
 }
@@ -242,15 +243,15 @@ TEST(nodes_that_are_not_allowed) {
         i = add(&h, 10, "1");
         set_memory(&h, 1, 5, 0);
         seen.forbidden = node_set("0,2");
-        (void)guard_tick(&h.manager, SEC(1));
+        (void)guard_tick(&h.rooms.binding, SEC(1));
         assert_ids(seen.widened, "1,3");
         assert_ids(i->binding.guard.barred, "0,2");
         assert_ids(i->binding.guard.extra, "3");
         /* None at all: told once. */
         set_memory(&h, 3, 5, 0);
         capture_begin(&c, STDERR_FILENO);
-        assert_int_equal(guard_tick(&h.manager, SEC(2)), GUARD_INTERVAL_USEC);
-        assert_int_equal(guard_tick(&h.manager, SEC(3)), GUARD_INTERVAL_USEC);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(2)), GUARD_INTERVAL_USEC);
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(3)), GUARD_INTERVAL_USEC);
         capture_end(&c);
         assert_contains(c.text, "nodes 1,3 are nearly full (no more than the headroom of 40.0 MiB");
         assert_contains(c.text, "no other node that it may use has room");
@@ -259,7 +260,7 @@ TEST(nodes_that_are_not_allowed) {
         assert_contains(i->binding.failure, "no other node");
         /* There is one again: that is over. */
         seen.forbidden = i->binding.guard.barred = node_set("0");
-        (void)guard_tick(&h.manager, SEC(4));
+        (void)guard_tick(&h.rooms.binding, SEC(4));
         assert_ids(seen.widened, "1-3");
         assert_null(i->binding.failure);
         assert_false(i->binding.guard.told);
@@ -275,15 +276,15 @@ TEST(one_that_has_ended) {
         set_memory(&h, 1, 5, 0);
         seen.error = -ESRCH;
         capture_begin(&c, STDERR_FILENO);
-        (void)guard_tick(&h.manager, SEC(1));
+        (void)guard_tick(&h.rooms.binding, SEC(1));
         capture_end(&c);
         assert_string_equal(c.text, "");
         assert_int_equal(seen.n_set, 0);
         assert_false(i->binding.guard.widened || i->binding.guard.told);
         assert_ids(i->binding.guard.barred, "");
-        /* The kernel's file is not to be had: then by the backend's manager alone. */
+        /* The kernel's file is not to be had: then by the backend's rooms alone. */
         seen.error = -ENXIO;
-        (void)guard_tick(&h.manager, SEC(2));
+        (void)guard_tick(&h.rooms.binding, SEC(2));
         assert_int_equal(seen.n_set, 1);
         assert_true(i->binding.guard.widened);
 }

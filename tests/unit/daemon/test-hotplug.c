@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/manager.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/observe/topology-load.h"
 
@@ -49,13 +49,12 @@ int __wrap_topology_load(const Sysroot *sysroot, Topology *ret) {
 
 typedef struct TestHost {
         FakeTree tree;
-        Manager m;
+        Rooms m;
         uint64_t left[NODES + 1];
         Policy policy;
         Instance instance;
         Instance *pointer;
-        Unit unit;
-        Unit *units;
+        PlannedUnit unit, *units;
 } TestHost;
 
 static void show(TestHost *h, const char *cpus, const char *nodes, const char *memory) {
@@ -75,27 +74,28 @@ static void host_init(TestHost *h) {
                                      .place = { .count = 1, .same_package = true } } };
         fake_init(&h->tree);
         show(h, "0-5", "0-2", "0-2");
-        h->m = (Manager){ .host.sysroot = h->tree.sysroot,
-                          .host.journal = { .max_priority = -1 },
-                          .placing.left_bytes = h->left,
-                          .host.policies = { .policies = &h->policy, .n_policies = 1 },
-                          .roster.instances = &h->pointer,
-                          .roster.n_instances = 1,
-                          .units = { .units = &h->units, .n_units = 1 } };
+        h->m = (Rooms){ .host.sysroot = h->tree.sysroot,
+                        .host.journal = { .max_priority = -1 },
+                        .placing.left_bytes = h->left,
+                        .host.policies = { .policies = &h->policy, .n_policies = 1 },
+                        .roster.instances = &h->pointer,
+                        .roster.n_instances = 1,
+                        .placing.units = &h->units,
+                        .placing.n_units = 1 };
+        rooms_wire(&h->m);
         h->m.host.sysroot.live = true;
         h->units = &h->unit;
-        h->unit = (Unit){ .manager = &h->m, .name = (char *)"u.service" };
+        h->unit = (PlannedUnit){ .name = (char *)"u.service" };
         h->pointer = &h->instance;
-        h->instance = (Instance){ .manager = &h->m,
-                                  .name = (char *)"i",
+        h->instance = (Instance){ .name = (char *)"i",
                                   .policy = &h->policy,
                                   .binding.due_usec = INSTANCE_NEVER };
         assert_int_equal(topology_load(&h->m.host.sysroot, &h->m.host.topology), 0);
         assert_int_equal(sd_event_new(&h->m.host.event), 0);
         assert_int_equal(hotplug_start(&h->m.host), 0);
         host_mark(&h->m.host, HOST_MARK_PLAN);
-        place_refresh(&h->m);
-        h->instance.binding.due_usec = INSTANCE_NEVER;
+        place_refresh(&h->m.placing);
+        (void)place_take_change(&h->instance.planned);
         machine.n_loads = 0;
 }
 
@@ -110,12 +110,12 @@ static void host_done(TestHost *h) {
 static void check_topology(TestHost *h) {
         hotplug_check(&h->m.host);
         if (host_take_mark(&h->m.host, HOST_MARK_TOPOLOGY))
-                place_note_topology(&h->m);
+                place_note_topology(&h->m.placing);
 }
 
 static void check(TestHost *h) {
         check_topology(h);
-        place_refresh(&h->m);
+        place_refresh(&h->m.placing);
 }
 
 static void assert_placed(const TestHost *h, const char *nodes, const char *cpus) {
@@ -146,7 +146,7 @@ TEST(one_cpu_goes_and_comes) {
         check(&h);
         assert_int_equal(machine.n_loads, 1);
         assert_placed(&h, "0", "1"); /* it stays */
-        assert_true(h.instance.binding.due_usec != INSTANCE_NEVER);
+        assert_true(place_take_change(&h.instance.planned));
         assert_ids(h.m.host.backend.all_cpus, "1-5");
         assert_ids(h.m.host.topology.nodes[0].first_threads, "1");
         assert_ids(h.m.host.topology.offline_cpus, "5");
@@ -197,7 +197,7 @@ TEST(explicit_node_without_cpus_is_refused) {
         host_init(&h);
         h.policy.place = (Place){ .nodes = node_set("2") };
         host_mark(&h.m.host, HOST_MARK_PLAN);
-        place_refresh(&h.m);
+        place_refresh(&h.m.placing);
         assert_placed(&h, "2", "4-5");
         show(&h, "0-3", "0-2", "0-2");
         check(&h);

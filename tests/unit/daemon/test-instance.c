@@ -6,10 +6,13 @@
 
 #include "../../support/test.h"
 
+#include "rooms.h"
 #include "tidbnumad/daemon/roster/instance.h"
 
-DEFINE_CLEANUP(Instance *, instance_free)
-#define _cleanup_instance_ _cleanup_(instance_freep)
+static void free_whole(Instance **i) {
+        rooms_free_instance(*i);
+}
+#define _cleanup_instance_ _cleanup_(free_whole)
 
 static Process make_process(pid_t pid, const char *exe, const char *unit) {
         Process p = { .id = { .pid = pid, .start_ticks = 100 + (uint64_t)pid },
@@ -24,7 +27,7 @@ static Instance *make_instance(const char *exe, const char *unit) {
         _cleanup_process_ Process first = make_process(7, exe, unit);
         Instance *i = NULL;
 
-        assert_int_equal(instance_new(NULL, &first, 4, 1000, &i), 0);
+        assert_int_equal(instance_new(&first, 1000, &i), 0);
         return i;
 }
 
@@ -109,14 +112,12 @@ TEST(names_by_port) {
 TEST(new) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
-        assert_int_equal(i->binding.due_usec, 1000); /* is looked at at once */
         assert_int_equal(i->first_seen_usec, 1000);
         assert_true(isnan(i->binding.bind_seconds) && isnan(i->sampling.remote_ratio));
         assert_int_equal(i->binding.state, INSTANCE_WAITING);
         assert_non_null(i->binding.step.reason);
         assert_null(i->binding.mover.process);
         assert_int_equal(i->binding.mover.pagemap_fd, -EBADF);
-        assert_int_equal(i->sampling.by_node[3].anon_bytes, 0);
         assert_null(instance_free(NULL));
 }
 
@@ -132,7 +133,7 @@ TEST(owns) {
         assert_false(instance_owns(service, &other));
         assert_false(instance_owns(service, &scope));
         assert_false(instance_owns(single, &same));
-        /* Two programs of one session, or of one user's manager, have nothing in common. */
+        /* Two programs of one session, or of one user's rooms, have nothing in common. */
         assert_false(instance_owns(single, &scope));
         assert_false(instance_owns(single, &user));
         add(single, 11);
@@ -205,14 +206,13 @@ TEST(changes_end_a_pass) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
         add(i, 10);
-        pretend_pass(i);
+        assert_int_equal(roster_take_news(i), NEWS_JOINED);
         add(i, 20);
-        assert_no_pass(i);
-        pretend_pass(i);
         instance_remove_process(i, 1);
-        assert_no_pass(i);
+        assert_int_equal(roster_take_news(i), NEWS_JOINED | NEWS_LEFT);
+        assert_int_equal(roster_take_news(i), 0);
         pretend_pass(i);
-        instance_restart(i, 5000);
+        binding_restart(i, 5000); /* as the turn does for these */
         assert_no_pass(i);
 }
 
@@ -224,7 +224,7 @@ TEST(restart) {
         i->binding.due_usec = INSTANCE_NEVER;
         i->binding.migrated_bytes = 7;
         i->binding.we_narrowed = true;
-        instance_restart(i, 5000);
+        binding_restart(i, 5000);
         assert_memory_equal(&i->binding.progress, &none, sizeof(none));
         assert_int_equal(i->binding.due_usec, 5000);
         assert_int_equal(i->binding.migrated_bytes, 7); /* a counter never goes back */
@@ -234,12 +234,12 @@ TEST(restart) {
 TEST(failure) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
-        instance_set_failure(i, REASON_NO_ROOM, "%s: %d", "a", 5);
+        binding_set_failure(i, REASON_NO_ROOM, "%s: %d", "a", 5);
         assert_int_equal(i->binding.failure_code, REASON_NO_ROOM);
         assert_string_equal(i->binding.failure, "a: 5");
-        instance_set_failure(i, REASON_OTHER, "later");
+        binding_set_failure(i, REASON_OTHER, "later");
         assert_string_equal(i->binding.failure, "later");
-        instance_clear_failure(i);
+        binding_clear_failure(i);
         assert_int_equal(i->binding.failure_code, REASON_NONE);
         assert_null(i->binding.failure);
 }

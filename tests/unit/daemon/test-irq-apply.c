@@ -7,9 +7,9 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
-#include "tidbnumad/daemon/manager.h"
 
 #define PCI "0000:3b:00.0"
 
@@ -120,7 +120,7 @@ static IrqHost host = { .devices = &device, .n_devices = 1 };
 
 typedef struct Life {
         FakeTree tree;
-        Manager m;
+        Rooms m;
         Interrupts irq;
         Args args;
 } Life;
@@ -157,9 +157,10 @@ static void life_init(Life *l) {
         for (size_t i = 0; i < N; i++)
                 set(i, SETTINGS[i].before);
         fake_init(&l->tree);
-        l->m = (Manager){ .host.args = &l->args,
-                          .host.sysroot = l->tree.sysroot,
-                          .host.journal = { .max_priority = -1 } };
+        l->m = (Rooms){ .host.args = &l->args,
+                        .host.sysroot = l->tree.sysroot,
+                        .host.journal = { .max_priority = -1 } };
+        rooms_wire(&l->m);
         begin(l);
 }
 

@@ -33,7 +33,7 @@ TEST(address_goes_from_policy) {
 
                 steer_disk(&h);
                 if (restarted)
-                        h.m.irq = irq_free(h.m.irq);
+                        h.interrupts = irq_free(h.interrupts);
                 word_list_done(&h.irq.pci);
                 if (restarted)
                         start(&h);
@@ -41,7 +41,7 @@ TEST(address_goes_from_policy) {
                         look_after(&h, SECOND);
                 assert_steered(&h);
                 assert_mask(&h, 200, "2-3");
-                assert_int_equal(h.m.irq->undo.n_settings, 5);
+                assert_int_equal(h.interrupts->undo.n_settings, 5);
         }
 }
 
@@ -60,17 +60,17 @@ TEST(address_goes_and_the_kernel_refuses) {
 
         steer_disk(&h);
         ops.write = write_but_200;
-        h.m.irq->ops = &ops;
+        h.interrupts->ops = &ops;
         word_list_done(&h.irq.pci);
-        writes = h.m.irq->n_writes;
+        writes = h.interrupts->n_writes;
         for (unsigned i = 0; i < 4; i++)
                 look_after(&h, SECOND);
-        assert_int_equal(h.m.irq->n_writes, writes + 1); /* the next after five seconds */
-        assert_true(irq_setting_find(h.m.irq, &key)->told);
-        h.m.irq->ops = &SETTING_FILES;
+        assert_int_equal(h.interrupts->n_writes, writes + 1); /* the next after five seconds */
+        assert_true(irq_setting_find(h.interrupts, &key)->told);
+        h.interrupts->ops = &SETTING_FILES;
         look_after(&h, 10 * SECOND);
         assert_mask(&h, 200, "2-3");
-        assert_int_equal(h.m.irq->undo.n_settings, 5);
+        assert_int_equal(h.interrupts->undo.n_settings, 5);
 }
 
 /* The number is another device's by now: it keeps its mask. */
@@ -83,7 +83,7 @@ TEST(address_is_gone) {
         word_list_done(&h.irq.pci);
         look_after(&h, SECOND);
         assert_mask(&h, 200, "1");
-        assert_int_equal(h.m.irq->undo.n_settings, 5);
+        assert_int_equal(h.interrupts->undo.n_settings, 5);
 }
 
 /* --- another name --- */
@@ -119,9 +119,9 @@ TEST(renamed) {
                         assert_int_equal(word_list_add(&h.irq.net, "lan*"), 0);
                 look_after(&h, SECOND);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", matched ? mask : "00000000");
-                assert_int_equal(h.m.irq->n_repairs, 0);
+                assert_int_equal(h.interrupts->n_repairs, 0);
                 assert_int_equal(has_record(&h), matched);
-                irq_give_all_back(h.m.irq);
+                irq_give_all_back(h.interrupts);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
                 assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
                 assert_mask(&h, 100, "2");
@@ -138,7 +138,7 @@ TEST(renamed_meanwhile) {
         host_init(&h);
         start(&h);
         rename_card(&h, "eth0", "lan0");
-        irq_give_back(h.m.irq, &h.m.irq->last, &none);
+        irq_give_back(h.interrupts, &h.interrupts->last, &none);
         assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
         assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
         assert_false(has_record(&h));
@@ -153,7 +153,7 @@ TEST(renamed_to_a_former_name) {
 
                 host_init(&h);
                 start(&h);
-                undo = &h.m.irq->undo;
+                undo = &h.interrupts->undo;
                 assert_int_equal(undo_host_add(undo, &former, "2", "000000ff"), 0);
                 if (!last) { /* as the first */
                         UndoSetting moved = undo->settings[undo->n_settings - 1];
@@ -166,10 +166,10 @@ TEST(renamed_to_a_former_name) {
                 assert_int_equal(word_list_add(&h.irq.net, "lan*"), 0);
                 look_after(&h, SECOND);
                 assert_string_equal(undo_host_find(undo, &former)->before, "00000000");
-                h.m.irq = irq_free(h.m.irq);
+                h.interrupts = irq_free(h.interrupts);
                 start(&h);
-                assert_int_equal(h.m.irq->undo.n_settings, 5);
-                irq_give_all_back(h.m.irq);
+                assert_int_equal(h.interrupts->undo.n_settings, 5);
+                irq_give_all_back(h.interrupts);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
         }
 }
@@ -189,13 +189,13 @@ TEST(no_descriptor) {
         for (unsigned i = 0; i < 3; i++)
                 look_after(&h, 3 * SECOND);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-        assert_true(h.m.irq->load_failed);
-        assert_int_equal(h.m.irq->n_writes, 5);
-        assert_int_equal(h.m.irq->undo.n_settings, 5);
+        assert_true(h.interrupts->load_failed);
+        assert_int_equal(h.interrupts->n_writes, 5);
+        assert_int_equal(h.interrupts->undo.n_settings, 5);
         look_after(&h, 3 * SECOND);
-        assert_false(h.m.irq->load_failed);
+        assert_false(h.interrupts->load_failed);
         assert_steered(&h);
-        irq_give_all_back(h.m.irq);
+        irq_give_all_back(h.interrupts);
         assert_untouched(&h);
 }
 
@@ -217,11 +217,11 @@ TEST(end_waits_for_no_pause) {
         h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_another;
-        h.m.irq->ops = &ops;
+        h.interrupts->ops = &ops;
         h.m.host.policies.n_irqs = 1;
         look_after(&h, SECOND);
         assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000008");
-        irq_give_all_back(h.m.irq);
+        irq_give_all_back(h.interrupts);
         assert_untouched(&h);
         assert_false(has_record(&h));
 }
@@ -235,7 +235,7 @@ TEST(end_with_broken_policies) {
         h.m.host.policies_known = false;
         look_after(&h, SECOND);
         assert_steered(&h);
-        irq_give_all_back(h.m.irq);
+        irq_give_all_back(h.interrupts);
         assert_untouched(&h);
         assert_false(has_record(&h));
 }

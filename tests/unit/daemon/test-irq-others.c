@@ -18,7 +18,7 @@ TEST(managed) {
         assert_int_equal(vectors(&h, IRQ_STATE_MANAGED), 1);
         assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 2);
         assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
-        assert_int_equal(h.m.irq->n_writes, 4);
+        assert_int_equal(h.interrupts->n_writes, 4);
 }
 
 /* --- others --- */
@@ -32,13 +32,13 @@ TEST(contested) {
                 write_mask(&h, 100, "2\n");
                 look_after(&h, 3 * SECOND);
                 assert_mask(&h, 100, "0");
-                assert_int_equal(h.m.irq->n_repairs, i);
+                assert_int_equal(h.interrupts->n_repairs, i);
         }
         write_mask(&h, 100, "2\n");
         look_after(&h, 3 * SECOND);
         assert_mask(&h, 100, "2");
         assert_int_equal(vectors(&h, IRQ_STATE_CONTESTED), 1);
-        assert_int_equal(h.m.irq->n_repairs, 3);
+        assert_int_equal(h.interrupts->n_repairs, 3);
 }
 
 /* `ethtool -L`: the driver sets its masks anew, and again a moment later. */
@@ -55,13 +55,13 @@ TEST(driver_begins_anew) {
                 look_after(&h, 300 * MSEC);
                 assert_steered(&h);
         }
-        assert_int_equal(h.m.irq->n_repairs, 0);
+        assert_int_equal(h.interrupts->n_repairs, 0);
         assert_int_equal(vectors(&h, IRQ_STATE_CONTESTED), 0);
         /* Once it has come to rest, who changes a mask is somebody else. */
         look_after(&h, 3 * SECOND);
         write_mask(&h, 100, "2\n");
         look_after(&h, 3 * SECOND);
-        assert_int_equal(h.m.irq->n_repairs, 1);
+        assert_int_equal(h.interrupts->n_repairs, 1);
 }
 
 TEST(link_goes_down) {
@@ -74,7 +74,7 @@ TEST(link_goes_down) {
         write_mask(&h, 100, "2\n");
         look_after(&h, 3 * SECOND);
         assert_steered(&h);
-        assert_int_equal(h.m.irq->n_repairs, 0);
+        assert_int_equal(h.interrupts->n_repairs, 0);
 }
 
 /* As kernels up to 6.11 refuse a mask of a vector of their own. */
@@ -95,26 +95,26 @@ TEST(device_goes_and_comes) {
         h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_but_101;
-        h.m.irq->ops = &ops;
+        h.interrupts->ops = &ops;
         h.m.host.policies.n_irqs = 1;
         look_after(&h, SECOND);
         assert_int_equal(vectors(&h, IRQ_STATE_MANAGED), 1);
         look_after(&h, SECOND); /* the others are spread without it */
-        writes = h.m.irq->n_writes;
+        writes = h.interrupts->n_writes;
         look_after(&h, SECOND);
-        assert_int_equal(h.m.irq->n_writes, writes);
+        assert_int_equal(h.interrupts->n_writes, writes);
         fake_remove(&h.tree, "sys/devices/pci0000:00/" PCI);
         fake_remove(&h.tree, "sys/class/net/eth0");
         fake_remove(&h.tree, "sys/bus/pci/devices/" PCI);
         look_after(&h, SECOND);
-        assert_int_equal(h.m.irq->n_devices, 0);
-        assert_null(irq_setting_find(h.m.irq, &key));
+        assert_int_equal(h.interrupts->n_devices, 0);
+        assert_null(irq_setting_find(h.interrupts, &key));
         card(&h);
-        h.m.irq->ops = &SETTING_FILES;
+        h.interrupts->ops = &SETTING_FILES;
         look_after(&h, SECOND);
         assert_steered(&h);
         assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 3);
-        assert_int_equal(h.m.irq->n_repairs, 0);
+        assert_int_equal(h.interrupts->n_repairs, 0);
 }
 
 /* A card whose interface another namespace has looks like one that was just plugged in. */
@@ -137,7 +137,7 @@ TEST(no_interface_is_told_later) {
                 fake_remove(&h.tree, "sys/class/net/eth0");
                 fake_remove(&h.tree, "sys/devices/" ETH0);
                 look_is_told(&h, false);
-                assert_int_equal(h.m.irq->devices[0].reason, IRQ_REASON_OTHER_NETNS);
+                assert_int_equal(h.interrupts->devices[0].reason, IRQ_REASON_OTHER_NETNS);
                 if (comes)
                         card(&h);
                 look_is_told(&h, !comes);
@@ -215,7 +215,7 @@ TEST(gone_meanwhile) {
         h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_gone;
-        h.m.irq->ops = &ops;
+        h.interrupts->ops = &ops;
         h.m.host.policies.n_irqs = 1;
         h.m.host.journal.max_priority = LOG_WARNING;
         look_says(&h, SECOND, &c);

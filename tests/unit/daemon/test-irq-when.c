@@ -6,11 +6,11 @@ TEST(slow_looks) {
 
         host_init(&h);
         start(&h);
-        assert_int_equal(h.m.irq->due_usec, world.now + 3 * SECOND);
+        assert_int_equal(h.interrupts->due_usec, world.now + 3 * SECOND);
         h.m.host.policies.n_irqs = 0; /* nothing wanted, nothing to be given back */
         look_after(&h, SECOND);
         look_after(&h, SECOND);
-        assert_int_equal(h.m.irq->due_usec, world.now + 10 * SECOND);
+        assert_int_equal(h.interrupts->due_usec, world.now + 10 * SECOND);
 }
 
 TEST(instances_come_and_go) {
@@ -19,14 +19,14 @@ TEST(instances_come_and_go) {
         irq_note_owners(NULL); /* not started yet */
         host_init(&h);
         start(&h);
-        irq_note_owners(h.m.irq);
+        irq_note_owners(h.interrupts);
         look_after(&h, SECOND);
-        irq_note_owners(h.m.irq); /* nothing has changed */
-        assert_int_equal(h.m.irq->due_usec, world.now + 3 * SECOND);
+        irq_note_owners(h.interrupts); /* nothing has changed */
+        assert_int_equal(h.interrupts->due_usec, world.now + 3 * SECOND);
         h.instance.planned.placement.nodes = node_set("0");
         h.instance.planned.placement.cpus = cpu_set("0-1");
-        irq_note_owners(h.m.irq);
-        assert_int_equal(h.m.irq->due_usec, world.now + SECOND);
+        irq_note_owners(h.interrupts);
+        assert_int_equal(h.interrupts->due_usec, world.now + SECOND);
         look_after(&h, SECOND);
         assert_mask(&h, 42, "2-3");
 }
@@ -34,7 +34,7 @@ TEST(instances_come_and_go) {
 static uint64_t timer_of(const TestHost *h) {
         uint64_t usec;
 
-        assert_int_equal(sd_event_source_get_time(h->m.irq->timer, &usec), 0);
+        assert_int_equal(sd_event_source_get_time(h->interrupts->timer, &usec), 0);
         return usec;
 }
 

@@ -11,14 +11,14 @@ TEST(steers_then_is_quiet) {
         start(&h);
         assert_steered(&h);
         assert_true(has_record(&h));
-        writes = h.m.irq->n_writes;
+        writes = h.interrupts->n_writes;
         assert_int_equal(writes, 5); /* three vectors, two queues */
         for (unsigned i = 0; i < 20; i++)
                 look_after(&h, 3 * SECOND);
-        assert_int_equal(h.m.irq->n_writes, writes);
-        assert_int_equal(h.m.irq->n_repairs, 0);
+        assert_int_equal(h.interrupts->n_writes, writes);
+        assert_int_equal(h.interrupts->n_repairs, 0);
         assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 3);
-        irq_give_all_back(h.m.irq);
+        irq_give_all_back(h.interrupts);
         assert_untouched(&h);
         assert_false(has_record(&h));
 }
@@ -35,7 +35,7 @@ TEST(changes_nothing) {
                 start(&h);
                 look_after(&h, 3 * SECOND);
                 assert_untouched(&h);
-                assert_int_equal(h.m.irq->n_writes, 0);
+                assert_int_equal(h.interrupts->n_writes, 0);
                 assert_false(has_record(&h));
                 assert_int_equal(vectors(&h, IRQ_STATE_LEFT), 3); /* it is told all the same */
         }
@@ -52,7 +52,7 @@ TEST(broken_policies) {
         write_mask(&h, 100, "2\n");
         look_after(&h, SECOND);
         assert_steered(&h);
-        h.m.irq = irq_free(h.m.irq);
+        h.interrupts = irq_free(h.interrupts);
         h.m.host.policies.n_irqs = 0;
         world.told = true;
         start(&h);
@@ -101,7 +101,7 @@ TEST(released_by_name) {
         look_after(&h, SECOND);
         assert_mask(&h, 100, "2");
         assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
-        assert_int_equal(h.m.irq->devices[0].reason, IRQ_REASON_RELEASED);
+        assert_int_equal(h.interrupts->devices[0].reason, IRQ_REASON_RELEASED);
         assert_true(world.told);
         assert_int_equal(world.n_banned, 0);
         assert_file(&h, "proc/sys/kernel/numa_balancing", "0");
@@ -134,7 +134,7 @@ TEST(numa_balancing) {
                 fake_write(&h.tree, "proc/sys/kernel/numa_balancing", cases[i].stands);
                 start(&h);
                 assert_file(&h, "proc/sys/kernel/numa_balancing", cases[i].expected);
-                irq_give_all_back(h.m.irq);
+                irq_give_all_back(h.interrupts);
                 (void)snprintf(before, sizeof(before), "%.1s", cases[i].stands);
                 assert_file(&h, "proc/sys/kernel/numa_balancing", before);
         }
@@ -155,7 +155,7 @@ TEST(numa_balancing_by_unit) {
         h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_without_right;
-        h.m.irq->ops = &ops;
+        h.interrupts->ops = &ops;
         h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         look_after(&h, SECOND);
         assert_string_equal(world.unit, "tidbnumad-numa-balancing@0.service");
@@ -186,7 +186,7 @@ TEST(numa_balancing_unwanted_at_once) {
                 h.m.host.policies.n_irqs = 0;
                 start(&h);
                 ops.write = write_without_right;
-                h.m.irq->ops = &ops;
+                h.interrupts->ops = &ops;
                 h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
                 look_after(&h, SECOND);
                 h.m.host.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
@@ -215,12 +215,12 @@ TEST(numa_balancing_unit_fails) {
         h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_without_right;
-        h.m.irq->ops = &ops;
+        h.interrupts->ops = &ops;
         h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         for (unsigned i = 1; i <= 4; i++) {
                 look_after(&h, 100 * SECOND);
                 assert_int_equal(world.n_started, i);
-                assert_int_equal(irq_setting_find(h.m.irq, &key)->told, i >= 3);
+                assert_int_equal(irq_setting_find(h.interrupts, &key)->told, i >= 3);
         }
 }
 
@@ -234,12 +234,12 @@ TEST(numa_balancing_by_nobody) {
         h.m.host.policies.n_irqs = 0;
         start(&h);
         ops.write = write_without_right;
-        h.m.irq->ops = &ops;
+        h.interrupts->ops = &ops;
         world.error = -ENOTCONN;
         h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         look_after(&h, SECOND);
         assert_int_equal(world.n_started, 0);
-        assert_true(irq_setting_find(h.m.irq, &key)->told);
+        assert_true(irq_setting_find(h.interrupts, &key)->told);
         assert_false(has_record(&h));
         assert_file(&h, "proc/sys/kernel/numa_balancing", "1");
 }
@@ -257,7 +257,7 @@ TEST(landed) {
         start(&h);
         counters(&h, 1005, 1007);
         look_after(&h, SECOND);
-        assert_int_equal(irq_report_fill(h.m.irq, &snapshot, &devices, &landed), 0);
+        assert_int_equal(irq_report_fill(h.interrupts, &snapshot, &devices, &landed), 0);
         assert_true(snapshot.known);
         assert_int_equal(snapshot.n_landed, 1);
         assert_string_equal(landed[0].device, "eth0");
@@ -273,7 +273,7 @@ TEST(landed) {
         free(landed);
         /* It is renamed, or ends: nothing is reported under its former name. */
         h.instance.name = (char *)"tikv-20160";
-        assert_int_equal(irq_report_fill(h.m.irq, &snapshot, &devices, &landed), 0);
+        assert_int_equal(irq_report_fill(h.interrupts, &snapshot, &devices, &landed), 0);
         assert_int_equal(snapshot.n_landed, 0);
         free(devices);
         free(landed);

@@ -25,16 +25,16 @@ TEST(told_at_start_and_end) {
         fake.own = MIB(2);
         capture_begin(&c, STDERR_FILENO);
         for (unsigned pass = 0; pass < 3; pass++) {
-                move_begin(i, fake.now);
-                move_slice(i, fake.now);
+                move_begin(&h.rooms.binding, i, fake.now);
+                move_slice(&h.rooms.binding, i, fake.now);
                 assert_false(i->binding.moving);
         }
         capture_end(&c);
         assert_contains(c.text, "moving 100.0 MiB to node 1, gently\n");
         assert_null(strstr(strchr(c.text, '\n'), "mov")); /* one line */
         capture_begin(&c, STDERR_FILENO);
-        move_progress_end(i, false, fake.now);
-        move_progress_end(i, false, fake.now);
+        move_progress_end(&h.rooms.binding, i, false, fake.now);
+        move_progress_end(&h.rooms.binding, i, false, fake.now);
         capture_end(&c);
         assert_contains(c.text, ": 6.0 MiB were moved in 0.0 s, 94.0 MiB lie elsewhere\n");
         assert_null(strstr(strchr(c.text, '\n'), "mov"));
@@ -49,15 +49,15 @@ TEST(a_little_is_not_told) {
         i = add(&h, 10);
         i->binding.outside_bytes = MOVE_TOLD_BYTES - 1;
         capture_begin(&c, STDERR_FILENO);
-        move_begin(i, fake.now);
-        move_progress_end(i, false, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
+        move_progress_end(&h.rooms.binding, i, false, fake.now);
         i->binding.outside_bytes = MOVE_TOLD_BYTES;
         capture_end(&c);
         assert_string_equal(c.text, "");
         /* And what the line of the binding tells is not told twice. */
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         capture_begin(&c, STDERR_FILENO);
-        move_progress_end(i, true, fake.now);
+        move_progress_end(&h.rooms.binding, i, true, fake.now);
         capture_end(&c);
         assert_string_equal(c.text, "");
 }
@@ -74,24 +74,24 @@ TEST(pace) {
         set_pressure(&h, 10, memory, cpu);
         assert_int_equal(move_rate_in_force(i), 0);
         assert_true(isnan(move_left_seconds(i, fake.now)));
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         assert_int_equal(move_rate_in_force(i), MIB(64));
         assert_true(fabs(move_left_seconds(i, fake.now) - 100.0 / 64) < 0.01);
         fake.now += PACE_WINDOW_USEC;
         set_pressure(&h, 10, memory += 100000, cpu += 40000); /* as usual, and within the margin */
-        move_slice(i, fake.now);
+        move_slice(&h.rooms.binding, i, fake.now);
         assert_int_equal(move_rate_in_force(i), MIB(64));
         fake.now += PACE_WINDOW_USEC / 2;
         set_pressure(&h, 10, memory += 400000, cpu);
-        move_slice(i, fake.now); /* not a whole window yet */
+        move_slice(&h.rooms.binding, i, fake.now); /* not a whole window yet */
         assert_int_equal(move_rate_in_force(i), MIB(64));
         fake.now += PACE_WINDOW_USEC / 2;
-        move_slice(i, fake.now);
+        move_slice(&h.rooms.binding, i, fake.now);
         assert_int_equal(move_rate_in_force(i), MIB(32));
         assert_int_equal(i->binding.rate.bytes_per_sec, MIB(32));
         fake_remove(&h.tree, "sys/fs/cgroup/x.service");
         fake.now += 2 * PACE_WINDOW_USEC;
-        move_slice(i, fake.now); /* nothing tells any more: as it was */
+        move_slice(&h.rooms.binding, i, fake.now); /* nothing tells any more: as it was */
         assert_int_equal(move_rate_in_force(i), MIB(32));
 }
 
@@ -104,10 +104,10 @@ TEST(pressure_of_others) {
         i = add(&h, 10);
         i->binding.observed.alone = false;
         set_pressure(&h, 0, 0, 0);
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         fake.now += PACE_WINDOW_USEC;
         set_pressure(&h, 0, PACE_WINDOW_USEC, PACE_WINDOW_USEC);
-        move_slice(i, fake.now);
+        move_slice(&h.rooms.binding, i, fake.now);
         assert_int_equal(move_rate_in_force(i), MIB(64));
 }
 
@@ -117,8 +117,8 @@ TEST(time_left_by_what_was_reached) {
 
         host_init(&h);
         i = add(&h, 10);
-        move_begin(i, fake.now);
-        move_progress_add(i, MIB(20));
+        move_begin(&h.rooms.binding, i, fake.now);
+        move_progress_add(&h.rooms.binding, i, MIB(20));
         fake.now = i->binding.migration.begun_usec + 2000000;
         assert_true(fabs(move_left_seconds(i, fake.now) - 10) < 0.01); /* 10 MiB a second */
 }
@@ -141,13 +141,13 @@ TEST(kernel) {
         i->binding.observed.alone = true;
         fake.answer = 0;
         set_free(&h, 1, 900);
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
-        move_slice(i, fake.now); /* the daemon goes on meanwhile */
+        move_slice(&h.rooms.binding, i, fake.now); /* the daemon goes on meanwhile */
         assert_true(i->binding.moving && i->binding.due_usec > fake.now - CLOCK_STEP);
         assert_int_equal(fake.n_begun + fake.n_steps, 0);
         __atomic_store_n(&fake.sweeps->go, true, __ATOMIC_RELEASE);
-        wait_for_end(i);
+        wait_for_end(&h, i);
         assert_int_equal(i->binding.progress.passes, 1);
         assert_int_equal(fake.sweeps->n, 2);
         assert_int_equal(fake.sweeps->list[0].from, 0);
@@ -169,11 +169,11 @@ TEST(kernel_cannot_be_told) {
         i = add(&h, 10);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = false;
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
         assert_int_equal(fake.n_begun, 1);
         fake.answer = 0;
-        move_slice(i, fake.now);
+        move_slice(&h.rooms.binding, i, fake.now);
         assert_false(i->binding.moving);
         assert_int_equal(fake.n_steps, 1);
         assert_true(i->binding.progress.pass_whole);
@@ -190,14 +190,14 @@ TEST(kernel_has_nothing_to_do) {
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = true;
         fake.answer = 0;
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         assert_false(i->binding.moving);
         assert_int_equal(i->binding.progress.passes, 1);
         i->sampling.by_node[0].anon_bytes = i->sampling.by_node[2].anon_bytes =
                 i->sampling.by_node[3].anon_bytes = MIB(1);
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
-        instance_restart(i, fake.now);
+        binding_restart(i, fake.now);
         assert_false(i->binding.moving || move_kernel_runs(i));
         __atomic_store_n(&fake.sweeps->go, true, __ATOMIC_RELEASE);
         (void)usleep(100000);

@@ -13,17 +13,17 @@ TEST(bindings_go_first) {
         mover = add(&h, 10);
         other = add(&h, 20);
         fresh = add(&h, 30);
-        move_begin(mover, fake.now);
-        move_begin(other, fake.now);
+        move_begin(&h.rooms.binding, mover, fake.now);
+        move_begin(&h.rooms.binding, other, fake.now);
         mover->binding.due_usec = 2;
         other->binding.due_usec = 1;
         fresh->binding.due_usec = fake.now;
         fresh->binding.call = (void *)&in_flight; /* its look then ends there */
-        look_at_due(&h.manager, fake.now);
+        look_at_due(&h.rooms.binding, fake.now);
         assert_true(fresh->binding.due_usec == INSTANCE_NEVER);
         assert_ptr_equal(fake.last, &other->binding.mover);
         assert_int_equal(mover->binding.due_usec, 2);
-        look_at_due(&h.manager, fake.now);
+        look_at_due(&h.rooms.binding, fake.now);
         assert_ptr_equal(fake.last, &mover->binding.mover);
         fresh->binding.call = NULL;
 }
@@ -36,10 +36,10 @@ TEST(moves_take_turns) {
         host_init(&h);
         for (unsigned k = 0; k < 3; k++) {
                 i[k] = add(&h, 10 + (pid_t)k);
-                move_begin(i[k], fake.now);
+                move_begin(&h.rooms.binding, i[k], fake.now);
         }
         for (unsigned n = 0; n < 300; n++) {
-                look_at_due(&h.manager, fake.now);
+                look_at_due(&h.rooms.binding, fake.now);
                 for (unsigned k = 0; k < 3; k++)
                         slices[k] += fake.last == &i[k]->binding.mover;
         }
@@ -54,8 +54,8 @@ TEST(a_slice_ends) {
 
         host_init(&h);
         i = add(&h, 10);
-        move_begin(i, fake.now);
-        move_slice(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
+        move_slice(&h.rooms.binding, i, fake.now);
         assert_in_range(fake.n_steps, 1, 5000 / CLOCK_STEP + 1);
         assert_true(i->binding.moving && i->binding.due_usec <= fake.now);
 }
@@ -71,13 +71,13 @@ TEST(pending_goes_down) {
         i->binding.placement.rate_bytes_per_sec = MIB(100000);
         fake.own = MIB(2);
         fake.shared = MIB(1);
-        move_begin(i, fake.now);
-        move_slice(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
+        move_slice(&h.rooms.binding, i, fake.now);
         assert_true(fake.n_steps > 0);
         assert_int_equal(i->binding.outside_bytes, MIB(100) - fake.n_steps * MIB(2));
         assert_int_equal(i->binding.migrated_bytes, fake.n_steps * MIB(3));
         i->binding.outside_bytes = MIB(1);
-        move_slice(i, fake.now);
+        move_slice(&h.rooms.binding, i, fake.now);
         assert_int_equal(i->binding.outside_bytes,
                          0); /* there was more than the last sample knew */
 }
@@ -92,14 +92,14 @@ TEST(counted_for_the_policy) {
 
                 fake.own = MIB(2);
                 fake.answer = 0;
-                move_begin(i, fake.now);
+                move_begin(&h.rooms.binding, i, fake.now);
                 i->binding.mover.failed_pages = 3;
-                move_slice(i, fake.now);
+                move_slice(&h.rooms.binding, i, fake.now);
                 assert_int_equal(i->binding.migrated_bytes, MIB(2));
                 assert_int_equal(i->binding.failed_pages, 3);
-                roster_remove_process(&h.manager, i, 0);
-                instance_free(roster_take_ended(&h.manager.roster));
-                assert_int_equal(h.manager.roster.n_instances, 0);
+                roster_remove_process(&h.rooms.roster, i, 0);
+                rooms_free_instance(roster_take_ended(&h.rooms.roster));
+                assert_int_equal(h.rooms.roster.n_instances, 0);
         }
         assert_int_equal(h.counters[0].migrated_bytes, MIB(4));
         assert_int_equal(h.counters[0].failed_pages, 6);
@@ -114,10 +114,10 @@ TEST(rate) {
         host_init(&h);
         i = add(&h, 10);
         fake.own = MIB(2);
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         begin = fake.now;
         while (i->binding.migrated_bytes < MIB(64)) {
-                move_slice(i, fake.now);
+                move_slice(&h.rooms.binding, i, fake.now);
                 assert_true(i->binding.due_usec != INSTANCE_NEVER);
                 fake.now = i->binding.due_usec > fake.now ? i->binding.due_usec : fake.now;
         }
@@ -130,21 +130,21 @@ TEST(another_program) {
 
         host_init(&h);
         i = add(&h, 10);
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         assert_int_equal(fake.n_begun, 1);
         fake.answer = -ESTALE;
-        move_slice(i, fake.now);
+        move_slice(&h.rooms.binding, i, fake.now);
         assert_true(fake.n_begun > 1);
         for (unsigned n = 0; n < 100 && i->binding.moving; n++)
-                move_slice(i, fake.now);
+                move_slice(&h.rooms.binding, i, fake.now);
         assert_false(i->binding.moving); /* not for ever */
         assert_in_range(fake.n_begun, 3, 20);
         assert_int_equal(i->binding.progress.passes, 1);
         /* One that ends is none that goes on. */
         fake.n_begun = 0;
         fake.answer = -ESRCH;
-        move_begin(i, fake.now);
-        move_slice(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
+        move_slice(&h.rooms.binding, i, fake.now);
         assert_false(i->binding.moving);
         assert_int_equal(fake.n_begun, 1);
 }
@@ -169,24 +169,24 @@ TEST(what_a_pass_left) {
         i = add(&h, 10);
         set_memory(&h, 300, 1000);
         fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        move_sample(i, fd);
+        move_sample(&h.rooms.binding, i, fd);
         assert_true(i->sampling.memory_known);
         assert_int_equal(i->binding.outside_bytes, 300);
         assert_int_equal(i->binding.mapped_outside_bytes, 1000);
         assert_int_equal(i->binding.mapped_left_bytes, 0);
         i->binding.passed = true;
         set_memory(&h, 300, 400);
-        move_sample(i, fd);
+        move_sample(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.mapped_left_bytes, 400);
         assert_false(i->binding.passed);
         set_memory(&h, 300, 900);
-        move_sample(i, fd);
+        move_sample(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.mapped_left_bytes, 400);
         set_memory(&h, 300, 100); /* the counters lag */
-        move_sample(i, fd);
+        move_sample(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.mapped_left_bytes, 100);
         i->binding.observed.alone = false;
-        move_sample(i, fd);
+        move_sample(&h.rooms.binding, i, fd);
         assert_true(!i->sampling.memory_known &&
                     i->binding.outside_bytes + i->binding.mapped_outside_bytes == 0);
 }
@@ -205,9 +205,9 @@ TEST(what_cannot_be_looked_into) {
         fake.answer = 0;
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
                 fake.begin_error = rows[k].error;
-                move_begin(i, fake.now);
+                move_begin(&h.rooms.binding, i, fake.now);
                 if (i->binding.moving)
-                        move_slice(i, fake.now);
+                        move_slice(&h.rooms.binding, i, fake.now);
                 assert_false(i->binding.moving);
                 assert_int_equal(i->binding.progress.pass_whole, rows[k].whole);
         }
@@ -226,14 +226,14 @@ TEST(what_the_kernel_moved) {
         sweeps_init(true);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         fake.answer = 0;
-        move_sample(i, fd);
+        move_sample(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 0);
-        move_begin(i, fake.now);
+        move_begin(&h.rooms.binding, i, fake.now);
         set_memory(&h, 100, 0);
-        move_sample(i, fd);
+        move_sample(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 200);
-        move_sample(i, fd);
+        move_sample(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 200);
-        wait_for_end(i);
+        wait_for_end(&h, i);
         (void)munmap(fake.sweeps, sizeof(Sweeps));
 }

@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/daemon/manager.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/record.h"
 
@@ -13,7 +13,7 @@ enum { NODES = 4, INSTANCES = 4 };
 
 /* Two sockets of two nodes, a CPU each, and up to four instances of two policies. */
 typedef struct TestHost {
-        Manager manager;
+        Rooms rooms;
         Node nodes[NODES];
         uint64_t left[NODES];
         Policy policies[2];
@@ -22,7 +22,8 @@ typedef struct TestHost {
 } TestHost;
 
 static void host_init(TestHost *h) {
-        *h = (TestHost){ .manager = { .host.sysroot = SYSROOT_NONE } };
+        *h = (TestHost){ .rooms = { .host.sysroot = SYSROOT_NONE } };
+        rooms_wire(&h->rooms);
         for (uint32_t i = 0; i < NODES; i++) {
                 h->nodes[i] = (Node){ .id = i, .package = i / 2, .memory_bytes = 1 << 30 };
                 id_set_add(&h->nodes[i].cpus, i);
@@ -32,26 +33,25 @@ static void host_init(TestHost *h) {
                 h->policies[i] = (Policy){ .name = i == 0 ? (char *)"tidb" : (char *)"tikv",
                                            .file = (char *)"p.yaml",
                                            .place = { .count = 1, .same_package = true } };
-        h->manager.host.topology = (Topology){ .nodes = h->nodes, .n_nodes = NODES };
-        h->manager.placing.left_bytes = h->left;
-        h->manager.host.policies = (PolicySet){ .policies = h->policies, .n_policies = 2 };
-        h->manager.roster.instances = h->pointers;
+        h->rooms.host.topology = (Topology){ .nodes = h->nodes, .n_nodes = NODES };
+        h->rooms.placing.left_bytes = h->left;
+        h->rooms.host.policies = (PolicySet){ .policies = h->policies, .n_policies = 2 };
+        h->rooms.roster.instances = h->pointers;
 }
 
 static Instance *host_add(TestHost *h, const char *name, size_t policy) {
-        Instance *i = &h->instances[h->manager.roster.n_instances];
+        Instance *i = &h->instances[h->rooms.roster.n_instances];
 
-        *i = (Instance){ .manager = &h->manager,
-                         .name = (char *)name,
+        *i = (Instance){ .name = (char *)name,
                          .policy = &h->policies[policy],
                          .binding.due_usec = INSTANCE_NEVER };
-        h->pointers[h->manager.roster.n_instances++] = i;
-        host_mark(&h->manager.host, HOST_MARK_PLAN);
+        h->pointers[h->rooms.roster.n_instances++] = i;
+        host_mark(&h->rooms.host, HOST_MARK_PLAN);
         return i;
 }
 
 static void assert_place(TestHost *h, const Instance *i, const char *nodes) {
-        place_refresh(&h->manager);
+        place_refresh(&h->rooms.placing);
         assert_true(i->planned.known);
         assert_ids(i->planned.placement.nodes, nodes);
 }
@@ -64,12 +64,11 @@ TEST(each_its_own_and_nobody_moves) {
         a = host_add(&h, "b-name", 0);
         assert_place(&h, a, "0");
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
-        assert_true(a->binding.due_usec != INSTANCE_NEVER); /* it is looked at */
-        a->binding.due_usec = INSTANCE_NEVER;
+        assert_true(place_take_change(&a->planned));
         b = host_add(&h, "a-name", 0); /* which alone would have been first */
         assert_place(&h, b, "2");
         assert_place(&h, a, "0");
-        assert_true(a->binding.due_usec == INSTANCE_NEVER); /* nothing is new for it */
+        assert_false(place_take_change(&a->planned)); /* nothing is new for it */
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
 }
 
@@ -81,9 +80,9 @@ TEST(nothing_is_planned_that_did_not_change) {
         a = host_add(&h, "a", 0);
         assert_place(&h, a, "0");
         a->planned.placement.nodes = node_set("3");
-        place_refresh(&h.manager);
+        place_refresh(&h.rooms.placing);
         assert_place(&h, a, "3");
-        host_mark(&h.manager.host, HOST_MARK_PLAN);
+        host_mark(&h.rooms.host, HOST_MARK_PLAN);
         assert_place(&h, a, "3"); /* it is there, and fits */
 }
 
@@ -92,9 +91,9 @@ static void host_reload(TestHost *h, const Policy fresh[2], const Reserve *reser
         PolicySet set = { .policies = (Policy *)fresh, .n_policies = 2 };
 
         set.host.reserve = *reserve;
-        place_note_policies(&h->manager, &set);
+        place_note_policies(&h->rooms.placing, &set);
         memcpy(h->policies, fresh, sizeof(h->policies));
-        h->manager.host.policies.host.reserve = *reserve;
+        h->rooms.host.policies.host.reserve = *reserve;
 }
 
 TEST(a_reload_moves_who_no_longer_fits) {
@@ -157,7 +156,7 @@ TEST(a_node_that_becomes_reserved) {
         host_reload(&h, fresh, &first);
         assert_place(&h, a, "1");
         assert_place(&h, b, "2");
-        assert_true(id_set_has(&h.manager.placing.reserved, 0));
+        assert_true(id_set_has(&h.rooms.placing.reserved, 0));
         both.nodes = node_set("0-3"); /* nothing is left: it stays rather than wanders */
         host_reload(&h, fresh, &both);
         assert_place(&h, a, "0");
@@ -174,12 +173,14 @@ TEST(a_disk_that_becomes_known) {
         chosen = host_add(&h, "chosen", 1);
         assert_place(&h, chosen, "0");
         assert_true(chosen->planned.warnings & WARN_DEVICE_UNKNOWN);
-        place_note_devices(chosen, &disk);
+        chosen->storage_nodes = disk;
+        place_note_devices(&h.rooms.placing, chosen);
         assert_place(&h, chosen, "3"); /* it was placed without knowing */
         kept = host_add(&h, "kept", 1);
         kept->planned = (Planned){ .known = true, .basis = BASIS_KEPT };
         kept->planned.placement.nodes = node_set("1");
-        place_note_devices(kept, &disk);
+        kept->storage_nodes = disk;
+        place_note_devices(&h.rooms.placing, kept);
         assert_place(&h, kept, "1"); /* it was found there: it has memory by now */
         assert_true(kept->planned.warnings & WARN_FAR_DEVICE);
 }
@@ -193,24 +194,24 @@ TEST(own_limits_that_become_known) {
         TestHost h;
 
         host_init(&h);
-        undo_init(&h.manager.undo.records, &h.manager.host.sysroot);
-        h.manager.host.backend.ops = &backend_systemd_ops;
+        h.rooms.host.backend.ops = &backend_systemd_ops;
         a = host_add(&h, "a", 0);
         a->unit = (char *)"a.service";
         a->processes = &process;
         a->handles = &handle;
         a->n_processes = 1;
         assert_place(&h, a, "0");
-        assert_int_equal(undo_get(&h.manager.undo.records, "a", "a.service", NULL, &record), 0);
-        record_noted(a); /* it is not read yet */
-        assert_false(h.manager.host.marks & HOST_MARK_PLAN);
+        assert_int_equal(undo_get(&h.rooms.undo.records, "a", "a.service", NULL, &record), 0);
+        record_adopt(&h.rooms.undo, a);
+        assert_false(record_limits_plan(&h.rooms.undo, a)); /* it is not read yet */
         record->unit_noted = true;
-        record_noted(a); /* it sets nothing */
-        assert_false(h.manager.host.marks & HOST_MARK_PLAN);
+        assert_false(record_limits_plan(&h.rooms.undo, a)); /* it sets nothing */
         record->mems.before = id_set("3");
-        record_noted(a);
+        assert_true(record_limits_plan(&h.rooms.undo, a));
+        host_mark(&h.rooms.host, HOST_MARK_PLAN);
         assert_place(&h, a, "3");
-        undo_done(&h.manager.undo.records);
+        record_end(a);
+        undo_done(&h.rooms.undo.records);
 }
 
 TEST(cards_keep_their_node) {
@@ -221,8 +222,8 @@ TEST(cards_keep_their_node) {
         Instance *a;
 
         host_init(&h);
-        h.manager.host.devices = (DeviceList){ .devices = &card, .n_devices = 1 };
-        h.manager.host.policies.host.reserve.kind = RESERVE_NIC;
+        h.rooms.host.devices = (DeviceList){ .devices = &card, .n_devices = 1 };
+        h.rooms.host.policies.host.reserve.kind = RESERVE_NIC;
         a = host_add(&h, "a", 0);
         assert_place(&h, a, "1");
         assert_int_equal(a->planned.warnings, 0);

@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/manager.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -52,50 +52,50 @@ static const BackendOps *const all_ops[] = {
 typedef struct TestHost {
         FakeTree tree;
         Args args;
-        Manager manager;
+        Rooms rooms;
         uint64_t now_usec;
 } TestHost;
 
 static void host_init(TestHost *h) {
-        Manager *m = &h->manager;
+        Rooms *m = &h->rooms;
 
         memset(&seen, 0, sizeof(seen));
         *h = (TestHost){ 0 };
         fake_init(&h->tree);
-        *m = (Manager){ .host.args = &h->args,
-                        .host.sysroot = h->tree.sysroot,
-                        .roster.connector_fd = -EBADF,
-                        .host.policies_known = true,
-                        .host.journal = { .max_priority = LOG_EMERG } };
+        *m = (Rooms){ .host.args = &h->args,
+                      .host.sysroot = h->tree.sysroot,
+                      .roster.connector_fd = -EBADF,
+                      .host.policies_known = true,
+                      .host.journal = { .max_priority = LOG_EMERG } };
+        rooms_wire(m);
         m->host.sysroot.live = true;
         m->host.backend.sysroot = &m->host.sysroot;
         m->host.backend.ops = &group_ops;
         m->host.backend.all = all_ops;
-        undo_init(&m->undo.records, &m->host.sysroot);
         assert_int_equal(undo_open(&m->undo.records, h->tree.fd), 0);
         assert_int_equal(sd_event_new(&m->host.event), 0);
-        assert_int_equal(release_start(m), 0);
+        assert_int_equal(release_start(&m->undo), 0);
         for (const char *name = "ab"; *name; name++) {
                 const char instance[] = { *name, '\0' }, unit[] = { *name, '.', 's', '\0' };
                 UndoRecord *record;
 
                 assert_int_equal(undo_get(&m->undo.records, instance, unit, NULL, &record), 0);
-                release_begin(m, record, "the test wants it");
+                release_begin(&m->undo, record, "the test wants it");
         }
         h->now_usec = clock_monotonic_usec();
 }
 
 static void host_done(TestHost *h) {
-        release_done(&h->manager);
-        undo_done(&h->manager.undo.records);
-        sd_event_unref(h->manager.host.event);
+        release_done(&h->rooms.undo);
+        undo_done(&h->rooms.undo.records);
+        sd_event_unref(h->rooms.host.event);
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
 static void later(TestHost *h) {
         h->now_usec += SEC(1);
-        release_at_due(&h->manager, h->now_usec);
+        release_at_due(&h->rooms.undo, h->now_usec);
 }
 
 static void assert_masks_wait_for(const char *slow) {
@@ -111,7 +111,7 @@ static void assert_masks_wait_for(const char *slow) {
         later(&h);
         later(&h);
         assert_int_equal(strlen(seen.said), 2);
-        assert_int_equal(h.manager.undo.releases.n, 0);
+        assert_int_equal(h.rooms.undo.releases.n, 0);
 }
 
 TEST(masks_wait_for_all_groups) {
@@ -129,7 +129,7 @@ TEST(not_for_one_that_has_failed) {
         later(&h);
         later(&h);
         assert_string_equal(seen.said, "a");
-        assert_int_equal(h.manager.undo.releases.n, 1);
+        assert_int_equal(h.rooms.undo.releases.n, 1);
 }
 
 /* Stopping, and the last that was left fails for the last time: the end is not put off. */
@@ -138,17 +138,17 @@ TEST(the_last_is_given_up) {
         uint64_t usec;
 
         host_init(&h);
-        h.manager.host.policies.on_stop = ON_STOP_RESTORE;
-        assert_true(release_before_stop(&h.manager));
+        h.rooms.host.policies.on_stop = ON_STOP_RESTORE;
+        assert_true(release_before_stop(&h.rooms.undo));
         seen.slow = "b";
         for (unsigned i = 0; i < 3; i++) {
-                assert_true(h.manager.undo.releases.n > 0);
+                assert_true(h.rooms.undo.releases.n > 0);
                 h.now_usec += SEC(5);
-                release_at_due(&h.manager, h.now_usec);
+                release_at_due(&h.rooms.undo, h.now_usec);
                 seen.reply(-EIO, "", seen.userdata);
         }
-        assert_int_equal(h.manager.undo.releases.n, 0);
-        assert_int_equal(h.manager.undo.records.n_records, 1);
-        assert_true(sd_event_source_get_time(h.manager.undo.releases.timer, &usec) >= 0);
+        assert_int_equal(h.rooms.undo.releases.n, 0);
+        assert_int_equal(h.rooms.undo.records.n_records, 1);
+        assert_true(sd_event_source_get_time(h.rooms.undo.releases.timer, &usec) >= 0);
         assert_true(usec <= clock_monotonic_usec());
 }

@@ -16,34 +16,39 @@ TEST(wanted, .setup_func = setup, .teardown_func = teardown) {
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
-        release_unwanted(&l.m);
-        release_stray(&l.m);
+        release_unwanted(&l.m.undo);
+        release_stray(&l.m.undo);
         assert_int_equal(l.m.undo.releases.n, 0); /* it has an instance */
         set_release(&l, globs, 1);
-        release_unwanted(&l.m);
+        release_unwanted(&l.m.undo);
         assert_int_equal(l.m.undo.releases.n, 0);
         set_release(&l, globs, 2);
         l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        release_unwanted(&l.m);
+        release_unwanted(&l.m.undo);
         assert_int_equal(l.m.undo.releases.n, 0); /* paused */
         l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        release_unwanted(&l.m);
+        release_unwanted(&l.m.undo);
         assert_int_equal(l.m.undo.releases.n, 1);
-        release_unwanted(&l.m);
+        release_unwanted(&l.m.undo);
         assert_int_equal(l.m.undo.releases.n, 1);
         l.m.host.policies.mode = ENFORCEMENT_OBSERVE; /* in the middle */
         n = world.n_operations;
-        release_at_due(&l.m, UINT64_MAX / 4);
+        release_at_due(&l.m.undo, UINT64_MAX / 4);
         assert_int_equal(world.n_operations, n);
         l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
         release(&l);
         assert_as_before();
         bind(&l, "2", "1");
         set_release(&l, name, 1);
-        release_unwanted(&l.m);
+        release_unwanted(&l.m.undo);
         release(&l);
         assert_as_before();
         life_end(&l);
+}
+
+static bool is_asked(Life *l) {
+        release_if_asked(&l->m.undo, l->instance);
+        return l->instance->undo.released;
 }
 
 /* Its port, and with that its name, becomes known when it is bound already. */
@@ -55,21 +60,21 @@ TEST(named_later, .setup_func = setup, .teardown_func = teardown) {
         life_begin(&l);
         bind(&l, "2", "1");
         set_release(&l, globs, 1);
-        assert_false(release_if_asked(l.instance));
+        assert_false(is_asked(&l));
         assert_int_equal(l.m.undo.releases.n, 0);
         free(l.instance->name);
         l.instance->name = strdup("a:4000");
         l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        assert_true(release_if_asked(l.instance));
+        assert_true(is_asked(&l));
         assert_int_equal(l.m.undo.releases.n, 0); /* paused */
         l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        assert_true(release_if_asked(l.instance));
+        assert_true(is_asked(&l));
         assert_int_equal(l.m.undo.releases.n, 1);
-        assert_true(release_if_asked(l.instance));
+        assert_true(is_asked(&l));
         assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
         assert_as_before();
-        assert_true(release_if_asked(l.instance)); /* nothing is left to do */
+        assert_true(is_asked(&l)); /* nothing is left to do */
         assert_int_equal(l.m.undo.releases.n, 0);
         life_end(&l);
 }
@@ -80,28 +85,31 @@ TEST(no_place_any_more, .setup_func = setup, .teardown_func = teardown) {
 
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
-        release_without_place(l.instance); /* nothing is known yet, and nothing was done */
+        release_without_place(&l.m.undo,
+                              l.instance); /* nothing is known yet, and nothing was done */
         assert_int_equal(undo_get(&l.m.undo.records, "a", "a.service", NULL, &record), 0);
+        record_adopt(&l.m.undo, l.instance);
         record->unit_noted = true; /* what its unit sets may leave it no place */
         l.instance->planned = (Planned){ .known = true, .refusal = REFUSAL_CGROUP_NODES };
-        release_without_place(l.instance);
+        release_without_place(&l.m.undo, l.instance);
         assert_int_equal(l.m.undo.releases.n, 0);
-        undo_forget(&l.m.undo.records, record);
+        record_forget(&l.m.undo, record);
         l.instance->planned = (Planned){ .known = false };
         bind(&l, "2", "1");
-        release_without_place(l.instance);
+        l.instance->planned = (Planned){ .known = false };
+        release_without_place(&l.m.undo, l.instance);
         l.instance->planned = (Planned){ .known = true, .refusal = REFUSAL_NO_PORT_YET };
-        release_without_place(l.instance);
+        release_without_place(&l.m.undo, l.instance);
         l.instance->planned.refusal = REFUSAL_NONE;
         l.instance->planned.placement.nodes = node_set("1");
-        release_without_place(l.instance);
+        release_without_place(&l.m.undo, l.instance);
         l.instance->planned.refusal = REFUSAL_RESERVED;
         l.instance->planned.placement.nodes = node_set("");
         l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        release_without_place(l.instance);
+        release_without_place(&l.m.undo, l.instance);
         assert_int_equal(l.m.undo.releases.n, 0);
         l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        release_without_place(l.instance);
+        release_without_place(&l.m.undo, l.instance);
         assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
         assert_as_before();
@@ -116,10 +124,10 @@ TEST(watched_only, .setup_func = setup, .teardown_func = teardown) {
         bind(&l, "2", "1");
         l.policy.built_in = true; /* the last file of policies is gone */
         l.m.host.policies_known = false;
-        release_unwanted(&l.m);
+        release_unwanted(&l.m.undo);
         assert_int_equal(l.m.undo.releases.n, 0); /* refused since the start: nothing is known */
         l.m.host.policies_known = true;
-        release_unwanted(&l.m);
+        release_unwanted(&l.m.undo);
         assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
         assert_as_before();
@@ -137,7 +145,7 @@ TEST(asked_while_no_policy_is_known, .setup_func = setup, .teardown_func = teard
         l.policy.built_in = true;
         l.m.host.policies_known = false;
         set_release(&l, name, 1);
-        release_unwanted(&l.m);
+        release_unwanted(&l.m.undo);
         assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
         assert_as_before();
@@ -151,10 +159,11 @@ TEST(without_an_instance, .setup_func = setup, .teardown_func = teardown) {
         world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
-        roster_remove_process(&l.m, l.instance, 0);
-        instance_free(roster_take_ended(&l.m.roster));
+        roster_remove_process(&l.m.roster, l.instance, 0);
+        rooms_free_instance(roster_take_ended(&l.m.roster));
+        l.instance = NULL;
         assert_int_equal(count_files(), 1);
-        release_stray(&l.m);
+        release_stray(&l.m.undo);
         assert_int_equal(l.m.undo.releases.n, 1);
         release(&l);
         assert_as_before();
@@ -168,9 +177,9 @@ TEST(not_bound_again_on_its_way_back, .setup_func = setup, .teardown_func = tear
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
-        release_begin(&l.m, l.m.undo.records.records[0], "a test");
+        release_begin(&l.m.undo, l.m.undo.records.records[0], "a test");
         l.instance->binding.placement.cpus = cpu_set("3");
-        assert_false(bind_carry_out(l.instance, &set, 0));
+        assert_false(bind_carry_out(&l.m.binding, l.instance, &set, 0));
         assert_true(is(ID_VIEW(&world.cpus), "2"));
         release(&l);
         assert_as_before();
@@ -182,14 +191,14 @@ TEST(stop, .setup_func = setup, .teardown_func = teardown) {
 
         world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
-        assert_false(release_before_stop(&l.m)); /* keep */
+        assert_false(release_before_stop(&l.m.undo)); /* keep */
         l.m.host.policies.on_stop = ON_STOP_RESTORE;
-        assert_false(release_before_stop(&l.m)); /* nothing to restore */
+        assert_false(release_before_stop(&l.m.undo)); /* nothing to restore */
         bind(&l, "2", "1");
         l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        assert_false(release_before_stop(&l.m)); /* paused */
+        assert_false(release_before_stop(&l.m.undo)); /* paused */
         l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        assert_true(release_before_stop(&l.m));
+        assert_true(release_before_stop(&l.m.undo));
         assert_int_equal(l.m.undo.releases.n, 1);
         assert_false(host_enforces(&l.m.host)); /* nothing is bound from now on */
         assert_false(l.m.host.marks & HOST_MARK_EXIT);

@@ -5,30 +5,29 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/watch.h"
 
 static Policy policy = { .name = (char *)"ours" };
 
-static void setup(Manager *m) {
-        *m = (Manager){ .roster.connector_fd = -EBADF };
+static void setup(Rooms *m) {
+        *m = (Rooms){ .roster.connector_fd = -EBADF };
+        rooms_wire(m);
 }
 
-static void teardown(Manager *m) {
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                instance_free(m->roster.instances[i]);
-        free(m->roster.instances);
-        instance_counts_done(&m->roster.counts);
+static void teardown(Rooms *m) {
+        rooms_free_instances(m);
 }
 
-static Instance *add(Manager *m, pid_t pid, const char *exe, const char *unit, uint16_t port) {
+static Instance *add(Rooms *m, pid_t pid, const char *exe, const char *unit, uint16_t port) {
         Process process = { .id = { pid, 100 },
                             .exe = strdup(exe),
                             .unit = unit ? strdup(unit) : NULL };
         ProcHandle none = PROC_HANDLE_NONE;
         Instance *i = NULL;
 
-        assert_int_equal(instance_new(m, &process, 1, 0, &i), 0);
+        assert_int_equal(instance_new(&process, 0, &i), 0);
         i->policy = &policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
         if (port > 0) {
@@ -37,11 +36,11 @@ static Instance *add(Manager *m, pid_t pid, const char *exe, const char *unit, u
                 i->ports[0] = port;
                 i->n_ports = 1;
         }
-        assert_int_equal(roster_add(m, i), 0);
+        assert_int_equal(roster_add(&m->roster, i), 0);
         return i;
 }
 
-static void assert_names(const Manager *m, size_t n, const char *const *names) {
+static void assert_names(const Rooms *m, size_t n, const char *const *names) {
         assert_int_equal(m->roster.n_instances, n);
         for (size_t i = 0; i < n; i++)
                 assert_string_equal(m->roster.instances[i]->name, names[i]);
@@ -53,7 +52,7 @@ static void assert_names(const Manager *m, size_t n, const char *const *names) {
 
 TEST(order_and_search) {
         Process other = { .id = { 31, 100 }, .unit = (char *)"b.service" };
-        Manager m;
+        Rooms m;
         Instance *i;
         size_t index;
 
@@ -62,23 +61,23 @@ TEST(order_and_search) {
         (void)add(&m, 10, "/x", "c.service", 0);
         (void)add(&m, 20, "/x", "a.service", 0);
         ASSERT_NAMES(&m, "a", "b", "c");
-        assert_ptr_equal(roster_find_pid(&m, 10, &index), m.roster.instances[2]);
+        assert_ptr_equal(roster_find_pid(&m.roster, 10, &index), m.roster.instances[2]);
         assert_int_equal(index, 0);
-        assert_null(roster_find_pid(&m, 11, &index));
-        assert_ptr_equal(roster_find_owner(&m, &other), m.roster.instances[1]);
+        assert_null(roster_find_pid(&m.roster, 11, &index));
+        assert_ptr_equal(roster_find_owner(&m.roster, &other), m.roster.instances[1]);
         i = m.roster.instances[1];
-        roster_remove_process(&m, i, 0);
+        roster_remove_process(&m.roster, i, 0);
         assert_ptr_equal(roster_take_ended(&m.roster), i);
         assert_int_equal(i->n_processes, 0);
         instance_free(i);
         assert_null(roster_take_ended(&m.roster));
         ASSERT_NAMES(&m, "a", "c");
-        assert_null(roster_find_owner(&m, &other));
+        assert_null(roster_find_owner(&m.roster, &other));
         teardown(&m);
 }
 
 TEST(collisions) {
-        Manager m;
+        Rooms m;
 
         setup(&m);
         (void)add(&m, 10, "/x", NULL, 4000);
@@ -86,16 +85,16 @@ TEST(collisions) {
         ASSERT_NAMES(&m, "x:4000", "x:4000:20");
         /* The first goes: the second gets the name when it is asked for again, and not before. */
 
-        roster_remove_process(&m, m.roster.instances[0], 0);
-        instance_free(roster_take_ended(&m.roster));
+        roster_remove_process(&m.roster, m.roster.instances[0], 0);
+        rooms_free_instance(roster_take_ended(&m.roster));
         ASSERT_NAMES(&m, "x:4000:20");
-        assert_int_equal(roster_rename(&m, m.roster.instances[0]), 0);
+        assert_int_equal(roster_rename(&m.roster, m.roster.instances[0]), 0);
         ASSERT_NAMES(&m, "x:4000");
         teardown(&m);
 }
 
 TEST(service_beside_process) {
-        Manager m;
+        Rooms m;
 
         setup(&m);
         (void)add(&m, 10, "/x", NULL, 80);
@@ -106,7 +105,7 @@ TEST(service_beside_process) {
 
 TEST(rename) {
         Instance *i;
-        Manager m;
+        Rooms m;
 
         setup(&m);
         i = add(&m, 99, "/x", NULL, 0);
@@ -116,11 +115,12 @@ TEST(rename) {
         assert_non_null(i->ports);
         i->ports[0] = 4000;
         i->n_ports = 1;
-        assert_int_equal(roster_rename(&m, i), 0);
+        assert_int_equal(roster_rename(&m.roster, i), 0);
         ASSERT_NAMES(&m, "x:4000", "x:5"); /* and in its place */
-        assert_string_equal(i->first_name, "x:99");
-        assert_int_equal(roster_rename(&m, i), 0);
+        assert_true(roster_take_news(i) & NEWS_RENAMED);
+        assert_int_equal(roster_rename(&m.roster, i), 0);
         ASSERT_NAMES(&m, "x:4000", "x:5");
+        assert_int_equal(roster_take_news(i), 0);
         teardown(&m);
 }
 
@@ -129,15 +129,14 @@ TEST(rename) {
 TEST(its_policy_is_gone) {
         _cleanup_fake_ FakeTree tree;
         Instance *i;
-        Manager m;
+        Rooms m;
 
         fake_init(&tree);
         setup(&m);
         m.host.sysroot = tree.sysroot;
-        sampling_init(&m.sampling, &m.host, &m.roster);
         m.sampling.access.available = true;
         i = add(&m, 10, "/x", NULL, 0);
-        assert_int_equal(watch_rematch(&m), 0);
+        assert_int_equal(watch_rematch(&m.roster), 0);
         assert_int_equal(m.roster.n_instances, 0);
         assert_ptr_equal(roster_take_ended(&m.roster), i);
         access_end(&m.sampling, i); /* as the turn does */
@@ -147,7 +146,7 @@ TEST(its_policy_is_gone) {
         teardown(&m);
 }
 
-static size_t count_of_user(const Manager *m, uid_t uid) {
+static size_t count_of_user(const Rooms *m, uid_t uid) {
         size_t n = 0;
 
         for (size_t i = 0; i < m->roster.n_instances; i++)
@@ -161,7 +160,7 @@ TEST(max_instances_is_lowered) {
                        .match = { .exe = (char *)"x" },
                        .max_instances = 2 };
         _cleanup_fake_ FakeTree tree;
-        Manager m;
+        Rooms m;
 
         fake_init(&tree);
         setup(&m);
@@ -176,11 +175,11 @@ TEST(max_instances_is_lowered) {
                 assert_int_equal(instance_counts_add(&m.roster.counts, 0, i->uid), 0);
         }
         assert_int_equal(instance_counts_of(&m.roster.counts, 0, 8), 5);
-        assert_int_equal(watch_rematch(&m), 0);
+        assert_int_equal(watch_rematch(&m.roster), 0);
         assert_int_equal(count_of_user(&m, 7), 2);
         assert_int_equal(count_of_user(&m, 8), 2);
         assert_int_equal(instance_counts_of(&m.roster.counts, 0, 7), 2);
-        roster_remove_process(&m, m.roster.instances[0], 0);
+        roster_remove_process(&m.roster, m.roster.instances[0], 0);
         assert_int_equal(instance_counts_of(&m.roster.counts, 0, 7) +
                                  instance_counts_of(&m.roster.counts, 0, 8),
                          3);

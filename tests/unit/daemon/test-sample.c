@@ -9,13 +9,13 @@
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
 #include "capture.h"
-#include "tidbnumad/daemon/manager.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sys/cgroup.h"
 
 typedef struct TestHost {
-        Manager manager;
+        Rooms rooms;
         Instance instance;
         ProcHandle handle;
         Policy policy;
@@ -23,32 +23,31 @@ typedef struct TestHost {
 } TestHost;
 
 static void host_init(TestHost *h) {
-        *h = (TestHost){ .manager = { .host.sysroot = SYSROOT_NONE } };
-        assert_int_equal(sysroot_open(NULL, &h->manager.host.sysroot), 0);
-        assert_int_equal(topology_load(&h->manager.host.sysroot, &h->manager.host.topology), 0);
-        assert_int_equal(proc_open(&h->manager.host.sysroot, getpid(), &h->handle), 0);
-        journal_init(&h->manager.host.journal, false);
-        sampling_init(&h->manager.sampling, &h->manager.host, &h->manager.roster);
+        *h = (TestHost){ .rooms = { .host.sysroot = SYSROOT_NONE } };
+        assert_int_equal(sysroot_open(NULL, &h->rooms.host.sysroot), 0);
+        assert_int_equal(topology_load(&h->rooms.host.sysroot, &h->rooms.host.topology), 0);
+        assert_int_equal(proc_open(&h->rooms.host.sysroot, getpid(), &h->handle), 0);
+        journal_init(&h->rooms.host.journal, false);
+        rooms_wire(&h->rooms);
         h->policy = (Policy){ .name = (char *)"tidb" };
-        h->manager.host.policies.sampling_interval_usec = 10000000;
-        h->manager.host.policies.sampling_budget_ppm = 10000;
+        h->rooms.host.policies.sampling_interval_usec = 10000000;
+        h->rooms.host.policies.sampling_budget_ppm = 10000;
         h->instance = (Instance){
-                .manager = &h->manager,
                 .name = (char *)"tidb-4000",
                 .policy = &h->policy,
                 .handles = &h->handle,
                 .n_processes = 1,
                 .sampling.remote_ratio = NAN,
         };
-        h->instance.sampling.by_node = calloc(h->manager.host.topology.n_nodes, sizeof(NodeMemory));
-        h->instance.binding.placement.nodes = topology_nodes(&h->manager.host.topology);
+        h->instance.sampling.by_node = calloc(h->rooms.host.topology.n_nodes, sizeof(NodeMemory));
+        h->instance.binding.placement.nodes = topology_nodes(&h->rooms.host.topology);
 }
 
 static void host_done(TestHost *h) {
         free(h->instance.sampling.by_node);
         proc_close(&h->handle);
-        topology_done(&h->manager.host.topology);
-        sysroot_close(&h->manager.host.sysroot);
+        topology_done(&h->rooms.host.topology);
+        sysroot_close(&h->rooms.host.sysroot);
 }
 
 /* A clock that stands: a turn never ends by it. */
@@ -66,7 +65,7 @@ static uint64_t slow(void) {
 static uint64_t anon_bytes(const TestHost *h) {
         uint64_t bytes = 0;
 
-        for (size_t i = 0; i < h->manager.host.topology.n_nodes; i++)
+        for (size_t i = 0; i < h->rooms.host.topology.n_nodes; i++)
                 bytes += h->instance.sampling.by_node[i].anon_bytes;
         return bytes;
 }
@@ -78,17 +77,17 @@ TEST(drawn) {
         host_init(&h);
         assert_true(isnan(sample_ratio(&h.instance, &h.instance.binding.placement.nodes)));
         assert_true(sample_halfwidth(&h.instance) == 0);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         assert_true(h.instance.sampling.sampled);
         assert_false(h.instance.sampling.memory_known); /* nothing is decided by it */
         assert_true(anon_bytes(&h) > 100000);
         assert_true(h.instance.sampling.remote_ratio == 0);
         assert_true(sample_ratio(&h.instance, &h.instance.binding.placement.nodes) == 0);
         assert_true(isnan(sample_ratio(&h.instance, &elsewhere))); /* that was not asked */
-        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
-        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
+        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
+        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
         h.instance.binding.placement.nodes = elsewhere;
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         assert_true(h.instance.sampling.remote_ratio > 0.999999);
         host_done(&h);
 }
@@ -100,7 +99,7 @@ TEST(without_a_place) {
         host_init(&h);
         h.instance.binding.placement.nodes = (NodeSet){ 0 };
         h.instance.binding.observed.last_nodes = node_set("1023");
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         assert_true(h.instance.sampling.remote_ratio > 0.999999);
         host_done(&h);
 }
@@ -109,9 +108,9 @@ TEST(nothing_known_of_what_ended) {
         TestHost h;
 
         host_init(&h);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         h.instance.n_processes = 0;
-        assert_true(sample_draw(&h.manager.sampling, &h.instance, still) < 0);
+        assert_true(sample_draw(&h.rooms.sampling, &h.instance, still) < 0);
         assert_false(h.instance.sampling.sampled);
         assert_true(isnan(h.instance.sampling.remote_ratio));
         assert_true(isnan(sample_ratio(&h.instance, &h.instance.binding.placement.nodes)));
@@ -134,22 +133,22 @@ TEST(a_turn_ends) {
         TestHost h;
 
         five(&h, handles);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
-        assert_int_equal(h.manager.sampling.rounds.n_draws, 2);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
+        assert_int_equal(h.rooms.sampling.rounds.n_draws, 2);
         assert_false(h.instance.sampling.sampled); /* not from a part */
-        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_DRAWN].n, 0);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
-        assert_int_equal(h.manager.sampling.rounds.n_draws, 4);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), 0);
-        assert_int_equal(h.manager.sampling.rounds.n_draws, 5);
+        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_DRAWN].n, 0);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
+        assert_int_equal(h.rooms.sampling.rounds.n_draws, 4);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), 0);
+        assert_int_equal(h.rooms.sampling.rounds.n_draws, 5);
         assert_true(h.instance.sampling.sampled);
         assert_true(h.instance.sampling.remote_ratio == 0);
         assert_true(anon_bytes(&h) > 5 * 100000); /* of all five */
-        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
+        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
         assert_null(h.instance.sampling.drawing);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still),
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still),
                          0); /* all in one turn, were it so quick */
-        assert_int_equal(h.manager.sampling.rounds.n_draws, 10);
+        assert_int_equal(h.rooms.sampling.rounds.n_draws, 10);
         host_done(&h);
 }
 
@@ -160,26 +159,26 @@ TEST(turns_of_one_round) {
         TestHost h;
 
         five(&h, handles);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
         assert_true(h.instance.sampling.sampled);
-        sampling_begin_round(&h.manager.sampling);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
+        sampling_begin_round(&h.rooms.sampling);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
         h.instance.n_member_changes++;
-        h.manager.sampling.rounds.n_draws = 0;
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
-        assert_int_equal(h.manager.sampling.rounds.n_draws, PROCESSES);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -EAGAIN);
+        h.rooms.sampling.rounds.n_draws = 0;
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
+        assert_int_equal(h.rooms.sampling.rounds.n_draws, PROCESSES);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
         h.instance.n_processes = 0;
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, slow), -E2BIG);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -E2BIG);
         assert_null(h.instance.sampling.drawing);
         host_done(&h);
 }
 
 static void draw_in_vain(TestHost *h, int error) {
         capture_begin(&h->said, STDERR_FILENO);
-        assert_int_equal(sample_draw(&h->manager.sampling, &h->instance, still), error);
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), error);
         capture_end(&h->said);
 }
 
@@ -198,7 +197,7 @@ TEST(why_not) {
         draw_in_vain(&h, -E2BIG);
         assert_string_equal(h.said.text, "");
         h.instance.n_processes = 1;
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         h.instance.n_processes = 100;
         draw_in_vain(&h, -E2BIG);
         assert_contains(h.said.text, "cannot be sampled");
@@ -207,7 +206,7 @@ TEST(why_not) {
         draw_in_vain(&h, -E2BIG);
         assert_string_equal(h.said.text, "");
         h.instance.n_processes = 1;
-        handles[0].dir_fd = h.manager.host.sysroot.sys_fd; /* there is no such file */
+        handles[0].dir_fd = h.rooms.host.sysroot.sys_fd; /* there is no such file */
         draw_in_vain(&h, -ESRCH);
         assert_string_equal(h.said.text, "");
         host_done(&h);
@@ -222,14 +221,14 @@ TEST(counted_takes_its_place) {
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         h.instance.sampling.sampled_halfwidth = 0.5;
         assert_true(sample_halfwidth(&h.instance) > 0);
-        assert_int_equal(sample_count(&h.manager.sampling, &h.instance, fd), 0);
+        assert_int_equal(sample_count(&h.rooms.sampling, &h.instance, fd), 0);
         assert_false(h.instance.sampling.sampled);
         assert_true(sample_halfwidth(&h.instance) == 0);
         assert_int_equal(anon_bytes(&h), 4096);
-        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 1);
+        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 1);
         host_done(&h);
 }
 
@@ -253,7 +252,7 @@ TEST(counted_in_part) {
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
-        assert_int_equal(sample_draw(&h.manager.sampling, &h.instance, still), 0);
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         drawn = anon_bytes(&h);
         set_resident(&tree, "400000000");
         dir_fd = openat(tree.sysroot.proc_fd, "9", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -261,16 +260,16 @@ TEST(counted_in_part) {
         handles[1] = (ProcHandle){ .pid = 9, .dir_fd = dir_fd, .pidfd = -EBADF };
         h.instance.handles = handles;
         h.instance.n_processes = 2;
-        assert_int_equal(sample_count(&h.manager.sampling, &h.instance, fd), -ENODATA);
+        assert_int_equal(sample_count(&h.rooms.sampling, &h.instance, fd), -ENODATA);
         assert_true(h.instance.sampling.sampled);
         assert_int_equal(anon_bytes(&h), drawn);
-        assert_int_equal(h.manager.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
+        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=409600000000\nfile N0=0\n");
-        assert_int_equal(sample_count(&h.manager.sampling, &h.instance, fd), 0);
+        assert_int_equal(sample_count(&h.rooms.sampling, &h.instance, fd), 0);
         assert_true(anon_bytes(&h) == UINT64_C(409600000000));
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         fake_write(&tree, "proc/9/status", "Name:\tx\n"); /* it has just ended */
-        assert_int_equal(sample_count(&h.manager.sampling, &h.instance, fd), 0);
+        assert_int_equal(sample_count(&h.rooms.sampling, &h.instance, fd), 0);
         host_done(&h);
 }
 
@@ -278,14 +277,13 @@ TEST(interval_from_the_last_round) {
         TestHost h;
 
         host_init(&h);
-        assert_int_equal(sampling_interval_usec(&h.manager.sampling), 10000000);
-        h.manager.sampling.rounds.cost_usec = 1000000;
-        assert_int_equal(sampling_interval_usec(&h.manager.sampling),
-                         10000000); /* it is not over */
-        sampling_begin_round(&h.manager.sampling);
-        assert_int_equal(sampling_interval_usec(&h.manager.sampling), 100000000);
-        assert_int_equal(h.manager.sampling.rounds.cost_usec, 0);
-        sampling_begin_round(&h.manager.sampling);
-        assert_int_equal(sampling_interval_usec(&h.manager.sampling), 10000000);
+        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 10000000);
+        h.rooms.sampling.rounds.cost_usec = 1000000;
+        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 10000000); /* it is not over */
+        sampling_begin_round(&h.rooms.sampling);
+        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 100000000);
+        assert_int_equal(h.rooms.sampling.rounds.cost_usec, 0);
+        sampling_begin_round(&h.rooms.sampling);
+        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 10000000);
         host_done(&h);
 }

@@ -4,11 +4,12 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "rooms.h"
 #include "tidbnumad/daemon/binding/bind.h"
-#include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/roster/groups.h"
+#include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/release.h"
 
 #define SLICE "/user.slice/user-7.slice"
 #define HOME SLICE "/session-3.scope"
@@ -18,7 +19,7 @@
 typedef struct TestHost {
         FakeTree tree;
         Args args;
-        Manager m;
+        Rooms m;
         Policy policy;
         Instance *instance;
 } TestHost;
@@ -34,28 +35,29 @@ static void add(TestHost *h, pid_t pid, const char *cgroup, const char *scope) {
         fake_process(&h->tree, pid, 1, "/srv/tidb-server", cgroup, "0-7");
         assert_int_equal(proc_open(&h->tree.sysroot, pid, &handle), 0);
         if (!h->instance) {
-                assert_int_equal(instance_new(&h->m, &p, 1, 0, &h->instance), 0);
-                h->instance->first_name = strdup("tidb-server:50");
+                assert_int_equal(instance_new(&p, 0, &h->instance), 0);
+                h->instance->name = strdup("tidb-server:50");
                 h->instance->policy = &h->policy;
         }
         assert_int_equal(instance_add_process(h->instance, &p, &handle), 0);
+        record_adopt(&h->m.undo, h->instance);
 }
 
 static void host_init(TestHost *h) {
         *h = (TestHost){ .policy = { .name = (char *)"p" } };
         fake_init(&h->tree);
-        h->m = (Manager){ .host.args = &h->args,
-                          .host.sysroot = h->tree.sysroot,
-                          .host.journal = { .max_priority = -1 } };
+        h->m = (Rooms){ .host.args = &h->args,
+                        .host.sysroot = h->tree.sysroot,
+                        .host.journal = { .max_priority = -1 } };
+        rooms_wire(&h->m);
         backend_init(&h->m.host.backend, &h->m.host.sysroot, NULL);
         h->m.host.backend.ops = &backend_systemd_ops;
-        undo_init(&h->m.undo.records, &h->m.host.sysroot);
         fake_write(&h->tree, "sys/fs/cgroup" HOME "/cgroup.procs", "40\n50\n");
 }
 
 static void host_done(TestHost *h) {
-        instance_free(h->instance);
-        release_done(&h->m);
+        rooms_free_instance(h->instance);
+        release_done(&h->m.undo);
         undo_done(&h->m.undo.records);
         backend_done(&h->m.host.backend);
         fake_done(&h->tree);
@@ -81,19 +83,25 @@ TEST(found_in_a_scope_it_is_who_it_was) {
         UndoRecord *r;
 
         host_init(&h);
-        scope_resolve(&h.m, &lost); /* nobody knows where from */
+        scope_resolve(&h.m.roster, &lost); /* nobody knows where from */
         assert_null(lost.unit);
         r = scoped_record(&h, 50);
-        scope_resolve(&h.m, &p);
+        scope_resolve(&h.m.roster, &p);
         assert_string_equal(p.unit, "session-3.scope");
-        scope_resolve(&h.m, &p);
+        scope_resolve(&h.m.roster, &p);
         assert_string_equal(p.unit, "session-3.scope");
-        scope_resolve(&h.m, &other);
+        scope_resolve(&h.m.roster, &other);
         assert_string_equal(other.unit, "a.service");
         free(r->home); /* taken over without a record */
         r->home = strdup(SCOPE);
-        scope_resolve(&h.m, &lost);
+        scope_resolve(&h.m.roster, &lost);
         assert_null(lost.unit);
+}
+
+static char *path_of(const TestHost *h) {
+        const Members members = instance_members(h->instance, &h->m.host.sysroot);
+
+        return members_group_path(&members);
 }
 
 TEST(a_move_shows) {
@@ -102,25 +110,25 @@ TEST(a_move_shows) {
 
         host_init(&h);
         add(&h, 50, HOME, NULL);
-        scope_follow(h.instance);
+        scope_follow(&h.m.roster, h.instance);
         assert_null(scope_of(h.instance));
         assert_false(scope_holds(h.instance));
-        assert_string_equal(scope_target(h.instance).unit, "session-3.scope");
+        assert_string_equal(record_target(h.instance).unit, "session-3.scope");
         fake_process(&h.tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
         h.m.host.backend.ops = &backend_affinity_ops; /* which does not ask */
-        scope_follow(h.instance);
+        scope_follow(&h.m.roster, h.instance);
         assert_null(scope_of(h.instance));
         h.m.host.backend.ops = &backend_systemd_ops;
-        scope_follow(h.instance);
+        scope_follow(&h.m.roster, h.instance);
         assert_string_equal(scope_of(h.instance), NAME);
         assert_true(scope_holds(h.instance));
         assert_string_equal(h.instance->unit, "session-3.scope"); /* by which it is known */
-        assert_string_equal(scope_target(h.instance).unit, NAME);
-        path = groups_unit_path(h.instance);
+        assert_string_equal(record_target(h.instance).unit, NAME);
+        path = path_of(&h);
         assert_string_equal(path, SCOPE);
         free(path);
         fake_process(&h.tree, 50, 1, "/srv/tidb-server", HOME, "0-7");
-        scope_follow(h.instance);
+        scope_follow(&h.m.roster, h.instance);
         assert_null(scope_of(h.instance));
         assert_string_equal(h.instance->processes[0].cgroup, HOME);
 }
@@ -132,19 +140,19 @@ TEST(the_path_of_its_unit) {
 
         host_init(&h);
         add(&h, 50, SCOPE "/inner", NAME);
-        path = groups_unit_path(h.instance);
+        path = path_of(&h);
         assert_string_equal(path, SCOPE);
         free(path);
         free(h.instance->processes[0].scope);
         h.instance->processes[0].scope = NULL;
-        path = groups_unit_path(h.instance); /* of no unit of its own */
+        path = path_of(&h); /* of no unit of its own */
         assert_string_equal(path, SCOPE "/inner");
         free(path);
         free(h.instance->unit);
         h.instance->unit = strdup("a.service");
         free(h.instance->processes[0].cgroup);
         h.instance->processes[0].cgroup = strdup("/system.slice/a.service/inner/most");
-        path = groups_unit_path(h.instance);
+        path = path_of(&h);
         assert_string_equal(path, "/system.slice/a.service");
         free(path);
 }
@@ -162,19 +170,19 @@ TEST(who_belongs_to_it) {
         host_init(&h);
         r = scoped_record(&h, 50);
         add(&h, 50, HOME, NULL);
-        assert_ptr_equal(record_of(h.instance), r); /* the record comes before the move */
+        assert_ptr_equal(h.instance->undo.record, r); /* the record comes before the move */
         assert_false(instance_owns(h.instance, &child));
         fake_process(&h.tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
-        scope_follow(h.instance);
+        scope_follow(&h.m.roster, h.instance);
         assert_true(instance_owns(h.instance, &child));
         assert_false(instance_owns(h.instance, &stranger));
         assert_false(instance_owns(h.instance, &neighbour));
         add(&h, 20, SCOPE, NAME); /* before it, and not in the record */
         assert_int_equal(h.instance->processes[0].id.pid, 20);
-        assert_ptr_equal(record_of(h.instance), r);
+        assert_ptr_equal(h.instance->undo.record, r);
         assert_true(scope_holds(h.instance));
         fake_process(&h.tree, 20, 1, "/srv/tidb-server", HOME, "0-7");
-        scope_follow(h.instance);
+        scope_follow(&h.m.roster, h.instance);
         assert_string_equal(scope_of(h.instance), NAME);
         assert_false(scope_holds(h.instance));
 }
@@ -186,14 +194,15 @@ TEST(why_not) {
 
         host_init(&h);
         add(&h, 50, HOME, NULL);
-        assert_null(scope_cannot(h.instance, &code));
+        assert_null(bind_refuses_scope(&h.m.binding, h.instance, &code));
         r = scoped_record(&h, 50);
-        assert_null(scope_cannot(h.instance, &code));
+        record_adopt(&h.m.undo, h.instance);
+        assert_null(bind_refuses_scope(&h.m.binding, h.instance, &code));
         r->former = (UndoFormer){ .known = true, .delegated = true };
-        assert_non_null(strstr(scope_cannot(h.instance, &code), "delegated"));
+        assert_non_null(strstr(bind_refuses_scope(&h.m.binding, h.instance, &code), "delegated"));
         r->former.delegated = false;
         fake_write(&h.tree, "sys/fs/cgroup" HOME "/memory.max", "4096\n");
-        assert_non_null(strstr(scope_cannot(h.instance, &code), "limits"));
+        assert_non_null(strstr(bind_refuses_scope(&h.m.binding, h.instance, &code), "limits"));
         assert_int_equal(code, REASON_UNIT_LIMITS);
 }
 
@@ -203,10 +212,12 @@ TEST(its_end) {
         UndoRecord *r;
 
         host_init(&h);
-        r = scoped_record(&h, 77); /* which has ended */
-        record_left(&h.m, r, false);
+        add(&h, 50, HOME, NULL);
+        h.instance->undo.record = r = scoped_record(&h, 77); /* which has ended */
+        release_note_left(&h.m.undo, h.instance);
         assert_int_equal(h.m.undo.releases.n, 0);
-        record_left(&h.m, r, true);
+        instance_remove_process(h.instance, 0);
+        release_note_left(&h.m.undo, h.instance);
         assert_int_equal(h.m.undo.records.n_records, 1);
         assert_int_equal(h.m.undo.releases.n, 1);
         assert_true(r->releasing);
@@ -266,7 +277,7 @@ static bool carry_out(TestHost *h, int note, int start) {
 
         backend.note = note;
         backend.start = start;
-        return bind_carry_out(h->instance, &step, 1);
+        return bind_carry_out(&h->m.binding, h->instance, &step, 1);
 }
 
 /* What cannot be written down is not done; what was is not written again. */

@@ -1,15 +1,15 @@
 /* What the full-node guard tells, to the journal and in status. */
 #pragma once
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/plan/guard.h"
 
 /* These nodes fill up, and nothing is done: `what` says why, and what may follow. Told once, until
  * it is over. */
-void guard_say_danger(Instance *instance, const NodeSet *nodes, const GuardOutlook *outlook,
-                      const char *what);
-void guard_say_safe(Instance *instance);
+void guard_say_danger(const Binder *b, Instance *instance, const NodeSet *nodes,
+                      const GuardOutlook *outlook, const char *what);
+void guard_say_safe(const Binder *b, Instance *instance);
 
 /* They do, and the instance got another node. */
-void guard_say_widened(const Instance *instance, const NodeSet *nodes, const GuardOutlook *outlook,
-                       uint32_t node);
+void guard_say_widened(const Binder *b, const Instance *instance, const NodeSet *nodes,
+                       const GuardOutlook *outlook, uint32_t node);

@@ -5,24 +5,21 @@
  * instance to be watched: one with memory: bind whose memory nodes are narrow by our doing. */
 #pragma once
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/binding/binding.h"
 
 typedef struct Guard Guard;
 
 /* Not for a single run, and not for the dump of another machine. */
-int guard_start(Manager *manager);
-void guard_stop(Manager *manager);
+int guard_start(Binder *b);
+void guard_stop(Binder *b);
 
 /* The instance was looked at: is it to be watched from now on? */
-void guard_note(Instance *instance);
-
-/* Its placement has become another one: what it was widened for is over. */
-void guard_forget(Instance *instance);
+void guard_note(const Binder *b, Instance *instance);
 
 /* Room that must be left beside what is pulled back, before one that was widened is narrowed, so
  * that it is not full again at once. Where nothing is to be pulled, the guard's own minute is all.
  */
-uint64_t guard_margin_bytes(const Instance *instance);
+uint64_t guard_margin_bytes(const Binder *b, const Instance *instance);
 
 /* One round. Returns the microseconds until the next; INSTANCE_NEVER: nothing is to be watched. */
-uint64_t guard_tick(Manager *manager, uint64_t now_usec);
+uint64_t guard_tick(Binder *b, uint64_t now_usec);

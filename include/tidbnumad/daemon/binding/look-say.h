@@ -2,14 +2,14 @@
  * would be done if anything might be. For look.c. */
 #pragma once
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/plan/verdict.h"
 
 /* What is reported of it now, in the journal and in what is published. */
-Verdict look_verdict(const Instance *instance);
+Verdict look_verdict(const Binder *b, const Instance *instance);
 
 /* The instance has come to an end, which is `step`. */
-void look_say_final(const Instance *instance);
+void look_say_final(const Binder *b, const Instance *instance);
 
 /* Nothing may be changed, and this would be next. */
-void look_say_plan(Instance *instance, const Step *step);
+void look_say_plan(const Binder *b, Instance *instance, const Step *step);

@@ -9,14 +9,11 @@
  */
 #pragma once
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/binding/binding.h"
 
 /* Starts it. Nothing is begun when there is nothing to do. A negative errno: it cannot be started.
  */
-int move_kernel_begin(Instance *instance);
+int move_kernel_begin(const Binder *b, Instance *instance);
 
 /* Is it still at it? */
 bool move_kernel_runs(Instance *instance);
-
-/* Lets it make no further call; the one that it is in goes on. */
-void move_kernel_forget(Instance *instance);

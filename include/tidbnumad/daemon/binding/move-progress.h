@@ -2,27 +2,27 @@
  * journal has of it. */
 #pragma once
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/binding/binding.h"
 
 /* Less is not worth two lines. */
 #define MOVE_TOLD_BYTES (UINT64_C(16) << 20)
 
 /* Reads where its memory lies, and notes of files and shared memory what the last pass has left. */
-void move_sample(Instance *instance, int cgroup_fd);
+void move_sample(const Binder *b, Instance *instance, int cgroup_fd);
 
 /* A pass begins; the first one of a migration is told. */
-void move_progress_begin(Instance *instance, uint64_t now_usec);
+void move_progress_begin(const Binder *b, Instance *instance, uint64_t now_usec);
 
 /* Before a slice: once a second looks how long the instance's tasks had to wait, and sets the rate.
  */
-void move_progress_note(Instance *instance, uint64_t now_usec);
+void move_progress_note(const Binder *b, Instance *instance, uint64_t now_usec);
 
 /* After a piece. */
-void move_progress_add(Instance *instance, uint64_t bytes);
+void move_progress_add(const Binder *b, Instance *instance, uint64_t bytes);
 
 /* It has come to its end, and the last step with it; `bound_told`: the journal has what was moved
  * already. */
-void move_progress_end(Instance *instance, bool bound_told, uint64_t now_usec);
+void move_progress_end(const Binder *b, Instance *instance, bool bound_told, uint64_t now_usec);
 
 /* 0 and NAN while nothing is being moved. */
 uint64_t move_rate_in_force(const Instance *instance);

@@ -25,7 +25,8 @@ typedef enum HostMark {
         HOST_MARK_TIDY = 1 << 3,     /* an instance has ended whose cpuset may be free now */
         HOST_MARK_TOPOLOGY = 1 << 4, /* CPUs or memory have come or gone, see hotplug.h */
         HOST_MARK_ROUND = 1 << 5,    /* a round of the slow scan begins */
-        HOST_MARK_EXIT = 1 << 6,     /* all that a stop waits for is done: publish, and end */
+        HOST_MARK_UNITS = 1 << 6,    /* a record is given back, or is gone: it may be a unit's */
+        HOST_MARK_EXIT = 1 << 7,     /* all that a stop waits for is done: publish, and end */
 } HostMark;
 
 /* What the daemon knows of its host, and by which rules it acts. */

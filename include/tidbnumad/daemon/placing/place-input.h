@@ -2,22 +2,25 @@
  * known yet. */
 #pragma once
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/placing/place.h"
+
+/* The unit of that name (may be NULL), if it is planned before it starts; or NULL. */
+const PlannedUnit *place_find_unit(const Placing *placing, const char *name);
 
 /* The nodes that an instance is bound to by what the kernel shows: what was done before this daemon
  * started, or to its unit before it did. Empty: none. */
-NodeSet place_input_adopt(Instance *instance);
+NodeSet place_input_adopt(const Placing *placing, Instance *instance);
 
 /* Reads what its parent cgroup allows, once. */
-void place_input_read_allowed(Instance *instance);
+void place_input_read_allowed(const Placing *placing, Instance *instance);
 
 /* One of them. */
-void place_input_fill(Instance *instance, PlacementInstance *ret);
+void place_input_fill(const Placing *placing, Instance *instance, PlacementInstance *ret);
 
 /* All that is to be planned, and who is behind each entry. */
 typedef struct PlaceEntry {
         Instance *instance; /* or */
-        Unit *unit;
+        PlannedUnit *unit;
 } PlaceEntry;
 
 typedef struct PlaceInput {
@@ -26,6 +29,6 @@ typedef struct PlaceInput {
         size_t n;
 } PlaceInput;
 
-int place_input_collect(Manager *manager, PlaceInput *ret);
+int place_input_collect(Placing *placing, PlaceInput *ret);
 void place_input_done(PlaceInput *input);
 #define _cleanup_place_input_ _cleanup_(place_input_done)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/report/publish.h"
 
 /* A table of the instances: where each belongs, and what would be done. */
-void dry_run_render(const Manager *manager, Text *text);
+void dry_run_render(const Report *report, Text *text);

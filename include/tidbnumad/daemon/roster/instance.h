@@ -1,14 +1,13 @@
 /* One instance: the processes of one unit that one policy names, and how far its binding is. */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
-#include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/sampling/access.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/enforce/rate.h"
@@ -20,7 +19,9 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/observe/members.h"
 #include "tidbnumad/plan/pace.h"
+#include "tidbnumad/plan/placement.h"
 #include "tidbnumad/plan/step.h"
+#include "tidbnumad/sample/access.h"
 #include "tidbnumad/sys/proc.h"
 
 #define INSTANCE_NEVER UINT64_MAX
@@ -67,9 +68,18 @@ typedef struct Migration {
         uint64_t waited_usec; /* of the control group's tasks until then */
 } Migration;
 
-/* What the room of sampling knows of it. */
+/* What hardware counters have counted of it. */
+typedef struct InstanceAccess {
+        AccessCounters counters;
+        bool known; /* some of its threads are, or were, counted */
+        bool told;  /* that some are not */
+        uint64_t counts[N_LOCALITIES];
+        double ratio, coverage; /* of the last round */
+} InstanceAccess;
+
+/* The room of sampling: where its memory is located. */
 typedef struct InstanceSampling {
-        NodeMemory *by_node;  /* owned; n_nodes of the topology */
+        NodeMemory *by_node;  /* n_nodes of the topology; NULL: not counted yet; owned */
         bool memory_known;    /* counted: `by_node` is exact */
         uint64_t limit_bytes; /* of its control group; 0: none, or not its own */
         bool sampled;         /* not counted, but drawn: see sample.h */
@@ -80,13 +90,43 @@ typedef struct InstanceSampling {
         InstanceAccess access;
 } InstanceSampling;
 
-/* What the room of undo knows of it. */
+#define INSTANCE_SAMPLING_NONE                                                                     \
+        (InstanceSampling) {                                                                       \
+                .remote_ratio = NAN, .sampled_ratio = NAN                                          \
+        }
+
+/* The room of undo: the record of its values before any change. */
 typedef struct InstanceUndo {
-        BackendNote note; /* in flight, with `call` */
-        bool released;    /* by enforcement.release */
+        UndoRecord *record; /* borrowed; NULL: nothing of it was ever changed */
+        char *name;         /* as backends and its record know it: `name` changes when its port
+                               becomes known; owned */
+        BackendNote note;   /* in flight */
+        bool released;      /* by enforcement.release */
+        bool reset;         /* its record is being given back, or is gone: binding starts anew */
 } InstanceUndo;
 
-/* How far it is on the way to its place. */
+/* The room of placing, of an instance or of a unit that is planned before it starts. */
+typedef struct Planned {
+        bool known;   /* it was planned */
+        bool changed; /* and not yet acted upon */
+        bool again;   /* its rules have changed: where it is does not count */
+        Placement placement;
+        PlacementBasis basis;
+        PlacementRefusal refusal;
+        uint32_t warnings;    /* PlacementWarning */
+        NodeSet device_nodes; /* of the disks under its data directory */
+        bool allowed_known;
+        NodeSet allowed_nodes; /* of its parent cgroup; empty: everything */
+        CpuSet allowed_cpus;
+} Planned;
+
+/* Who is told the answer of a call. */
+typedef struct Answer {
+        const struct Binder *binder;
+        struct Instance *instance;
+} Answer;
+
+/* The room of binding: how far it is on the way to its place. */
 typedef struct InstanceBinding {
         Placement placement; /* what is being carried out */
         bool observed_known;
@@ -107,6 +147,7 @@ typedef struct InstanceBinding {
         char *failure;       /* what went wrong in the last attempt; NULL; owned */
         Reason failure_code;
         sd_bus_slot *call;             /* in flight */
+        Answer answer;                 /* of that */
         StepKind call_kind;            /* what it, or the last one, was for */
         NodeSet call_mems;             /* of one for memory nodes */
         uint64_t effect_deadline_usec; /* until then a call that was answered may still take effect
@@ -133,19 +174,33 @@ typedef struct InstanceBinding {
         uint64_t bind_attempts, bind_failures, migrated_bytes, failed_pages;
 } InstanceBinding;
 
+#define INSTANCE_BINDING_NONE                                                                      \
+        (InstanceBinding) {                                                                        \
+                .step = { .reason = "" }, .due_usec = INSTANCE_NEVER, .bind_seconds = NAN,         \
+                .drift_watches = { -1, -1 }, .mover = MOVER_NONE, .kernel_mover_fd = -EBADF        \
+        }
+
+/* What has happened to an instance since the last turn. The roster appends, the turn hands it on to
+ * the rooms above. */
+typedef enum InstanceNews {
+        NEWS_JOINED = 1 << 0,  /* a process has come */
+        NEWS_LEFT = 1 << 1,    /* a process has left, and others remain */
+        NEWS_RULES = 1 << 2,   /* its policy, or the port that its place depends on */
+        NEWS_RENAMED = 1 << 3, /* its port became known */
+        NEWS_STORAGE = 1 << 4, /* the disks under its data directory were looked for */
+} InstanceNews;
+
 /* Its first fields are the roster's; then one sub-structure a room. Each is written by its room
  * alone. */
 typedef struct Instance {
-        Manager *manager; /* borrowed */
-        char *name;       /* metric label; owned */
-        char *first_name; /* as it was found: what backends know it by, for `name` changes when its
-                             port becomes known; owned */
-        char *unit;       /* NULL: none; owned */
-        char *exe;        /* of its oldest process; owned */
-        uint16_t *ports;  /* TCP ports that it listens on, ascending, once known; owned */
+        char *name;      /* metric label; owned */
+        char *unit;      /* NULL: none; owned */
+        char *exe;       /* of its oldest process; owned */
+        uint16_t *ports; /* TCP ports that it listens on, ascending, once known; owned */
         size_t n_ports;
-        char *data_dir;       /* NULL: none, or not known; owned */
-        unsigned n_described; /* times that the two were looked for since a process came */
+        char *data_dir;        /* NULL: none, or not known; owned */
+        NodeSet storage_nodes; /* of the disks under it */
+        unsigned n_described;  /* times that the two were looked for since a process came */
         uint64_t describe_due_usec;
         const Policy *policy;
         size_t policy_index;
@@ -158,6 +213,7 @@ typedef struct Instance {
         size_t n_processes, processes_allocated, handles_allocated, exits_allocated;
         uint64_t n_member_changes;   /* a process came or went */
         struct Instance *next_ended; /* see roster_take_ended() */
+        uint32_t news;               /* InstanceNews */
 
         InstanceSampling sampling;
         InstanceUndo undo;
@@ -166,8 +222,7 @@ typedef struct Instance {
 } Instance;
 
 /* Still without a name: the roster gives it one. */
-int instance_new(Manager *manager, const Process *first, size_t n_nodes, uint64_t now_usec,
-                 Instance **ret);
+int instance_new(const Process *first, uint64_t now_usec, Instance **ret);
 Instance *instance_free(Instance *instance);
 
 /* The identity that processes of one instance share: their system service, or the scope of ours
@@ -185,14 +240,7 @@ void instance_remove_process(Instance *instance, size_t index);
 InstanceIdentity instance_identity(const Instance *instance);
 
 /* Its processes, as the observer is given them. */
-Members instance_members(const Instance *instance);
+Members instance_members(const Instance *instance, const Sysroot *sysroot);
 
 /* Does it run as a system service, which then is the instance? */
 bool instance_is_service(const Instance *instance);
-
-/* Forgets how far it was, so that the next look begins anew. Ends a pass that is under way. */
-void instance_restart(Instance *instance, uint64_t now_usec);
-
-/* Keeps the sentence for status, and of what kind it is. */
-void instance_set_failure(Instance *instance, Reason code, const char *format, ...) _printf_(3, 4);
-void instance_clear_failure(Instance *instance);

@@ -5,12 +5,24 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/roster/instance.h"
 #include "tidbnumad/daemon/roster/strangers.h"
+#include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/plan/instance-count.h"
 
-typedef struct Manager Manager;
+/* A storm of 3,000 starts makes some 10,000 events of 200 bytes each with the kernel's overhead,
+ * while the loop is busy for a second. */
+#define ROSTER_RECEIVE_BUFFER_BYTES ((size_t)8 << 20)
+
+/* The net under the events, and what stands in for them where there is no connector. */
+#define ROSTER_SCAN_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
+#define ROSTER_POLL_INTERVAL_USEC (UINT64_C(2) * 1000 * 1000)
+
+/* After a loss of events everything is looked at, but no more often than so: under a storm that
+ * goes on, the scans themselves would make the next loss. */
+#define ROSTER_RESCAN_INTERVAL_USEC (UINT64_C(250) * 1000)
 
 typedef struct EventCounters {
         uint64_t received, lost, rescans;
@@ -18,6 +30,8 @@ typedef struct EventCounters {
 
 /* The instances there are, and what keeps the list of them complete. */
 typedef struct Roster {
+        Host *host;           /* borrowed */
+        const Undo *records;  /* borrowed; they know where the processes in a scope came from */
         Instance **instances; /* ascending by name; owned */
         size_t n_instances, instances_allocated;
         Instance *ended;       /* by `next_ended`, until the turn that follows; owned */
@@ -39,22 +53,25 @@ typedef struct Roster {
 } Roster;
 
 /* The instance that the process belongs to, or NULL. */
-Instance *roster_find_owner(const Manager *manager, const Process *process);
+Instance *roster_find_owner(const Roster *roster, const Process *process);
 
 /* The instance that holds the process, with its index in it, or NULL. By number: whether it is
  * still the same process, the handle beside it tells. */
-Instance *roster_find_pid(const Manager *manager, pid_t pid, size_t *ret_index);
+Instance *roster_find_pid(const Roster *roster, pid_t pid, size_t *ret_index);
 
 /* Gives the instance its name and takes it over. It needs a process: the name may hold its pid.
  * Where another has the name already, a longer one is given, and that is logged. -ENOMEM: it stays
  * with the caller. */
-int roster_add(Manager *manager, Instance *instance);
+int roster_add(Roster *roster, Instance *instance);
 
 /* Gives it the name it should have by now, as its port has become known. */
-int roster_rename(Manager *manager, Instance *instance);
+int roster_rename(Roster *roster, Instance *instance);
 
 /* Takes one process away, and the instance with its last one: roster_take_ended() has it then. */
-void roster_remove_process(Manager *manager, Instance *instance, size_t index);
+void roster_remove_process(Roster *roster, Instance *instance, size_t index);
+
+/* What has happened to it since this was asked last, as InstanceNews. */
+uint32_t roster_take_news(Instance *instance);
 
 /* An instance that has ended since the last turn, which is the caller's now; NULL: none. It has no
  * process any more. */

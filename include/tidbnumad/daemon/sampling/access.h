@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
+#include "tidbnumad/daemon/roster/instance.h"
 #include "tidbnumad/model/access.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/sample/access.h"
 
 typedef struct Sampling Sampling;
-typedef struct Instance Instance;
 
 #define ACCESS_REASON_MAX 160u
 
@@ -31,15 +31,6 @@ typedef struct Access {
         PolicyAccess *policies;         /* owned */
         size_t n_policies, policies_allocated;
 } Access;
-
-/* An instance's. */
-typedef struct InstanceAccess {
-        AccessCounters counters;
-        bool known; /* some of its threads are, or were, counted */
-        bool told;  /* that some are not */
-        uint64_t counts[N_LOCALITIES];
-        double ratio, coverage; /* of the last round */
-} InstanceAccess;
 
 void access_done(Access *access);
 

@@ -29,6 +29,13 @@ void sample_observe(const Sampling *s, Instance *i);
  * processes have; what was drawn stands then. */
 int sample_count(Sampling *s, Instance *i, int cgroup_fd);
 
+/* Reads the memory of its control group: the bytes by node, the limit, and the part outside
+ * `nodes`. */
+void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes);
+
+/* It has ended: frees what sampling keeps of it. */
+void sample_end(Instance *i);
+
 /* One turn of drawing pages of all processes of the instance. 0: all are drawn; -EAGAIN: some are
  * left for the next turn, and what was known stands until then; other negative errno: nothing is
  * known then, which the journal is told once. `clock_usec` is what a turn is measured by. */

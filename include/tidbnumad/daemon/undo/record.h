@@ -1,52 +1,70 @@
 /* The undo records of instances and units: written before a change, believed after a restart. */
 #pragma once
 
-#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/undo/undoing.h"
+#include "tidbnumad/plan/known-unit.h"
 #include "tidbnumad/plan/step.h"
+
+/* systemd answers before it has written the cgroup files: so long may pass until a change shows.
+ * The longest time that was seen is 2 s. */
+#define RECORD_SHOW_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
 
 /* Opens the folder, where something may ever be changed, and reads what an earlier life of the
  * daemon has left. Without the folder the daemon runs, and binds nothing. */
-int record_start(Manager *manager);
+int record_start(Undoing *undo);
+
+/* Its processes are others now: finds its record, and the name by which that knows it. */
+void record_adopt(const Undoing *undo, Instance *instance);
 
 /* NULL: nothing of it was ever changed. */
-UndoRecord *record_of(const Instance *instance);
-UndoRecord *record_of_unit(const Unit *unit);
+UndoRecord *record_of_unit(const Undoing *undo, const char *unit);
+
+/* The instance as backends see it. */
+BackendTarget record_target(const Instance *instance);
 
 /* Before a step that changes something: what stands is read, and written down with what will be
  * ours. 1: go on; 0: an answer will come, `reply` with it; negative: it cannot be written down, so
  * nothing may be changed. */
-int record_before(Instance *instance, const Step *step, BackendReply reply);
+int record_before(Undoing *undo, Instance *instance, const Step *step, BackendReply reply,
+                  void *userdata, sd_bus_slot **ret_call);
 
-/* That answer has come, and all was well. What the unit itself sets is known now: where the planner
- * may choose, it chooses among what that leaves, before anything is bound. */
-void record_noted(Instance *instance);
+/* Does its unit itself set CPUs or memory nodes? That is known once such an answer has come: the
+ * planner then chooses among these, before anything is bound. */
+bool record_limits_plan(const Undoing *undo, const Instance *instance);
 
 /* The step was carried out. */
-void record_after(Instance *instance, StepKind step);
+void record_after(Undoing *undo, Instance *instance, StepKind step);
 
-/* What the record says of an instance that was found: its name, what of it was done, what is ours.
- * For an instance that has no record nothing. */
-void record_adopt(Instance *instance);
+/* A unit was read from systemd: which of its values are ours. */
+void record_note_unit(const Undoing *undo, const char *unit, const BusUnit *read,
+                      KnownProperty *cpus, KnownProperty *mems);
 
-/* A process has left; `ended`: it was the last one. `record` as of before that, NULL: none. */
-void record_left(Manager *manager, UndoRecord *record, bool ended);
+/* What a write changes of an idle unit. */
+typedef struct UnitChange {
+        const char *label;
+        const KnownProperty *cpus, *mems, *next_cpus, *next_mems;
+} UnitChange;
 
-/* The same for a unit that was read from systemd: which of its values are ours. */
-void record_note_unit(Unit *unit, const BusUnit *read);
-
-/* Before a unit's properties are set to `next_cpus` and `next_mems`. 0, or negative errno. */
-int record_before_unit(Unit *unit);
-void record_after_unit(Unit *unit);
+/* Before a unit's properties are set: 0, or negative errno. Then whether that was done (`change`
+ * NULL: it was not); until this is known the record is not given back. */
+int record_before_unit(Undoing *undo, const char *unit, const UnitChange *change);
+void record_after_unit(const Undoing *undo, const char *unit, const UnitChange *change);
 
 /* Keeps of a placement what the admin's own AllowedCPUs= and AllowedMemoryNodes= of the unit leave.
  * NULL, or a constant sentence why nothing is left (the placement is untouched then). */
-const char *record_keep_own(const Instance *instance, Placement *placement);
+const char *record_keep_own(const Undoing *undo, const Instance *instance, Placement *placement);
 
 /* The memory nodes that it has when it is not narrowed: all, or those that its unit sets itself. */
-NodeSet record_open_nodes(const Instance *instance);
+NodeSet record_open_nodes(const Undoing *undo, const Instance *instance);
 
 /* The same for the planner, where it may choose: what is allowed becomes what these leave of it. */
-void record_add_own(const Instance *instance, CpuSet *cpus, NodeSet *nodes);
+void record_add_own(const Undoing *undo, const Instance *instance, CpuSet *cpus, NodeSet *nodes);
 
-/* The record is gone: whoever relied on it begins anew. */
-void record_forget(Manager *manager, UndoRecord *record);
+/* Whatever relied on the record starts anew. */
+void record_forget(Undoing *undo, UndoRecord *record);
+
+/* Was its record taken, or is that being given back, since this was asked last? */
+bool record_take_reset(Instance *instance);
+
+/* It has ended: frees what undo keeps of it. The record stays. */
+void record_end(Instance *instance);

@@ -6,39 +6,58 @@
 #include <systemd/sd-bus.h>
 
 #include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/units/unit-files.h"
 #include "tidbnumad/plan/known-unit.h"
 #include "tidbnumad/sys/bus-manager.h"
 
 typedef struct Unit {
-        Manager *manager; /* borrowed */
-        char *name;       /* owned */
-        char *label;      /* as its instance is called: without .service; owned */
+        struct Units *units; /* borrowed */
+        PlannedUnit place;   /* what it is, and where it belongs */
         sd_bus_slot *state_match, *job_match;
         sd_bus_slot *call; /* in flight: a read or a write */
         bool again;        /* something changed meanwhile: read it once more */
 
-        bool known; /* what follows was read since the bus was opened */
-        bool loaded, idle;
+        bool idle;
         char *user; /* User=; owned */
-        bool uid_known;
-        uid_t uid;
-        KnownProperty cpus, mems;
-        Planned planned; /* where it belongs; of one that runs, what its instance was told */
+        KnownProperty mems;
         uint64_t active_since_usec; /* monotonic; 0: it is not active */
 
         KnownProperty next_cpus, next_mems; /* after the write in flight */
         bool writes_cpus, writes_mems;
         unsigned failures;
 
-        bool released; /* what ran in it was not the policy's: left alone until policies are loaded
-                        */
-        bool listed;   /* seen in the list that is being read */
+        bool releasing; /* its record was being given back when that was looked at last */
+        bool listed;    /* seen in the list that is being read */
         const char
                 *state; /* "prepared", "unprepared", "running", "missing", "released", "failed" */
         const char *reason; /* why it is not prepared, or not in full; a constant, "" otherwise */
 } Unit;
 
-int unit_new(Manager *manager, const char *name, Unit **ret);
+/* The room of units that are prepared before they start. */
+typedef struct Units {
+        Host *host; /* borrowed, as the next three */
+        const Roster *roster;
+        Undoing *undo;
+        Placing *placing;
+
+        BusManager bus;
+        UnitFiles files;
+        bool subscribed;
+        bool lost_said;
+        sd_event_source *retry; /* opens the bus again */
+        Unit **units;           /* ascending by name; owned */
+        size_t n_units, allocated;
+        size_t n_lists; /* in flight */
+        bool gathering; /* see unit_list_settle() */
+        bool starting;  /* what is known at the start is not prepared yet */
+        sd_event_source *start_timer;
+        char *own_unit; /* the daemon's; NULL: none; owned */
+} Units;
+
+/* Are units prepared here: through systemd, on this machine, in earnest? */
+bool units_enforce(const Units *units);
+
+int unit_new(Units *units, const char *name, Unit **ret);
 Unit *unit_free(Unit *unit);
 
 /* Follows its signals on a bus that was opened anew; forgets what the former one said. */
@@ -58,3 +77,6 @@ void unit_release(Unit *unit);
 
 /* Has it been active for so long without any process that its policy names? */
 bool unit_is_misused(const Unit *unit, uint64_t now_usec);
+
+/* Its record may be on its way back, or gone: reads it when that is over. */
+void unit_note_release(Unit *unit);

@@ -7,40 +7,30 @@
 #include <stddef.h>
 #include <systemd/sd-event.h>
 
-#include "tidbnumad/daemon/units/unit-files.h"
 #include "tidbnumad/daemon/units/unit.h"
-#include "tidbnumad/sys/bus-manager.h"
 
-typedef struct Units {
-        BusManager bus;
-        UnitFiles files;
-        bool subscribed;
-        bool lost_said;
-        sd_event_source *retry; /* opens the bus again */
-        Unit **units;           /* ascending by name; owned */
-        size_t n_units, allocated;
-        size_t n_lists; /* in flight */
-        bool gathering; /* see unit_list_settle() */
-        char *own_unit; /* the daemon's; NULL: none; owned */
-} Units;
+/* Begins. The daemon is not to be ready while units_are_starting(), which is some seconds at most:
+ * a unit that is ordered after the daemon's then starts bound. Does nothing where nothing is
+ * enforced through systemd. */
+int units_start(Units *units);
+bool units_are_starting(const Units *units);
 
-/* Through systemd, on this machine, in earnest? */
-bool units_enforce(const Manager *manager);
+/* After each event: what was asked for may be complete, and a record may be given back. */
+void units_turn(Units *units);
 
-/* Begins, and waits for some seconds until what is known is prepared: a unit that is ordered after
- * the daemon's starts bound. Does nothing where nothing is enforced through systemd. */
-int units_start(Manager *manager);
-void units_done(Manager *manager);
+/* Those whose place is another one by the last plan are prepared anew. */
+void units_follow_plan(Units *units);
+void units_done(Units *units);
 
 /* Policies were loaded: all is judged anew. */
-void units_reload(Manager *manager);
+void units_reload(Units *units);
 
 /* The net under the signals, at each scan; room and nodes may have changed as well. */
-void units_scan(Manager *manager);
+void units_scan(Units *units);
 
 /* Are the memory nodes of this unit (may be NULL) narrow by our doing, from before it started? */
-bool units_did_narrow(const Manager *manager, const char *unit);
+bool units_did_narrow(const Units *units, const char *unit);
 
 /* The memory nodes of this unit (may be NULL) were set, for its instance. Where they were ours
  * before, they still are. */
-void units_note_mems(Manager *manager, const char *unit, const NodeSet *mems);
+void units_note_mems(Units *units, const char *unit, const NodeSet *mems);

@@ -1,7 +1,7 @@
 /* The control groups in which an instance is looked at. */
 #pragma once
 
-#include "tidbnumad/daemon/roster/instance.h"
+#include "tidbnumad/daemon/binding/binding.h"
 
 typedef struct Groups {
         int group_fd;      /* who shares it, and its memory: the unit on v2, the group of the memory
@@ -18,12 +18,7 @@ typedef struct Groups {
                 .group_fd = -EBADF, .cpuset_fd = -EBADF                                            \
         }
 
-/* The cgroup of its unit on v2, whatever groups the service has made below that; where its
- * processes have no unit of their own, that of the oldest. The caller owns it; NULL: none, or no
- * memory. */
-char *groups_unit_path(const Instance *instance);
-
 /* -ESRCH: the unit is gone. */
-int groups_open(Instance *instance, Groups *ret);
+int groups_open(const Binder *b, Instance *instance, Groups *ret);
 void groups_close(Groups *groups);
 #define _cleanup_groups_ _cleanup_(groups_close)

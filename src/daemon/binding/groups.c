@@ -2,9 +2,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/roster/groups.h"
-#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/binding/groups.h"
+#include "tidbnumad/daemon/undo/record.h"
 #include "tidbnumad/sys/cgroup.h"
 
 void groups_close(Groups *groups) {
@@ -16,32 +15,25 @@ void groups_close(Groups *groups) {
         *groups = GROUPS_NONE;
 }
 
-char *groups_unit_path(const Instance *i) {
-        const Members members = instance_members(i);
-
-        return members_group_path(&members);
-}
-
-static int open_group(const Instance *i, Groups *g) {
-        const Members members = instance_members(i);
+static int open_group(const Binder *b, const Instance *i, Groups *g) {
+        const Members members = instance_members(i, &b->host->sysroot);
         const bool v1 = cgroup_version(members.sysroot) == CGROUP_V1;
         int r = members_open_group(&members, &g->group_fd, v1 ? &g->group_path : &g->unit_path);
 
         return r < 0 ? r : 0;
 }
 
-static void open_own_cpuset(Instance *i, Groups *g) {
-        const BackendTarget target = scope_target(i);
+static void open_own_cpuset(const Binder *b, Instance *i, Groups *g) {
+        const BackendTarget target = record_target(i);
 
-        (void)backend_cgroup1_open(&i->manager->host.backend, &target, &g->cpuset_fd,
-                                   &g->cpuset_path);
+        (void)backend_cgroup1_open(&b->host->backend, &target, &g->cpuset_fd, &g->cpuset_path);
 }
 
-int groups_open(Instance *i, Groups *ret) {
+int groups_open(const Binder *b, Instance *i, Groups *ret) {
         _cleanup_groups_ Groups g = GROUPS_NONE;
-        int r = open_group(i, &g);
+        int r = open_group(b, i, &g);
 
-        switch (backend_kind(&i->manager->host.backend)) {
+        switch (backend_kind(&b->host->backend)) {
         case BACKEND_SYSTEMD: /* it cannot do without the unit */
                 if (r < 0)
                         return r;
@@ -50,7 +42,7 @@ int groups_open(Instance *i, Groups *ret) {
                 g.cpuset_fd = g.group_fd < 0 ? -EBADF : fcntl(g.group_fd, F_DUPFD_CLOEXEC, 3);
                 break;
         case BACKEND_CGROUP1:
-                open_own_cpuset(i, &g);
+                open_own_cpuset(b, i, &g);
                 break;
         case BACKEND_AFFINITY:
                 break;

@@ -1,0 +1,130 @@
+/* What binding keeps of an instance, and what makes it start again. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/placing/place.h"
+
+int binding_carry_counters(Binder *b, const PolicySet *fresh) {
+        const PolicySet *before = &b->host->policies;
+        PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
+
+        if (!counters)
+                return -ENOMEM;
+        for (size_t i = 0; i < fresh->n_policies; i++)
+                for (size_t j = 0; j < before->n_policies; j++)
+                        if (strcmp(fresh->policies[i].name, before->policies[j].name) == 0)
+                                counters[i] = b->policy_counters[j];
+        free(b->policy_counters);
+        b->policy_counters = counters;
+        return 0;
+}
+
+bool binding_cpus_applied(const Instance *i) {
+        for (size_t k = 0; k < i->n_processes; k++)
+                if (!i->processes[k].cpus_given)
+                        return false;
+        return true;
+}
+
+void binding_reset_cpus(Instance *i) {
+        for (size_t k = 0; k < i->n_processes; k++)
+                i->processes[k].cpus_given = false;
+        i->binding.cpus_drift = i->binding.mems_drift = (Drift){ 0 };
+}
+
+void binding_adopt_record(Instance *i) {
+        const UndoRecord *record = i->undo.record;
+        IdSet last;
+        CpuSet given;
+
+        if (!record)
+                return;
+        i->binding.we_narrowed |= record->mems.ours.n > 0;
+        last = undo_values_last(&record->given);
+        id_set_convert(&last, &given);
+        if (!id_set_equal(&given, &i->binding.placement.cpus))
+                return;
+        for (size_t k = 0; k < i->n_processes; k++) {
+                const UndoProcess *entry = undo_record_find(record, &i->processes[k].id);
+
+                i->processes[k].cpus_given |= entry && entry->given;
+        }
+}
+
+void binding_end_kernel_mover(Instance *i) {
+        closep(&i->binding.kernel_mover_fd);
+        i->binding.kernel_mover_fd = -EBADF;
+}
+
+void binding_end_pass(Instance *i) {
+        mover_end(&i->binding.mover);
+        binding_end_kernel_mover(i);
+        i->binding.moving = false;
+}
+
+void binding_end_migration(Instance *i) {
+        binding_end_pass(i);
+        i->binding.migration = (Migration){ 0 };
+}
+
+void binding_end_widening(Instance *i) {
+        i->binding.guard = (InstanceGuard){ .n_widenings = i->binding.guard.n_widenings };
+}
+
+void binding_note_joined(Instance *i) {
+        i->binding.fresh = true;
+        i->binding.pulled = false;
+}
+
+/* A pass borrows a handle of one of its processes, and these may be others now. */
+void binding_restart(Instance *i, uint64_t now_usec) {
+        binding_end_pass(i);
+        i->binding.progress = (Progress){ 0 };
+        i->binding.rest_until_usec = 0;
+        i->binding.due_usec = now_usec;
+}
+
+/* An answer that is still on its way would be taken for one of a later call. */
+void binding_reset(Instance *i, uint64_t now_usec) {
+        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        i->binding.we_narrowed = i->binding.pulled = false;
+        binding_reset_cpus(i);
+        binding_end_widening(i);
+        binding_restart(i, now_usec);
+}
+
+void binding_end(Instance *i) {
+        binding_end_pass(i);
+        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        binding_clear_failure(i);
+}
+
+void binding_follow_plan(Binder *b, uint64_t now_usec) {
+        for (size_t k = 0; k < b->roster->n_instances; k++) {
+                Instance *i = b->roster->instances[k];
+
+                if (place_take_change(&i->planned) && now_usec < i->binding.due_usec &&
+                    !i->binding.call)
+                        i->binding.due_usec = now_usec;
+        }
+}
+
+void binding_clear_failure(Instance *i) {
+        free(i->binding.failure);
+        i->binding.failure = NULL;
+        i->binding.failure_code = REASON_NONE;
+}
+
+void binding_set_failure(Instance *i, Reason code, const char *format, ...) {
+        va_list args;
+
+        binding_clear_failure(i);
+        i->binding.failure_code = code;
+        va_start(args, format);
+        if (vasprintf(&i->binding.failure, format, args) < 0)
+                i->binding.failure = NULL;
+        va_end(args);
+}
