@@ -3,8 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/enforce/setting.h"
+#include "tidbnumad/sys/sysfs-device.h"
 
 /* --- which file --- */
 
@@ -13,23 +15,20 @@ static bool may_be_in_path(const char *name) {
                strcmp(name, "..") != 0;
 }
 
-int setting_path(const SettingKey *key, bool *ret_in_proc, char buffer[static SETTING_TEXT_MAX]) {
+int setting_path(const SettingKey *key, char buffer[static SETTING_TEXT_MAX]) {
         const size_t size = SETTING_TEXT_MAX;
 
-        *ret_in_proc = key->kind != SETTING_XPS && key->kind != SETTING_RPS;
-        if (!*ret_in_proc && !may_be_in_path(key->device))
+        if (setting_is_queue(key->kind) && (!may_be_in_path(key->device) || key->ifindex == 0))
                 return -EINVAL;
         switch (key->kind) {
         case SETTING_VECTOR:
                 (void)snprintf(buffer, size, "irq/%u/smp_affinity_list", key->number);
                 return 0;
         case SETTING_XPS:
-                (void)snprintf(buffer, size, "class/net/%s/queues/tx-%u/xps_cpus", key->device,
-                               key->number);
+                (void)snprintf(buffer, size, "queues/tx-%u/xps_cpus", key->number);
                 return 0;
         case SETTING_RPS:
-                (void)snprintf(buffer, size, "class/net/%s/queues/rx-%u/rps_cpus", key->device,
-                               key->number);
+                (void)snprintf(buffer, size, "queues/rx-%u/rps_cpus", key->number);
                 return 0;
         case SETTING_NUMA_BALANCING:
                 (void)snprintf(buffer, size, "sys/kernel/numa_balancing");
@@ -40,13 +39,56 @@ int setting_path(const SettingKey *key, bool *ret_in_proc, char buffer[static SE
         return -EINVAL;
 }
 
-static int locate(const Sysroot *sysroot, const SettingKey *key, int *ret_fd,
-                  char buffer[static SETTING_TEXT_MAX]) {
-        bool in_proc;
-        int r = setting_path(key, &in_proc, buffer);
+/* --- interfaces --- */
 
-        *ret_fd = in_proc ? sysroot->proc_fd : sysroot->sys_fd;
-        return r;
+typedef struct Search {
+        const Sysroot *sysroot;
+        uint32_t ifindex;
+        int fd; /* its folder; of a renamed interface it stays valid */
+} Search;
+
+/* -EEXIST: found. The index is read through the opened folder, for the name may be another
+ * interface's by then. */
+static int try_interface(const char *name, void *userdata) {
+        Search *search = userdata;
+        _cleanup_close_ int fd = -EBADF;
+        char path[128], text[32];
+        uint64_t ifindex;
+
+        (void)snprintf(path, sizeof(path), "class/net/%.64s", name);
+        fd = openat(search->sysroot->sys_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+        if (read_file_at(fd, "ifindex", text, sizeof(text)) < 0 || parse_u64(text, &ifindex) < 0 ||
+            ifindex != search->ifindex)
+                return 0;
+        search->fd = TAKE_FD(fd);
+        return -EEXIST;
+}
+
+/* By its last known name; after a rename by its index. The caller closes the folder. */
+static int open_interface(const Sysroot *sysroot, const SettingKey *key) {
+        Search search = { .sysroot = sysroot, .ifindex = key->ifindex };
+        int r = try_interface(key->device, &search);
+
+        if (r == 0)
+                r = sysfs_foreach(sysroot, "class/net", try_interface, &search);
+        if (r == -EEXIST)
+                return search.fd;
+        return r == 0 || r == -ENOENT ? -ENODEV : r;
+}
+
+/* The file is `ret_path` below the folder that is returned; the caller closes it. */
+static int open_folder(const Sysroot *sysroot, const SettingKey *key,
+                       char ret_path[static SETTING_TEXT_MAX]) {
+        int r = setting_path(key, ret_path);
+
+        if (r < 0)
+                return r;
+        if (setting_is_queue(key->kind))
+                return open_interface(sysroot, key);
+        r = openat(sysroot->proc_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return r < 0 ? -errno : r;
 }
 
 /* --- the files --- */
@@ -54,24 +96,24 @@ static int locate(const Sysroot *sysroot, const SettingKey *key, int *ret_fd,
 static int read_file(const Sysroot *sysroot, const SettingKey *key,
                      char buffer[static SETTING_TEXT_MAX]) {
         char path[SETTING_TEXT_MAX];
-        int dir_fd, r = locate(sysroot, key, &dir_fd, path);
+        _cleanup_close_ int dir_fd = open_folder(sysroot, key, path);
         ssize_t n;
 
-        if (r < 0)
-                return r;
+        if (dir_fd < 0)
+                return dir_fd;
         n = read_file_at(dir_fd, path, buffer, SETTING_TEXT_MAX);
         return n < 0 ? (int)n : 0;
 }
 
 static int write_file(const Sysroot *sysroot, const SettingKey *key, const char *text) {
-        _cleanup_close_ int fd = -EBADF;
         char path[SETTING_TEXT_MAX];
-        int dir_fd, r = locate(sysroot, key, &dir_fd, path);
+        _cleanup_close_ int dir_fd = open_folder(sysroot, key, path);
+        _cleanup_close_ int fd = -EBADF;
         struct stat st;
         ssize_t n;
 
-        if (r < 0)
-                return r;
+        if (dir_fd < 0)
+                return dir_fd;
         /* Linux 6.12 and later show a vector of their own by the mode. */
         if (fstatat(dir_fd, path, &st, 0) < 0)
                 return -errno;
@@ -88,22 +130,7 @@ static int write_file(const Sysroot *sysroot, const SettingKey *key, const char 
         return (size_t)n == strlen(text) ? 0 : -EMSGSIZE;
 }
 
-static int identify(const Sysroot *sysroot, const SettingKey *key,
-                    char buffer[static SETTING_TEXT_MAX]) {
-        char path[SETTING_TEXT_MAX];
-        ssize_t n;
-
-        *buffer = '\0';
-        if (key->kind != SETTING_XPS && key->kind != SETTING_RPS)
-                return 0;
-        if (!may_be_in_path(key->device))
-                return -EINVAL;
-        (void)snprintf(path, sizeof(path), "class/net/%s/ifindex", key->device);
-        n = read_file_at(sysroot->sys_fd, path, buffer, SETTING_TEXT_MAX);
-        return n < 0 ? (int)n : 0;
-}
-
-const SettingOps SETTING_FILES = { .read = read_file, .write = write_file, .identify = identify };
+const SettingOps SETTING_FILES = { .read = read_file, .write = write_file };
 
 /* --- values --- */
 

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "tidbnumad/base/parse.h"
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/enforce/undo-json.h"
 
@@ -12,10 +13,15 @@ static json_t *from_text(const char *text) {
         return *text ? undo_json_from_bytes(text) : json_null();
 }
 
+/* "identity" is the index of the interface, as text. */
 static json_t *from_setting(const UndoSetting *s) {
+        char ifindex[16] = "";
+
+        if (s->key.ifindex > 0)
+                (void)snprintf(ifindex, sizeof(ifindex), "%u", s->key.ifindex);
         return json_pack("{s:s, s:o, s:I, s:o, s:o}", "kind", setting_kind_to_string(s->key.kind),
                          "device", from_text(s->key.device), "number", (json_int_t)s->key.number,
-                         "identity", from_text(s->identity), "before", from_text(s->before));
+                         "identity", from_text(ifindex), "before", from_text(s->before));
 }
 
 static json_t *from_settings(const UndoHost *h) {
@@ -68,13 +74,24 @@ static int to_number(const json_t *json, uint32_t *ret) {
         return 0;
 }
 
+static int to_ifindex(const json_t *json, uint32_t *ret) {
+        const char *text = json_string_value(json);
+        uint64_t number = 0;
+
+        if (!json_is_null(json) &&
+            (!text || parse_u64(text, &number) < 0 || number == 0 || number > INT_MAX))
+                return -EBADMSG;
+        *ret = (uint32_t)number;
+        return 0;
+}
+
 /* Only what could have been written by us is ever written to the kernel. */
 static int check_setting(const SettingKey *key, const char *before) {
         char path[SETTING_TEXT_MAX];
         SettingValue value;
-        bool in_proc;
 
-        return setting_path(key, &in_proc, path) < 0 || strlen(before) >= SETTING_TEXT_MAX ||
+        return setting_path(key, path) < 0 || setting_is_queue(key->kind) != (key->ifindex > 0) ||
+                               strlen(before) >= SETTING_TEXT_MAX ||
                                setting_parse(key->kind, before, &value) < 0
                        ? -EBADMSG
                        : 0;
@@ -82,23 +99,22 @@ static int check_setting(const SettingKey *key, const char *before) {
 
 static int to_setting(const json_t *json, UndoHost *h) {
         const char *kind = json_string_value(json_object_get(json, "kind"));
-        _cleanup_free_ char *device = NULL, *identity = NULL, *before = NULL;
+        _cleanup_free_ char *device = NULL, *before = NULL;
         SettingKey key = { 0 };
         int r;
 
         if (!kind || setting_kind_from_string(kind, &key.kind) < 0 ||
-            to_number(json_object_get(json, "number"), &key.number) < 0)
+            to_number(json_object_get(json, "number"), &key.number) < 0 ||
+            to_ifindex(json_object_get(json, "identity"), &key.ifindex) < 0)
                 return -EBADMSG;
         r = to_text(json_object_get(json, "device"), &device);
-        if (r >= 0)
-                r = to_text(json_object_get(json, "identity"), &identity);
         if (r >= 0)
                 r = to_text(json_object_get(json, "before"), &before);
         if (r < 0)
                 return r;
         key.device = device;
         r = undo_host_find(h, &key) ? -EBADMSG : check_setting(&key, before);
-        return r < 0 ? r : undo_host_add(h, &key, identity, before);
+        return r < 0 ? r : undo_host_add(h, &key, before);
 }
 
 /* Earlier builds also set /proc/irq/default_smp_affinity. This one leaves it alone, but must

@@ -8,7 +8,6 @@
 
 static void setting_done(UndoSetting *s) {
         free((char *)s->key.device);
-        free(s->identity);
         free(s->before);
         *s = (UndoSetting){ 0 };
 }
@@ -28,15 +27,14 @@ UndoSetting *undo_host_find(const UndoHost *host, const SettingKey *key) {
         return NULL;
 }
 
-int undo_host_add(UndoHost *host, const SettingKey *key, const char *identity, const char *before) {
+int undo_host_add(UndoHost *host, const SettingKey *key, const char *before) {
         UndoSetting s = { .key = *key };
 
         if (ARRAY_RESERVE(host->settings, host->allocated, host->n_settings + 1) < 0)
                 return -ENOMEM;
         s.key.device = strdup(key->device);
-        s.identity = strdup(identity);
         s.before = strdup(before);
-        if (!s.key.device || !s.identity || !s.before) {
+        if (!s.key.device || !s.before) {
                 setting_done(&s);
                 return -ENOMEM;
         }
@@ -49,17 +47,6 @@ void undo_host_remove(UndoHost *host, size_t index) {
         setting_done(&host->settings[index]);
         ARRAY_REMOVE(host->settings, host->n_settings, index);
         host->stale = true;
-}
-
-int undo_host_rename(UndoHost *host, size_t index, const char *device) {
-        char *copy = strdup(device);
-
-        if (!copy)
-                return -ENOMEM;
-        free((char *)host->settings[index].key.device);
-        host->settings[index].key.device = copy;
-        host->stale = true;
-        return 0;
 }
 
 void undo_host_set_irqbalance(UndoHost *host, UndoBalance *balance) {

@@ -61,6 +61,13 @@ const IrqDevice *irq_host_find(const IrqHost *host, IrqDeviceKind kind, const ch
         return NULL;
 }
 
+const IrqDevice *irq_host_find_interface(const IrqHost *host, uint32_t ifindex) {
+        for (size_t i = 0; i < host->n_devices; i++)
+                if (host->devices[i].kind == IRQ_DEVICE_NET && host->devices[i].ifindex == ifindex)
+                        return &host->devices[i];
+        return NULL;
+}
+
 const IrqVector *irq_device_vector(const IrqDevice *device, uint32_t irq) {
         for (size_t i = 0; i < device->n_vectors; i++)
                 if (device->vectors[i].irq == irq)

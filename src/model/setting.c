@@ -24,8 +24,13 @@ int setting_kind_from_string(const char *word, SettingKind *ret) {
         return -EINVAL;
 }
 
+bool setting_is_queue(SettingKind kind) {
+        return kind == SETTING_XPS || kind == SETTING_RPS;
+}
+
 bool setting_key_equal(const SettingKey *a, const SettingKey *b) {
-        return a->kind == b->kind && a->number == b->number && strcmp(a->device, b->device) == 0;
+        return a->kind == b->kind && a->number == b->number && a->ifindex == b->ifindex &&
+               (setting_is_queue(a->kind) || strcmp(a->device, b->device) == 0);
 }
 
 bool setting_is_mask(SettingKind kind) {

@@ -97,6 +97,16 @@ static int take_strings(Device *from, IrqDevice *to) {
         return to->name ? 0 : -ENOMEM;
 }
 
+static uint32_t read_ifindex(const Sysroot *sysroot, const char *path) {
+        char text[32];
+        uint64_t number;
+
+        return sysfs_read(sysroot, path, "ifindex", text, sizeof(text)) > 0 &&
+                               parse_u64(text, &number) >= 0 && number <= INT_MAX
+                       ? (uint32_t)number
+                       : 0;
+}
+
 static int add_card(const Sysroot *sysroot, Device *card, IrqDeviceList *list) {
         _cleanup_(irq_device_done) IrqDevice device = { .kind = IRQ_DEVICE_NET,
                                                         .node = card->node,
@@ -109,6 +119,7 @@ static int add_card(const Sysroot *sysroot, Device *card, IrqDeviceList *list) {
         (void)snprintf(path, sizeof(path), "class/net/%s", device.name);
         if (sysfs_resolve(sysroot, path, path) < 0) /* gone meanwhile */
                 return 0;
+        device.ifindex = read_ifindex(sysroot, path);
         device.link = read_link(sysroot, path);
         device.bundle = strncmp(path, "devices/virtual/", strlen("devices/virtual/")) == 0;
         if (sysfs_read_link_name(sysroot, path, "device/physfn", &device.physfn) == -ENOMEM)

@@ -62,7 +62,8 @@ static int add_vectors(IrqWishes *list, const IrqPlanDevice *p) {
 static int add_queues(IrqWishes *list, const IrqPlanDevice *p, SettingKind kind,
                       const CpuSet *wanted, const IrqQueue *queues, size_t n) {
         for (size_t i = 0; wanted && i < n; i++) {
-                const IrqWish wish = { .key = { kind, p->device->name, (uint32_t)i },
+                const IrqWish wish = { .key = { kind, p->device->name, (uint32_t)i,
+                                                p->device->ifindex },
                                        .device = p->device,
                                        .plan = p,
                                        .value.cpus = wanted[i],
@@ -70,7 +71,7 @@ static int add_queues(IrqWishes *list, const IrqPlanDevice *p, SettingKind kind,
                                        .stands.cpus = queues[i].cpus };
 
                 /* A card with one queue has none of these files. */
-                if (queues[i].mask_known && add(list, &wish) < 0)
+                if (queues[i].mask_known && p->device->ifindex > 0 && add(list, &wish) < 0)
                         return -ENOMEM;
         }
         return 0;

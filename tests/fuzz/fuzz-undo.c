@@ -28,12 +28,10 @@ static void check_record(const UndoRecord *record) {
 static void check_host(const UndoHost *host) {
         UndoHost again = { 0 };
         char *text = NULL, path[SETTING_TEXT_MAX];
-        bool in_proc;
         size_t size;
 
         for (size_t i = 0; i < host->n_settings; i++)
-                check(setting_path(&host->settings[i].key, &in_proc, path) == 0 &&
-                      !strstr(path, ".."));
+                check(setting_path(&host->settings[i].key, path) == 0 && !strstr(path, ".."));
         check(undo_host_render(host, &text, &size) == 0);
         check(undo_host_parse(text, size, &again) == 0);
         check(again.n_settings == host->n_settings);

@@ -11,7 +11,8 @@
 
 /* How the kernel is reached. All return 0 or negative errno. */
 typedef struct SettingOps {
-        /* Without its final newline. -ENOENT: there is no such vector, or queue. */
+        /* Without its final newline. -ENOENT: there is no such vector, or queue; -ENODEV: there is
+         * no interface with that index. */
         int (*read)(const Sysroot *sysroot, const SettingKey *key,
                     char buffer[static SETTING_TEXT_MAX]);
 
@@ -19,17 +20,13 @@ typedef struct SettingOps {
          * first also from the file's mode alone, without a write); -ENOSPC: no vector is free on
          * these CPUs; -EINVAL: none of them is online. */
         int (*write)(const Sysroot *sysroot, const SettingKey *key, const char *text);
-
-        /* Tells this interface from another one that has its name later: its number. "" for what
-         * is no interface's. */
-        int (*identify)(const Sysroot *sysroot, const SettingKey *key,
-                        char buffer[static SETTING_TEXT_MAX]);
 } SettingOps;
 
 extern const SettingOps SETTING_FILES;
 
-/* The file, below /proc or /sys. -EINVAL: the device has no name that could be one. */
-int setting_path(const SettingKey *key, bool *ret_in_proc, char buffer[static SETTING_TEXT_MAX]);
+/* The file, below /proc, or below the folder of the interface. -EINVAL: a queue without a valid
+ * name or index of its interface. */
+int setting_path(const SettingKey *key, char buffer[static SETTING_TEXT_MAX]);
 
 int setting_parse(SettingKind kind, const char *text, SettingValue *ret);
 int setting_render(SettingKind kind, const SettingValue *value,

@@ -24,7 +24,6 @@
 
 typedef struct UndoSetting {
         SettingKey key; /* `device` is owned here */
-        char *identity; /* of the interface; owned */
         char *before;   /* owned */
 } UndoSetting;
 
@@ -50,11 +49,8 @@ void undo_host_done(UndoHost *host);
 UndoSetting *undo_host_find(const UndoHost *host, const SettingKey *key);
 
 /* What stands before the first change. -ENOMEM. */
-int undo_host_add(UndoHost *host, const SettingKey *key, const char *identity, const char *before);
+int undo_host_add(UndoHost *host, const SettingKey *key, const char *before);
 void undo_host_remove(UndoHost *host, size_t index);
-
-/* Its device has another name now. -ENOMEM. */
-int undo_host_rename(UndoHost *host, size_t index, const char *device);
 
 /* Takes over `balance`. */
 void undo_host_set_irqbalance(UndoHost *host, UndoBalance *balance);

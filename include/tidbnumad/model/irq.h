@@ -73,6 +73,7 @@ typedef struct IrqDevice {
         char *driver;        /* NULL: not known */
         char *master;        /* of a member of a bond or team: its name; NULL: none */
         char *physfn;        /* of a virtual function: the card's PCI address; NULL: it is none */
+        uint32_t ifindex;    /* of a network card; 0: not known */
         int32_t node;        /* DEVICE_NODE_UNKNOWN: the firmware does not tell */
         uint32_t speed_mbps; /* of a network card with a link; 0: not known */
         IrqLink link;
@@ -112,6 +113,7 @@ void irq_host_done(IrqHost *host);
 
 /* The device of that kind and name, or NULL. */
 const IrqDevice *irq_host_find(const IrqHost *host, IrqDeviceKind kind, const char *name);
+const IrqDevice *irq_host_find_interface(const IrqHost *host, uint32_t ifindex);
 
 /* The vector of that number, or NULL. */
 const IrqVector *irq_device_vector(const IrqDevice *device, uint32_t irq);

@@ -24,10 +24,16 @@ int setting_kind_from_string(const char *word, SettingKind *ret);
 typedef struct SettingKey {
         SettingKind kind;
         const char *device; /* of a vector its PCI address, or its name where it has none; of a
-                             * queue the interface; "" of the host's own; borrowed */
+                             * queue the last known name of the interface; "" of the host's own;
+                             * borrowed */
         uint32_t number;    /* of the interrupt or the queue; else 0 */
+        uint32_t ifindex;   /* of a queue its interface; else 0 */
 } SettingKey;
 
+/* Is it a mask of a network queue? */
+bool setting_is_queue(SettingKind kind);
+
+/* Queues are compared by interface index: an interface can be renamed. */
 bool setting_key_equal(const SettingKey *a, const SettingKey *b);
 
 /* Does the kind speak of CPUs? Else its value is a number. */

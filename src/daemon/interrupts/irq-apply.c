@@ -41,7 +41,9 @@ void irq_describe(const IrqHost *host, const SettingKey *key, char *buffer, size
                 break;
         case SETTING_XPS:
         case SETTING_RPS:
-                (void)snprintf(buffer, size, "%s: %s of queue %u", key->device,
+                device = irq_host_find_interface(host, key->ifindex);
+                (void)snprintf(buffer, size, "%s: %s of queue %u",
+                               device ? device->name : key->device,
                                key->kind == SETTING_XPS ? "xps_cpus" : "rps_cpus", key->number);
                 break;
         default:
@@ -219,16 +221,8 @@ static bool is_gone(const Interrupts *irq, const IrqHost *host, const UndoSettin
 
         if (entry->key.kind == SETTING_VECTOR)
                 return !irq_setting_has_vector(irq, host, &entry->key);
-        r = irq->ops->identify(&irq->host->sysroot, &entry->key, text);
-        /* It may have got another name in this moment: the next look follows it. */
-        if ((entry->key.kind == SETTING_XPS || entry->key.kind == SETTING_RPS) &&
-            (r < 0 || strcmp(text, entry->identity) != 0))
-                return !irq_record_has_interface(irq, entry);
-        if (r >= 0 && strcmp(text, entry->identity) != 0)
-                return true;
-        if (r >= 0)
-                r = irq->ops->read(&irq->host->sysroot, &entry->key, text);
-        return r == -ENOENT;
+        r = irq->ops->read(&irq->host->sysroot, &entry->key, text);
+        return r == -ENOENT || r == -ENODEV;
 }
 
 static bool stands_as_before(const Interrupts *irq, const UndoSetting *entry) {
@@ -282,7 +276,6 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
 void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes) {
         size_t n = 0;
 
-        irq_record_follow_names(irq);
         for (size_t i = irq->undo.n_settings; i > 0; i--) {
                 const UndoSetting *entry = &irq->undo.settings[i - 1];
 

@@ -51,7 +51,7 @@ static bool is_there(const Interrupts *irq, const IrqHost *host, const SettingKe
                 return irq_setting_has_vector(irq, host, key);
         case SETTING_XPS:
         case SETTING_RPS:
-                return irq_host_find(host, IRQ_DEVICE_NET, key->device) != NULL;
+                return irq_host_find_interface(host, key->ifindex) != NULL;
         default:
                 return true;
         }

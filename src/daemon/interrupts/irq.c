@@ -183,7 +183,7 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
 
 /* 2, memory tiering, is on as well. */
 static int add_numa_balancing(Interrupts *irq, IrqWishes *wishes) {
-        static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
+        static const SettingKey key = { .kind = SETTING_NUMA_BALANCING, .device = "" };
         const NumaBalancing wanted = irq->host->policies.host.numa_balancing;
         IrqWish wish = { .key = key, .value.number = wanted == NUMA_BALANCING_ON, .known = true };
         char text[SETTING_TEXT_MAX];
@@ -203,7 +203,7 @@ static int add_numa_balancing(Interrupts *irq, IrqWishes *wishes) {
 /* Its driver has set all of its masks anew, and may not be done yet: that is no quarrel. */
 static void forgive(Interrupts *irq, const IrqDevice *d) {
         for (size_t i = 0; i < irq->n_settings; i++)
-                if (strcmp(irq->settings[i].key.device, d->name) == 0 ||
+                if ((d->ifindex > 0 && irq->settings[i].key.ifindex == d->ifindex) ||
                     strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
                         irq_step_forgive(&irq->settings[i].progress);
 }
@@ -276,7 +276,7 @@ void irq_look(Interrupts *irq) {
 }
 
 void irq_give_all_back(Interrupts *irq) {
-        static const SettingKey by_unit = { SETTING_NUMA_BALANCING, "", 0 };
+        static const SettingKey by_unit = { .kind = SETTING_NUMA_BALANCING, .device = "" };
         const IrqWishes none = { 0 };
         IrqHost host = { 0 };
 

@@ -22,8 +22,8 @@ static const struct {
         { { SETTING_VECTOR, PCI, 24 }, "0-7", "1" },
         { { SETTING_VECTOR, PCI, 25 }, "4", "5" }, /* the kernel's own */
         { { SETTING_VECTOR, PCI, 26 }, "0-3,6", "0" },
-        { { SETTING_XPS, "eth0", 0 }, "00", "00000002" },
-        { { SETTING_RPS, "eth0", 0 }, "ff", "00000000" },
+        { { SETTING_XPS, "eth0", 0, 3 }, "00", "00000002" },
+        { { SETTING_RPS, "eth0", 0, 3 }, "ff", "00000000" },
         { { SETTING_NUMA_BALANCING, "", 0 }, "1", "0" },
 };
 enum { N = ELEMENTSOF(SETTINGS), OWN = 1 };
@@ -31,16 +31,28 @@ enum { N = ELEMENTSOF(SETTINGS), OWN = 1 };
 static struct {
         char stands[N][32];
         const char *before[N];
-        const char *ifindex;
+        uint32_t ifindex;
         unsigned n_operations, harm_at, n_writes[N];
         int error; /* of the operation that is harmed; 0: the daemon dies there */
         bool dead;
         Undo *undo;
 } kernel;
 
+static bool is_gone(const SettingKey *key) {
+        return setting_is_queue(key->kind) && key->ifindex != kernel.ifindex;
+}
+
+static SettingKey key_of(size_t i) {
+        SettingKey key = SETTINGS[i].key;
+
+        if (setting_is_queue(key.kind))
+                key.ifindex = kernel.ifindex;
+        return key;
+}
+
 static size_t index_of(const SettingKey *key) {
         for (size_t i = 0; i < N; i++)
-                if (setting_key_equal(&SETTINGS[i].key, key))
+                if (SETTINGS[i].key.kind == key->kind && SETTINGS[i].key.number == key->number)
                         return i;
         fail_msg("there is no such setting");
         return 0;
@@ -63,6 +75,8 @@ static int kernel_read(const Sysroot *sysroot, const SettingKey *key,
         (void)sysroot;
         if (r < 0)
                 return r;
+        if (is_gone(key))
+                return -ENODEV;
         (void)snprintf(buffer, SETTING_TEXT_MAX, "%s", kernel.stands[index_of(key)]);
         return 0;
 }
@@ -72,7 +86,8 @@ static void assert_recorded(void) {
         const int r = undo_host_read(kernel.undo, &record);
 
         for (size_t i = 0; i < N; i++) {
-                const UndoSetting *entry = r < 0 ? NULL : undo_host_find(&record, &SETTINGS[i].key);
+                const SettingKey key = key_of(i);
+                const UndoSetting *entry = r < 0 ? NULL : undo_host_find(&record, &key);
 
                 if (strcmp(kernel.stands[i], kernel.before[i]) != 0) {
                         assert_non_null(entry);
@@ -83,7 +98,7 @@ static void assert_recorded(void) {
 
 static int kernel_write(const Sysroot *sysroot, const SettingKey *key, const char *text) {
         const size_t i = index_of(key);
-        const int r = harm();
+        const int r = is_gone(key) ? -ENODEV : harm();
 
         (void)sysroot;
         if (r < 0)
@@ -96,15 +111,7 @@ static int kernel_write(const Sysroot *sysroot, const SettingKey *key, const cha
         return 0;
 }
 
-static int kernel_identify(const Sysroot *sysroot, const SettingKey *key,
-                           char buffer[static SETTING_TEXT_MAX]) {
-        (void)sysroot;
-        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s",
-                       key->kind == SETTING_XPS || key->kind == SETTING_RPS ? kernel.ifindex : "");
-        return 0;
-}
-
-static const SettingOps kernel_ops = { kernel_read, kernel_write, kernel_identify };
+static const SettingOps kernel_ops = { kernel_read, kernel_write };
 
 /* --- the host, and one life of the daemon --- */
 
@@ -153,7 +160,7 @@ static void set(size_t i, const char *text) {
 static void life_init(Life *l) {
         *l = (Life){ .args = { .runtime_dir = (char *)"/run" } };
         memset(&kernel, 0, sizeof(kernel));
-        kernel.ifindex = "3";
+        kernel.ifindex = 3;
         for (size_t i = 0; i < N; i++)
                 set(i, SETTINGS[i].before);
         fake_init(&l->tree);
@@ -182,7 +189,7 @@ static void wishes_of(IrqWishes *ret) {
         for (size_t i = 0; i < N; i++) {
                 IrqWish *w = &ret->wishes[i];
 
-                w->key = SETTINGS[i].key;
+                w->key = key_of(i);
                 w->known = true;
                 assert_int_equal(setting_parse(w->key.kind, SETTINGS[i].wanted, &w->value), 0);
                 assert_int_equal(setting_parse(w->key.kind, kernel.stands[i], &w->stands), 0);
@@ -281,7 +288,9 @@ TEST(device_gone) {
         life_init(&l);
         put_on(&l);
         device.n_vectors = 2; /* 26 is another device's now */
-        kernel.ifindex = "4"; /* and eth0 another interface */
+        kernel.ifindex = 4;   /* and eth0 another interface */
+        set(3, SETTINGS[3].wanted);
+        set(4, SETTINGS[4].wanted);
         give_back(&l);
         device.n_vectors = 3;
         assert_string_equal(kernel.stands[0], SETTINGS[0].before);
@@ -296,8 +305,9 @@ TEST(another_interface) {
 
         life_init(&l);
         put_on(&l);
-        kernel.ifindex = "4";
+        kernel.ifindex = 4;
         set(3, "0f");
+        set(4, "ff");
         put_on(&l);
         assert_string_equal(kernel.stands[3], SETTINGS[3].wanted);
         give_back(&l);

@@ -129,7 +129,6 @@ TEST(renamed) {
         }
 }
 
-/* Another interface had that name before: a record with both would not be believed. */
 /* In the middle of a look: its list of devices has the former name. */
 TEST(renamed_meanwhile) {
         _cleanup_host_ TestHost h;
@@ -144,34 +143,22 @@ TEST(renamed_meanwhile) {
         assert_false(has_record(&h));
 }
 
-TEST(renamed_to_a_former_name) {
-        static const SettingKey former = { SETTING_XPS, "lan0", 0 };
+/* Another interface has its name now, and is left alone. */
+TEST(name_is_taken) {
+        _cleanup_host_ TestHost h;
 
-        for (unsigned last = 0; last < 2; last++) {
-                _cleanup_host_ TestHost h;
-                UndoHost *undo;
-
-                host_init(&h);
-                start(&h);
-                undo = &h.interrupts->undo;
-                assert_int_equal(undo_host_add(undo, &former, "2", "000000ff"), 0);
-                if (!last) { /* as the first */
-                        UndoSetting moved = undo->settings[undo->n_settings - 1];
-
-                        memmove(&undo->settings[1], &undo->settings[0],
-                                (undo->n_settings - 1) * sizeof(moved));
-                        undo->settings[0] = moved;
-                }
-                rename_card(&h, "eth0", "lan0");
-                assert_int_equal(word_list_add(&h.irq.net, "lan*"), 0);
-                look_after(&h, SECOND);
-                assert_string_equal(undo_host_find(undo, &former)->before, "00000000");
-                h.interrupts = irq_free(h.interrupts);
-                start(&h);
-                assert_int_equal(h.interrupts->undo.n_settings, 5);
-                irq_give_all_back(h.interrupts);
-                assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
-        }
+        host_init(&h);
+        start(&h);
+        rename_card(&h, "eth0", "lan0");
+        fake_write(&h.tree, "sys/class/net/eth0/ifindex", "9\n");
+        fake_write(&h.tree, "sys/class/net/eth0/queues/tx-0/xps_cpus", "0000000f\n");
+        h.interrupts = irq_free(h.interrupts);
+        start(&h);
+        irq_give_all_back(h.interrupts);
+        assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
+        assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
+        assert_file(&h, "sys/class/net/eth0/queues/tx-0/xps_cpus", "0000000f");
+        assert_false(has_record(&h));
 }
 
 /* --- nothing can be read --- */

@@ -12,20 +12,17 @@ TEST(paths) {
         static const struct {
                 SettingKey key;
                 const char *path;
-                bool in_proc;
         } rows[] = {
-                { { SETTING_VECTOR, "0000:01:00.0", 24 }, "irq/24/smp_affinity_list", true },
-                { { SETTING_XPS, "eth0", 3 }, "class/net/eth0/queues/tx-3/xps_cpus", false },
-                { { SETTING_RPS, "eth0", 0 }, "class/net/eth0/queues/rx-0/rps_cpus", false },
-                { { SETTING_NUMA_BALANCING, "", 0 }, "sys/kernel/numa_balancing", true },
+                { { SETTING_VECTOR, "0000:01:00.0", 24 }, "irq/24/smp_affinity_list" },
+                { { SETTING_XPS, "eth0", 3, 7 }, "queues/tx-3/xps_cpus" },
+                { { SETTING_RPS, "eth0", 0, 7 }, "queues/rx-0/rps_cpus" },
+                { { SETTING_NUMA_BALANCING, "", 0 }, "sys/kernel/numa_balancing" },
         };
         char path[SETTING_TEXT_MAX];
-        bool in_proc;
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                assert_int_equal(setting_path(&rows[i].key, &in_proc, path), 0);
+                assert_int_equal(setting_path(&rows[i].key, path), 0);
                 assert_string_equal(path, rows[i].path);
-                assert_int_equal(in_proc, rows[i].in_proc);
         }
 }
 
@@ -33,17 +30,18 @@ TEST(paths) {
 TEST(bad_names) {
         static const char *const names[] = { "", ".", "..", "a/b", "../../proc/x" };
         char path[SETTING_TEXT_MAX];
-        bool in_proc;
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                const SettingKey key = { SETTING_XPS, names[i], 0 };
+                const SettingKey key = { SETTING_XPS, names[i], 0, 7 };
 
-                assert_int_equal(setting_path(&key, &in_proc, path), -EINVAL);
+                assert_int_equal(setting_path(&key, path), -EINVAL);
         }
+        assert_int_equal(setting_path(&(SettingKey){ SETTING_XPS, "eth0", 0 }, path), -EINVAL);
 }
 
 TEST(files) {
-        const SettingKey vector = { SETTING_VECTOR, "x", 24 }, queue = { SETTING_XPS, "eth0", 1 };
+        const SettingKey vector = { SETTING_VECTOR, "x", 24 },
+                         queue = { SETTING_XPS, "eth0", 1, 7 };
         char text[SETTING_TEXT_MAX];
         _cleanup_fake_ FakeTree tree;
 
@@ -56,15 +54,51 @@ TEST(files) {
         assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "11"), 0);
         assert_int_equal(SETTING_FILES.read(&tree.sysroot, &queue, text), 0);
         assert_string_equal(text, "11");
-        assert_int_equal(SETTING_FILES.identify(&tree.sysroot, &queue, text), 0);
-        assert_string_equal(text, "7");
-        assert_int_equal(SETTING_FILES.identify(&tree.sysroot, &vector, text), 0);
-        assert_string_equal(text, "");
+        fake_remove(&tree, "sys/class/net/eth0/queues/tx-1/xps_cpus");
+        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "3"), -ENOENT);
+        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &queue, text), -ENOENT);
         fake_remove(&tree, "sys/class/net/eth0/ifindex");
-        assert_int_equal(SETTING_FILES.identify(&tree.sysroot, &queue, text), -ENOENT);
-        assert_int_equal(
-                SETTING_FILES.write(&tree.sysroot, &(SettingKey){ SETTING_XPS, "eth1", 0 }, "3"),
-                -ENOENT);
+        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "3"), -ENODEV);
+}
+
+static void add_interface(const FakeTree *tree, const char *name, const char *ifindex) {
+        char path[128];
+
+        (void)snprintf(path, sizeof(path), "sys/class/net/%s/queues/tx-0/xps_cpus", name);
+        fake_write(tree, path, "00\n");
+        (void)snprintf(path, sizeof(path), "sys/class/net/%s/ifindex", name);
+        fake_write(tree, path, ifindex);
+}
+
+static void assert_mask(const FakeTree *tree, const char *name, const char *expected) {
+        char path[128], text[64];
+
+        (void)snprintf(path, sizeof(path), "sys/class/net/%s/queues/tx-0/xps_cpus", name);
+        assert_true(read_file_at(tree->fd, path, text, sizeof(text)) > 0);
+        assert_string_equal(text, expected);
+}
+
+/* The interface is found by its index, and another one that has its name now is left alone. */
+TEST(renamed_interface) {
+        const SettingKey queue = { SETTING_XPS, "eth0", 0, 7 }, other = { SETTING_XPS, "", 0, 9 };
+        char text[SETTING_TEXT_MAX];
+        _cleanup_fake_ FakeTree tree;
+
+        fake_init(&tree);
+        add_interface(&tree, "lan1", "70\n");
+        add_interface(&tree, "lan0", "7\n");
+        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "11"), 0);
+        add_interface(&tree, "eth0", "9\n");
+        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &queue, text), 0);
+        assert_string_equal(text, "11");
+        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "33"), 0);
+        assert_mask(&tree, "lan0", "33");
+        assert_mask(&tree, "lan1", "00");
+        assert_mask(&tree, "eth0", "00");
+        fake_remove(&tree, "sys/class/net/lan0/ifindex");
+        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "33"), -ENODEV);
+        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &queue, text), -ENODEV);
+        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &other, "3"), -EINVAL);
 }
 
 /* Linux 6.12 and later: the mode tells, and nothing is tried. */

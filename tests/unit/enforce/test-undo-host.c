@@ -120,7 +120,7 @@ TEST(newer_version_is_kept) {
         fake_write(&f.tree, "undo/" UNDO_HOST_FILE, "{\"version\": 3}");
         assert_int_equal(fchmodat(f.tree.fd, "undo/" UNDO_HOST_FILE, 0600, 0), 0);
         assert_int_equal(undo_host_read(&f.undo, &h), -ENOTSUP);
-        assert_int_equal(undo_host_add(&h, &key, "", "1"), 0);
+        assert_int_equal(undo_host_add(&h, &key, "1"), 0);
         assert_int_equal(undo_host_write(&f.undo, &h), -EEXIST);
         assert_true(read_file_at(f.tree.fd, "undo/" UNDO_HOST_FILE, text, sizeof(text)) > 0);
         assert_string_equal(text, "{\"version\": 3}");
@@ -154,6 +154,10 @@ TEST(not_ours) {
                 { 1, "before", "1-3" },
                 { 2, "before", "-1" },
                 { 1, "device", NULL },
+                { 1, "identity", NULL },
+                { 1, "identity", "0" },
+                { 1, "identity", "3x" },
+                { 2, "identity", "3" },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {

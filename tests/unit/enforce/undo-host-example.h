@@ -10,7 +10,7 @@ static const SettingKey example_vector = { SETTING_VECTOR, "0000:3b:00.0", 24 };
 static const SettingKey example_queue = { SETTING_XPS,
                                           "eth\xff"
                                           "0",
-                                          1 };
+                                          1, 3 };
 static const SettingKey example_sysctl = { SETTING_NUMA_BALANCING, "", 0 };
 
 static inline void example_host(UndoHost *h) {
@@ -22,9 +22,9 @@ static inline void example_host(UndoHost *h) {
         *h = (UndoHost){ 0 };
         b.banned_irqs[0] = 24;
         b.banned_irqs[1] = 7;
-        assert_int_equal(undo_host_add(h, &example_vector, "", "0-7"), 0);
-        assert_int_equal(undo_host_add(h, &example_queue, "3", "00,0000000f"), 0);
-        assert_int_equal(undo_host_add(h, &example_sysctl, "", "1"), 0);
+        assert_int_equal(undo_host_add(h, &example_vector, "0-7"), 0);
+        assert_int_equal(undo_host_add(h, &example_queue, "00,0000000f"), 0);
+        assert_int_equal(undo_host_add(h, &example_sysctl, "1"), 0);
         undo_host_set_irqbalance(h, &b);
 }
 
@@ -32,7 +32,7 @@ static inline void assert_example_host(const UndoHost *h) {
         assert_int_equal(h->n_settings, 3);
         assert_string_equal(undo_host_find(h, &example_vector)->before, "0-7");
         assert_string_equal(undo_host_find(h, &example_queue)->before, "00,0000000f");
-        assert_string_equal(undo_host_find(h, &example_queue)->identity, "3");
+        assert_string_equal(undo_host_find(h, &example_queue)->key.device, example_queue.device);
         assert_string_equal(undo_host_find(h, &example_sysctl)->before, "1");
         assert_true(h->irqbalance.known);
         assert_int_equal(h->irqbalance.id.pid, 812);

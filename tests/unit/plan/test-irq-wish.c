@@ -38,6 +38,7 @@ static void example_init(Example *e) {
         e->xps[0] = cpu_set("0");
         e->xps[1] = cpu_set("1");
         e->devices[0] = (IrqDevice){ .name = (char *)"eth0",
+                                     .ifindex = 3,
                                      .pci = (char *)"0000:01:00.0",
                                      .vectors = e->vectors,
                                      .n_vectors = 3,
@@ -73,9 +74,10 @@ TEST(wishes) {
         assert_ptr_equal(w.wishes[0].device, &e.devices[0]);
         assert_non_null(irq_wishes_find(&w, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 24 }));
         assert_null(irq_wishes_find(&w, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 26 }));
-        assert_ids(irq_wishes_find(&w, &(SettingKey){ SETTING_XPS, "eth0", 1 })->value.cpus, "1");
-        assert_ids(irq_wishes_find(&w, &(SettingKey){ SETTING_RPS, "eth0", 0 })->value.cpus, "");
-        assert_null(irq_wishes_find(&w, &(SettingKey){ SETTING_RPS, "eth0", 1 }));
+        assert_ids(irq_wishes_find(&w, &(SettingKey){ SETTING_XPS, "eth0", 1, 3 })->value.cpus,
+                   "1");
+        assert_ids(irq_wishes_find(&w, &(SettingKey){ SETTING_RPS, "eth0", 0, 3 })->value.cpus, "");
+        assert_null(irq_wishes_find(&w, &(SettingKey){ SETTING_RPS, "eth0", 1, 3 }));
 }
 
 TEST(nothing_wanted) {

@@ -11,9 +11,3 @@ void irq_record_unnote(Interrupts *irq, const SettingKey *key);
 
 /* Says once that it fails. Nothing may be changed unless this is true. */
 bool irq_record_write(Interrupts *irq);
-
-/* What is noted of the queues of an interface goes with it to the name that it has now. */
-void irq_record_follow_names(Interrupts *irq);
-
-/* Of queues: is their interface there, by whatever name? */
-bool irq_record_has_interface(const Interrupts *irq, const UndoSetting *entry);
