@@ -1,71 +1,47 @@
-/* The table of keys as a JSON Schema. */
+/* Writes the table of keys as a JSON Schema, at build time. */
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/config/policy-schema.h"
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-table.h"
 #include "tidbnumad/config/policy-words.h"
 
 #define ID_LIST "^\\s*[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*\\s*$"
 #define NUMBER "^[0-9]+(\\.[0-9]+)?"
 
-static void append_string(Text *text, const char *string) {
-        text_append(text, "\"");
-        for (const char *p = string; *p; p++)
-                text_append(text, *p == '"' || *p == '\\' ? (const char[]){ '\\', *p, '\0' }
-                                                          : (const char[]){ *p, '\0' });
-        text_append(text, "\"");
+/* Without memory, or with a mistake in the table, the build fails. */
+static void check(int r) {
+        if (r < 0)
+                abort();
 }
 
-static void append_line(Text *text, unsigned depth, const char *name) {
-        text_appendf(text, "\n%*s", (int)(depth * 2), "");
-        append_string(text, name);
-        text_append(text, ": ");
+static json_t *choice_of(const char *const *words) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; words[i]; i++)
+                check(json_array_append_new(list, json_string(words[i])));
+        return json_pack("{s:o}", "enum", list);
 }
 
-static void append_strings(Text *text, const char *const *strings) {
-        text_append(text, "[");
-        for (size_t i = 0; strings[i]; i++) {
-                text_append(text, i > 0 ? ", " : "");
-                append_string(text, strings[i]);
-        }
-        text_append(text, "]");
+/* One of the alternatives, or a list of them; or a word that stands for itself. */
+static json_t *one_or_list(const PolicyKey *key, const char *const *words, json_t *alternatives) {
+        json_t *any = words ? json_pack("[o]", choice_of(words)) : json_array();
+
+        check(json_array_extend(any, alternatives));
+        check(json_array_append_new(any, json_pack("{s:s, s:i, s:{s:o}}", "type", "array",
+                                                   "minItems", key->empty_ok ? 0 : 1, "items",
+                                                   "anyOf", alternatives)));
+        return json_pack("{s:o}", "anyOf", any);
 }
 
-static void render_enum(Text *text, const char *const *words) {
-        text_append(text, "\"enum\": ");
-        append_strings(text, words);
-}
-
-/* {"type": …, "pattern": …}, without the braces. */
-static void append_pattern(Text *text, const char *type, const char *pattern) {
-        text_appendf(text, "\"type\": %s, \"pattern\": ", type);
-        append_string(text, pattern);
-}
-
-static void append_either(Text *text, const PolicyKey *key, const char *item) {
-        text_appendf(text,
-                     "%s, {\"type\": \"array\", \"minItems\": %d, \"items\": {\"anyOf\": [%s]}}",
-                     item, key->empty_ok ? 0 : 1, item);
-}
-
-/* Numbers, or a word that stands for itself. */
-static void render_ids(Text *text, const PolicyKey *key, const char *const *words) {
-        _cleanup_text_ Text item = { 0 };
-
-        text_append(&item, "{\"type\": \"integer\", \"minimum\": 0, \"maximum\": 8191}, {");
-        append_pattern(&item, "\"string\"", ID_LIST);
-        text_append(&item, "}");
-        text_append(text, "\"anyOf\": [");
-        if (words) {
-                text_append(text, "{");
-                render_enum(text, words);
-                text_append(text, "}, ");
-        }
-        append_either(text, key, item.data ? item.data : "");
-        text_append(text, "]");
-        if (item.error < 0)
-                text->error = item.error;
+static json_t *ids(const PolicyKey *key, const char *const *words, unsigned n_ids) {
+        return one_or_list(key, words,
+                           json_pack("[{s:s, s:i, s:i}, {s:s, s:s}]", "type", "integer", "minimum",
+                                     0, "maximum", (int)n_ids - 1, "type", "string", "pattern",
+                                     ID_LIST));
 }
 
 static const char *word_pattern(PolicyKeyType type) {
@@ -81,221 +57,154 @@ static const char *word_pattern(PolicyKeyType type) {
         }
 }
 
-static void render_words(Text *text, const PolicyKey *key) {
-        _cleanup_text_ Text item = { 0 };
-
-        text_append(&item, "{");
-        append_pattern(&item, "\"string\"", word_pattern(key->type));
-        text_append(&item, "}");
-        text_append(text, "\"anyOf\": [");
-        append_either(text, key, item.data ? item.data : "");
-        text_append(text, "]");
-        if (item.error < 0)
-                text->error = item.error;
-}
-
-/* How a value of a type is written: what its string looks like, which is of type "string" if
- * `types` says no more; and the bounds of an integer, where one will do as well. */
+/* What the text of a value looks like, and which integers do as well. */
 typedef struct Scalar {
-        const char *types, *pattern, *integer;
+        const char *pattern;
+        enum { NO_INTEGER, INTEGER_AS_TEXT, INTEGER_FROM, INTEGER_BETWEEN } integer;
+        int minimum, maximum;
 } Scalar;
 
 static const Scalar SCALARS[] = {
-        [POLICY_KEY_NAME] = { .types = "[\"string\", \"integer\"]",
-                              .pattern = "^[A-Za-z0-9._-]{1,64}$" },
-        [POLICY_KEY_EXE] = { .pattern = "^([^ /*?\\[\\\\]+|/.*[^ /])$" },
-        [POLICY_KEY_UNIT] = { .pattern = "^([^ /(|){}+]+\\.(service|scope)|[^ /(|){}+]*[*?\\]])$" },
-        [POLICY_KEY_USER] = { .types = "[\"string\", \"integer\"]",
-                              .pattern = "^[^- :/*?\\[][^ :/*?\\[]*$" },
-        [POLICY_KEY_ARGS] = { .pattern = "." },
-        [POLICY_KEY_PORT] = { .integer = "\"minimum\": 1, \"maximum\": 65535",
-                              .pattern = "^[0-9]+$" },
-        [POLICY_KEY_COUNT] = { .integer = "\"minimum\": 1, \"maximum\": 1024",
-                               .pattern = "^(auto|[0-9]+)$" },
-        [POLICY_KEY_NUMBER] = { .integer = "\"minimum\": 1, \"maximum\": 4096",
-                                .pattern = "^[0-9]+$" },
-        [POLICY_KEY_RATE] = { .pattern = NUMBER "(B|[KMGT]iB|[kMGT]B)/s$" },
-        [POLICY_KEY_DURATION] = { .pattern = NUMBER "(us|ms|s|min|h)$" },
-        [POLICY_KEY_PERCENT] = { .pattern = NUMBER "%$" },
-        [POLICY_KEY_EVENT] = { .integer = "\"minimum\": 0",
-                               .pattern =
-                                       "^((raw|software|[0-9]+):)?(0x[0-9a-fA-F]{1,16}|[0-9]+)$" },
+        [POLICY_KEY_NAME] = { "^[A-Za-z0-9._-]{1,64}$", INTEGER_AS_TEXT },
+        [POLICY_KEY_EXE] = { "^([^ /*?\\[\\\\]+|/.*[^ /])$" },
+        [POLICY_KEY_UNIT] = { "^([^ /(|){}+]+\\.(service|scope)|[^ /(|){}+]*[*?\\]])$" },
+        [POLICY_KEY_USER] = { "^[^- :/*?\\[][^ :/*?\\[]*$", INTEGER_AS_TEXT },
+        [POLICY_KEY_ARGS] = { "." },
+        [POLICY_KEY_PORT] = { "^[0-9]+$", INTEGER_BETWEEN, 1, 65535 },
+        [POLICY_KEY_COUNT] = { "^(auto|[0-9]+)$", INTEGER_BETWEEN, 1, 1024 },
+        [POLICY_KEY_NUMBER] = { "^[0-9]+$", INTEGER_BETWEEN, 1, 4096 },
+        [POLICY_KEY_RATE] = { NUMBER "(B|[KMGT]iB|[kMGT]B)/s$" },
+        [POLICY_KEY_DURATION] = { NUMBER "(us|ms|s|min|h)$" },
+        [POLICY_KEY_PERCENT] = { NUMBER "%$" },
+        [POLICY_KEY_EVENT] = { "^((raw|software|[0-9]+):)?(0x[0-9a-fA-F]{1,16}|[0-9]+)$",
+                               INTEGER_FROM, 0 },
 };
 
-/* False: it is none of them. */
-static bool render_scalar(Text *text, PolicyKeyType type) {
-        const Scalar *s = type < sizeof(SCALARS) / sizeof(SCALARS[0]) ? &SCALARS[type] : NULL;
+static json_t *scalar(const Scalar *s) {
+        json_t *text = json_pack("{s:s, s:s}", "type", "string", "pattern", s->pattern), *integer;
 
-        if (!s || !s->pattern)
-                return false;
-        if (s->integer)
-                text_appendf(text, "\"anyOf\": [{\"type\": \"integer\", %s}, {", s->integer);
-        append_pattern(text, s->types ? s->types : "\"string\"", s->pattern);
-        if (s->integer)
-                text_append(text, "}]");
-        return true;
+        if (s->integer == NO_INTEGER)
+                return text;
+        if (s->integer == INTEGER_AS_TEXT) {
+                check(json_object_set_new(text, "type", json_pack("[s, s]", "string", "integer")));
+                return text;
+        }
+        integer = json_pack("{s:s, s:i}", "type", "integer", "minimum", s->minimum);
+        if (s->integer == INTEGER_BETWEEN)
+                check(json_object_set_new(integer, "maximum", json_integer(s->maximum)));
+        return json_pack("{s:[o, o]}", "anyOf", integer, text);
 }
 
-static void render_type(Text *text, const PolicyKey *key) {
+static json_t *value_of(const PolicyKey *key) {
         static const char *const switches[] = { "off", "on", NULL };
         static const char *const cpus[] = { "all", "one-per-core", NULL };
         static const char *const reserve[] = { "none", "nic", NULL };
         static const char *const steer[] = { "auto", "reserved", "local", "away", "leave", NULL };
 
-        if (render_scalar(text, key->type))
-                return;
+        if (key->type < ELEMENTSOF(SCALARS) && SCALARS[key->type].pattern)
+                return scalar(&SCALARS[key->type]);
         switch (key->type) {
         case POLICY_KEY_VERSION:
-                text_append(text, "\"enum\": [1, \"1\"]");
-                break;
+                return json_pack("{s:[i, s]}", "enum", 1, "1");
         case POLICY_KEY_CHOICE:
         case POLICY_KEY_SWITCH:
-                render_enum(text, key->choices ? key->choices : switches);
-                break;
+                return choice_of(key->choices ? key->choices : switches);
         case POLICY_KEY_BOOL:
-                text_append(text, "\"type\": \"boolean\"");
-                break;
+                return json_pack("{s:s}", "type", "boolean");
         case POLICY_KEY_NODES:
-                render_ids(text, key, NULL);
-                break;
+                return ids(key, NULL, NODE_SET_MAX);
         case POLICY_KEY_CPUS:
-                render_ids(text, key, cpus);
-                break;
+                return ids(key, cpus, CPU_SET_MAX);
         case POLICY_KEY_RESERVE:
-                render_ids(text, key, reserve);
-                break;
+                return ids(key, reserve, NODE_SET_MAX);
         case POLICY_KEY_STEER:
-                render_ids(text, key, steer);
-                break;
+                return ids(key, steer, CPU_SET_MAX);
         default:
-                render_words(text, key);
+                return one_or_list(key, NULL,
+                                   json_pack("[{s:s, s:s}]", "type", "string", "pattern",
+                                             word_pattern(key->type)));
         }
 }
 
 /* As JSON has it: numbers, booleans and empty lists stand without quotes. */
-static void render_default(Text *text, const PolicyKey *key) {
+static json_t *default_of(const PolicyKey *key) {
         bool plain = key->type == POLICY_KEY_BOOL || key->type == POLICY_KEY_COUNT ||
                      key->type == POLICY_KEY_NUMBER || strcmp(key->default_text, "[]") == 0;
 
-        if (plain)
-                text_append(text, key->default_text);
-        else
-                append_string(text, key->default_text);
+        return plain ? json_loads(key->default_text, JSON_DECODE_ANY, NULL)
+                     : json_string(key->default_text);
 }
 
-static void render_description(Text *text, const PolicyKey *key) {
+static json_t *description_of(const PolicyKey *key) {
         char allowed[POLICY_KEY_ALLOWED_MAX];
-        _cleanup_text_ Text description = { 0 };
+        _cleanup_text_ Text text = { 0 };
 
-        text_appendf(&description, "%s Value: %s.", key->help, policy_key_allowed(key, allowed));
-        for (size_t i = 0; key->later && key->later[i]; i++) {
-                bool any = strcmp(key->later[i], "*") == 0;
-
-                text_appendf(&description,
-                             " %s is checked, and not carried out by this version yet.",
-                             any ? "It" : key->later[i]);
-        }
-        append_string(text, description.data ? description.data : "");
-        if (description.error < 0)
-                text->error = description.error;
+        text_appendf(&text, "%s Value: %s.", key->help, policy_key_allowed(key, allowed));
+        for (size_t i = 0; key->later && key->later[i]; i++)
+                text_appendf(&text, " %s is checked, and not carried out by this version yet.",
+                             strcmp(key->later[i], "*") == 0 ? "It" : key->later[i]);
+        return text.error < 0 ? NULL : json_string(text.data);
 }
 
-/* "required" of those that have to be there, "anyOf" of those of which one has to be. */
-static void render_needs(Text *text, const char *parent, unsigned depth) {
-        static const char *const starts[] = {
-                [POLICY_KEY_REQUIRED] = "[", [POLICY_KEY_ONE_OF] = "[{\"required\": ["
-        };
-        static const char *const between[] = {
-                [POLICY_KEY_REQUIRED] = ", ", [POLICY_KEY_ONE_OF] = "]}, {\"required\": ["
-        };
-        static const char *const ends[] = {
-                [POLICY_KEY_REQUIRED] = "]", [POLICY_KEY_ONE_OF] = "]}]"
-        };
+static json_t *object_of(const char *parent);
+
+static json_t *key_schema(const PolicyKey *key) {
+        json_t *schema = json_pack("{s:o}", "description", description_of(key));
+        char entry[POLICY_KEY_PATH_MAX];
+
+        if (key->default_text)
+                check(json_object_set_new(schema, "default", default_of(key)));
+        (void)snprintf(entry, sizeof(entry), "%s[]", key->path);
+        if (key->type == POLICY_KEY_SECTION)
+                check(json_object_update_new(schema, object_of(key->path)));
+        else if (key->type == POLICY_KEY_LIST)
+                check(json_object_update_new(schema, json_pack("{s:s, s:o}", "type", "array",
+                                                               "items", object_of(entry))));
+        else
+                check(json_object_update_new(schema, value_of(key)));
+        return schema;
+}
+
+/* "required": keys that have to be there; "anyOf": keys of which one has to be. */
+static json_t *object_of(const char *parent) {
+        json_t *required = json_array(), *any = json_array(), *properties = json_object();
         const PolicyKey *keys;
         size_t n = policy_keys(&keys);
+        json_t *object;
 
-        for (PolicyKeyNeed need = POLICY_KEY_REQUIRED; need <= POLICY_KEY_ONE_OF; need++) {
-                bool any = false;
-
-                for (size_t i = 0; i < n; i++) {
-                        if (keys[i].need != need || !policy_key_is_below(&keys[i], parent))
-                                continue;
-                        if (!any)
-                                append_line(text, depth,
-                                            need == POLICY_KEY_REQUIRED ? "required" : "anyOf");
-                        text_append(text, any ? between[need] : starts[need]);
-                        append_string(text, policy_key_leaf(&keys[i]));
-                        any = true;
-                }
-                text_append(text, any ? ends[need] : "");
-                text_append(text, any ? "," : "");
-        }
-}
-
-static void render_keys(Text *text, const char *parent, unsigned depth);
-
-static void render_key(Text *text, const PolicyKey *key, unsigned depth) {
-        append_line(text, depth, policy_key_leaf(key));
-        text_append(text, "{");
-        append_line(text, depth + 1, "description");
-        render_description(text, key);
-        text_append(text, ",");
-        if (key->default_text) {
-                append_line(text, depth + 1, "default");
-                render_default(text, key);
-                text_append(text, ",");
-        }
-        if (key->type == POLICY_KEY_SECTION) {
-                append_line(text, depth + 1, "type");
-                text_append(text, "\"object\",");
-                render_keys(text, key->path, depth + 1);
-        } else if (key->type == POLICY_KEY_LIST) {
-                char entry[POLICY_KEY_PATH_MAX];
-
-                (void)snprintf(entry, sizeof(entry), "%s[]", key->path);
-                append_line(text, depth + 1, "type");
-                text_append(text, "\"array\",");
-                append_line(text, depth + 1, "items");
-                text_append(text, "{");
-                append_line(text, depth + 2, "type");
-                text_append(text, "\"object\",");
-                render_keys(text, entry, depth + 2);
-                text_appendf(text, "\n%*s}", (int)(depth + 1) * 2, "");
-        } else {
-                text_appendf(text, "\n%*s", (int)(depth + 1) * 2, "");
-                render_type(text, key);
-        }
-        text_appendf(text, "\n%*s}", (int)depth * 2, "");
-}
-
-/* What stands inside of the braces of an object, as far as it depends on its keys. */
-static void render_keys(Text *text, const char *parent, unsigned depth) {
-        const PolicyKey *keys;
-        size_t n = policy_keys(&keys);
-        bool any = false;
-
-        render_needs(text, parent, depth);
-        append_line(text, depth, "additionalProperties");
-        text_append(text, "false,");
-        append_line(text, depth, "properties");
-        text_append(text, "{");
         for (size_t i = 0; i < n; i++) {
+                const char *name = policy_key_leaf(&keys[i]);
+
                 if (!policy_key_is_below(&keys[i], parent))
                         continue;
-                text_append(text, any ? "," : "");
-                render_key(text, &keys[i], depth + 1);
-                any = true;
+                check(json_object_set_new(properties, name, key_schema(&keys[i])));
+                if (keys[i].need == POLICY_KEY_REQUIRED)
+                        check(json_array_append_new(required, json_string(name)));
+                else if (keys[i].need == POLICY_KEY_ONE_OF)
+                        check(json_array_append_new(any, json_pack("{s:[s]}", "required", name)));
         }
-        text_appendf(text, "\n%*s}", (int)depth * 2, "");
+        object = json_pack("{s:s}", "type", "object");
+        if (json_array_size(required) > 0)
+                check(json_object_set(object, "required", required));
+        if (json_array_size(any) > 0)
+                check(json_object_set(object, "anyOf", any));
+        json_decref(required);
+        json_decref(any);
+        check(json_object_set_new(object, "additionalProperties", json_false()));
+        check(json_object_set_new(object, "properties", properties));
+        return object;
 }
 
-void policy_schema_render(Text *text) {
-        text_append(text,
-                    "{\n"
-                    "  \"$schema\": \"http://json-schema.org/draft-07/schema#\",\n"
-                    "  \"title\": \"A policy file of tidbnumad\",\n"
-                    "  \"description\": \"See tidbnumad.d(5). Without content it is fine.\",\n"
-                    "  \"type\": [\"object\", \"null\"],");
-        render_keys(text, "", 1);
-        text_append(text, "\n}\n");
+int main(void) {
+        json_t *schema =
+                json_pack("{s:s, s:s, s:s}", "$schema", "http://json-schema.org/draft-07/schema#",
+                          "title", "A policy file of tidbnumad", "description",
+                          "See tidbnumad.d(5). Without content it is fine.");
+        bool ok = json_object_update_new(schema, object_of("")) == 0 &&
+                  json_object_set_new(schema, "type", json_pack("[s, s]", "object", "null")) == 0 &&
+                  json_dumpf(schema, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF &&
+                  fflush(stdout) == 0;
+
+        json_decref(schema);
+        return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
