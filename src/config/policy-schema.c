@@ -115,6 +115,10 @@ static json_t *value_of(const PolicyKey *key) {
                 return ids(key, NULL, NODE_SET_MAX);
         case POLICY_KEY_CPUS:
                 return ids(key, cpus, CPU_SET_MAX);
+        case POLICY_KEY_AUTO_NUMBER:
+                return json_pack("{s:[{s:s, s:I, s:I}, {s:s, s:s}]}", "anyOf", "type", "integer",
+                                 "minimum", (json_int_t)key->min, "maximum", (json_int_t)key->max,
+                                 "type", "string", "pattern", "^(auto|[0-9]+)$");
         case POLICY_KEY_RESERVE:
                 return ids(key, reserve, NODE_SET_MAX);
         case POLICY_KEY_STEER:
@@ -128,8 +132,11 @@ static json_t *value_of(const PolicyKey *key) {
 
 /* As JSON has it: numbers, booleans and empty lists stand without quotes. */
 static json_t *default_of(const PolicyKey *key) {
-        bool plain = key->type == POLICY_KEY_BOOL || key->type == POLICY_KEY_COUNT ||
-                     key->type == POLICY_KEY_NUMBER || strcmp(key->default_text, "[]") == 0;
+        bool plain =
+                key->type == POLICY_KEY_BOOL || key->type == POLICY_KEY_COUNT ||
+                key->type == POLICY_KEY_NUMBER ||
+                (key->type == POLICY_KEY_AUTO_NUMBER && strcmp(key->default_text, "auto") != 0) ||
+                strcmp(key->default_text, "[]") == 0;
 
         return plain ? json_loads(key->default_text, JSON_DECODE_ANY, NULL)
                      : json_string(key->default_text);

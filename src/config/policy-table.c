@@ -131,6 +131,13 @@ static const PolicyKey keys[] = {
         KEY("policies[].rate", RATE, MOVE,
             "With migrate: gentle, the maximum rate for each instance.",
             IN_POLICY(rate_bytes_per_sec), .default_text = "256MiB/s"),
+        KEY("policies[].weight", AUTO_NUMBER, PLACE,
+            "How much of a node each instance counts for when instances share nodes: the weights "
+            "on a node are kept in proportion to its CPUs. auto: 8 for TiDB, TiKV, TiFlash and "
+            "Java, 2 for HAProxy and other programs, 1 for PD; or the number of CPUs that the "
+            "instance has used on average since its start, rounded up to a power of two, where "
+            "that is more.",
+            IN_POLICY(weight), .default_text = "auto", .min = 1, .max = WEIGHT_MAX),
         KEY("policies[].instances", LIST, NONE,
             "Instances with explicit nodes. These override place."),
         KEY("policies[].instances[].match", SECTION, PLACE,

@@ -59,8 +59,13 @@ static int parse_count(const char *text, uint32_t *target, const char **ret_reas
 static int parse_number(const PolicyKey *key, const char *text, uint32_t *target,
                         const char **ret_reason) {
         uint64_t number;
-        int r = parse_u64(text, &number);
+        int r;
 
+        if (key->type == POLICY_KEY_AUTO_NUMBER && strcmp(text, "auto") == 0) {
+                *target = (uint32_t)key->min - 1;
+                return 0;
+        }
+        r = parse_u64(text, &number);
         if (r == -ERANGE || (r == 0 && number > key->max))
                 *ret_reason = "it is too large";
         if (r < 0 || number < key->min || number > key->max)
@@ -255,6 +260,7 @@ int policy_value_parse(const PolicyKey *key, const char *text, void *target,
         case POLICY_KEY_COUNT:
                 return parse_count(text, target, ret_reason);
         case POLICY_KEY_NUMBER:
+        case POLICY_KEY_AUTO_NUMBER:
                 return parse_number(key, text, target, ret_reason);
         case POLICY_KEY_CHOICE:
                 return parse_choice(key, text, target);

@@ -1,4 +1,5 @@
 /* What each type of key allows, and when a change counts, in words. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "tidbnumad/base/cleanup.h"
@@ -42,6 +43,12 @@ static const char *const allowed[] = {
 const char *policy_key_allowed(const PolicyKey *key, char buffer[static POLICY_KEY_ALLOWED_MAX]) {
         size_t length = 0;
 
+        if (key->type == POLICY_KEY_AUTO_NUMBER) {
+                (void)snprintf(buffer, POLICY_KEY_ALLOWED_MAX,
+                               "a number from %" PRIu64 " to %" PRIu64 ", or auto", key->min,
+                               key->max);
+                return buffer;
+        }
         if (key->type != POLICY_KEY_CHOICE) {
                 (void)snprintf(buffer, POLICY_KEY_ALLOWED_MAX, "%s%s%s", allowed[key->type],
                                key->example ? " such as " : "", key->example ? key->example : "");

@@ -62,6 +62,8 @@ static PlacementInstance input_running(const PlannedFrom *from, const Observed *
                                     .allowed_nodes = o->allowed_nodes,
                                     .allowed_cpus = o->allowed_cpus,
                                     .device_nodes = o->storage.nodes,
+                                    .exe = o->processes[0].exe,
+                                    .cpus_used = o->cpus_used,
                                     .need_bytes = fit_need_bytes(o->by_node,
                                                                  from->machine->topology.n_nodes,
                                                                  o->limit_bytes) };

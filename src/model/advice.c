@@ -7,8 +7,9 @@
 const char *advice_product_to_string(AdviceProduct product) {
         static const char *const names[N_PRODUCTS] = {
                 [PRODUCT_OTHER] = "other",      [PRODUCT_TIDB] = "tidb-server",
-                [PRODUCT_TIKV] = "tikv-server", [PRODUCT_PD] = "pd-server",
-                [PRODUCT_HAPROXY] = "haproxy",  [PRODUCT_JAVA] = "java",
+                [PRODUCT_TIKV] = "tikv-server", [PRODUCT_TIFLASH] = "tiflash",
+                [PRODUCT_PD] = "pd-server",     [PRODUCT_HAPROXY] = "haproxy",
+                [PRODUCT_JAVA] = "java",
         };
 
         return names[product];

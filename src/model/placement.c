@@ -73,8 +73,9 @@ const char *placement_criterion_to_string(PlacementCriterion criterion) {
                 [WEIGH_STABILITY] = "stability", [WEIGH_DEVICE] = "device",
                 [WEIGH_EXCLUSIVE] = "exclusive", [WEIGH_POLICY] = "policy",
                 [WEIGH_RESERVED] = "reserved",   [WEIGH_SPREAD] = "spread",
-                [WEIGH_MEMORY] = "memory",       [WEIGH_DISTANCE] = "distance",
-                [WEIGH_LOAD] = "load",           [WEIGH_NUMBER] = "number",
+                [WEIGH_MEMORY] = "memory",       [WEIGH_ROOM] = "room",
+                [WEIGH_DISTANCE] = "distance",   [WEIGH_LOAD] = "load",
+                [WEIGH_NUMBER] = "number",
         };
 
         return names[criterion];
@@ -82,10 +83,10 @@ const char *placement_criterion_to_string(PlacementCriterion criterion) {
 
 const char *placement_criterion_to_rule(PlacementCriterion criterion) {
         static const char *const rules[N_CRITERIA] = {
-                [WEIGH_STABILITY] = "", [WEIGH_DEVICE] = "R4",    [WEIGH_EXCLUSIVE] = "R3",
-                [WEIGH_POLICY] = "R3",  [WEIGH_RESERVED] = "R2",  [WEIGH_SPREAD] = "",
-                [WEIGH_MEMORY] = "R10", [WEIGH_DISTANCE] = "R13", [WEIGH_LOAD] = "",
-                [WEIGH_NUMBER] = "",
+                [WEIGH_STABILITY] = "", [WEIGH_DEVICE] = "R4",   [WEIGH_EXCLUSIVE] = "R3",
+                [WEIGH_POLICY] = "R3",  [WEIGH_RESERVED] = "R2", [WEIGH_SPREAD] = "",
+                [WEIGH_MEMORY] = "R10", [WEIGH_ROOM] = "R8",     [WEIGH_DISTANCE] = "R13",
+                [WEIGH_LOAD] = "",      [WEIGH_NUMBER] = "",
         };
 
         return rules[criterion];

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/observe/data-dir.h"
@@ -147,4 +148,28 @@ int members_open_group(const Members *m, int *ret_fd, char **ret_path) {
                 return r;
         *ret_path = TAKE_PTR(path);
         return 1;
+}
+
+/* --- CPU time --- */
+
+enum { AGE_SECONDS_MIN = 60 };
+
+uint32_t members_read_cpus_used(const Members *m) {
+        const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+        uint64_t now, used = 0, start = UINT64_MAX;
+
+        if (proc_uptime_read(m->sysroot, &now) < 0)
+                return 0;
+        for (size_t p = 0; p < n_asked(m); p++) {
+                ProcStat stat;
+
+                if (proc_stat_read(&m->handles[p], 0, &stat) < 0)
+                        continue;
+                used += stat.cpu_ticks;
+                start = stat.start_ticks < start ? stat.start_ticks : start;
+        }
+        if (start > now || now - start < AGE_SECONDS_MIN * hz)
+                return 0;
+        used = (used + now - start - 1) / (now - start);
+        return used < UINT32_MAX ? (uint32_t)used : UINT32_MAX;
 }

@@ -160,6 +160,7 @@ static int read_facts(const Sysroot *sysroot, const Topology *topology, Observed
                 r = read_memory_policy(o);
         members_read_allowed(&members, &o->allowed_cpus, &o->allowed_nodes);
         (void)members_read_cpus(&members, &o->cpus);
+        o->cpus_used = members_read_cpus_used(&members);
         return r;
 }
 

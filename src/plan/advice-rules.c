@@ -298,6 +298,7 @@ int advice_rules_apply(AdviceReport *report, size_t subject, uint64_t light_byte
                 haproxy_threads(&rules);
                 haproxy_connections(&rules);
                 break;
+        case PRODUCT_TIFLASH:
         case PRODUCT_PD:
         case PRODUCT_JAVA:
         case PRODUCT_OTHER:

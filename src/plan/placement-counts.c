@@ -30,9 +30,10 @@ int placement_counts_init(PlanCounts *counts, const PlanProblem *problem) {
                 .exclusive_in = calloc(p, sizeof(uint32_t)),
                 .of_policy_in = calloc(policies * p, sizeof(uint32_t)),
                 .used_mib = calloc(n, sizeof(uint64_t)),
+                .weight = calloc(n, sizeof(uint64_t)),
         };
         if (!counts->all || !counts->exclusive || !counts->of_policy || !counts->exclusive_in ||
-            !counts->of_policy_in || !counts->used_mib) {
+            !counts->of_policy_in || !counts->used_mib || !counts->weight) {
                 placement_counts_done(counts);
                 return -ENOMEM;
         }
@@ -46,6 +47,7 @@ void placement_counts_done(PlanCounts *counts) {
         free(counts->exclusive_in);
         free(counts->of_policy_in);
         free(counts->used_mib);
+        free(counts->weight);
         *counts = (PlanCounts){ 0 };
 }
 
@@ -87,6 +89,7 @@ static void count(PlanCounts *counts, const PlanItem *item, const uint16_t *node
                 const PlanNode *node = &problem->nodes[nodes[k]];
 
                 counts->all[nodes[k]] += by;
+                counts->weight[nodes[k]] += item->weight * (uint64_t)(int32_t)by;
                 of_policy[nodes[k]] += by;
                 if (item->exclusive)
                         counts->exclusive[nodes[k]] += by;

@@ -125,7 +125,6 @@ static uint32_t find_package(const PlanProblem *problem, size_t n, const Node *n
 
 static void add_node(PlanProblem *problem, size_t i, const NodeSet *reserved) {
         const Node *node = &problem->input->topology->nodes[i];
-        uint32_t n_cpus = id_set_count(&node->cpus);
         PlanNode *n = &problem->nodes[i];
 
         n->node = node;
@@ -134,7 +133,8 @@ static void add_node(PlanProblem *problem, size_t i, const NodeSet *reserved) {
                 problem->n_packages++;
         n->home = topology_is_home(node);
         n->reserved = id_set_has(reserved, node->id);
-        n->load_weight = n_cpus ? (1000 + n_cpus - 1) / n_cpus : 0;
+        n->cpu_part = placement_cpu_part(problem->input->topology, i);
+        n->room_part = placement_room_part(problem->input->topology, i);
         n->free_mib = placement_free_mib(problem->input, i);
         if (n->home)
                 node_bits_add(&problem->homes, i);
@@ -250,7 +250,7 @@ void placement_problem_set_nodes(PlanItem *item, const NodeBits *bits) {
 
 static bool is_interchangeable(const PlanProblem *problem, const PlanItem *a, const PlanItem *b) {
         if (a->policy_index != b->policy_index || a->count != b->count ||
-            a->share_mib != b->share_mib || a->n_former != b->n_former ||
+            a->share_mib != b->share_mib || a->weight != b->weight || a->n_former != b->n_former ||
             (a->device == NULL) != (b->device == NULL))
                 return false;
         if (a->device && memcmp(a->device, b->device, problem->n_nodes * sizeof(a->device[0])) != 0)
@@ -280,6 +280,7 @@ static int finish_items(PlanProblem *problem) {
                 if (placement_problem_reserve(item, item->count) < 0)
                         return -ENOMEM;
                 item->share_mib = placement_share_mib(item->in->need_bytes, item->count);
+                item->weight = placement_node_weight(item->in, item->count);
         }
         for (size_t i = 0; i < problem->n_items; i++)
                 find_kind(problem, i);

@@ -130,6 +130,16 @@ static uint64_t missing_mib(const PlacementInput *input, size_t node, const Node
         return used > room ? used - room : 0;
 }
 
+static uint64_t weight_on(const PlacementInput *input, size_t node, const NodeSet *nodes) {
+        uint64_t weight = 0;
+
+        for (size_t i = 0; i < input->n_instances; i++)
+                if (has_node(input->topology, &nodes[i], node))
+                        weight += placement_node_weight(&input->instances[i],
+                                                        id_set_count(&nodes[i]));
+        return weight;
+}
+
 static uint64_t count_on(const PlacementInput *input, size_t node, const NodeSet *nodes) {
         uint64_t n = 0;
 
@@ -141,14 +151,14 @@ static uint64_t count_on(const PlacementInput *input, size_t node, const NodeSet
 static void score_node(const PlacementInput *input, size_t node, const NodeSet *nodes,
                        const NodeSet *reserved, PlacementScore *score) {
         const Topology *topology = input->topology;
-        uint64_t n_cpus = id_set_count(&topology->nodes[node].cpus);
-        uint64_t n = count_on(input, node, nodes);
+        uint64_t n = count_on(input, node, nodes), weight = weight_on(input, node, nodes);
 
         score->by[WEIGH_EXCLUSIVE] += pairs_of_exclusive(input, nodes, has_node, node);
         score->by[WEIGH_POLICY] += pairs_of_policy(input, nodes, has_node, node);
         score->by[WEIGH_RESERVED] += has_node(topology, reserved, node) ? n : 0;
         score->by[WEIGH_MEMORY] += missing_mib(input, node, nodes);
-        score->by[WEIGH_LOAD] += n_cpus ? 2 * pairs(n) * ((1000 + n_cpus - 1) / n_cpus) : 0;
+        score->by[WEIGH_ROOM] += weight * weight * placement_room_part(topology, node);
+        score->by[WEIGH_LOAD] += weight * weight * placement_cpu_part(topology, node);
         score->by[WEIGH_NUMBER] += n * node;
         if (is_first_of_package(topology, node))
                 score->by[WEIGH_SPREAD] += pairs_of_exclusive(input, nodes, has_package, node) +

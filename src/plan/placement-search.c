@@ -80,6 +80,8 @@ static int compare_movable(const void *a, const void *b) {
                 return x->count > y->count ? -1 : 1;
         if (n != m)
                 return n < m ? -1 : 1;
+        if (x->weight != y->weight)
+                return x->weight > y->weight ? -1 : 1;
         return x < y ? -1 : x > y;
 }
 

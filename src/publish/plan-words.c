@@ -19,7 +19,9 @@ const char *plan_words_criterion(PlacementCriterion criterion) {
                                   "on one socket"),
                 [WEIGH_MEMORY] = "MiB that instances need beyond what their nodes have left",
                 [WEIGH_DISTANCE] = "summed distances among the nodes of each instance",
-                [WEIGH_LOAD] = "thousandths of other instances per CPU, summed over instances",
+                [WEIGH_ROOM] = "squared weights of instances against the memory of their nodes",
+                [WEIGH_LOAD] =
+                        "squared weights of instances per CPU of their nodes, in thousandths",
                 [WEIGH_NUMBER] = "summed ranks of the nodes by number",
         };
 
@@ -74,6 +76,8 @@ static const char *reason_of(const PlanReportInstance *i, PlacementCriterion cri
         case WEIGH_MEMORY:
                 return i->warnings & WARN_MEMORY ? "lacks the least memory"
                                                  : "has the memory for it";
+        case WEIGH_ROOM:
+                return "the least weight for its memory";
         case WEIGH_DISTANCE:
                 return "nodes near each other";
         case WEIGH_LOAD:

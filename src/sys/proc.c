@@ -67,7 +67,7 @@ bool proc_is_alive(const ProcHandle *handle) {
 
 int proc_stat_parse(const char *text, ProcStat *ret) {
         const char *p = strrchr(text, ')'); /* the comm may hold brackets itself */
-        uint64_t flags;
+        uint64_t flags, user, system;
         ProcStat s = { 0 };
         int parent;
 
@@ -75,12 +75,15 @@ int proc_stat_parse(const char *text, ProcStat *ret) {
                 return -EBADMSG;
         /* Fields 3 to 39 of proc(5). */
         if (sscanf(p + 1,
-                   " %c %d %*d %*d %*d %*d %" SCNu64 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+                   " %c %d %*d %*d %*d %*d %" SCNu64 " %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+                   " %*d %*d %*d %*d"
                    " %" SCNu64 " %*d %" SCNu64 " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u"
                    " %*u %*u %*u %*d %" SCNu32,
-                   &s.state, &parent, &flags, &s.n_threads, &s.start_ticks, &s.last_cpu) != 6)
+                   &s.state, &parent, &flags, &user, &system, &s.n_threads, &s.start_ticks,
+                   &s.last_cpu) != 8)
                 return -EBADMSG;
         s.parent = parent;
+        s.cpu_ticks = user + system;
         s.kernel_thread = flags & PF_KTHREAD;
         s.forked_only = flags & PF_FORKNOEXEC;
         *ret = s;
@@ -153,6 +156,19 @@ int proc_stat_read(const ProcHandle *handle, pid_t tid, ProcStat *ret) {
         int r = read_task_file(handle, tid, "stat", text, sizeof(text));
 
         return r < 0 ? r : proc_stat_parse(text, ret);
+}
+
+int proc_uptime_read(const Sysroot *sysroot, uint64_t *ret_ticks) {
+        uint64_t seconds;
+        char text[64];
+        ssize_t n = read_file_at(sysroot->proc_fd, "uptime", text, sizeof(text));
+
+        if (n < 0)
+                return (int)n;
+        if (sscanf(text, "%" SCNu64 ".", &seconds) != 1 || seconds > UINT32_MAX)
+                return -EBADMSG;
+        *ret_ticks = seconds * (uint64_t)sysconf(_SC_CLK_TCK);
+        return 0;
 }
 
 int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret) {

@@ -33,6 +33,7 @@ def stat_line(process, tid, cpu):
     fields[4] = str(process["parent"])
     fields[5] = fields[6] = str(process["pid"])
     fields[8] = "-1"
+    fields[14] = str(process.get("cpu_seconds", 0) * 100)
     fields[9] = str(flags)
     fields[18] = "20"
     fields[20] = str(len(process["threads"]))

@@ -80,6 +80,14 @@ class Situation:
                 write(path, text)
 
 
+    def uptime(self, seconds):
+        """Processes have started 10 seconds after boot, and some hundredths."""
+        self.files["proc/uptime"] = "%d.25 100.00\n" % seconds
+
+    def cpu(self, pid, seconds):
+        next(p for p in self.host.processes if p["pid"] == pid)["cpu_seconds"] = seconds
+
+
 def policies(*texts, host=""):
     return "version: 1\n%s\npolicies:\n%s" % (host, "".join("  - %s\n" % text for text in texts))
 
@@ -352,6 +360,31 @@ def wide_instances_within_a_socket(s):
     s.store(110, 4)
 
 
+def cpu_time_where_it_runs(s):
+    """Three on two nodes. The first has used 30 CPUs: it gets a node to itself, and the other two share one."""
+    s.policy = policies(TIDB % ("shared", ", nodes: 0-1"))
+    s.uptime(1011)
+    for i in range(3):
+        s.service(100 + i, "tidb-server", "tidb-%d" % (4000 + i), anon={7: GIB})
+    s.cpu(100, 30000)
+
+
+def cpu_time_of_the_first_minute(s):
+    """As above, but it has run for half a minute only: that says nothing yet."""
+    cpu_time_where_it_runs(s)
+    s.uptime(41)
+    s.cpu(100, 900)
+
+
+def weight_of_the_policy(s):
+    """By product TiDB would be alone; here PD weighs the most."""
+    place = "\n    place: {share: shared, nodes: 0-1, count: 1}\n    weight: "
+    s.policy = policies("name: tidb\n    match: {exe: tidb-server}%s1" % place, "name: pd\n    match: {exe: pd-server}%s9" % place,
+                        "name: haproxy\n    match: {exe: haproxy}%sauto" % place)
+    for i, exe in enumerate(("tidb-server", "pd-server", "haproxy")):
+        s.service(100 + i, exe, exe.partition("-")[0], anon={7: GIB})
+
+
 def version_1_groups(s):
     """cgroup v1: the memory hierarchy counts, the cpuset one allows everything."""
     s.policy = policies(EXCLUSIVE)
@@ -379,4 +412,5 @@ SITUATIONS = [
     storage_by_a_second_process, storage_nobody_vouches_for, explicit_nodes_by_port, one_port_of_two_addresses,
     explicit_and_chosen, several_processes_in_a_unit, haproxy_binds_itself_on_the_reserved_node, groups_of_its_own,
     reserved_nodes, already_bound, bound_by_its_threads_without_a_cpuset, threads_narrower_than_the_unit,
-    bound_to_a_reserved_node, slice_allows_less, slice_allows_one_node, wide_instances_within_a_socket, version_1_groups]
+    bound_to_a_reserved_node, slice_allows_less, slice_allows_one_node, wide_instances_within_a_socket,
+    cpu_time_where_it_runs, cpu_time_of_the_first_minute, weight_of_the_policy, version_1_groups]

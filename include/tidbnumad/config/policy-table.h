@@ -24,11 +24,12 @@ typedef enum PolicyKeyType {
         POLICY_KEY_NVME_GLOBS,
         POLICY_KEY_INSTANCE_GLOBS,
         POLICY_KEY_PCI_ADDRESSES,
-        POLICY_KEY_PORT,     /* uint16_t, above zero */
-        POLICY_KEY_COUNT,    /* uint32_t, PLACE_COUNT_AUTO for "auto" */
-        POLICY_KEY_NUMBER,   /* uint32_t, from `min` to `max` */
-        POLICY_KEY_CHOICE,   /* an enum whose values are the indices of `choices` */
-        POLICY_KEY_SWITCH,   /* bool, written off and on */
+        POLICY_KEY_PORT,        /* uint16_t, above zero */
+        POLICY_KEY_COUNT,       /* uint32_t, PLACE_COUNT_AUTO for "auto" */
+        POLICY_KEY_NUMBER,      /* uint32_t, from `min` to `max` */
+        POLICY_KEY_AUTO_NUMBER, /* likewise; `min` - 1, modulo 2^32, for "auto" */
+        POLICY_KEY_CHOICE,      /* an enum whose values are the indices of `choices` */
+        POLICY_KEY_SWITCH,      /* bool, written off and on */
         POLICY_KEY_BOOL,     /* bool, written false and true; with `choices` an enum of these two */
         POLICY_KEY_RATE,     /* uint64_t, bytes per second, above zero */
         POLICY_KEY_DURATION, /* uint64_t, microseconds, from `min` to `max` */
@@ -65,7 +66,7 @@ typedef struct PolicyKey {
         const char *const *choices; /* of a CHOICE, ends with NULL */
         const char *const *later;   /* values that are checked, and not carried out by this version,
                                      * ends with NULL; "*": any that is given. NULL: none is */
-        uint64_t min, max;          /* of a NUMBER, a DURATION and a PERCENT */
+        uint64_t min, max;          /* of a NUMBER, an AUTO_NUMBER, a DURATION and a PERCENT */
         bool empty_ok;              /* a list may be empty */
         size_t offset;       /* of the field: in Policy under policies[], in PolicyInstance under
                               * policies[].instances[], in IrqPolicy under irq[], in PolicySet

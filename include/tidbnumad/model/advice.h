@@ -15,6 +15,7 @@ typedef enum AdviceProduct {
         PRODUCT_OTHER,
         PRODUCT_TIDB,    /* tidb-server */
         PRODUCT_TIKV,    /* tikv-server */
+        PRODUCT_TIFLASH, /* tiflash */
         PRODUCT_PD,      /* pd-server */
         PRODUCT_HAPROXY, /* haproxy */
         PRODUCT_JAVA,    /* java */

@@ -51,9 +51,10 @@ typedef enum PlacementCriterion {
         WEIGH_SPREAD,    /* pairs of exclusive instances, and of instances of one policy, on one
                           * socket */
         WEIGH_MEMORY,    /* R8 R10: MiB that instances need beyond what their nodes have left */
+        WEIGH_ROOM,      /* R8: the squares of the weights on each node per quarter of the memory
+                          * of the largest node; 0 where the nodes have the same memory */
         WEIGH_DISTANCE,  /* R13: distances among the nodes of each instance */
-        WEIGH_LOAD,      /* thousandths of a CPU share: for each instance on a node, the others
-                          * there per CPU of it */
+        WEIGH_LOAD,      /* thousandths: the squares of the weights on each node per CPU of it */
         WEIGH_NUMBER,    /* the tie-break: sums of the nodes' ranks by number */
         N_CRITERIA,
 } PlacementCriterion;

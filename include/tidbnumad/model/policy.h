@@ -84,6 +84,8 @@ typedef enum PlaceShare {
 } PlaceShare;
 
 #define PLACE_COUNT_AUTO 0u
+#define WEIGHT_AUTO 0u
+#define WEIGHT_MAX 1024u
 
 typedef struct Place {
         uint32_t count;   /* nodes per instance, or PLACE_COUNT_AUTO */
@@ -120,8 +122,9 @@ typedef struct Policy {
         uint64_t rate_bytes_per_sec; /* ceiling for moved bytes, per instance */
         PolicyInstance *instances;   /* in file order; owned */
         size_t n_instances;
-        bool built_in; /* of a host without any policy: watched and reported, never placed */
-        char *file;    /* where it was defined, for messages; owned; "" of a built-in one */
+        uint32_t weight; /* beside others on a node; WEIGHT_AUTO: see placement_weight() */
+        bool built_in;   /* of a host without any policy: watched and reported, never placed */
+        char *file;      /* where it was defined, for messages; owned; "" of a built-in one */
         uint32_t line, column;
 } Policy;
 

@@ -35,6 +35,11 @@ bool members_are_vouched_for(const Members *members, const Policy *policy);
 int members_read_data_dir(const Members *members, char **ret);
 int members_read_storage(const Members *members, const char *data_dir, StorageDevices *ret);
 
+/* The CPUs that its processes have used on average since the oldest of them started, rounded up:
+ * the same number for whoever looks, however often. 0: it has run for less than a minute, or the
+ * kernel does not show it. */
+uint32_t members_read_cpus_used(const Members *members);
+
 /* The scope that the daemon made for it, or NULL. */
 const char *members_scope(const Members *members);
 

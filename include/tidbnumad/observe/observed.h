@@ -22,6 +22,7 @@ typedef struct Observed {
         NodeSet allowed_nodes;
         NodeMemory *by_node; /* by index of the topology's nodes; NULL: not counted */
         uint64_t limit_bytes;
+        uint32_t cpus_used;  /* see members_read_cpus_used() */
         char *memory_policy; /* the first that one of its processes has set; NULL: none is seen */
 } Observed;
 

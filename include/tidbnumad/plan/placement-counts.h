@@ -20,6 +20,7 @@ typedef struct PlanCounts {
         uint32_t *exclusive_in;    /* by socket */
         uint32_t *of_policy_in;    /* by policy and socket */
         uint64_t *used_mib;        /* by node */
+        uint64_t *weight;          /* by node */
 } PlanCounts;
 
 int placement_counts_init(PlanCounts *counts, const PlanProblem *problem); /* of none. -ENOMEM */
@@ -32,6 +33,8 @@ static inline void placement_counts_price_node(const PlanCounts *counts, const P
         const PlanProblem *problem = counts->problem;
         const PlanNode *node = &problem->nodes[i];
         uint64_t used = counts->used_mib[i], more = node->node->memory_bytes ? item->share_mib : 0;
+        /* by which the square of the sum grows */
+        uint64_t squares = item->weight * (2 * counts->weight[i] + item->weight);
 
         cost->by[WEIGH_STABILITY] -= node_bits_has(&item->former, i);
         cost->by[WEIGH_DEVICE] += item->device ? item->device[i] : 0;
@@ -41,7 +44,8 @@ static inline void placement_counts_price_node(const PlanCounts *counts, const P
         if (used + more > node->free_mib)
                 cost->by[WEIGH_MEMORY] +=
                         (int64_t)(used >= node->free_mib ? more : used + more - node->free_mib);
-        cost->by[WEIGH_LOAD] += (int64_t)(2 * counts->all[i] * node->load_weight);
+        cost->by[WEIGH_ROOM] += (int64_t)(squares * node->room_part);
+        cost->by[WEIGH_LOAD] += (int64_t)(squares * node->cpu_part);
         cost->by[WEIGH_NUMBER] += (int64_t)i;
 }
 

@@ -41,7 +41,9 @@ typedef struct PlanNode {
         const Node *node;
         uint32_t package; /* index of the socket */
         bool home, reserved;
-        uint64_t load_weight; /* thousandths of a CPU share that one instance takes of another */
+        uint64_t cpu_part;  /* thousandths of all of its CPUs that one is */
+        uint64_t room_part; /* likewise of a quarter of the largest memory, in twelfths; 0: all
+                             * nodes have the same */
         uint64_t free_mib;
 } PlanNode;
 
@@ -63,6 +65,7 @@ typedef struct PlanItem {
         uint32_t n_former;
         uint32_t *device; /* by node, the distance to the nearest device; NULL: none; owned */
         uint64_t share_mib;
+        uint32_t weight; /* of each node; see placement_node_weight() */
         uint16_t *nodes; /* where it is, ascending; owned */
         size_t n_nodes;
 } PlanItem;
@@ -95,6 +98,12 @@ NodeSet placement_devices(const PlacementInput *input, const PlacementInstance *
 /* MiB of each of `n` nodes that the need is split over; what a node has left. */
 uint64_t placement_share_mib(uint64_t need_bytes, size_t n);
 uint64_t placement_free_mib(const PlacementInput *input, size_t node);
+
+uint32_t placement_node_weight(const PlacementInstance *in, size_t n_nodes);
+
+/* What a weight costs per CPU and per memory; by index of the topology's nodes. */
+uint64_t placement_cpu_part(const Topology *topology, size_t node);
+uint64_t placement_room_part(const Topology *topology, size_t node);
 
 /* The hard rules: whether and where each item may be. Says what is refused, explicit and kept, and
  * the nodes that are open to the others. */

@@ -30,6 +30,9 @@ typedef struct PlacementInstance {
         NodeSet device_nodes; /* near: storage: the nodes of the disks under its data directory;
                                * empty: not known */
         uint64_t need_bytes;  /* resident now, or the limit of its cgroup; 0: not known */
+        const char *exe;      /* path or base name; NULL: not known, then the policy's counts */
+        uint32_t cpus_used;   /* on average while it has run, see members_read_cpus_used(); 0: not
+                                 known */
 } PlacementInstance;
 
 typedef struct PlacementInput {
@@ -74,6 +77,13 @@ void placement_plan_done(PlacementPlan *plan);
 
 /* 0 or -ENOMEM: what cannot be placed is refused in its choice, and is no error. */
 int placement_plan_build(const PlacementInput *input, PlacementPlan *ret);
+
+/* How much of a node's CPUs an instance counts for beside others: the `weight` of its policy. With
+ * `auto` what its product needs under load (8 for TiDB, TiKV, TiFlash and JVMs, 2 for HAProxy and
+ * what is not known, 1 for PD), or the CPUs that it uses where these are more, as a power of two.
+ * An idle server weighs what it will need again, and one whose use goes up and down weighs the
+ * same. */
+uint32_t placement_weight(const PlacementInstance *in);
 
 /* What `host.reserve` comes to. Looks at `topology`, `host` and `nic_nodes` only. */
 NodeSet placement_reserved(const PlacementInput *input);

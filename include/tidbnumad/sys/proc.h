@@ -40,6 +40,7 @@ typedef struct ProcStat {
         bool kernel_thread; /* PF_KTHREAD */
         bool forked_only;   /* PF_FORKNOEXEC: it has not executed a program since its fork */
         uint64_t n_threads;
+        uint64_t cpu_ticks;   /* that all of its threads have used, in user mode and the kernel */
         uint64_t start_ticks; /* clock ticks after boot */
         uint32_t last_cpu;    /* where it last ran */
 } ProcStat;
@@ -61,6 +62,9 @@ int proc_status_parse(const char *text, ProcStatus *ret);
 /* The two files above of a process (`tid` 0) or of one of its threads. -ESRCH: gone. */
 int proc_stat_read(const ProcHandle *handle, pid_t tid, ProcStat *ret);
 int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret);
+
+/* Since boot, as `start_ticks` counts. */
+int proc_uptime_read(const Sysroot *sysroot, uint64_t *ret_ticks);
 
 /* /proc/PID/exe of a process that is not opened yet: what a scan looks at before anything else.
  * `buffer` of PATH_MAX. The " (deleted)" of a replaced binary is cut off. -ESRCH: gone; -ENOENT:

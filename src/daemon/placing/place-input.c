@@ -75,6 +75,7 @@ static bool is_explicit(const Instance *i) {
 }
 
 void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
+        const Members members = instance_members(i, &placing->host->sysroot);
         Planned *p = &i->planned;
 
         place_input_read_allowed(placing, i);
@@ -88,6 +89,8 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 .allowed_cpus = p->allowed_cpus,
                 .device_nodes = p->device_nodes,
                 .need_bytes = need_bytes(placing, i),
+                .exe = members.n > 0 ? members.processes[0].exe : NULL,
+                .cpus_used = members_read_cpus_used(&members),
         };
         if (!is_explicit(i))
                 record_add_own(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);

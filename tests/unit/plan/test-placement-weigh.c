@@ -194,15 +194,102 @@ TEST(load) {
         _cleanup_world_ World *w = world_new(1, 3, 4);
         Policy *pd = world_policy(w, "pd"), *tidb = world_policy(w, "tidb");
 
+        pd->match.exe = (char *)"pd-server";
+        tidb->match.exe = (char *)"tidb-server";
         pd->place.share = SHARE_SHARED;
         (void)world_add(w, pd, "pd-1");
         (void)world_add_many(w, tidb, 2);
         assert_plan(w, "2 0 1");
-        assert_decides(w, NODES("0", "0", "1"), WEIGH_LOAD, 0, 500);
+        /* weights 1, 8 and 8, 250 thousandths a CPU: alone each, or PD and a TiDB together */
+        assert_decides(w, NODES("0", "0", "1"), WEIGH_LOAD, (1 + 64 + 64) * 250, (81 + 64) * 250);
         (void)world_add(w, tidb, "tidb-3");
         id_set_union(&w->nodes[1].cpus, &(CpuSet){ .words[1] = 0xf }); /* eight there */
         assert_plan(w, "1 0 1 2");
-        assert_decides(w, NODES("0", "0", "1", "2"), WEIGH_LOAD, 250, 500);
+        assert_decides(w, NODES("0", "0", "1", "2"), WEIGH_LOAD, 81 * 125 + 2 * 64 * 250,
+                       81 * 250 + 64 * 125 + 64 * 250);
+}
+
+static Policy *shared_policy(World *w, const char *name, const char *exe) {
+        Policy *policy = world_policy(w, name);
+
+        policy->place.share = SHARE_SHARED;
+        policy->match.exe = (char *)exe;
+        return policy;
+}
+
+/* R3: on two sockets the two that work are apart, and PD is beside one of them, whatever the order
+ * of their names. */
+TEST(two_sockets) {
+        _cleanup_world_ World *w = world_new(2, 1, 48);
+
+        (void)world_add(w, shared_policy(w, "tidb", "tidb-server"), "b-tidb");
+        (void)world_add(w, shared_policy(w, "tikv", "tikv-server"), "c-tikv");
+        (void)world_add(w, shared_policy(w, "pd", "pd-server"), "a-pd");
+        assert_plan(w, "0 1 0");
+        w->instances[2].name = "d-pd";
+        assert_plan(w, "0 1 0");
+}
+
+/* A single one takes the node with more CPUs left to it; PD goes where the work is not. */
+TEST(more_cpus) {
+        _cleanup_world_ World *w = world_new(2, 1, 8);
+
+        id_set_subtract(&w->nodes[0].cpus, &(CpuSet){ .words[0] = 1 });
+        (void)world_add(w, shared_policy(w, "tidb", "tidb-server"), "tidb-1");
+        (void)world_add(w, shared_policy(w, "pd", "pd-server"), "pd-1");
+        assert_plan(w, "1 0");
+}
+
+/* R8: of nodes of 16 and 64 GiB the large ones come first, and weights are in proportion. */
+TEST(room) {
+        _cleanup_world_ World *w = world_new(1, 4, 4);
+        const Policy *tidb = shared_policy(w, "tidb", "tidb-server");
+
+        w->nodes[0].memory_bytes = w->nodes[2].memory_bytes = UINT64_C(16) << 30;
+        (void)world_add_many(w, tidb, 2);
+        assert_plan(w, "1 3");
+        assert_decides(w, NODES("0", "1"), WEIGH_ROOM, 2 * 64 * 3, 64 * 12 + 64 * 3);
+        (void)world_add(w, shared_policy(w, "pd", "pd-server"), "pd-1");
+        assert_plan(w, "1 3 0"); /* 1 x 12 there, 17 x 3 more beside a TiDB */
+        /* what the kernel keeps for itself on the first node decides nothing */
+        for (unsigned i = 0; i < 4; i++)
+                w->nodes[i].memory_bytes = UINT64_C(64) << 30;
+        w->nodes[0].memory_bytes -= UINT64_C(3) << 30;
+        assert_plan(w, "0 1 2");
+}
+
+TEST(weight) {
+        static const struct {
+                const char *pattern, *exe;
+                uint32_t of_policy, cpus_used, weight;
+        } cases[] = {
+                { "tidb-server", NULL, WEIGHT_AUTO, 0, 8 },
+                { "/srv/*/bin/tikv-server", NULL, WEIGHT_AUTO, 0, 8 },
+                { "tiflash", NULL, WEIGHT_AUTO, 0, 8 },
+                { "java", NULL, WEIGHT_AUTO, 0, 8 },
+                { "haproxy", NULL, WEIGHT_AUTO, 0, 2 },
+                { "pd-server", NULL, WEIGHT_AUTO, 0, 1 },
+                { "/srv/bin/*", NULL, WEIGHT_AUTO, 0, 2 }, /* any of them */
+                { NULL, NULL, WEIGHT_AUTO, 0, 2 },
+                { NULL, "/srv/bin/tikv-server", WEIGHT_AUTO, 0, 8 },
+                { "tidb-server", NULL, WEIGHT_AUTO, 1, 8 }, /* idle now */
+                { "tidb-server", NULL, WEIGHT_AUTO, 8, 8 },
+                { "tidb-server", NULL, WEIGHT_AUTO, 9, 16 },
+                { "tidb-server", NULL, WEIGHT_AUTO, 16, 16 },
+                { "pd-server", NULL, WEIGHT_AUTO, 3, 4 },
+                { "pd-server", NULL, WEIGHT_AUTO, UINT32_MAX, WEIGHT_MAX },
+                { "pd-server", NULL, 5, 40, 5 },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                const Policy policy = { .match.exe = (char *)cases[i].pattern,
+                                        .weight = cases[i].of_policy };
+                const PlacementInstance in = { .policy = &policy,
+                                               .exe = cases[i].exe,
+                                               .cpus_used = cases[i].cpus_used };
+
+                assert_int_equal(placement_weight(&in), cases[i].weight);
+        }
 }
 
 TEST(number) {

@@ -23,6 +23,7 @@ static void assert_stat(const char *text) {
         assert_int_equal(stat.parent, 1201);
         assert_false(stat.kernel_thread);
         assert_int_equal(stat.n_threads, 23);
+        assert_int_equal(stat.cpu_ticks, 108 + 109);
         assert_int_equal(stat.start_ticks, 987654321);
         assert_int_equal(stat.last_cpu, 6);
 }
