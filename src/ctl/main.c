@@ -17,6 +17,8 @@ static int run(const Args *args) {
                 return command_explain(args);
         case COMMAND_ADVISE:
                 return command_advise(args);
+        case COMMAND_CHECK:
+                return command_check(args);
         case COMMAND_STATUS:
                 return command_status(args);
         case COMMAND_LOCALITY:

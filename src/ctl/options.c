@@ -9,10 +9,11 @@
 #define PLAN (1u << COMMAND_PLAN)
 #define EXPLAIN (1u << COMMAND_EXPLAIN)
 #define ADVISE (1u << COMMAND_ADVISE)
+#define CHECK (1u << COMMAND_CHECK)
 #define STATUS (1u << COMMAND_STATUS)
 #define LOCALITY (1u << COMMAND_LOCALITY)
 #define RELEASE (1u << COMMAND_RELEASE)
-#define PLANNING (PLAN | EXPLAIN | ADVISE)
+#define PLANNING (PLAN | EXPLAIN | ADVISE | CHECK)
 #define READING (VALIDATE | PLANNING)
 #define CONTROL ((1u << COMMAND_PAUSE) | (1u << COMMAND_RESUME) | RELEASE)
 #define ALL (READING | STATUS | LOCALITY | CONTROL)
@@ -91,6 +92,16 @@ static const CommandRow commands[N_COMMANDS] = {
                              "the reason. Nothing is applied.\n",
                              "  tidbnumactl advise\n"
                              "  tidbnumactl advise --tiup >fragment.yaml\n" },
+        [COMMAND_CHECK] = { "check", "", "is the host set up as it should be?",
+                            "Judges the host's settings, devices and instances by the rules that "
+                            "tidbnumactl(8) lists,\n"
+                            "without a daemon too: what was found, and what mends it. Ends with 0 "
+                            "when all is in\n"
+                            "order, with 1 after warnings, with 2 after failures, and with 3 when "
+                            "nothing could be\n"
+                            "judged. Some rules need root.\n",
+                            "  tidbnumactl check\n"
+                            "  tidbnumactl check --sysroot ./dump-of-host7 --json\n" },
         [COMMAND_STATUS] = { "status", "[INSTANCE…]", "what the daemon has made of each instance",
                              "Shows what the daemon publishes: state, place and memory of each "
                              "instance, what is\n"

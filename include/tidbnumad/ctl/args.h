@@ -11,6 +11,7 @@ typedef enum Command {
         COMMAND_PLAN,
         COMMAND_EXPLAIN,
         COMMAND_ADVISE,
+        COMMAND_CHECK,
         COMMAND_STATUS,
         COMMAND_LOCALITY,
         COMMAND_PAUSE,

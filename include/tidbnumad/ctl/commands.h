@@ -11,6 +11,7 @@ int command_validate(const Args *args);
 int command_plan(const Args *args);
 int command_explain(const Args *args);
 int command_advise(const Args *args);
+int command_check(const Args *args);
 int command_status(const Args *args);
 int command_locality(const Args *args);
 int command_pause(const Args *args);

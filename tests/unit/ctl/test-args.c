@@ -138,7 +138,8 @@ TEST(wrong_commands) {
         WRONG("no command", NULL);
         WRONG("unknown command 'plna', did you mean 'plan'?", "plna");
         WRONG("unknown command 'validat', did you mean 'validate'?", "validat", "x");
-        WRONG("unknown command 'frobnicate', expected validate, plan, explain, advise, status, "
+        WRONG("unknown command 'frobnicate', expected validate, plan, explain, advise, check, "
+              "status, "
               "locality, pause, "
               "resume or release\n",
               "frobnicate");
@@ -155,7 +156,7 @@ TEST(wrong_options) {
         WRONG("--frobnicate", "plan", "--frobnicate");
         WRONG("Did you mean '--instances'?", "plan", "--instence=1:a");
         WRONG("Did you mean '--explain'?", "plan", "--json", "--expalin");
-        WRONG("validate takes no --instances; it is an option of plan, explain and advise\n"
+        WRONG("validate takes no --instances; it is an option of plan, explain, advise and check\n"
               "Try 'tidbnumactl validate --help'",
               "validate", "--instances=1:a");
         WRONG("plan takes no --tiup; it is an option of advise\n", "plan", "--tiup");

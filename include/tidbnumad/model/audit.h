@@ -1,0 +1,71 @@
+/* The audit of a host: which rules hold on it, and what to do where one does not. Plain data;
+ * plan/audit.h judges, the text and JSON are publish's. The rules are those of placement.md. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tidbnumad/base/cleanup.h"
+
+typedef enum AuditRule {
+        AUDIT_CPUSET,        /* the cpuset controller, without which memory cannot be bound */
+        AUDIT_NODE_EXCEEDED, /* R10: strict binding whose need exceeds the nodes */
+        AUDIT_HIDDEN_NODES,  /* R9 */
+        AUDIT_NODE_SIZES,    /* R8 */
+        AUDIT_TOPOLOGY,      /* what cannot be trusted about the machine */
+        AUDIT_DEVICE_NODE,   /* devices whose node the firmware does not tell */
+        AUDIT_NIC_NODE,      /* R2, R6 */
+        AUDIT_SOFTIRQ,       /* R2 */
+        AUDIT_IRQ,           /* R2: interrupts on CPUs of instances, and no policy for them */
+        AUDIT_IRQBALANCE,    /* R11 */
+        AUDIT_STORAGE_NODE,  /* R4 */
+        AUDIT_SHARED_DISK,   /* A8 */
+        AUDIT_BOUND_BY_HAND,
+        AUDIT_GOMAXPROCS,     /* A1 */
+        AUDIT_LOST_CPUS,      /* offline or isolated CPUs of an instance's nodes */
+        AUDIT_NUMA_BALANCING, /* R7 */
+        AUDIT_ZONE_RECLAIM,
+        AUDIT_HUGE_PAGES,
+        AUDIT_SWAP,
+        AUDIT_GOVERNOR,
+        N_AUDIT_RULES,
+} AuditRule;
+
+const char *audit_rule_to_id(AuditRule rule);   /* "numa-balancing" */
+const char *audit_rule_to_rule(AuditRule rule); /* "R7" of placement.md; "" for none */
+
+typedef enum AuditState {
+        AUDIT_UNKNOWN, /* it could not be read, or there is nothing that it applies to */
+        AUDIT_OK,
+        AUDIT_WARNING,
+        AUDIT_FAILURE,
+        N_AUDIT_STATES,
+} AuditState;
+
+const char *audit_state_to_string(AuditState state); /* "warning" */
+
+typedef struct AuditFinding {
+        AuditRule rule;
+        AuditState state; /* AUDIT_WARNING or AUDIT_FAILURE */
+        char *found;      /* what was read; owned, as the others */
+        char *where;      /* the file or key that it was read from */
+        char *remedy;     /* a command where there is one, else what to do */
+} AuditFinding;
+
+typedef struct AuditReport {
+        AuditState states[N_AUDIT_RULES]; /* the worst of each rule */
+        AuditFinding *findings;           /* failures first, then by rule; owned */
+        size_t n_findings, allocated;
+} AuditReport;
+
+void audit_report_done(AuditReport *report);
+#define _cleanup_audit_report_ _cleanup_(audit_report_done)
+
+/* The rule was judged, and holds so far. */
+void audit_report_hold(AuditReport *report, AuditRule rule);
+
+/* Takes over the strings, also on failure; a NULL among them is -ENOMEM. */
+int audit_report_add(AuditReport *report, AuditFinding *finding);
+
+/* The worst of all rules. */
+AuditState audit_report_worst(const AuditReport *report);

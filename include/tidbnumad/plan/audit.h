@@ -1,0 +1,51 @@
+/* The audit of a host: the rules of placement.md against what was observed. Pure.
+ *
+ * Limits, with their reasons:
+ * - node sizes: a node with less than 90 % of the largest one's memory. Firmware keeps some hundred
+ *   MiB of single nodes for itself.
+ * - soft interrupts: 10 % of a node's CPU time. The field's machines lost their instances' time at
+ *   38 % and more (R2), and idle ones stay below 1 %.
+ * - swappiness: 10, what TiDB's own checks of a host accept.
+ * - irqbalance (R11): up to 10 Gbit/s it is wanted, from 100 Gbit/s on it is not. */
+#pragma once
+
+#include "tidbnumad/model/audit.h"
+#include "tidbnumad/model/device.h"
+#include "tidbnumad/model/host-facts.h"
+#include "tidbnumad/model/irq.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/snapshot.h"
+#include "tidbnumad/model/topology.h"
+
+/* An instance, running or imagined, and where the plan has it. Borrowed. */
+typedef struct AuditInstance {
+        const char *name;
+        const Policy *policy;
+        const char *exe; /* path or base name; NULL: not known */
+        int32_t pid;     /* 0: it does not run */
+        bool placed;
+        NodeSet nodes; /* by the plan, as `cpus` */
+        CpuSet cpus;
+        CpuSet allowed_cpus;       /* that it may use now; empty: not known */
+        bool bound_by_daemon;      /* so that `allowed_cpus` are the daemon's own */
+        const char *memory_policy; /* that it has set itself, as numa(7) has it; NULL: none */
+        const char *disk;          /* under its data directory; NULL: not known */
+        NodeSet disk_nodes;        /* empty: not known */
+        uint64_t need_bytes;       /* 0: not known */
+        uint32_t gomaxprocs;       /* in its environment; 0: none */
+} AuditInstance;
+
+typedef struct AuditInput {
+        const Topology *topology;
+        const DeviceList *devices;
+        const HostFacts *facts; /* NULL: of a described machine nothing is known */
+        const IrqHost *irqs;    /* NULL: not read */
+        const NodeSnapshot *nodes_before, *nodes; /* two looks, by index; NULL: not read */
+        const PolicySet *policies;
+        const AuditInstance *instances;
+        size_t n_instances;
+        NodeSet nic_nodes, reserved;
+} AuditInput;
+
+/* 0 or -ENOMEM. */
+int audit_build(const AuditInput *input, AuditReport *ret);

@@ -1,0 +1,173 @@
+/* tidbnumactl check: which rules hold on this host, and what to do where one does not. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/observe/host-facts.h"
+#include "tidbnumad/observe/irq-load.h"
+#include "tidbnumad/observe/node-load.h"
+#include "tidbnumad/plan/audit.h"
+#include "tidbnumad/publish/audit-text.h"
+#include "tidbnumad/sys/environment.h"
+
+/* tidbnumactl(8), EXIT STATUS. */
+enum { CHECK_EXIT_WARNING = 1, CHECK_EXIT_FAILURE = 2, CHECK_EXIT_NOT_JUDGED = 3 };
+
+/* Between the two looks at the CPUs' times. */
+#define LOOK_SECONDS 1
+
+/* What is read for the audit besides the plan. Owned. */
+typedef struct Check {
+        HostFacts facts;
+        IrqHost irqs;
+        bool irqs_known;
+        NodeTimes times;
+        NodeSnapshot *before, *now;
+        AuditInstance *instances;
+} Check;
+
+static void check_done(Check *check) {
+        irq_host_done(&check->irqs);
+        node_times_done(&check->times);
+        free(check->before);
+        free(check->now);
+        free(check->instances);
+}
+
+/* Of a dump, which stands still, the times since its boot. */
+static int look_at_nodes(const Machine *machine, Check *check) {
+        const struct timespec pause = { .tv_sec = LOOK_SECONDS };
+        const size_t n = machine->topology.n_nodes;
+        int r;
+
+        check->before = calloc(n + 1, sizeof(*check->before));
+        check->now = calloc(n + 1, sizeof(*check->now));
+        if (!check->before || !check->now)
+                return -ENOMEM;
+        r = node_load(&machine->sysroot, &machine->topology, &check->times, check->before);
+        if (r < 0)
+                return r;
+        if (!machine->live) {
+                memcpy(check->now, check->before, n * sizeof(*check->now));
+                for (size_t i = 0; i < n; i++)
+                        memset(check->before[i].cpu_seconds, 0,
+                               sizeof(check->before[i].cpu_seconds));
+                return 0;
+        }
+        (void)nanosleep(&pause, NULL);
+        return node_load(&machine->sysroot, &machine->topology, &check->times, check->now);
+}
+
+static int look_at_machine(const Machine *machine, Check *check) {
+        int r = look_at_nodes(machine, check);
+
+        if (r < 0)
+                return r;
+        host_facts_load(&machine->sysroot, &machine->topology, &check->facts);
+        r = irq_host_load(&machine->sysroot, NULL, 0, &check->irqs);
+        check->irqs_known = r >= 0;
+        return r == -ENOMEM ? r : 0;
+}
+
+static uint32_t gomaxprocs_of(const Observed *o) {
+        char value[16];
+        uint64_t n;
+
+        if (environment_read(&o->handles[0], "GOMAXPROCS", value, sizeof(value)) < 0 ||
+            parse_u64(value, &n) < 0 || n > UINT32_MAX)
+                return 0;
+        return (uint32_t)n;
+}
+
+static void add_running(const Observed *o, AuditInstance *ret) {
+        ret->exe = o->processes[0].exe;
+        ret->pid = o->processes[0].id.pid;
+        ret->allowed_cpus = o->cpus;
+        ret->memory_policy = o->memory_policy;
+        ret->disk = o->storage.disks.n_devices > 0 ? o->storage.disks.devices[0].name : NULL;
+        ret->gomaxprocs = gomaxprocs_of(o);
+}
+
+static AuditInstance instance(const Case *c, size_t i) {
+        const PlanReportInstance *row = &c->planned.rows[i];
+        AuditInstance new = { .name = row->name,
+                              .policy = row->policy,
+                              .placed = row->basis != BASIS_REFUSED,
+                              .bound_by_daemon = row->state && row->cpu_bound,
+                              .disk_nodes = row->device_nodes,
+                              .need_bytes = row->need_bytes };
+
+        if (new.placed) {
+                new.nodes = row->placement->nodes;
+                new.cpus = row->placement->cpus;
+        }
+        if (c->running.n_instances > 0)
+                add_running(&c->running.instances[i], &new);
+        return new;
+}
+
+static int build(const Situation *s, const Case *c, Check *check, AuditReport *ret) {
+        const size_t n = c->planned.report.n_instances;
+        const AuditInput input = { .topology = &s->machine.topology,
+                                   .devices = &s->machine.devices,
+                                   .facts = s->machine.runs ? &check->facts : NULL,
+                                   .irqs = check->irqs_known ? &check->irqs : NULL,
+                                   .nodes_before = check->before,
+                                   .nodes = check->now,
+                                   .policies = &c->policies.set,
+                                   .instances = check->instances,
+                                   .n_instances = n,
+                                   .nic_nodes = c->planned.report.nic_nodes,
+                                   .reserved = c->planned.report.reserved };
+
+        for (size_t i = 0; i < n; i++)
+                check->instances[i] = instance(c, i);
+        return audit_build(&input, ret);
+}
+
+static int print(const Args *args, const AuditReport *report) {
+        _cleanup_text_ Text text = { 0 };
+
+        if (args->json)
+                return output_json(audit_json(report));
+        audit_render_text(report, output_width(), &text);
+        return output_text(&text);
+}
+
+static int exit_of(const AuditReport *report) {
+        switch (audit_report_worst(report)) {
+        case AUDIT_FAILURE:
+                return CHECK_EXIT_FAILURE;
+        case AUDIT_WARNING:
+                return CHECK_EXIT_WARNING;
+        default:
+                return EXIT_SUCCESS;
+        }
+}
+
+int command_check(const Args *args) {
+        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
+        _cleanup_audit_report_ AuditReport report = { 0 };
+        _cleanup_(check_done) Check check = { 0 };
+        _cleanup_case_ Case c = { 0 };
+        int r = situation_open(args, &situation);
+
+        if (r >= 0)
+                r = case_open(&situation, NULL, NULL, &c);
+        if (r >= 0 && situation.machine.runs)
+                r = look_at_machine(&situation.machine, &check);
+        if (r < 0)
+                return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
+        check.instances = calloc(c.planned.report.n_instances + 1, sizeof(*check.instances));
+        r = check.instances ? build(&situation, &c, &check, &report) : -ENOMEM;
+        if (r >= 0)
+                r = print(args, &report);
+        if (r < 0)
+                return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
+        return exit_of(&report);
+}

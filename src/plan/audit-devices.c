@@ -1,0 +1,179 @@
+/* Rules on network cards, disks and their interrupts. */
+#include <inttypes.h>
+
+#include "tidbnumad/plan/audit-rules.h"
+
+enum { SOFTIRQ_PERCENT = 10, IRQBALANCE_WANTED_MBPS = 10000, IRQBALANCE_UNWANTED_MBPS = 100000 };
+
+static int unknown_nodes(const AuditInput *input, AuditReport *report) {
+        int r = 0;
+
+        if (input->topology->n_nodes < 2 || input->devices->n_devices == 0)
+                return 0;
+        audit_report_hold(report, AUDIT_DEVICE_NODE);
+        for (size_t i = 0; i < input->devices->n_devices && r >= 0; i++) {
+                const Device *d = &input->devices->devices[i];
+
+                if (d->node != DEVICE_NODE_UNKNOWN || !d->pci || d->virtual_function)
+                        continue;
+                r = audit_find(report, AUDIT_DEVICE_NODE, AUDIT_WARNING,
+                               audit_text("/sys/bus/pci/devices/%s/numa_node", d->pci),
+                               audit_text("update the firmware; until then name the node: "
+                                          "host.reserve.nodes for a network card, place.nodes for "
+                                          "what uses a disk"),
+                               "the firmware does not tell the node of %s", d->name);
+        }
+        return r;
+}
+
+static bool has_free_home(const AuditInput *input) {
+        NodeSet homes = topology_homes(input->topology);
+
+        for (size_t i = 0; i < input->n_instances; i++)
+                if (input->instances[i].placed)
+                        id_set_subtract(&homes, &input->instances[i].nodes);
+        return !id_set_is_empty(&homes);
+}
+
+/* Who lives where the network's interrupts are served, though another node is free. */
+static int nic_node(const AuditInput *input, AuditReport *report) {
+        const char *remedy = id_set_intersects(&input->reserved, &input->nic_nodes)
+                                     ? "its policy names that node: change place.nodes or instances"
+                                     : "host: {reserve: {nodes: nic}} in a policy file";
+        int r = 0;
+
+        if (id_set_is_empty(&input->nic_nodes) || input->n_instances == 0)
+                return 0;
+        audit_report_hold(report, AUDIT_NIC_NODE);
+        for (size_t i = 0; i < input->n_instances && r >= 0 && has_free_home(input); i++) {
+                const AuditInstance *instance = &input->instances[i];
+
+                if (!instance->placed || !id_set_intersects(&instance->nodes, &input->nic_nodes))
+                        continue;
+                r = audit_find(report, AUDIT_NIC_NODE, AUDIT_WARNING,
+                               audit_text("/sys/class/net/*/device/numa_node"),
+                               audit_text("%s", remedy),
+                               "%s is on the node of the network card, and another node is free",
+                               instance->name);
+        }
+        return r;
+}
+
+static double busy_seconds(const NodeSnapshot *before, const NodeSnapshot *now, bool softirq) {
+        double sum = 0;
+
+        for (NodeMode m = 0; m < N_MODES; m++)
+                if (!softirq || m == MODE_SOFTIRQ)
+                        sum += now->cpu_seconds[m] - before->cpu_seconds[m];
+        return sum;
+}
+
+static int softirq(const AuditInput *input, AuditReport *report) {
+        int r = 0;
+
+        if (!input->nodes_before || !input->nodes)
+                return 0;
+        for (size_t i = 0; i < input->topology->n_nodes && r >= 0; i++) {
+                const NodeSnapshot *before = &input->nodes_before[i], *now = &input->nodes[i];
+                const double all = busy_seconds(before, now, false);
+                const uint32_t id = input->topology->nodes[i].id;
+                bool lived_on = false;
+
+                if (!before->cpu_known || !now->cpu_known || all <= 0)
+                        continue;
+                for (size_t k = 0; k < input->n_instances; k++)
+                        lived_on |= id_set_has(&input->instances[k].nodes, id);
+                if (!lived_on)
+                        continue;
+                audit_report_hold(report, AUDIT_SOFTIRQ);
+                if (busy_seconds(before, now, true) * 100 <= all * SOFTIRQ_PERCENT)
+                        continue;
+                r = audit_find(report, AUDIT_SOFTIRQ, AUDIT_WARNING, audit_text("/proc/stat"),
+                               audit_text("host.reserve and an entry of irq in a policy file: the "
+                                          "network gets CPUs of its own"),
+                               "soft interrupts take %.0f %% of the CPU time of node %" PRIu32
+                               ", where instances are",
+                               busy_seconds(before, now, true) * 100 / all, id);
+        }
+        return r;
+}
+
+static uint32_t count_on(const IrqDevice *device, const CpuSet *cpus) {
+        uint32_t n = 0;
+
+        for (size_t i = 0; i < device->n_vectors; i++) {
+                const IrqVector *v = &device->vectors[i];
+
+                n += v->effective_known && id_set_intersects(&v->effective, cpus);
+        }
+        return n;
+}
+
+static int interrupts(const AuditInput *input, AuditReport *report) {
+        CpuSet cpus = { 0 };
+        int r = 0;
+
+        if (!input->irqs || input->n_instances == 0)
+                return 0;
+        audit_report_hold(report, AUDIT_IRQ);
+        for (size_t i = 0; i < input->n_instances; i++)
+                if (input->instances[i].placed)
+                        id_set_union(&cpus, &input->instances[i].cpus);
+        for (size_t i = 0; i < input->irqs->n_devices && r >= 0; i++) {
+                const IrqDevice *d = &input->irqs->devices[i];
+                const uint32_t n = d->kind == IRQ_DEVICE_NET ? count_on(d, &cpus) : 0;
+
+                if (n == 0 || input->policies->n_irqs > 0)
+                        continue;
+                r = audit_find(
+                        report, AUDIT_IRQ, AUDIT_WARNING,
+                        audit_text("/proc/irq/*/effective_affinity_list"),
+                        audit_text("an entry in a policy file: irq: [{match: {net: %s}}]", d->name),
+                        "%" PRIu32 " interrupts of %s are served by CPUs of instances, and "
+                        "no policy steers them",
+                        n, d->name);
+        }
+        return r;
+}
+
+static uint32_t fastest_mbps(const DeviceList *devices) {
+        uint32_t fastest = 0;
+
+        for (size_t i = 0; i < devices->n_devices; i++)
+                if (devices->devices[i].kind == DEVICE_NET &&
+                    devices->devices[i].speed_mbps > fastest)
+                        fastest = devices->devices[i].speed_mbps;
+        return fastest;
+}
+
+static int irqbalance(const AuditInput *input, AuditReport *report) {
+        const uint32_t mbps = fastest_mbps(input->devices);
+        bool wanted, runs;
+
+        if (!input->facts || !input->facts->irqbalance_known || mbps == 0)
+                return 0;
+        audit_report_hold(report, AUDIT_IRQBALANCE);
+        runs = input->facts->irqbalance;
+        wanted = mbps <= IRQBALANCE_WANTED_MBPS;
+        if (input->policies->n_irqs > 0 || runs == wanted ||
+            (!wanted && mbps < IRQBALANCE_UNWANTED_MBPS))
+                return 0;
+        return audit_find(report, AUDIT_IRQBALANCE, AUDIT_WARNING, audit_text("/proc"),
+                          wanted ? audit_text("systemctl enable --now irqbalance")
+                                 : audit_text("an entry of irq in a policy file, which bans the "
+                                              "card's interrupts at irqbalance"),
+                          "irqbalance %s, with a network card of %" PRIu32 " Gbit/s",
+                          runs ? "runs" : "does not run", mbps / 1000);
+}
+
+int audit_devices(const AuditInput *input, AuditReport *report) {
+        int r = unknown_nodes(input, report);
+
+        if (r >= 0)
+                r = nic_node(input, report);
+        if (r >= 0)
+                r = softirq(input, report);
+        if (r >= 0)
+                r = interrupts(input, report);
+        return r < 0 ? r : irqbalance(input, report);
+}

@@ -1,0 +1,127 @@
+/* Rules on settings of the host. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "tidbnumad/plan/audit-rules.h"
+
+enum { SWAPPINESS_MAX = 10 };
+
+static int number(AuditReport *report, AuditRule rule, const char *key, int value, int max) {
+        char path[64];
+
+        if (value == HOST_FACT_UNKNOWN)
+                return 0;
+        audit_report_hold(report, rule);
+        if (value <= max)
+                return 0;
+        for (size_t i = 0; i <= strlen(key) && i < sizeof(path); i++)
+                path[i] = key[i] == '.' ? '/' : key[i];
+        return audit_find(report, rule, AUDIT_WARNING, audit_text("/proc/sys/%s", path),
+                          audit_text("sysctl -w %s=%d", key, max), "%s is %d; expected at most %d",
+                          key, value, max);
+}
+
+static int numa_balancing(const AuditInput *input, AuditReport *report) {
+        const int value = input->facts->numa_balancing;
+
+        if (value == HOST_FACT_UNKNOWN)
+                return 0;
+        audit_report_hold(report, AUDIT_NUMA_BALANCING);
+        if (value == 0)
+                return 0;
+        return audit_find(report, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
+                          audit_text("/proc/sys/kernel/numa_balancing"),
+                          audit_text("sysctl -w kernel.numa_balancing=0"),
+                          "the kernel's own NUMA balancing is on (kernel.numa_balancing is %d): it "
+                          "moves pages that are already where they should be",
+                          value);
+}
+
+static int swap(const AuditInput *input, AuditReport *report) {
+        const HostFacts *facts = input->facts;
+
+        if (facts->swap_known)
+                audit_report_hold(report, AUDIT_SWAP);
+        if (facts->swap_used_bytes == 0)
+                return 0;
+        return audit_find(report, AUDIT_SWAP, AUDIT_WARNING, audit_text("/proc/meminfo"),
+                          audit_text("swapoff -a"), "%" PRIu64 " MiB of swap are in use",
+                          facts->swap_used_bytes >> 20);
+}
+
+static int huge_pages(const AuditInput *input, AuditReport *report) {
+        const char *value = input->facts->huge_pages;
+
+        if (!*value)
+                return 0;
+        audit_report_hold(report, AUDIT_HUGE_PAGES);
+        if (strcmp(value, "never") == 0)
+                return 0;
+        return audit_find(report, AUDIT_HUGE_PAGES, AUDIT_WARNING,
+                          audit_text("/sys/kernel/mm/transparent_hugepage/enabled"),
+                          audit_text("echo never "
+                                     ">/sys/kernel/mm/transparent_hugepage/enabled"),
+                          "transparent huge pages are '%s'; TiDB and TiKV want 'never'", value);
+}
+
+static int governor(const AuditInput *input, AuditReport *report) {
+        const HostFacts *facts = input->facts;
+
+        if (!facts->governor_known)
+                return 0;
+        audit_report_hold(report, AUDIT_GOVERNOR);
+        if (!*facts->governor)
+                return 0;
+        return audit_find(
+                report, AUDIT_GOVERNOR, AUDIT_WARNING,
+                audit_text("/sys/devices/system/cpu/cpu%" PRIu32 "/cpufreq/scaling_governor",
+                           facts->governor_cpu),
+                audit_text("cpupower frequency-set -g performance"),
+                "the frequency governor of CPU %" PRIu32 " is '%s'; expected 'performance'",
+                facts->governor_cpu, facts->governor);
+}
+
+static bool wants_memory(const PolicySet *policies) {
+        for (size_t i = 0; i < policies->n_policies; i++)
+                if (!policies->policies[i].built_in && policies->policies[i].memory == MEMORY_BIND)
+                        return true;
+        return false;
+}
+
+static int cpuset(const AuditInput *input, AuditReport *report) {
+        const bool wanted = wants_memory(input->policies);
+
+        if (!input->facts->cpuset_known)
+                return 0;
+        audit_report_hold(report, AUDIT_CPUSET);
+        if (input->facts->cpuset)
+                return 0;
+        return audit_find(report, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
+                          audit_text("/sys/fs/cgroup"),
+                          audit_text("boot a kernel with CONFIG_CPUSETS and without "
+                                     "cgroup_disable=cpuset"),
+                          "the cpuset controller is not available: CPUs are bound thread by "
+                          "thread, and memory is only preferred%s",
+                          wanted ? ", though a policy says memory: bind" : "");
+}
+
+int audit_host(const AuditInput *input, AuditReport *report) {
+        const HostFacts *facts = input->facts;
+        int r;
+
+        if (!facts)
+                return 0;
+        r = numa_balancing(input, report);
+        if (r >= 0)
+                r = number(report, AUDIT_ZONE_RECLAIM, "vm.zone_reclaim_mode",
+                           facts->zone_reclaim_mode, 0);
+        if (r >= 0)
+                r = huge_pages(input, report);
+        if (r >= 0)
+                r = swap(input, report);
+        if (r >= 0)
+                r = number(report, AUDIT_SWAP, "vm.swappiness", facts->swappiness, SWAPPINESS_MAX);
+        if (r >= 0)
+                r = governor(input, report);
+        return r < 0 ? r : cpuset(input, report);
+}

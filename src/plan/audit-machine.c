@@ -1,0 +1,114 @@
+/* Rules on the nodes of the machine. */
+#include <inttypes.h>
+
+#include "tidbnumad/plan/audit-rules.h"
+
+enum { SAME_SIZE_PERCENT = 90 };
+
+/* Sockets by their CPUs, else those of the topology; 0: not known. */
+static uint32_t count_sockets(const AuditInput *input) {
+        return input->facts ? input->facts->n_packages : 0;
+}
+
+static int hidden_nodes(const AuditInput *input, AuditReport *report) {
+        const uint32_t sockets = count_sockets(input);
+        const size_t nodes = input->topology->n_nodes;
+
+        if (sockets == 0)
+                return 0;
+        audit_report_hold(report, AUDIT_HIDDEN_NODES);
+        if (nodes >= sockets)
+                return 0;
+        return audit_find(report, AUDIT_HIDDEN_NODES, AUDIT_WARNING,
+                          audit_text("/sys/devices/system/node/online"),
+                          audit_text("in the firmware enable NUMA (AMD: NPS4 or NPS2; Intel: no "
+                                     "node interleaving), and boot without numa=off"),
+                          "the machine has %" PRIu32 " sockets and shows %zu node%s: remote memory "
+                          "is there, and nothing can be bound to avoid it",
+                          sockets, nodes, nodes == 1 ? "" : "s");
+}
+
+static const Node *extreme_home(const Topology *topology, bool largest) {
+        const Node *found = NULL;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const Node *node = &topology->nodes[i];
+
+                if (!topology_is_home(node) || node->memory_unknown || node->memory_bytes == 0)
+                        continue;
+                if (!found || (largest ? node->memory_bytes > found->memory_bytes
+                                       : node->memory_bytes < found->memory_bytes))
+                        found = node;
+        }
+        return found;
+}
+
+static int node_sizes(const AuditInput *input, AuditReport *report) {
+        const Node *large = extreme_home(input->topology, true);
+        const Node *small = extreme_home(input->topology, false);
+
+        if (!large || input->topology->n_nodes < 2)
+                return 0;
+        audit_report_hold(report, AUDIT_NODE_SIZES);
+        if (small->memory_bytes >= large->memory_bytes / 100 * SAME_SIZE_PERCENT)
+                return 0;
+        return audit_find(
+                report, AUDIT_NODE_SIZES, AUDIT_WARNING,
+                audit_text("/sys/devices/system/node/node%" PRIu32 "/meminfo", small->id),
+                audit_text("equip the nodes equally; until then place.avoid: [%" PRIu32
+                           "] or memory: preferred for what needs more",
+                           small->id),
+                "node %" PRIu32 " has %" PRIu64 " MiB of memory, node %" PRIu32 " %" PRIu64 " MiB",
+                small->id, small->memory_bytes >> 20, large->id, large->memory_bytes >> 20);
+}
+
+/* Also nodes with CPUs and no memory at all: nothing can live there. */
+static int node_without_memory(const AuditInput *input, AuditReport *report) {
+        for (size_t i = 0; i < input->topology->n_nodes; i++) {
+                const Node *node = &input->topology->nodes[i];
+                int r;
+
+                if (id_set_is_empty(&node->cpus) || topology_has_memory(node))
+                        continue;
+                r = audit_find(
+                        report, AUDIT_NODE_SIZES, AUDIT_WARNING,
+                        audit_text("/sys/devices/system/node/node%" PRIu32 "/meminfo", node->id),
+                        audit_text("put memory into the slots of that node"),
+                        "node %" PRIu32 " has CPUs and no memory: all its memory is remote",
+                        node->id);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int trust(const AuditInput *input, AuditReport *report) {
+        audit_report_hold(report, AUDIT_TOPOLOGY);
+        for (unsigned i = 0; i < TOPOLOGY_NOTES; i++) {
+                _cleanup_text_ Text note = { 0 };
+                int r;
+
+                topology_append_note(input->topology, i, &note);
+                if (note.error == 0 && note.length == 0)
+                        continue;
+                r = note.error < 0 ? note.error
+                                   : audit_find(report, AUDIT_TOPOLOGY, AUDIT_WARNING,
+                                                audit_text("/sys/devices/system/node"),
+                                                audit_text("ask the vendor for a firmware that "
+                                                           "describes the machine"),
+                                                "%s", note.data);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int audit_machine(const AuditInput *input, AuditReport *report) {
+        int r = hidden_nodes(input, report);
+
+        if (r >= 0)
+                r = node_sizes(input, report);
+        if (r >= 0)
+                r = node_without_memory(input, report);
+        return r < 0 ? r : trust(input, report);
+}

@@ -1,0 +1,96 @@
+/* The audit as text and as JSON. */
+#include <string.h>
+
+#include "tidbnumad/publish/audit-text.h"
+#include "tidbnumad/publish/object.h"
+#include "tidbnumad/publish/table.h"
+
+static void append_rules(const AuditReport *report, AuditState state, const char *title,
+                         Text *text) {
+        bool any = false;
+
+        for (AuditRule rule = 0; rule < N_AUDIT_RULES; rule++) {
+                if (report->states[rule] != state)
+                        continue;
+                text_append(text, any ? ", " : title);
+                text_append(text, audit_rule_to_id(rule));
+                any = true;
+        }
+        if (any)
+                text_append(text, "\n");
+}
+
+static void append_findings(const AuditReport *report, unsigned width, Text *text) {
+        static const char *const headings[] = { "RESULT", "RULE", "FOUND" };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < report->n_findings; i++) {
+                const AuditFinding *f = &report->findings[i];
+                const char *rule = audit_rule_to_rule(f->rule);
+
+                table_add(&table, audit_state_to_string(f->state));
+                table_addf(&table, "%s%s%s%s", audit_rule_to_id(f->rule), *rule ? " (" : "", rule,
+                           *rule ? ")" : "");
+                table_add(&table, f->found);
+        }
+        table_render(&table, width, text);
+}
+
+/* The remedy of several findings of one rule is often the same: once is enough. */
+static bool is_repeated(const AuditReport *report, size_t index) {
+        return index > 0 && report->findings[index].rule == report->findings[index - 1].rule &&
+               strcmp(report->findings[index].remedy, report->findings[index - 1].remedy) == 0;
+}
+
+void audit_render_text(const AuditReport *report, unsigned width, Text *text) {
+        append_findings(report, width, text);
+        for (size_t i = 0; i < report->n_findings; i++) {
+                if (is_repeated(report, i))
+                        continue;
+                text_append(text, i == 0 ? "\nWhat to do:\n  " : "  ");
+                text_append(text, audit_rule_to_id(report->findings[i].rule));
+                text_append(text, ": ");
+                text_append_printable(text, report->findings[i].remedy);
+                text_append(text, "\n");
+        }
+        if (report->n_findings > 0)
+                text_append(text, "\n");
+        append_rules(report, AUDIT_OK, "In order: ", text);
+        append_rules(report, AUDIT_UNKNOWN, "Not known, or nothing to judge: ", text);
+}
+
+static json_t *finding(const AuditFinding *f) {
+        Object o = object_new();
+
+        object_set(&o, "rule", object_string(audit_rule_to_id(f->rule)));
+        object_set(&o, "severity", object_string(audit_state_to_string(f->state)));
+        object_set(&o, "found", object_string(f->found));
+        object_set(&o, "where", object_string(f->where));
+        object_set(&o, "remedy", object_string(f->remedy));
+        return object_finish(&o);
+}
+
+static json_t *rule_json(const AuditReport *report, AuditRule rule) {
+        const char *id = audit_rule_to_rule(rule);
+        Object o = object_new();
+
+        object_set(&o, "id", object_string(audit_rule_to_id(rule)));
+        object_set(&o, "rule", object_string(*id ? id : NULL));
+        object_set(&o, "state", object_string(audit_state_to_string(report->states[rule])));
+        return object_finish(&o);
+}
+
+json_t *audit_json(const AuditReport *report) {
+        json_t *findings = json_array(), *rules = json_array();
+        Object o = object_new();
+
+        for (size_t i = 0; i < report->n_findings && findings; i++)
+                findings = object_append(findings, finding(&report->findings[i]));
+        for (AuditRule rule = 0; rule < N_AUDIT_RULES && rules; rule++)
+                rules = object_append(rules, rule_json(report, rule));
+        object_set(&o, "result", object_string(audit_state_to_string(audit_report_worst(report))));
+        object_set(&o, "findings", findings);
+        object_set(&o, "rules", rules);
+        return object_finish(&o);
+}

@@ -1,0 +1,335 @@
+/* The audit: a host on which every rule holds, and each mistake alone. */
+#include <string.h>
+
+#include "../../support/test.h"
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/plan/audit.h"
+
+#define GIB (UINT64_C(1) << 30)
+#define S(text) ((char *)(text))
+
+/* Two sockets of a node each; a TiDB on node 0, a TiKV with its disk on node 1. */
+typedef struct World {
+        Node nodes[2];
+        Topology topology;
+        Device devices[2];
+        DeviceList device_list;
+        HostFacts facts;
+        IrqVector vector;
+        IrqDevice card;
+        IrqHost irqs;
+        NodeSnapshot before[2], now[2];
+        Policy policies[2];
+        IrqPolicy irq_policy;
+        PolicySet set;
+        AuditInstance instances[2];
+        AuditInput input;
+} World;
+
+static void init_machine(World *w) {
+        for (uint32_t i = 0; i < 2; i++) {
+                w->nodes[i] = (Node){ .id = i,
+                                      .package = i,
+                                      .memory_bytes = 64 * GIB,
+                                      .cpus = cpu_set(i == 0 ? "0-3" : "4-7") };
+                w->before[i] = (NodeSnapshot){ .cpu_known = true };
+                w->now[i] = (NodeSnapshot){ .cpu_known = true };
+                w->now[i].cpu_seconds[MODE_IDLE] = 95;
+                w->now[i].cpu_seconds[MODE_SOFTIRQ] = 5;
+        }
+        w->topology = (Topology){ .nodes = w->nodes, .n_nodes = 2 };
+        w->devices[0] = (Device){
+                .kind = DEVICE_NET, .name = S("eth0"), .pci = S("0000:01:00.0"), .speed_mbps = 25000
+        };
+        w->devices[1] = (Device){
+                .kind = DEVICE_DISK, .name = S("nvme0n1"), .pci = S("0000:02:00.0"), .node = 1
+        };
+        w->device_list = (DeviceList){ .devices = w->devices, .n_devices = 2 };
+        w->facts = (HostFacts){ .swap_known = true,
+                                .swappiness = 1,
+                                .huge_pages = "never",
+                                .governor_known = true,
+                                .cpuset_known = true,
+                                .cpuset = true,
+                                .irqbalance_known = true,
+                                .irqbalance = true,
+                                .n_packages = 2 };
+        w->vector = (IrqVector){ .irq = 40, .effective_known = true, .effective = cpu_set("2") };
+        w->card = (IrqDevice){
+                .kind = IRQ_DEVICE_NET, .name = S("eth0"), .vectors = &w->vector, .n_vectors = 1
+        };
+        w->irqs = (IrqHost){ .devices = &w->card, .n_devices = 1 };
+}
+
+static void init(World *w) {
+        *w = (World){ 0 };
+        init_machine(w);
+        w->policies[0] = (Policy){ .name = S("tidb"), .memory = MEMORY_BIND };
+        w->policies[1] = (Policy){ .name = S("tikv"), .memory = MEMORY_BIND };
+        w->set = (PolicySet){
+                .policies = w->policies, .n_policies = 2, .irqs = &w->irq_policy, .n_irqs = 1
+        };
+        w->instances[0] = (AuditInstance){ .name = "tidb-4000",
+                                           .policy = &w->policies[0],
+                                           .exe = "/opt/tidb-server",
+                                           .pid = 10,
+                                           .placed = true,
+                                           .nodes = node_set("0"),
+                                           .cpus = cpu_set("0-3"),
+                                           .allowed_cpus = cpu_set("0-3"),
+                                           .need_bytes = 8 * GIB,
+                                           .gomaxprocs = 4 };
+        w->instances[1] = (AuditInstance){ .name = "tikv-20160",
+                                           .policy = &w->policies[1],
+                                           .exe = "/opt/tikv-server",
+                                           .pid = 11,
+                                           .placed = true,
+                                           .nodes = node_set("1"),
+                                           .cpus = cpu_set("4-7"),
+                                           .allowed_cpus = cpu_set("0-7"),
+                                           .disk = "nvme0n1",
+                                           .disk_nodes = node_set("1"),
+                                           .need_bytes = 8 * GIB };
+        w->input = (AuditInput){ .topology = &w->topology,
+                                 .devices = &w->device_list,
+                                 .facts = &w->facts,
+                                 .irqs = &w->irqs,
+                                 .nodes_before = w->before,
+                                 .nodes = w->now,
+                                 .policies = &w->set,
+                                 .instances = w->instances,
+                                 .n_instances = 2,
+                                 .nic_nodes = node_set("0") };
+}
+
+TEST(a_host_in_order) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+        World w;
+
+        init(&w);
+        assert_int_equal(audit_build(&w.input, &report), 0);
+        for (size_t i = 0; i < report.n_findings; i++)
+                fail_msg("%s", report.findings[i].found);
+        for (AuditRule rule = 0; rule < N_AUDIT_RULES; rule++)
+                if (report.states[rule] != AUDIT_OK)
+                        fail_msg("%s is %s", audit_rule_to_id(rule),
+                                 audit_state_to_string(report.states[rule]));
+        assert_int_equal(audit_report_worst(&report), AUDIT_OK);
+}
+
+/* --- each mistake -------------------------------------------------------------------------------
+ */
+
+static void numa_balancing(World *w) {
+        w->facts.numa_balancing = 1;
+}
+
+static void zone_reclaim(World *w) {
+        w->facts.zone_reclaim_mode = 1;
+}
+
+static void huge_pages(World *w) {
+        (void)strcpy(w->facts.huge_pages, "always");
+}
+
+static void swap_used(World *w) {
+        w->facts.swap_used_bytes = GIB;
+}
+
+static void swappiness(World *w) {
+        w->facts.swappiness = 60;
+}
+
+static void governor(World *w) {
+        (void)strcpy(w->facts.governor, "powersave");
+        w->facts.governor_cpu = 3;
+}
+
+static void no_cpuset(World *w) {
+        w->facts.cpuset = false;
+}
+
+static void no_cpuset_wanted(World *w) {
+        w->facts.cpuset = false;
+        w->policies[0].memory = w->policies[1].memory = MEMORY_PREFERRED;
+}
+
+static void nodes_hidden(World *w) {
+        w->facts.n_packages = 4;
+}
+
+static void smaller_node(World *w) {
+        w->nodes[1].memory_bytes = 48 * GIB;
+}
+
+static void node_not_trusted(World *w) {
+        id_set_add(&w->topology.lost_nodes, 7);
+}
+
+static void card_without_node(World *w) {
+        w->devices[0].node = DEVICE_NODE_UNKNOWN;
+}
+
+/* Node 1 is free. */
+static void on_the_nic(World *w) {
+        w->input.n_instances = 1;
+}
+
+static void soft_interrupts(World *w) {
+        w->now[1].cpu_seconds[MODE_SOFTIRQ] = 15;
+}
+
+static void no_irq_policy(World *w) {
+        w->set.n_irqs = 0;
+}
+
+static void slow_card_unbalanced(World *w) {
+        w->set.n_irqs = 0;
+        w->vector.effective_known = false;
+        w->devices[0].speed_mbps = 10000;
+        w->facts.irqbalance = false;
+}
+
+static void fast_card_balanced(World *w) {
+        w->set.n_irqs = 0;
+        w->vector.effective_known = false;
+        w->devices[0].speed_mbps = 100000;
+}
+
+static void away_from_its_disk(World *w) {
+        w->instances[1].disk_nodes = node_set("0");
+}
+
+static void two_on_a_disk(World *w) {
+        w->instances[0].exe = "pd-server";
+        w->instances[0].disk = "nvme0n1";
+}
+
+static void exceeds_its_node(World *w) {
+        w->instances[1].need_bytes = 65 * GIB;
+}
+
+static void numactl(World *w) {
+        w->instances[1].memory_policy = "interleave:0-1";
+}
+
+static void taskset(World *w) {
+        w->instances[1].allowed_cpus = cpu_set("0-1");
+}
+
+static void go_with_all_cpus(World *w) {
+        w->instances[0].gomaxprocs = 8;
+}
+
+static void isolated(World *w) {
+        w->topology.isolated_cpus = cpu_set("5");
+}
+
+static void offline(World *w) {
+        w->topology.offline_cpus = cpu_set("8");
+}
+
+TEST(each_mistake) {
+        static const struct {
+                void (*make)(World *w);
+                AuditRule rule;
+                AuditState state;
+                const char *shows, *remedy;
+        } rows[] = {
+                { numa_balancing, AUDIT_NUMA_BALANCING, AUDIT_WARNING, "is 1",
+                  "sysctl -w kernel.numa_balancing=0" },
+                { zone_reclaim, AUDIT_ZONE_RECLAIM, AUDIT_WARNING, "is 1",
+                  "sysctl -w vm.zone_reclaim_mode=0" },
+                { huge_pages, AUDIT_HUGE_PAGES, AUDIT_WARNING, "'always'", "echo never" },
+                { swap_used, AUDIT_SWAP, AUDIT_WARNING, "1024 MiB", "swapoff -a" },
+                { swappiness, AUDIT_SWAP, AUDIT_WARNING, "is 60", "sysctl -w vm.swappiness=10" },
+                { governor, AUDIT_GOVERNOR, AUDIT_WARNING, "'powersave'", "cpupower" },
+                { no_cpuset, AUDIT_CPUSET, AUDIT_FAILURE, "memory: bind", "CONFIG_CPUSETS" },
+                { no_cpuset_wanted, AUDIT_CPUSET, AUDIT_WARNING, "not available", "" },
+                { nodes_hidden, AUDIT_HIDDEN_NODES, AUDIT_WARNING, "4 sockets", "NPS4" },
+                { smaller_node, AUDIT_NODE_SIZES, AUDIT_WARNING, "node 1 has 49152 MiB", "[1]" },
+                { node_not_trusted, AUDIT_TOPOLOGY, AUDIT_WARNING, "7", "firmware" },
+                { card_without_node, AUDIT_DEVICE_NODE, AUDIT_WARNING, "eth0", "host.reserve" },
+                { on_the_nic, AUDIT_NIC_NODE, AUDIT_WARNING, "tidb-4000", "nodes: nic" },
+                { soft_interrupts, AUDIT_SOFTIRQ, AUDIT_WARNING, "14 %", "host.reserve" },
+                { no_irq_policy, AUDIT_IRQ, AUDIT_WARNING, "1 interrupts of eth0", "net: eth0" },
+                { slow_card_unbalanced, AUDIT_IRQBALANCE, AUDIT_WARNING, "does not run",
+                  "enable --now" },
+                { fast_card_balanced, AUDIT_IRQBALANCE, AUDIT_WARNING, "100 Gbit/s", "irq" },
+                { away_from_its_disk, AUDIT_STORAGE_NODE, AUDIT_WARNING, "at node 0",
+                  "near: storage" },
+                { two_on_a_disk, AUDIT_SHARED_DISK, AUDIT_WARNING, "tidb-4000 and tikv-20160", "" },
+                { exceeds_its_node, AUDIT_NODE_EXCEEDED, AUDIT_FAILURE, "66560 MiB", "preferred" },
+                { numactl, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "interleave:0-1", "numactl" },
+                { taskset, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "CPUs 0-1", "taskset" },
+                { go_with_all_cpus, AUDIT_GOMAXPROCS, AUDIT_WARNING, "has 4 CPUs", "GOMAXPROCS=4" },
+                { isolated, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 5", "isolcpus" },
+                { offline, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 8", "online" },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                _cleanup_audit_report_ AuditReport report = { 0 };
+                const AuditFinding *f;
+                World w;
+
+                init(&w);
+                rows[i].make(&w);
+                assert_int_equal(audit_build(&w.input, &report), 0);
+                if (report.n_findings != 1)
+                        fail_msg("row %zu: %zu findings", i, report.n_findings);
+                f = &report.findings[0];
+                assert_string_equal(audit_rule_to_id(f->rule), audit_rule_to_id(rows[i].rule));
+                assert_int_equal(f->state, rows[i].state);
+                assert_int_equal(report.states[f->rule], rows[i].state);
+                if (!strstr(f->found, rows[i].shows) || !strstr(f->remedy, rows[i].remedy))
+                        fail_msg("row %zu: %s; %s", i, f->found, f->remedy);
+                assert_true(*f->where && *f->remedy);
+        }
+}
+
+/* What the daemon did is nobody's mistake. */
+TEST(bound_by_the_daemon) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+        World w;
+
+        init(&w);
+        w.instances[1].allowed_cpus = cpu_set("4-5");
+        w.instances[1].bound_by_daemon = true;
+        assert_int_equal(audit_build(&w.input, &report), 0);
+        assert_int_equal(report.n_findings, 0);
+}
+
+/* Of a machine that is only described nothing is claimed. */
+TEST(nothing_known) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+        World w;
+
+        init(&w);
+        w.input = (AuditInput){ .topology = &w.topology,
+                                .devices = &(DeviceList){ 0 },
+                                .policies = &w.set };
+        assert_int_equal(audit_build(&w.input, &report), 0);
+        assert_int_equal(report.n_findings, 0);
+        for (AuditRule rule = 0; rule < N_AUDIT_RULES; rule++)
+                assert_int_equal(report.states[rule],
+                                 rule == AUDIT_TOPOLOGY || rule == AUDIT_NODE_SIZES
+                                         ? AUDIT_OK
+                                         : AUDIT_UNKNOWN);
+}
+
+TEST(worst_first) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+        World w;
+
+        init(&w);
+        numa_balancing(&w);
+        exceeds_its_node(&w);
+        smaller_node(&w);
+        assert_int_equal(audit_build(&w.input, &report), 0);
+        assert_int_equal(report.n_findings, 3);
+        assert_int_equal(report.findings[0].state, AUDIT_FAILURE);
+        assert_int_equal(report.findings[1].rule, AUDIT_NODE_SIZES);
+        assert_int_equal(report.findings[2].rule, AUDIT_NUMA_BALANCING);
+        assert_int_equal(audit_report_worst(&report), AUDIT_FAILURE);
+}
