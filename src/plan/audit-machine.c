@@ -3,7 +3,7 @@
 
 #include "tidbnumad/plan/audit-rules.h"
 
-enum { SAME_SIZE_PERCENT = 90 };
+enum { SIZE_SLACK_PERCENT = 10, SIZE_SLACK_MIB = 128 };
 
 /* Sockets by their CPUs, else those of the topology; 0: not known. */
 static uint32_t count_sockets(const AuditInput *input) {
@@ -46,11 +46,15 @@ static const Node *extreme_home(const Topology *topology, bool largest) {
 static int node_sizes(const AuditInput *input, AuditReport *report) {
         const Node *large = extreme_home(input->topology, true);
         const Node *small = extreme_home(input->topology, false);
+        uint64_t slack_bytes;
 
         if (!large || input->topology->n_nodes < 2)
                 return 0;
         audit_report_hold(report, AUDIT_NODE_SIZES);
-        if (small->memory_bytes >= large->memory_bytes / 100 * SAME_SIZE_PERCENT)
+        slack_bytes = large->memory_bytes / 100 * SIZE_SLACK_PERCENT;
+        if (slack_bytes < (uint64_t)SIZE_SLACK_MIB << 20)
+                slack_bytes = (uint64_t)SIZE_SLACK_MIB << 20;
+        if (large->memory_bytes - small->memory_bytes <= slack_bytes)
                 return 0;
         return audit_find(
                 report, AUDIT_NODE_SIZES, AUDIT_WARNING,

@@ -1,8 +1,8 @@
 /* The audit of a host: the rules of placement.md against what was observed. Pure.
  *
  * Limits, with their reasons:
- * - node sizes: a node with less than 90 % of the largest one's memory. Firmware keeps some hundred
- *   MiB of single nodes for itself.
+ * - node sizes: 10 % less than the largest node has, and 128 MiB. Firmware and kernel keep some
+ *   memory of single nodes for themselves.
  * - soft interrupts: 10 % of a node's CPU time. The field's machines lost their instances' time at
  *   38 % and more (R2), and idle ones stay below 1 %.
  * - swappiness: 10, what TiDB's own checks of a host accept.

@@ -300,6 +300,19 @@ TEST(bound_by_the_daemon) {
         assert_int_equal(report.n_findings, 0);
 }
 
+/* The kernel takes some memory of one node, which counts on small machines. */
+TEST(small_nodes) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+        World w;
+
+        init(&w);
+        w.instances[0].need_bytes = w.instances[1].need_bytes = 0;
+        w.nodes[0].memory_bytes = GIB * 3 / 8;
+        w.nodes[1].memory_bytes = GIB / 4;
+        assert_int_equal(audit_build(&w.input, &report), 0);
+        assert_int_equal(report.states[AUDIT_NODE_SIZES], AUDIT_OK);
+}
+
 /* Of a machine that is only described nothing is claimed. */
 TEST(nothing_known) {
         _cleanup_audit_report_ AuditReport report = { 0 };
