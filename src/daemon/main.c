@@ -6,10 +6,12 @@
 #include <sys/resource.h>
 
 #include "tidbnumad/daemon/binding/look.h"
+#include "tidbnumad/daemon/binding/silent.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/dry-run.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/serve.h"
 
 /* --once: instances that are still on their way after so long are reported as they are. */
 #define ONCE_TIMEOUT_USEC (UINT64_C(600) * 1000 * 1000)
@@ -78,6 +80,8 @@ int main(int argc, char *argv[]) {
         sigset_t signals;
         int r;
 
+        if (argc == 2 && strcmp(argv[1], "--worker") == 0) /* see worker.h */
+                return worker_serve(WORKER_FD);
         r = args_parse(&args, argc, argv);
         if (r <= 0)
                 return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -90,6 +94,8 @@ int main(int argc, char *argv[]) {
         r = manager_new(&args, &m);
         if (r < 0)
                 return EXIT_FAILURE; /* it has said why */
+        if (m->host.sysroot.live)
+                silent_start(&m->binding, "/proc/self/exe");
         r = manager_start(m);
         if (r >= 0)
                 r = args.once ? run_once(m) : run_forever(m);

@@ -40,6 +40,13 @@ static const ReasonText texts[N_REASONS] = {
         [REASON_STATE_UNREADABLE] = { "state-unreadable",
                                       "its state in /proc or in its cgroup cannot be read",
                                       "see the journal; the daemon tries again" },
+        [REASON_MEMORY_SILENT] = { "memory-silent", "its memory map does not answer",
+                                   "look for a FUSE server or a userfaultfd that hangs, and "
+                                   "restart it" },
+        [REASON_FILES_SILENT] = { "files-silent",
+                                  "the file system of its data directory does not answer",
+                                  "see whether that directory can be listed (NFS, FUSE, autofs), "
+                                  "and restart it" },
         [REASON_SHARED_UNIT] = { "shared-unit", "unrelated processes share its unit",
                                  "run it in its own unit" },
         [REASON_UNIT_LIMITS] = { "unit-limits",

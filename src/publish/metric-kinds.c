@@ -65,6 +65,14 @@ void metric_render_ignored(const Metric *metric, const Snapshot *snapshot, Text 
         }
 }
 
+void metric_render_timeouts(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        for (size_t i = 0; i < snapshot->n_job_timeouts; i++) {
+                text_append(text, metric->name);
+                prometheus_append_label(text, "{", "job", snapshot->job_timeouts[i].job);
+                text_appendf(text, "} %" PRIu64 "\n", snapshot->job_timeouts[i].n);
+        }
+}
+
 void metric_render_drift(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_policies; i++)
                 for (DriftKind k = 0; k < N_DRIFTS; k++)

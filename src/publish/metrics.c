@@ -209,6 +209,8 @@ static const Metric metrics[] = {
           "Failed release attempts that will be retried.", NUMBER(n_release_failures) },
         { "tidbnumad_instances_ignored", "gauge", "reason=max_instances|user|namespace",
           "Ignored processes whose program and unit match a policy, by reason, as of the last scan.", metric_render_ignored, { 0 } },
+        { "tidbnumad_worker_timeouts_total", "counter", "job",
+          "Jobs that a process or its file system kept waiting until they were given up, by job.", metric_render_timeouts, { 0 } },
         { "tidbnumad_instance_info", "gauge", "policy, name, pid, exe, unit, backend, nodes, cpus",
           "Process, unit, backend and place of an instance.", metric_render_instance_info, { 0 } },
         { "tidbnumad_instance_bound", "gauge", "policy, name, kind=cpu|memory",

@@ -2,14 +2,17 @@
  * It never outlives the test that started it. */
 #include <arpa/inet.h>
 #include <err.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -220,6 +223,44 @@ static void churn(long n) {
         tell("threads", 4 * n);
 }
 
+typedef struct Stuck {
+        const char *page; /* of a file whose server never answers */
+        int memory_fd;
+} Stuck;
+
+/* The kernel holds the memory map's lock while it waits for the page in another's name. */
+static void *read_own_memory(void *userdata) {
+        const Stuck *stuck = userdata;
+        char byte;
+
+        if (pread(stuck->memory_fd, &byte, 1, (off_t)(uintptr_t)stuck->page) == 1)
+                tell("read", byte);
+        return wait_for_end(NULL);
+}
+
+/* The first to wait for writing keeps all readers out who come after it. */
+static void *change_memory_map(void *unused) {
+        (void)unused;
+        sleep_ms(200);
+        for (;;)
+                (void)munmap(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+        return NULL;
+}
+
+static void get_stuck(const char *path) {
+        static Stuck stuck;
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+
+        stuck.memory_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || page == MAP_FAILED || stuck.memory_fd < 0)
+                err(1, "%s", path);
+        stuck.page = page;
+        start_thread(read_own_memory, &stuck);
+        start_thread(change_memory_map, NULL);
+        tell("stuck", 0);
+}
+
 int main(int argc, char *argv[]) {
         const char *what = argc > 1 ? argv[1] : "wait";
         long number = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
@@ -252,6 +293,8 @@ int main(int argc, char *argv[]) {
                         sleep_ms(i > 2 ? 500 : 0);
                         do_listen(strtol(argv[i], NULL, 10));
                 }
+        } else if (strcmp(what, "stuck") == 0 && argc > 2) { /* stuck FILE */
+                get_stuck(argv[2]);
         } else if (strcmp(what, "leader-ends") == 0) { /* its first thread goes, another stays */
                 start_thread(wait_for_end, NULL);
                 sleep_ms(500);

@@ -16,6 +16,8 @@ typedef enum Reason {
         REASON_PINNED_PAGES,       /* the kernel does not move some pages */
         REASON_MEMORY_UNREADABLE,  /* the location of its memory is not counted */
         REASON_STATE_UNREADABLE,   /* its /proc or cgroup files cannot be read */
+        REASON_MEMORY_SILENT,      /* its memory map does not answer */
+        REASON_FILES_SILENT,       /* the file system of its data directory does not */
         REASON_SHARED_UNIT,        /* unrelated processes in its unit */
         REASON_UNIT_LIMITS,        /* its scope has limits that another would not have */
         REASON_NO_UNIT,            /* not in a service of its own */

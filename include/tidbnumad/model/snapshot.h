@@ -129,6 +129,12 @@ typedef struct PolicySnapshot {
         uint64_t accesses[N_LOCALITIES];                         /* likewise */
 } PolicySnapshot;
 
+/* Jobs of workers that were given up, by kind. */
+typedef struct JobTimeouts {
+        const char *job;
+        uint64_t n;
+} JobTimeouts;
+
 typedef struct EventSnapshot {
         const char *source; /* "connector", "scan" */
         uint64_t received;
@@ -270,6 +276,8 @@ typedef struct Snapshot {
         uint64_t n_released, n_release_failures;
         const PolicySnapshot *policies; /* in file order */
         size_t n_policies;
+        const JobTimeouts *job_timeouts;
+        size_t n_job_timeouts;
         const EventSnapshot *events;
         size_t n_events;
         IrqSnapshot irq;

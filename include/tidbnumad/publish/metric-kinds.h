@@ -25,6 +25,7 @@ void metric_render_build(const Metric *metric, const Snapshot *snapshot, Text *t
 void metric_render_policies(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_failures(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_ignored(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_timeouts(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_drift(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_events(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_sample_durations(const Metric *metric, const Snapshot *snapshot, Text *text);

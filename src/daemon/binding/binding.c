@@ -62,7 +62,7 @@ void binding_end_kernel_mover(Instance *i) {
 void binding_end_pass(Instance *i) {
         mover_end(&i->binding.mover);
         binding_end_kernel_mover(i);
-        i->binding.moving = false;
+        i->binding.moving = i->binding.sweeping = false;
 }
 
 void binding_end_migration(Instance *i) {

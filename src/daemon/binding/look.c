@@ -11,6 +11,7 @@
 #include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/binding/silent.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/roster/scope.h"
@@ -46,7 +47,7 @@ static void finish(const Binder *b, Instance *i) {
         if (i->binding.step.code == REASON_INNER_GROUP)
                 binding_set_failure(i, i->binding.step.code, "%s (%s)", i->binding.step.reason,
                                     i->binding.observed.inner_group);
-        else
+        else if (!silent_set_failure(b, i))
                 binding_clear_failure(i);
         i->binding.rest_until_usec = now_usec + REST_USEC;
         i->binding.rest_outside_bytes = i->binding.outside_bytes;
@@ -224,7 +225,8 @@ static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
                                .can_enforce = true,
                                .cpus_given = binding_cpus_applied(i) };
 
-        if (host_enforces(b->host) && step_begins_blind(&in) && !bind_refuses(b, i, NULL))
+        if (host_enforces(b->host) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
+            !silent_refuses(b, i, now_usec))
                 (void)bind_carry_out(b, i, &step, now_usec);
 }
 
@@ -243,6 +245,8 @@ static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_use
         case STEP_SET_CPUS:
         case STEP_WIDEN:
         case STEP_NARROW:
+                if (silent_refuses(b, i, now_usec))
+                        return false;
                 if (i->binding.call_kind != step->kind ||
                     now_usec >= i->binding.effect_deadline_usec)
                         return bind_carry_out(b, i, step, now_usec);

@@ -10,6 +10,7 @@
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/ask.h"
 
 /* The loop serves others after so long; a piece that was begun is ended first. */
 #define SLICE_USEC UINT64_C(5000)
@@ -20,6 +21,9 @@
 /* A start script executes two or three programs; one that goes on and on is left to a later pass.
  */
 enum { EXECS_MAX = 8 };
+
+/* Looks whether the worker has answered, should its answer not be heard of. */
+#define WORKER_POLL_USEC UINT64_C(100000)
 
 /* Address space looked through at a time when nothing is found in it. */
 #define SCAN_BYTES (UINT64_C(16) << 20)
@@ -46,11 +50,27 @@ static void note_missed(const Binder *b, Instance *i, int error) {
                     i->processes[i->binding.mover_process].id.pid, i->name, strerror(-error));
 }
 
+static bool has_worker(const Binder *b) {
+        return b->host->workers.program;
+}
+
+/* A worker begins it with the first step. */
+static int begin_walk(const Binder *b, Instance *i) {
+        const size_t k = i->binding.mover_process;
+
+        if (!has_worker(b))
+                return mover_begin(&i->binding.mover, &i->handles[k]);
+        i->binding.pass = clock_monotonic_usec();
+        return workers_is_hung(&b->host->workers, &i->processes[k].id, WORKER_WAIT_MEMORY)
+                       ? -EHOSTDOWN
+                       : 0;
+}
+
 /* The next process that is still there; false when all were walked through. */
 static bool begin_process(const Binder *b, Instance *i) {
         i->binding.execs = 0;
         for (; i->binding.mover_process < i->n_processes; i->binding.mover_process++) {
-                int r = mover_begin(&i->binding.mover, &i->handles[i->binding.mover_process]);
+                int r = begin_walk(b, i);
 
                 if (r == 0)
                         return true;
@@ -100,7 +120,28 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
                 end_pass(b, i, true, now_usec);
 }
 
-/* One piece. Returns 1: go on; 0: the pass is complete; negative: it cannot go on. */
+/* A step of the walk, by the worker or, without one, at once. -EAGAIN: the worker is at it. */
+static int step_walk(const Binder *b, Instance *i, uint32_t target, uint64_t *ret_bytes) {
+        const WorkerMove move = { .pass = i->binding.pass,
+                                  .scan_bytes = SCAN_BYTES,
+                                  .target = target,
+                                  .alone = i->binding.mover.alone };
+
+        if (!has_worker(b))
+                return mover_step(&i->binding.mover, &i->binding.placement.nodes, target,
+                                  SCAN_BYTES, ret_bytes);
+        return worker_move(&b->host->workers, &i->handles[i->binding.mover_process], &move,
+                           &i->binding.placement.nodes, &i->binding.placement.cpus,
+                           &i->binding.mover, ret_bytes);
+}
+
+/* Of this process there is no more to walk through, but perhaps of the others. */
+static bool is_end_of_process(int error) {
+        return error == -ESRCH || error == -ESTALE || error == -EHOSTDOWN;
+}
+
+/* One piece. Returns 1: go on; 0: the pass is complete; negative: it cannot go on, or, with
+ * -EAGAIN, not yet. */
 static int move_piece(const Binder *b, Instance *i) {
         const uint64_t own_before = i->binding.mover.moved_bytes;
         const uint64_t shared_before = i->binding.mover.shared_moved_bytes;
@@ -111,7 +152,7 @@ static int move_piece(const Binder *b, Instance *i) {
         r = room_choose_node(b->placing, i, &target);
         if (r < 0)
                 return r;
-        r = mover_step(&i->binding.mover, &i->binding.placement.nodes, target, SCAN_BYTES, &bytes);
+        r = step_walk(b, i, target, &bytes);
         rate_take(&i->binding.rate, bytes);
         own = i->binding.mover.moved_bytes - own_before;
         i->binding.outside_bytes -= own < i->binding.outside_bytes ? own : i->binding.outside_bytes;
@@ -119,13 +160,37 @@ static int move_piece(const Binder *b, Instance *i) {
         if (r > 0)
                 return 1;
         /* Another program in the same process: another memory, gone through from the start. */
-        if (r == -ESTALE && i->binding.execs++ < EXECS_MAX &&
-            mover_begin(&i->binding.mover, &i->handles[i->binding.mover_process]) == 0)
+        if (r == -ESTALE && i->binding.execs++ < EXECS_MAX && begin_walk(b, i) == 0)
                 return 1;
-        if (r < 0 && r != -ESRCH && r != -ESTALE)
+        if (r < 0 && !is_end_of_process(r))
                 return r;
+        if (r == -EHOSTDOWN)
+                note_missed(b, i, r);
         i->binding.mover_process++;
         return begin_process(b, i) ? 1 : 0;
+}
+
+static void wait_for_worker(Instance *i) {
+        i->binding.at_worker = true;
+        i->binding.due_usec = clock_monotonic_usec() + WORKER_POLL_USEC;
+}
+
+void move_worker_idle(const Binder *b) {
+        const uint64_t now_usec = clock_monotonic_usec();
+
+        for (size_t k = 0; k < b->roster->n_instances; k++) {
+                Instance *i = b->roster->instances[k];
+
+                if (i->binding.moving && i->binding.at_worker)
+                        i->binding.due_usec = now_usec;
+                i->binding.at_worker = false;
+        }
+}
+
+/* So that all of them have their turns with the worker, and this one the last. */
+static void give_turn(const Binder *b, Instance *i) {
+        move_worker_idle(b);
+        i->binding.due_usec = clock_monotonic_usec() + 1;
 }
 
 /* A pass may begin and end between two readings of the guard. */
@@ -136,18 +201,64 @@ static void note_pull(Instance *i) {
                 i->binding.pull_peak_bytes_per_sec = rate;
 }
 
+/* -EAGAIN: the worker is at it. */
+static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+        const ProcHandle *process = &i->handles[k];
+        uint32_t target;
+        int r;
+
+        if (room_choose_node(b->placing, i, &target) < 0 || !proc_is_alive(process))
+                return 0;
+        r = has_worker(b) ? worker_sweep(&b->host->workers, process, from, target)
+                          : pages_sweep(process->pid, from, target);
+        if (r < 0 && r != -ESRCH && r != -EAGAIN)
+                journal_log(&b->host->journal, LOG_DEBUG, &fields,
+                            "sweeping node %u for process %d: %s", from, process->pid,
+                            strerror(-r));
+        return r;
+}
+
+static bool is_swept(const Binder *b, const Instance *i, size_t node) {
+        return !id_set_has(&i->binding.placement.nodes, b->host->topology.nodes[node].id) &&
+               i->sampling.memory_known && i->sampling.by_node[node].anon_bytes > 0;
+}
+
+/* Each process, node by node. */
+static void sweep_slice(const Binder *b, Instance *i) {
+        InstanceBinding *own = &i->binding;
+
+        for (; own->sweep_node < b->host->topology.n_nodes;
+             own->sweep_node++, own->sweep_process = 0)
+                for (; is_swept(b, i, own->sweep_node) && own->sweep_process < i->n_processes;
+                     own->sweep_process++)
+                        if (sweep_process(b, i, own->sweep_process,
+                                          b->host->topology.nodes[own->sweep_node].id) == -EAGAIN) {
+                                wait_for_worker(i);
+                                return;
+                        }
+        own->sweeping = own->moving = false;
+        own->due_usec = clock_monotonic_usec();
+}
+
 void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         const uint64_t end = now_usec + SLICE_USEC;
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
 
+        i->binding.at_worker = false;
         if (i->binding.kernel_mover_fd >= 0) {
                 wait_for_kernel(b, i, now_usec);
                 return;
         }
+        if (i->binding.sweeping) {
+                sweep_slice(b, i);
+                return;
+        }
         move_progress_note(b, i, now_usec);
         note_pull(i);
-        affinity_borrow(&i->binding.placement.cpus, &loan); /* hidden pages are touched */
+        if (!has_worker(b))
+                affinity_borrow(&i->binding.placement.cpus, &loan); /* hidden pages are touched */
         for (uint64_t now = now_usec; now < end; now = clock_monotonic_usec()) {
                 uint64_t wait = rate_wait_usec(&i->binding.rate, now);
                 int r;
@@ -157,12 +268,20 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
                         return;
                 }
                 r = move_piece(b, i);
+                if (r == -EAGAIN) {
+                        wait_for_worker(i);
+                        return;
+                }
                 if (r < 0)
                         journal_log(&b->host->journal, LOG_DEBUG, &fields,
                                     "the pass over the memory of %s ended early: %s", i->name,
                                     strerror(-r));
                 if (r <= 0) {
                         end_pass(b, i, r == 0, now);
+                        return;
+                }
+                if (has_worker(b)) {
+                        give_turn(b, i);
                         return;
                 }
         }
@@ -182,31 +301,11 @@ Instance *move_next(const Binder *b, uint64_t now_usec) {
         return next;
 }
 
-static void sweep_process(const Binder *b, Instance *i, const ProcHandle *process, uint32_t from) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-        uint32_t target;
-        int r;
-
-        if (room_choose_node(b->placing, i, &target) < 0 || !proc_is_alive(process))
-                return;
-        r = pages_sweep(process->pid, from, target);
-        if (r < 0 && r != -ESRCH)
-                journal_log(&b->host->journal, LOG_DEBUG, &fields,
-                            "sweeping node %u for process %d: %s", from, process->pid,
-                            strerror(-r));
-}
-
 void move_sweep(const Binder *b, Instance *i, uint64_t now_usec) {
-        const Topology *topology = &b->host->topology;
-
         i->binding.progress.sweeps++;
         i->binding.progress.settles = 0;
-        for (size_t n = 0; n < topology->n_nodes; n++) {
-                if (id_set_has(&i->binding.placement.nodes, topology->nodes[n].id) ||
-                    !i->sampling.memory_known || i->sampling.by_node[n].anon_bytes == 0)
-                        continue;
-                for (size_t p = 0; p < i->n_processes; p++)
-                        sweep_process(b, i, &i->handles[p], topology->nodes[n].id);
-        }
+        i->binding.sweeping = i->binding.moving = true;
+        i->binding.sweep_node = i->binding.sweep_process = 0;
         i->binding.due_usec = now_usec;
+        sweep_slice(b, i);
 }

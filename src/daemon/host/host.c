@@ -81,6 +81,7 @@ int host_open(Host *h, const Args *args) {
 }
 
 void host_close(Host *h) {
+        workers_done(&h->workers);
         backend_done(&h->backend);
         sd_event_unref(h->event);
         closep(&h->runtime_fd);

@@ -155,6 +155,7 @@ static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapsh
         _cleanup_free_ IrqDeviceSnapshot *irq_devices = NULL;
         _cleanup_free_ IrqLandedSnapshot *irq_landed = NULL;
         StrangerSnapshot strangers[STRANGERS_MAX];
+        JobTimeouts timeouts[N_WORKER_JOBS - WORKER_ARGS];
         const EventSnapshot events[] = {
                 { "connector", report->roster->connector_events.received,
                   report->roster->connector_events.lost, report->roster->connector_events.rescans },
@@ -191,11 +192,17 @@ static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapsh
                 .n_release_failures = report->undo->releases.n_failures,
                 .policies = policies,
                 .n_policies = policy_set_count_written(&report->host->policies),
+                .job_timeouts = timeouts,
+                .n_job_timeouts = ELEMENTSOF(timeouts),
                 .events = events,
                 .n_events = ELEMENTSOF(events),
         };
 
         fill_self(report, &s);
+        for (WorkerJob job = WORKER_ARGS; job < N_WORKER_JOBS; job++)
+                timeouts[job - WORKER_ARGS] =
+                        (JobTimeouts){ .job = worker_job_to_string(job),
+                                       .n = report->host->workers.n_timeouts[job] };
         if (irq_report_fill(*report->irq, &s.irq, &irq_devices, &irq_landed) < 0)
                 return -ENOMEM;
         access_fill(report->sampling, &s.access);

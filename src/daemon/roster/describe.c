@@ -7,8 +7,8 @@
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/plan/match.h"
-#include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/ask.h"
 
 /* After the start of its last process. A TiKV replays its log before it listens, which may take
  * minutes; what listens later than the last is found when it starts anew. */
@@ -41,7 +41,7 @@ static void say_storage(const Roster *roster, const Instance *i, int error,
 /* Where the directory is now: a disk may be mounted over it later, and a link led elsewhere. */
 static void read_storage(const Roster *roster, Instance *i, const Members *members) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
-        int r = members_read_storage(members, i->data_dir, &storage);
+        int r = worker_read_storage(&roster->host->workers, members, i->data_dir, &storage);
 
         say_storage(roster, i, r, &storage);
         if (r < 0)
@@ -51,11 +51,9 @@ static void read_storage(const Roster *roster, Instance *i, const Members *membe
 }
 
 static void read_data_dir(const Roster *roster, Instance *i, const Members *members) {
-        _cleanup_affinity_loan_ AffinityLoan loan;
         const CpuSet cpus = cpus_of(roster, i);
 
-        affinity_borrow(&cpus, &loan);
-        (void)members_read_data_dir(members, &i->data_dir);
+        (void)worker_read_data_dir(&roster->host->workers, members, &cpus, &i->data_dir);
 }
 
 void describe_storage(const Roster *roster, Instance *i) {

@@ -5,9 +5,11 @@
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/roster/scan.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/ask.h"
 
 static bool wants_exe(const char *exe, void *userdata) {
         const Roster *roster = userdata;
@@ -179,9 +181,14 @@ static bool is_known(const Roster *roster, const Process *process) {
                instance_owns(instance, process);
 }
 
-void identify_read_args(const Roster *roster, Process *process, const ProcHandle *handle) {
-        if (!process->args && match_wants_args(&roster->host->policies, process->exe))
-                (void)process_read_args(handle, process);
+void identify_read_args(Roster *roster, Process *process, const ProcHandle *handle) {
+        int r;
+
+        if (process->args || !match_wants_args(&roster->host->policies, process->exe))
+                return;
+        r = worker_read_args(&roster->host->workers, handle, process);
+        if (r == -ETIME || r == -EBUSY)
+                scan_soon(roster);
 }
 
 static int sort_in(Roster *roster, Process *process, ProcHandle *handle) {

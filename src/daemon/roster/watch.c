@@ -24,6 +24,9 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
         roster->connector_events.received++;
         switch (event->kind) {
         case PROC_KIND_EXEC:
+                workers_forget(&roster->host->workers, event->pid);
+                (void)identify_consider(roster, event->pid);
+                break;
         case PROC_KIND_UID: /* a server that root starts becomes its `user` without another exec */
                 (void)identify_consider(roster, event->pid);
                 break;

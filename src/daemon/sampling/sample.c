@@ -12,6 +12,7 @@
 #include "tidbnumad/observe/residency.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/ask.h"
 
 /* Of an instance with many processes each gets its part of the pages, and this many at least. Of
  * more processes than that comes to, those that came later are left out and nothing is told. */
@@ -95,6 +96,21 @@ struct Drawing {
         NodeMemory by_node[];
 };
 
+/* -EAGAIN: the worker is at it. */
+static int draw_pages(Sampling *s, const ProcHandle *process, size_t n_pages, Draws *draws) {
+        const uint64_t seed = ++s->rounds.n_draws;
+        uint64_t cpu_usec;
+        int r;
+
+        if (!s->host->workers.program)
+                return sampler_draw(&s->host->topology, process, n_pages, seed, draws);
+        r = worker_draw(&s->host->workers, &s->host->topology, process, n_pages, seed, draws,
+                        &cpu_usec);
+        if (r >= 0)
+                s->rounds.cost_usec += cpu_usec;
+        return r;
+}
+
 static int draw_process(Sampling *s, const Instance *i, size_t k, Drawing *d) {
         const ProcHandle *process = &i->handles[k];
         const size_t share = SAMPLER_PAGES / i->n_processes;
@@ -102,9 +118,7 @@ static int draw_process(Sampling *s, const Instance *i, size_t k, Drawing *d) {
         ProcMemory memory;
         int r;
 
-        r = sampler_draw(&s->host->topology, process,
-                         share > PROCESS_PAGES_MIN ? share : PROCESS_PAGES_MIN, ++s->rounds.n_draws,
-                         &draws);
+        r = draw_pages(s, process, share > PROCESS_PAGES_MIN ? share : PROCESS_PAGES_MIN, &draws);
         if (r >= 0)
                 r = proc_memory_read(process, &memory);
         if (r < 0)
@@ -168,6 +182,8 @@ static const char *not_drawn_reason(int error) {
         switch (error) {
         case -E2BIG:
                 return "it has too many processes to ask them all";
+        case -EHOSTDOWN:
+                return "the memory map of a process does not answer";
         case -EPERM:
         case -EACCES:
                 return "the kernel does not let its pages be looked at (CAP_SYS_PTRACE, SELinux or "

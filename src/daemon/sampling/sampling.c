@@ -32,6 +32,8 @@ static int on_idle(sd_event_source *source, void *userdata) {
                 if (i->binding.observed_known && !i->sampling.memory_known) {
                         if (sample_draw(s, i, clock_monotonic_usec) != -EAGAIN)
                                 s->rounds.next++;
+                        else if (worker_is_busy(&s->host->workers.sampler))
+                                return sd_event_source_set_enabled(source, SD_EVENT_OFF);
                         return 0;
                 }
                 s->rounds.next++;
@@ -42,11 +44,18 @@ static int on_idle(sd_event_source *source, void *userdata) {
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
 
+static void on_answer(void *userdata) {
+        Sampling *s = userdata;
+
+        (void)sd_event_source_set_enabled(s->rounds.source, SD_EVENT_ON);
+}
+
 int sampling_start(Sampling *s) {
         int r = sd_event_add_defer(s->host->event, &s->rounds.source, on_idle, s);
 
         if (r >= 0)
                 r = sd_event_source_set_priority(s->rounds.source, SD_EVENT_PRIORITY_IDLE);
+        worker_on_idle(&s->host->workers.sampler, on_answer, s);
         return r < 0 ? r : sd_event_source_set_enabled(s->rounds.source, SD_EVENT_OFF);
 }
 

@@ -6,6 +6,7 @@
 #include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/worker/ask.h"
 
 /* --- the folder --- */
 
@@ -137,7 +138,8 @@ static void tell_policies(const Undoing *undo, const Instance *i) {
         char policy[256];
 
         for (size_t k = 0; k < i->n_processes; k++)
-                if (memory_policy_read(&i->handles[k], policy, sizeof(policy)) == 0 &&
+                if (worker_read_memory_policy(&undo->host->workers, &i->handles[k], i->uid, policy,
+                                              sizeof(policy)) == 0 &&
                     strcmp(policy, "default") != 0)
                         journal_log(&undo->host->journal, LOG_NOTICE, &fields,
                                     "%s: process %d has a memory policy of its own, %s (numactl?). "

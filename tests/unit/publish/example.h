@@ -14,6 +14,7 @@ typedef struct Example {
         InstanceSnapshot instances[2];
         PolicySnapshot policies[1];
         EventSnapshot events[1];
+        JobTimeouts job_timeouts[2];
         const char *warnings[1];
         NodeSnapshot counters[2];
         Histogram durations[N_SAMPLE_METHODS];
@@ -109,6 +110,8 @@ static inline void example_init(Example *e) {
                 .bind_seconds = (double)NAN,
         };
         id_set_parse_list("0-1", &e->irq_cpus);
+        e->job_timeouts[0] = (JobTimeouts){ .job = "args" };
+        e->job_timeouts[1] = (JobTimeouts){ .job = "storage", .n = 3 };
         e->irq_devices[0] = (IrqDeviceSnapshot){
                 .name = "eth0",
                 .kind = "net",
@@ -148,6 +151,8 @@ static inline void example_init(Example *e) {
                 .n_instances = 2,
                 .policies = e->policies,
                 .n_policies = 1,
+                .job_timeouts = e->job_timeouts,
+                .n_job_timeouts = 2,
                 .events = e->events,
                 .n_events = 1,
                 .access = { .wanted = true,

@@ -14,5 +14,9 @@ void move_slice(const Binder *b, Instance *instance, uint64_t now_usec);
  * none of them starves another. NULL: none. */
 Instance *move_next(const Binder *b, uint64_t now_usec);
 
-/* One migrate_pages(2) for each node that still holds anonymous memory of the instance. */
+/* The worker has answered, or given up: those that wait for it have their turns. */
+void move_worker_idle(const Binder *b);
+
+/* One migrate_pages(2) for each process and node that still holds anonymous memory of the instance.
+ * `moving` until all of them have returned. */
 void move_sweep(const Binder *b, Instance *instance, uint64_t now_usec);

@@ -15,6 +15,7 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
+#include "tidbnumad/worker/worker.h"
 
 /* What is to follow from what a room has seen. A room sets a mark; the turn that follows every
  * event (turn.h) does what it asks for. */
@@ -34,6 +35,7 @@ struct Host {
         const Args *args; /* borrowed */
         Journal journal;
         Sysroot sysroot;
+        Workers workers;
         Topology topology;
         Hotplug hotplug;
         DeviceList devices;             /* read at the start and with each reload */

@@ -13,4 +13,4 @@ int identify_consider(Roster *roster, pid_t pid);
 /* The command line lies in the process's own memory and says what the process wants: it is read
  * only where a policy for the executable asks for it. Where it cannot be read, no such policy
  * matches. */
-void identify_read_args(const Roster *roster, Process *process, const ProcHandle *handle);
+void identify_read_args(Roster *roster, Process *process, const ProcHandle *handle);

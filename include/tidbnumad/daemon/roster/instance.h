@@ -164,6 +164,10 @@ typedef struct InstanceBinding {
         bool missed;         /* a process that is there could not be looked into */
         unsigned execs;      /* of the process that the pass is at */
         int kernel_mover_fd; /* see move-kernel.h; -EBADF: none */
+        uint64_t pass;       /* of the process that the pass is at, for the worker */
+        bool at_worker;      /* `due_usec` is when to ask again what became of it */
+        bool sweeping;       /* it is a sweep, of the two that follow */
+        size_t sweep_node, sweep_process;
         Rate rate;
         uint64_t pull_peak_bytes_per_sec; /* the highest since the guard read the nodes last */
         Migration migration;

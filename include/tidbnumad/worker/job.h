@@ -1,0 +1,91 @@
+/* What a worker is asked, and what it answers. Both ends are the same program, so that a message is
+ * the struct itself, over a SOCK_SEQPACKET socket. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/sample/sampler.h"
+#include "tidbnumad/sys/cmdline.h"
+#include "tidbnumad/sys/proc.h"
+
+typedef enum WorkerJob {
+        WORKER_HELLO, /* sent by the worker once, when it is ready */
+        WORKER_ARGS,  /* the command line */
+        WORKER_DATA_DIR,
+        WORKER_STORAGE, /* the disks under a path of the process */
+        WORKER_MEMORY_POLICY,
+        WORKER_PROBE, /* does the memory map answer? */
+        WORKER_DRAW,  /* where pages are located */
+        WORKER_MOVE,  /* a step of the mover */
+        WORKER_SWEEP, /* migrate_pages(2) */
+        N_WORKER_JOBS,
+} WorkerJob;
+
+/* What a job waits for that is not the daemon's. */
+typedef enum WorkerWait {
+        WORKER_WAIT_FILES,  /* the file system of a path that the process chose */
+        WORKER_WAIT_MEMORY, /* the process's memory map, and who serves its page faults */
+        N_WORKER_WAITS,
+} WorkerWait;
+
+const char *worker_job_to_string(WorkerJob job); /* the metric's label: "data-dir" */
+WorkerWait worker_job_wait(WorkerJob job);
+
+/* A pass of the mover over a process goes from step to step as long as `pass` stays. */
+typedef struct WorkerMove {
+        uint64_t pass;
+        uint64_t scan_bytes;
+        uint32_t target;
+        bool alone;
+} WorkerMove;
+
+typedef struct WorkerRequest {
+        WorkerJob job;
+        uint64_t serial;
+        pid_t pid; /* of the process, whose /proc directory and pidfd come with it */
+        uint64_t start_ticks;
+        CpuSet cpus;   /* to run on meanwhile, see affinity_borrow() */
+        NodeSet nodes; /* DRAW: those there are; MOVE: those to stay on */
+        union {
+                WorkerMove move;
+                struct {
+                        uint64_t n_pages, seed;
+                } draw;
+                struct {
+                        uint32_t from, to;
+                } sweep;
+                char path[PATH_MAX];
+        };
+} WorkerRequest;
+
+typedef struct WorkerMoved {
+        uint64_t paid_bytes;
+        uint64_t found_bytes, moved_bytes, failed_pages, shared_moved_bytes;
+} WorkerMoved;
+
+/* Room for the longest text, and for the draws of the most nodes that a kernel has. */
+enum { WORKER_TEXT_MAX = CMDLINE_MAX_BYTES + 2, WORKER_NODES_MAX = 1024 };
+
+typedef struct WorkerReply {
+        WorkerJob job;
+        uint64_t serial;
+        int result;
+        uint64_t cpu_usec; /* that it took */
+        NodeSet nodes;     /* STORAGE */
+        union {
+                WorkerMoved moved;
+                struct {
+                        Draws draws; /* its pointer is worth nothing */
+                        NodeDraws by_node[WORKER_NODES_MAX];
+                } draw;
+                char text[WORKER_TEXT_MAX];
+        };
+} WorkerReply;
+
+/* The part of the reply that is sent: the texts are mostly short. */
+size_t worker_reply_size(const WorkerReply *reply);

@@ -1,0 +1,86 @@
+/* What follows when a process keeps a worker waiting. */
+#include "tidbnumad/daemon/binding/silent.h"
+#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/worker/ask.h"
+
+/* It may only be slow: asked again after this. */
+#define AGAIN_USEC (UINT64_C(1000) * 1000)
+
+static const Reason reasons[N_WORKER_WAITS] = {
+        [WORKER_WAIT_FILES] = REASON_FILES_SILENT,
+        [WORKER_WAIT_MEMORY] = REASON_MEMORY_SILENT,
+};
+
+static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
+        Binder *b = userdata;
+        const Reason reason = reasons[worker_job_wait(job)];
+        size_t index;
+        Instance *i = roster_find_pid(b->roster, process->pid, &index);
+        const JournalFields fields = { .instance = i ? i->name : NULL,
+                                       .policy = i ? i->policy->name : NULL,
+                                       .reason = reason };
+
+        journal_log(&b->host->journal, LOG_WARNING, &fields,
+                    "process %d%s%s: %s (%s, %u s). It is not asked again as long as it runs this "
+                    "program; %s",
+                    process->pid, i ? " of " : "", i ? i->name : "", reason_to_sentence(reason),
+                    worker_job_to_string(job), (unsigned)(WORKER_DEADLINE_USEC / 1000000),
+                    reason_to_remedy(reason));
+        if (i)
+                (void)silent_set_failure(b, i);
+        host_mark(b->host, HOST_MARK_PUBLISH);
+}
+
+static void on_idle(void *userdata) {
+        move_worker_idle(userdata);
+}
+
+void silent_start(Binder *b, const char *program) {
+        workers_start(&b->host->workers, program, b->host->event, on_hung, b);
+        worker_on_idle(&b->host->workers.mover, on_idle, b);
+}
+
+static bool is_silent(const Binder *b, const Instance *i, WorkerWait wait) {
+        for (size_t k = 0; k < i->n_processes; k++)
+                if (workers_is_hung(&b->host->workers, &i->processes[k].id, wait))
+                        return true;
+        return false;
+}
+
+/* The memory map weighs more. */
+bool silent_set_failure(const Binder *b, Instance *i) {
+        for (int wait = N_WORKER_WAITS - 1; wait >= 0; wait--)
+                if (is_silent(b, i, (WorkerWait)wait)) {
+                        binding_set_failure(i, reasons[wait], "%s; %s",
+                                            reason_to_sentence(reasons[wait]),
+                                            reason_to_remedy(reasons[wait]));
+                        return true;
+                }
+        return false;
+}
+
+static int probe(const Binder *b, const Instance *i) {
+        for (size_t k = 0; k < i->n_processes && k < MEMBERS_ASKED_MAX; k++) {
+                int r = worker_probe(&b->host->workers, &i->handles[k], i->processes[k].uid);
+
+                if (r == -ETIME || r == -EBUSY || r == -EHOSTDOWN)
+                        return r;
+        }
+        return 0;
+}
+
+bool silent_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
+        int r;
+
+        if (backend_kind(&b->host->backend) == BACKEND_AFFINITY)
+                return false;
+        r = probe(b, i);
+        if (r >= 0)
+                return false;
+        binding_set_failure(i, REASON_MEMORY_SILENT, "%s, so nothing is changed; %s",
+                            reason_to_sentence(REASON_MEMORY_SILENT),
+                            reason_to_remedy(REASON_MEMORY_SILENT));
+        host_mark(b->host, HOST_MARK_PUBLISH);
+        i->binding.due_usec = r == -EHOSTDOWN ? INSTANCE_NEVER : now_usec + AGAIN_USEC;
+        return true;
+}

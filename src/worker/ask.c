@@ -1,0 +1,164 @@
+/* The jobs as functions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/observe/processes.h"
+#include "tidbnumad/sys/affinity.h"
+#include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/worker/ask.h"
+
+static bool are_started(const Workers *workers) {
+        return workers->program;
+}
+
+static int copy_text(const WorkerReply *reply, char **ret) {
+        char *text = strdup(reply->text);
+
+        if (!text)
+                return -ENOMEM;
+        free(*ret);
+        *ret = text;
+        return 0;
+}
+
+int worker_read_args(Workers *workers, const ProcHandle *handle, Process *process) {
+        WorkerRequest request = { .job = WORKER_ARGS };
+        WorkerReply reply;
+        int r;
+
+        if (!are_started(workers))
+                return process_read_args(handle, process);
+        r = worker_call(&workers->facts, &request, handle, process->uid, &reply);
+        return r < 0 ? r : copy_text(&reply, &process->args);
+}
+
+static size_t n_asked(const Members *m) {
+        return m->n < MEMBERS_ASKED_MAX ? m->n : MEMBERS_ASKED_MAX;
+}
+
+/* The first process that has an answer; one that keeps us waiting is the last one that is asked. */
+static int ask_members(Workers *workers, const Members *m, WorkerRequest *request,
+                       WorkerReply *reply) {
+        int r = -ENODATA;
+
+        for (size_t p = 0; p < n_asked(m); p++) {
+                r = worker_call(&workers->facts, request, &m->handles[p], m->processes[p].uid,
+                                reply);
+                if (r >= 0 || r == -ENOMEM || r == -ETIME || r == -EBUSY)
+                        break;
+        }
+        return r;
+}
+
+int worker_read_data_dir(Workers *workers, const Members *members, const CpuSet *cpus, char **ret) {
+        WorkerRequest request = { .job = WORKER_DATA_DIR, .cpus = *cpus };
+        _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
+        WorkerReply reply;
+        int r;
+
+        if (!are_started(workers)) {
+                affinity_borrow(cpus, &loan);
+                return members_read_data_dir(members, ret);
+        }
+        r = ask_members(workers, members, &request, &reply);
+        return r < 0 ? r : copy_text(&reply, ret);
+}
+
+int worker_read_storage(Workers *workers, const Members *members, const char *data_dir,
+                        StorageDevices *ret) {
+        WorkerRequest request = { .job = WORKER_STORAGE };
+        StorageDevices storage = { 0 };
+        WorkerReply reply;
+        int r;
+
+        if (!are_started(workers))
+                return members_read_storage(members, data_dir, ret);
+        if (strlen(data_dir) >= sizeof(request.path))
+                return -ENAMETOOLONG;
+        (void)strcpy(request.path, data_dir);
+        r = ask_members(workers, members, &request, &reply);
+        if (r >= 0)
+                r = copy_text(&reply, &storage.chain);
+        if (r < 0)
+                return r;
+        storage.nodes = reply.nodes;
+        *ret = storage;
+        return 0;
+}
+
+int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t uid, char *buffer,
+                              size_t size) {
+        WorkerRequest request = { .job = WORKER_MEMORY_POLICY };
+        WorkerReply reply;
+        int r;
+
+        if (!are_started(workers))
+                return memory_policy_read(handle, buffer, size);
+        r = worker_call(&workers->facts, &request, handle, uid, &reply);
+        if (r < 0)
+                return r;
+        if (strlen(reply.text) >= size)
+                return -ENOSPC;
+        (void)strcpy(buffer, reply.text);
+        return 0;
+}
+
+int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid) {
+        WorkerRequest request = { .job = WORKER_PROBE };
+        WorkerReply reply;
+
+        return are_started(workers) ? worker_call(&workers->facts, &request, handle, uid, &reply)
+                                    : 0;
+}
+
+/* --- without waiting --- */
+
+int worker_draw(Workers *workers, const Topology *topology, const ProcHandle *handle,
+                size_t n_pages, uint64_t seed, Draws *ret, uint64_t *ret_cpu_usec) {
+        WorkerRequest request = { .job = WORKER_DRAW,
+                                  .draw = { .n_pages = n_pages, .seed = seed } };
+        NodeDraws *by_node;
+        WorkerReply reply;
+        int r;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                id_set_add(&request.nodes, topology->nodes[i].id);
+        r = worker_ask(&workers->sampler, &request, handle, &reply);
+        if (r < 0)
+                return r;
+        by_node = calloc(topology->n_nodes, sizeof(*by_node));
+        if (!by_node)
+                return -ENOMEM;
+        memcpy(by_node, reply.draw.by_node, topology->n_nodes * sizeof(*by_node));
+        *ret_cpu_usec = reply.cpu_usec;
+        *ret = reply.draw.draws;
+        ret->by_node = by_node;
+        return 0;
+}
+
+int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
+                const NodeSet *nodes, const CpuSet *cpus, Mover *mover, uint64_t *ret_bytes) {
+        WorkerRequest request = {
+                .job = WORKER_MOVE, .nodes = *nodes, .cpus = *cpus, .move = *move
+        };
+        WorkerReply reply;
+        int r = worker_ask(&workers->mover, &request, handle, &reply);
+
+        *ret_bytes = 0;
+        if (r == -EAGAIN || r == -EHOSTDOWN || r == -ECHILD || r == -ENOMEM)
+                return r;
+        *ret_bytes = reply.moved.paid_bytes;
+        mover->found_bytes += reply.moved.found_bytes;
+        mover->moved_bytes += reply.moved.moved_bytes;
+        mover->failed_pages += reply.moved.failed_pages;
+        mover->shared_moved_bytes += reply.moved.shared_moved_bytes;
+        return r;
+}
+
+int worker_sweep(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to) {
+        WorkerRequest request = { .job = WORKER_SWEEP, .sweep = { .from = from, .to = to } };
+        WorkerReply reply;
+
+        return worker_ask(&workers->mover, &request, handle, &reply);
+}

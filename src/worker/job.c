@@ -1,0 +1,40 @@
+/* The names of the jobs, and what each of them waits for. */
+#include <string.h>
+
+#include "tidbnumad/worker/job.h"
+
+static const char *const names[N_WORKER_JOBS] = {
+        [WORKER_HELLO] = "start",
+        [WORKER_ARGS] = "args",
+        [WORKER_DATA_DIR] = "data-dir",
+        [WORKER_STORAGE] = "storage",
+        [WORKER_MEMORY_POLICY] = "memory-policy",
+        [WORKER_PROBE] = "probe",
+        [WORKER_DRAW] = "sample",
+        [WORKER_MOVE] = "move",
+        [WORKER_SWEEP] = "sweep",
+};
+
+const char *worker_job_to_string(WorkerJob job) {
+        return names[job];
+}
+
+WorkerWait worker_job_wait(WorkerJob job) {
+        return job == WORKER_STORAGE ? WORKER_WAIT_FILES : WORKER_WAIT_MEMORY;
+}
+
+size_t worker_reply_size(const WorkerReply *reply) {
+        const size_t head = offsetof(WorkerReply, moved);
+
+        switch (reply->job) {
+        case WORKER_ARGS:
+        case WORKER_DATA_DIR:
+        case WORKER_STORAGE:
+        case WORKER_MEMORY_POLICY:
+                return head + strlen(reply->text) + 1;
+        case WORKER_DRAW:
+                return head + sizeof(reply->draw);
+        default:
+                return head + sizeof(reply->moved);
+        }
+}

@@ -1,0 +1,227 @@
+/* The jobs themselves. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/enforce/mover.h"
+#include "tidbnumad/observe/data-dir.h"
+#include "tidbnumad/observe/processes.h"
+#include "tidbnumad/observe/storage-mount.h"
+#include "tidbnumad/sys/affinity.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/worker/serve.h"
+
+/* The walk through one process. */
+typedef struct Move {
+        uint64_t pass;
+        ProcHandle handle; /* its address is the mover's */
+        Mover mover;
+} Move;
+
+struct WorkerWalks {
+        Move **moves; /* owned, and each of them */
+        size_t n_moves, allocated;
+};
+
+static void move_free(Move *move) {
+        mover_end(&move->mover);
+        proc_close(&move->handle);
+        free(move);
+}
+
+WorkerWalks *worker_walks_free(WorkerWalks *walks) {
+        if (walks)
+                for (size_t i = 0; i < walks->n_moves; i++)
+                        move_free(walks->moves[i]);
+        if (walks)
+                free(walks->moves);
+        free(walks);
+        return NULL;
+}
+
+/* --- facts --- */
+
+static int keep_text(WorkerReply *reply, const char *text) {
+        if (strlen(text) >= sizeof(reply->text))
+                return -E2BIG;
+        (void)strcpy(reply->text, text);
+        return 0;
+}
+
+static int read_args(const ProcHandle *handle, WorkerReply *reply) {
+        _cleanup_process_ Process process = { 0 };
+        int r = process_read_args(handle, &process);
+
+        return r < 0 ? r : keep_text(reply, process.args);
+}
+
+static int read_data_dir(const Sysroot *sysroot, const ProcHandle *handle, WorkerReply *reply) {
+        _cleanup_free_ char *path = NULL;
+        int r = data_dir_read(sysroot, handle, &path);
+
+        return r < 0 ? r : keep_text(reply, path);
+}
+
+static int read_storage(const Sysroot *sysroot, const ProcHandle *handle, const char *path,
+                        WorkerReply *reply) {
+        _cleanup_storage_devices_ StorageDevices storage = { 0 };
+        int r = storage_find_process(sysroot, handle->dir_fd, path, &storage);
+
+        if (r < 0)
+                return r;
+        reply->nodes = storage.nodes;
+        return keep_text(reply, storage.chain ? storage.chain : "");
+}
+
+static int probe(const ProcHandle *handle) {
+        MapsReader *maps;
+        Mapping mapping;
+        int r = maps_open(handle, &maps);
+
+        if (r < 0)
+                return r;
+        r = maps_next(maps, &mapping);
+        (void)maps_close(maps);
+        return r < 0 ? r : 0;
+}
+
+static int draw(const WorkerRequest *request, const ProcHandle *handle, WorkerReply *reply) {
+        _cleanup_free_ Node *nodes = calloc(WORKER_NODES_MAX, sizeof(*nodes));
+        Topology topology = { .nodes = nodes };
+        _cleanup_draws_ Draws draws = { 0 };
+        int r;
+
+        if (!nodes)
+                return -ENOMEM;
+        ID_SET_FOREACH(id, &request->nodes)
+        if (topology.n_nodes < WORKER_NODES_MAX)
+                nodes[topology.n_nodes++].id = (uint32_t)id;
+        r = sampler_draw(&topology, handle, request->draw.n_pages, request->draw.seed, &draws);
+        if (r < 0)
+                return r;
+        memcpy(reply->draw.by_node, draws.by_node, topology.n_nodes * sizeof(draws.by_node[0]));
+        reply->draw.draws = draws;
+        reply->draw.draws.by_node = NULL;
+        return 0;
+}
+
+/* --- moving --- */
+
+static Move *find_move(WorkerWalks *walks, const ProcHandle *handle) {
+        for (size_t i = 0; i < walks->n_moves; i++)
+                if (walks->moves[i]->handle.pid == handle->pid &&
+                    walks->moves[i]->handle.start_ticks == handle->start_ticks)
+                        return walks->moves[i];
+        return NULL;
+}
+
+static void drop_move(WorkerWalks *walks, const Move *move) {
+        for (size_t i = 0; i < walks->n_moves; i++)
+                if (walks->moves[i] == move) {
+                        move_free(walks->moves[i]);
+                        ARRAY_REMOVE(walks->moves, walks->n_moves, i);
+                        return;
+                }
+}
+
+/* Nobody asks for the next step in a process that has ended. */
+static void drop_dead(WorkerWalks *walks) {
+        for (size_t i = walks->n_moves; i > 0; i--)
+                if (!proc_is_alive(&walks->moves[i - 1]->handle))
+                        drop_move(walks, walks->moves[i - 1]);
+}
+
+static int add_move(WorkerWalks *walks, const WorkerRequest *request, ProcHandle *handle,
+                    Move **ret) {
+        Move *move;
+        int r;
+
+        drop_dead(walks);
+        if (ARRAY_RESERVE(walks->moves, walks->allocated, walks->n_moves + 1) < 0)
+                return -ENOMEM;
+        move = calloc(1, sizeof(*move));
+        if (!move)
+                return -ENOMEM;
+        *move = (Move){ .pass = request->move.pass, .handle = *handle, .mover = MOVER_NONE };
+        *handle = PROC_HANDLE_NONE;
+        r = mover_begin(&move->mover, &move->handle);
+        if (r < 0) {
+                move_free(move);
+                return r;
+        }
+        walks->moves[walks->n_moves++] = move;
+        *ret = move;
+        return 0;
+}
+
+static int step(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *handle,
+                WorkerReply *reply) {
+        Move *move;
+        int r = 0;
+
+        if (!*walks)
+                *walks = calloc(1, sizeof(**walks));
+        if (!*walks)
+                return -ENOMEM;
+        move = find_move(*walks, handle);
+        if (move && move->pass != request->move.pass) {
+                drop_move(*walks, move);
+                move = NULL;
+        }
+        if (!move)
+                r = add_move(*walks, request, handle, &move);
+        if (r < 0)
+                return r;
+        mover_reset_counters(&move->mover);
+        move->mover.alone = request->move.alone;
+        r = mover_step(&move->mover, &request->nodes, request->move.target,
+                       request->move.scan_bytes, &reply->moved.paid_bytes);
+        reply->moved.found_bytes = move->mover.found_bytes;
+        reply->moved.moved_bytes = move->mover.moved_bytes;
+        reply->moved.failed_pages = move->mover.failed_pages;
+        reply->moved.shared_moved_bytes = move->mover.shared_moved_bytes;
+        if (r <= 0)
+                drop_move(*walks, move);
+        return r;
+}
+
+/* --- */
+
+static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest *request,
+               ProcHandle *handle, WorkerReply *reply) {
+        switch (request->job) {
+        case WORKER_ARGS:
+                return read_args(handle, reply);
+        case WORKER_DATA_DIR:
+                return read_data_dir(sysroot, handle, reply);
+        case WORKER_STORAGE:
+                return read_storage(sysroot, handle, request->path, reply);
+        case WORKER_MEMORY_POLICY:
+                return memory_policy_read(handle, reply->text, sizeof(reply->text));
+        case WORKER_PROBE:
+                return probe(handle);
+        case WORKER_DRAW:
+                return draw(request, handle, reply);
+        case WORKER_MOVE:
+                return step(walks, request, handle, reply);
+        case WORKER_SWEEP:
+                return pages_sweep(handle->pid, request->sweep.from, request->sweep.to);
+        default:
+                return -EINVAL;
+        }
+}
+
+void worker_run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest *request,
+                ProcHandle *handle, WorkerReply *reply) {
+        const uint64_t begun_usec = clock_thread_cpu_usec();
+        _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
+
+        affinity_borrow(&request->cpus, &loan);
+        memset(reply, 0, offsetof(WorkerReply, draw.by_node));
+        reply->job = request->job;
+        reply->serial = request->serial;
+        reply->result = run(sysroot, walks, request, handle, reply);
+        reply->cpu_usec = clock_thread_cpu_usec() - begun_usec;
+}

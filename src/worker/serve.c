@@ -1,0 +1,97 @@
+/* The worker's process. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/worker/serve.h"
+
+/* Takes a message and the two descriptors with it. 1; 0: the other end is closed. */
+static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
+        struct iovec iov = { .iov_base = request, .iov_len = sizeof(*request) };
+        struct msghdr message = { .msg_iov = &iov,
+                                  .msg_iovlen = 1,
+                                  .msg_control = control,
+                                  .msg_controllen = sizeof(control) };
+        const struct cmsghdr *header;
+        int fds[2];
+        ssize_t n;
+
+        do
+                n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n <= 0)
+                return n < 0 ? -errno : 0;
+        header = CMSG_FIRSTHDR(&message);
+        if ((size_t)n != sizeof(*request) || !header || header->cmsg_len != CMSG_LEN(sizeof(fds)))
+                return -EBADMSG;
+        memcpy(fds, CMSG_DATA(header), sizeof(fds));
+        *ret = (ProcHandle){ .pid = request->pid,
+                             .dir_fd = fds[0],
+                             .pidfd = fds[1],
+                             .start_ticks = request->start_ticks };
+        return 1;
+}
+
+/* A directory of /proc shows nothing any more once its process has ended, and the number may be
+ * another's: system calls that take a number are for the very process that was meant. */
+static int check(const ProcHandle *handle) {
+        ProcStat stat;
+        int r = proc_stat_read(handle, 0, &stat);
+
+        if (r < 0)
+                return r;
+        return stat.start_ticks == handle->start_ticks && proc_is_alive(handle) ? 0 : -ESRCH;
+}
+
+static int answer(int fd, const WorkerReply *reply) {
+        return send(fd, reply, worker_reply_size(reply), MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int serve_one(int fd, const Sysroot *sysroot, WorkerWalks **walks, WorkerReply *reply) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        WorkerRequest request;
+        int r = receive(fd, &request, &handle);
+
+        if (r <= 0)
+                return r;
+        r = check(&handle);
+        if (r >= 0)
+                worker_run(sysroot, walks, &request, &handle, reply);
+        /* Whatever was found by number while the process ended is another's. */
+        if (r >= 0 && reply->result >= 0 && handle.dir_fd >= 0)
+                r = check(&handle);
+        if (r < 0) {
+                memset(reply, 0, offsetof(WorkerReply, draw.by_node));
+                reply->job = request.job;
+                reply->serial = request.serial;
+                reply->result = r;
+        }
+        r = answer(fd, reply);
+        return r < 0 ? r : 1;
+}
+
+int worker_serve(int fd) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_free_ WorkerReply *reply = calloc(1, sizeof(*reply));
+        WorkerWalks *walks = NULL;
+        int r;
+
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)prctl(PR_SET_NAME, "tidbnumad-work");
+        (void)syscall(SYS_close_range, (unsigned)fd + 1, ~0U, 0U);
+        if (!reply || sysroot_open(NULL, &sysroot) < 0)
+                return EXIT_FAILURE;
+        reply->job = WORKER_HELLO;
+        r = answer(fd, reply);
+        while (r >= 0 && (r = serve_one(fd, &sysroot, &walks, reply)) > 0)
+                ;
+        (void)worker_walks_free(walks);
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,300 @@
+/* Jobs for workers: who is asked, until when, and what is not asked again. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/child.h"
+
+/* Whoever asked does not fetch it: it has ended, or was told to do something else. */
+#define REPLY_KEEP_USEC (UINT64_C(1000) * 1000)
+
+void workers_start(Workers *all, const char *program, sd_event *event, WorkerHungHandler on_hung,
+                   void *userdata) {
+        all->program = program;
+        all->event = event;
+        all->on_hung = on_hung;
+        all->userdata = userdata;
+        all->facts.all = all->mover.all = all->sampler.all = all;
+}
+
+static void worker_done(Worker *worker) {
+        worker->child = worker_child_free(worker->child);
+        free(worker->reply);
+        worker->reply = NULL;
+}
+
+void workers_done(Workers *all) {
+        worker_done(&all->facts);
+        worker_done(&all->mover);
+        worker_done(&all->sampler);
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                all->late[i] = worker_child_free(all->late[i]);
+        all->program = NULL;
+}
+
+void worker_on_idle(Worker *worker, WorkerIdleHandler handler, void *userdata) {
+        worker->on_idle = handler;
+        worker->userdata = userdata;
+}
+
+/* --- those that do not answer --- */
+
+static bool is_same(const ProcessId *a, const ProcessId *b) {
+        return a->pid == b->pid && a->start_ticks == b->start_ticks;
+}
+
+bool workers_is_hung(const Workers *all, const ProcessId *process, WorkerWait wait) {
+        for (size_t i = 0; i < all->n_hung; i++)
+                if (all->hung[i].wait == wait && is_same(&all->hung[i].process, process))
+                        return true;
+        return false;
+}
+
+void workers_forget(Workers *all, pid_t pid) {
+        for (size_t i = 0; i < all->n_hung; i++)
+                if (all->hung[i].process.pid == pid)
+                        all->hung[i].process = (ProcessId){ 0 };
+}
+
+static void give_up(const WorkerChild *child) {
+        Workers *all = child->all;
+
+        all->hung[all->next_hung] =
+                (WorkerHung){ .process = child->process, .wait = worker_job_wait(child->job) };
+        all->next_hung = (all->next_hung + 1) % WORKER_HUNG_MAX;
+        all->n_hung += all->n_hung < WORKER_HUNG_MAX;
+        all->n_timeouts[child->job]++;
+        worker_child_kill(child);
+        all->on_hung(&child->process, child->job, all->userdata);
+}
+
+/* --- those that are put aside --- */
+
+static void drop_late(WorkerChild *child) {
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (child->all->late[i] == child)
+                        child->all->late[i] = worker_child_free(child);
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
+        WorkerChild *child = userdata;
+        Worker *worker = child->worker;
+
+        (void)source;
+        (void)usec;
+        give_up(child);
+        if (!worker) {
+                drop_late(child);
+                return 0;
+        }
+        worker->child = worker_child_free(child);
+        if (worker->on_idle)
+                worker->on_idle(worker->userdata);
+        return 0;
+}
+
+/* It has answered after all, or has ended: either way it is not needed any more. */
+static int on_late(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        (void)source;
+        (void)fd;
+        (void)revents;
+        drop_late(userdata);
+        return 0;
+}
+
+static int arm(WorkerChild *child) {
+        if (!child->timer)
+                return sd_event_add_time(child->all->event, &child->timer, CLOCK_MONOTONIC,
+                                         child->deadline_usec, 0, on_deadline, child);
+        (void)sd_event_source_set_time(child->timer, child->deadline_usec);
+        return sd_event_source_set_enabled(child->timer, SD_EVENT_ONESHOT);
+}
+
+/* Where all places are taken, the one that is there for the longest time makes room. */
+static void put_aside(Worker *worker) {
+        Workers *all = worker->all;
+        size_t at = 0;
+
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (!all->late[i] ||
+                    (all->late[at] && all->late[i]->deadline_usec < all->late[at]->deadline_usec))
+                        at = i;
+        if (all->late[at]) {
+                give_up(all->late[at]);
+                (void)worker_child_free(all->late[at]);
+        }
+        all->late[at] = worker->child;
+        worker->child = NULL;
+        all->late[at]->worker = NULL;
+        if (arm(all->late[at]) < 0 ||
+            sd_event_add_io(all->event, &all->late[at]->io, all->late[at]->fd, EPOLLIN, on_late,
+                            all->late[at]) < 0)
+                all->late[at] = worker_child_free(all->late[at]);
+}
+
+static bool has_too_many(const Workers *all, uid_t uid) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                n += all->late[i] && all->late[i]->uid == uid;
+        return n >= WORKER_LATE_USER_MAX;
+}
+
+/* The process itself may be one of them. */
+static bool is_waited_for(const Workers *all, const ProcHandle *process) {
+        const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
+
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (all->late[i] && is_same(&all->late[i]->process, &id))
+                        return true;
+        return false;
+}
+
+/* --- asking --- */
+
+/* 0: there is a worker to ask. */
+static int prepare(Worker *worker, WorkerJob job, const ProcHandle *process) {
+        const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
+        int r;
+
+        if (workers_is_hung(worker->all, &id, worker_job_wait(job)))
+                return -EHOSTDOWN;
+        if (worker->child)
+                return 0;
+        r = worker_child_new(worker->all, &worker->child);
+        if (r < 0)
+                return -ECHILD;
+        worker->child->worker = worker;
+        return 0;
+}
+
+static int wait_for_start(WorkerChild *child, WorkerReply *reply) {
+        const uint64_t until = clock_monotonic_usec() + WORKER_START_USEC;
+        int r;
+
+        while (!child->ready) {
+                r = worker_child_wait(child, until);
+                if (r < 0)
+                        return r;
+                r = worker_child_receive(child, reply);
+                if (r < 0 && r != -EAGAIN)
+                        return r;
+        }
+        return 0;
+}
+
+static int wait_for_answer(WorkerChild *child, WorkerReply *reply) {
+        const uint64_t until = clock_monotonic_usec() + WORKER_CALL_USEC;
+        int r;
+
+        do {
+                r = worker_child_receive(child, reply);
+                if (r != -EAGAIN)
+                        return r;
+                r = worker_child_wait(child, until);
+        } while (r >= 0);
+        return r;
+}
+
+int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
+                WorkerReply *reply) {
+        int r;
+
+        if (is_waited_for(worker->all, process))
+                return -ETIME;
+        if (has_too_many(worker->all, uid))
+                return -EBUSY;
+        r = prepare(worker, request->job, process);
+        if (r >= 0)
+                r = wait_for_start(worker->child, reply);
+        if (r >= 0)
+                r = worker_child_send(worker->child, request, process, uid);
+        if (r >= 0)
+                r = wait_for_answer(worker->child, reply);
+        if (r >= 0)
+                return reply->result;
+        if (r == -ETIME && worker->child->busy)
+                put_aside(worker);
+        else if (r != -ETIME)
+                worker->child = worker_child_free(worker->child);
+        return r == -ETIME || r == -EHOSTDOWN ? r : -ECHILD;
+}
+
+/* --- not waiting --- */
+
+static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        WorkerChild *child = userdata;
+        Worker *worker = child->worker;
+        int r;
+
+        (void)source;
+        (void)fd;
+        (void)revents;
+        r = worker_child_receive(child, worker->reply);
+        if (r == -EAGAIN)
+                return 0;
+        worker->has_reply = true;
+        worker->reply_usec = clock_monotonic_usec();
+        worker->reply_of = child->process;
+        if (r >= 0) {
+                (void)sd_event_source_set_enabled(child->timer, SD_EVENT_OFF);
+        } else {
+                worker->has_reply = child->busy;
+                worker->reply->job = child->job;
+                worker->reply->result = -ECHILD;
+                worker->child = worker_child_free(child);
+        }
+        if (worker->on_idle)
+                worker->on_idle(worker->userdata);
+        return 0;
+}
+
+static int submit(Worker *worker, WorkerRequest *request, const ProcHandle *process) {
+        WorkerChild *child;
+        int r = prepare(worker, request->job, process);
+
+        if (r < 0)
+                return r;
+        child = worker->child;
+        if (!child->io)
+                r = sd_event_add_io(worker->all->event, &child->io, child->fd, EPOLLIN, on_answer,
+                                    child);
+        if (r >= 0)
+                r = worker_child_send(child, request, process, 0);
+        if (r >= 0)
+                r = arm(child);
+        if (r >= 0)
+                return -EAGAIN;
+        worker->child = worker_child_free(child);
+        return -ECHILD;
+}
+
+bool worker_is_busy(const Worker *worker) {
+        return worker->child && worker->child->busy;
+}
+
+/* Is it the answer to this? */
+static bool is_answer(const Worker *worker, WorkerJob job, const ProcHandle *process) {
+        const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
+
+        return worker->reply->job == job && is_same(&worker->reply_of, &id);
+}
+
+int worker_ask(Worker *worker, WorkerRequest *request, const ProcHandle *process,
+               WorkerReply *reply) {
+        if (!worker->reply)
+                worker->reply = malloc(sizeof(*worker->reply));
+        if (!worker->reply)
+                return -ENOMEM;
+        if (worker->has_reply && is_answer(worker, request->job, process)) {
+                memcpy(reply, worker->reply, worker_reply_size(worker->reply));
+                worker->has_reply = false;
+                return reply->result;
+        }
+        if (worker_is_busy(worker) ||
+            (worker->has_reply && clock_monotonic_usec() < worker->reply_usec + REPLY_KEEP_USEC))
+                return -EAGAIN;
+        worker->has_reply = false;
+        return submit(worker, request, process);
+}

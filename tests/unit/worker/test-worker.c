@@ -1,0 +1,275 @@
+/* Workers that answer, that do not in time, and that end. One that is stopped stands for one that
+ * waits for somebody else. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../support/test.h"
+
+#include "tidbnumad/observe/processes.h"
+#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/child.h"
+
+typedef struct Office {
+        Sysroot sysroot;
+        sd_event *event;
+        Workers workers;
+        unsigned n_hung, n_idle;
+        ProcessId hung;
+        WorkerJob hung_job;
+        pid_t children[4]; /* processes to ask about */
+        ProcHandle handles[4];
+} Office;
+
+static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
+        Office *o = userdata;
+
+        o->n_hung++;
+        o->hung = *process;
+        o->hung_job = job;
+}
+
+static void on_idle(void *userdata) {
+        Office *o = userdata;
+
+        o->n_idle++;
+}
+
+static void office_init(Office *o) {
+        *o = (Office){ .sysroot = SYSROOT_NONE };
+        assert_int_equal(sysroot_open(NULL, &o->sysroot), 0);
+        assert_int_equal(sd_event_new(&o->event), 0);
+        assert_non_null(getenv("TIDBNUMAD"));
+        workers_start(&o->workers, getenv("TIDBNUMAD"), o->event, on_hung, o);
+        worker_on_idle(&o->workers.mover, on_idle, o);
+        worker_on_idle(&o->workers.sampler, on_idle, o);
+        for (unsigned i = 0; i < ELEMENTSOF(o->children); i++) {
+                o->children[i] = fork();
+                if (o->children[i] == 0)
+                        for (;;)
+                                (void)pause();
+                assert_int_equal(proc_open(&o->sysroot, o->children[i], &o->handles[i]), 0);
+        }
+}
+
+static void end_child(Office *o, unsigned i) {
+        if (o->children[i] == 0)
+                return;
+        (void)kill(o->children[i], SIGKILL);
+        (void)waitpid(o->children[i], NULL, 0);
+        o->children[i] = 0;
+}
+
+static void office_done(Office *o) {
+        workers_done(&o->workers);
+        for (unsigned i = 0; i < ELEMENTSOF(o->children); i++) {
+                end_child(o, i);
+                proc_close(&o->handles[i]);
+        }
+        sd_event_unref(o->event);
+        sysroot_close(&o->sysroot);
+}
+#define _cleanup_office_ _cleanup_(office_done)
+
+static int read_args(Office *o, unsigned i, uid_t uid) {
+        _cleanup_process_ Process process = { .uid = uid };
+
+        return worker_read_args(&o->workers, &o->handles[i], &process);
+}
+
+static void stop_worker(const Worker *worker) {
+        assert_int_equal(syscall(SYS_pidfd_send_signal, worker->child->pidfd, SIGSTOP, NULL, 0U),
+                         0);
+}
+
+TEST(facts_are_those_of_the_process) {
+        _cleanup_office_ Office o;
+        _cleanup_process_ Process process = { 0 }, same = { 0 };
+        char policy[256];
+
+        office_init(&o);
+        assert_int_equal(process_read_args(&o.handles[0], &same), 0);
+        assert_int_equal(worker_read_args(&o.workers, &o.handles[0], &process), 0);
+        assert_string_equal(process.args, same.args);
+        assert_int_equal(worker_probe(&o.workers, &o.handles[0], 0), 0);
+        assert_int_equal(
+                worker_read_memory_policy(&o.workers, &o.handles[0], 0, policy, sizeof(policy)), 0);
+        assert_string_equal(policy, "default");
+}
+
+TEST(where_a_directory_is) {
+        _cleanup_office_ Office o;
+        _cleanup_storage_devices_ StorageDevices here = { 0 }, there = { 0 };
+        Process process = { 0 };
+        _cleanup_free_ char *data_dir = NULL;
+        const CpuSet any = { 0 };
+
+        office_init(&o);
+        const Members members = {
+                .sysroot = &o.sysroot, .processes = &process, .handles = o.handles, .n = 1
+        };
+        const int r = members_read_storage(&members, "/", &here);
+
+        assert_int_equal(worker_read_storage(&o.workers, &members, "/", &there), r);
+        assert_true(r < 0 || strcmp(here.chain, there.chain) == 0);
+        assert_true(id_set_equal(&here.nodes, &there.nodes));
+        assert_int_equal(worker_read_data_dir(&o.workers, &members, &any, &data_dir), -ENODATA);
+}
+
+/* The number may be another's by then. */
+TEST(a_process_that_has_ended) {
+        _cleanup_office_ Office o;
+
+        office_init(&o);
+        end_child(&o, 0);
+        assert_int_equal(read_args(&o, 0, 0), -ESRCH);
+        o.handles[1].start_ticks++;
+        assert_int_equal(read_args(&o, 1, 0), -ESRCH);
+        assert_int_equal(read_args(&o, 2, 0), 0);
+}
+
+/* The next is asked of another worker; and once it does answer, it is asked again. */
+TEST(one_that_is_late) {
+        _cleanup_office_ Office o;
+        int pidfd;
+
+        office_init(&o);
+        assert_int_equal(read_args(&o, 0, 1), 0);
+        stop_worker(&o.workers.facts);
+        pidfd = o.workers.facts.child->pidfd;
+        assert_int_equal(read_args(&o, 0, 1), -ETIME);
+        assert_null(o.workers.facts.child);
+        assert_int_equal(read_args(&o, 1, 1), 0);
+        assert_int_equal(read_args(&o, 0, 1), -ETIME);
+        assert_non_null(o.workers.facts.child); /* it was not even tried */
+        assert_int_equal(syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, NULL, 0U), 0);
+        for (unsigned n = 0; n < 1000 && read_args(&o, 0, 1) == -ETIME; n++)
+                assert_true(sd_event_run(o.event, 10000) >= 0);
+        assert_int_equal(read_args(&o, 0, 1), 0);
+        assert_int_equal(o.n_hung, 0);
+}
+
+/* One user's processes cost so much and no more, and others are asked nevertheless. */
+TEST(many_that_are_late) {
+        _cleanup_office_ Office o;
+
+        office_init(&o);
+        for (unsigned i = 0; i < WORKER_LATE_USER_MAX; i++) {
+                assert_int_equal(worker_probe(&o.workers, &o.handles[3], 7), 0);
+                stop_worker(&o.workers.facts);
+                assert_int_equal(read_args(&o, i, 7), -ETIME);
+        }
+        assert_int_equal(read_args(&o, 3, 7), -EBUSY);
+        assert_int_equal(read_args(&o, 3, 8), 0);
+}
+
+/* Where all places are taken, the first of them makes room: it is given up and not asked again. */
+TEST(one_that_is_given_up) {
+        _cleanup_office_ Office o;
+
+        office_init(&o);
+        for (unsigned i = 0; i <= WORKER_LATE_MAX; i++) {
+                assert_int_equal(worker_probe(&o.workers, &o.handles[3], 100 + i), 0);
+                stop_worker(&o.workers.facts);
+                assert_int_equal(read_args(&o, i == 0 ? 0 : 1, 100 + i), -ETIME);
+                for (unsigned k = 0; i > 0 && k < WORKER_LATE_MAX; k++)
+                        if (o.workers.late[k] && o.workers.late[k]->uid == 100 + i)
+                                o.workers.late[k]->process.pid = -(pid_t)i; /* another one */
+        }
+        assert_int_equal(o.n_hung, 1);
+        assert_int_equal(o.hung.pid, o.children[0]);
+        assert_int_equal(o.hung_job, WORKER_ARGS);
+        assert_int_equal(o.workers.n_timeouts[WORKER_ARGS], 1);
+        assert_true(workers_is_hung(&o.workers, &o.hung, WORKER_WAIT_MEMORY));
+        assert_false(workers_is_hung(&o.workers, &o.hung, WORKER_WAIT_FILES));
+        assert_int_equal(read_args(&o, 0, 0), -EHOSTDOWN);
+        workers_forget(&o.workers, o.children[0]);
+        assert_int_equal(read_args(&o, 0, 0), 0);
+}
+
+TEST(a_worker_that_ends) {
+        _cleanup_office_ Office o;
+
+        office_init(&o);
+        assert_int_equal(read_args(&o, 0, 0), 0);
+        assert_int_equal(
+                syscall(SYS_pidfd_send_signal, o.workers.facts.child->pidfd, SIGKILL, NULL, 0U), 0);
+        assert_int_equal(read_args(&o, 0, 0), -ECHILD);
+        assert_int_equal(read_args(&o, 0, 0), 0);
+        assert_int_equal(o.n_hung, 0);
+}
+
+/* --- without waiting --- */
+
+static int step(Office *o, unsigned i, uint64_t pass, Mover *mover) {
+        const WorkerMove move = { .pass = pass, .scan_bytes = UINT64_C(1) << 30 };
+        const CpuSet any = { 0 };
+        NodeSet nodes = { 0 };
+        uint64_t bytes;
+
+        id_set_add(&nodes, 0);
+        return worker_move(&o->workers, &o->handles[i], &move, &nodes, &any, mover, &bytes);
+}
+
+static int await_step(Office *o, unsigned i, uint64_t pass, Mover *mover) {
+        int r = -EAGAIN;
+
+        for (unsigned n = 0; n < 1000 && (r = step(o, i, pass, mover)) == -EAGAIN; n++)
+                assert_true(sd_event_run(o->event, 10000) >= 0);
+        return r;
+}
+
+TEST(a_pass_of_the_mover_goes_on_from_step_to_step) {
+        _cleanup_office_ Office o;
+        Mover mover = MOVER_NONE;
+        unsigned n = 0;
+        int r;
+
+        office_init(&o);
+        while ((r = await_step(&o, 0, 1, &mover)) > 0)
+                assert_true(++n < 10000);
+        assert_int_equal(r, 0);
+        assert_true(n > 1); /* the survey, and the walk */
+        assert_true(o.n_idle >= n);
+}
+
+/* An answer is of the one who asked; the other has to wait for its turn. */
+TEST(two_that_ask_at_once) {
+        _cleanup_office_ Office o;
+        Mover mover = MOVER_NONE;
+
+        office_init(&o);
+        assert_int_equal(step(&o, 0, 1, &mover), -EAGAIN);
+        assert_int_equal(step(&o, 1, 1, &mover), -EAGAIN);
+        while (o.n_idle == 0)
+                assert_true(sd_event_run(o.event, 10000) >= 0);
+        assert_int_equal(step(&o, 1, 1, &mover), -EAGAIN);
+        assert_true(step(&o, 0, 1, &mover) >= 0);
+        assert_true(await_step(&o, 1, 1, &mover) >= 0);
+}
+
+TEST(a_sample) {
+        _cleanup_office_ Office o;
+        Node node = { .id = 0 };
+        const Topology topology = { .nodes = &node, .n_nodes = 1 };
+        _cleanup_draws_ Draws draws = { 0 };
+        uint64_t cpu_usec = 0;
+        int r = -EAGAIN;
+
+        office_init(&o);
+        for (unsigned n = 0; n < 1000 && r == -EAGAIN; n++) {
+                r = worker_draw(&o.workers, &topology, &o.handles[0], 256, 1, &draws, &cpu_usec);
+                if (r == -EAGAIN)
+                        assert_true(sd_event_run(o.event, 10000) >= 0);
+        }
+        assert_int_equal(r, 0);
+        assert_true(draws.n_anon > 0);
+        assert_int_equal(draws.by_node[0].n_anon, draws.n_anon);
+        assert_true(cpu_usec > 0);
+}
+
+TEST_GROUP(NULL, NULL)
