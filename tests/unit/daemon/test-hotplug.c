@@ -100,6 +100,7 @@ static void host_init(TestHost *h) {
 }
 
 static void host_done(TestHost *h) {
+        sample_end(&h->instance);
         hotplug_done(&h->m.host);
         sd_event_unref(h->m.host.event);
         topology_done(&h->m.host.topology);

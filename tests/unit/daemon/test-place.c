@@ -39,6 +39,12 @@ static void host_init(TestHost *h) {
         h->rooms.roster.instances = h->pointers;
 }
 
+static void host_done(TestHost *h) {
+        for (size_t k = 0; k < h->rooms.roster.n_instances; k++)
+                sample_end(h->pointers[k]);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
 static Instance *host_add(TestHost *h, const char *name, size_t policy) {
         Instance *i = &h->instances[h->rooms.roster.n_instances];
 
@@ -57,7 +63,7 @@ static void assert_place(TestHost *h, const Instance *i, const char *nodes) {
 }
 
 TEST(each_its_own_and_nobody_moves) {
-        TestHost h;
+        _cleanup_host_ TestHost h;
         Instance *a, *b;
 
         host_init(&h);
@@ -73,7 +79,7 @@ TEST(each_its_own_and_nobody_moves) {
 }
 
 TEST(nothing_is_planned_that_did_not_change) {
-        TestHost h;
+        _cleanup_host_ TestHost h;
         Instance *a;
 
         host_init(&h);
@@ -100,7 +106,7 @@ TEST(a_reload_moves_who_no_longer_fits) {
         const Reserve none = { 0 };
         Policy fresh[2];
         Instance *a, *b;
-        TestHost h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         a = host_add(&h, "a", 0);
@@ -120,7 +126,7 @@ TEST(a_reload_with_other_wishes) {
         const Reserve none = { 0 };
         Policy fresh[2];
         Instance *a, *b;
-        TestHost h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         a = host_add(&h, "a", 0);
@@ -145,7 +151,7 @@ TEST(a_node_that_becomes_reserved) {
         Reserve both = first;
         Instance *a, *b;
         Policy fresh[2];
-        TestHost h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         a = host_add(&h, "a", 0);
@@ -164,7 +170,7 @@ TEST(a_node_that_becomes_reserved) {
 }
 
 TEST(a_disk_that_becomes_known) {
-        TestHost h;
+        _cleanup_host_ TestHost h;
         Instance *chosen, *kept;
         const NodeSet disk = node_set("3");
 
@@ -191,7 +197,7 @@ TEST(own_limits_that_become_known) {
         ProcHandle handle = PROC_HANDLE_NONE;
         UndoRecord *record;
         Instance *a;
-        TestHost h;
+        _cleanup_host_ TestHost h;
 
         host_init(&h);
         h.rooms.host.backend.ops = &backend_systemd_ops;
@@ -218,7 +224,7 @@ TEST(cards_keep_their_node) {
         Device card = {
                 .kind = DEVICE_NET, .name = (char *)"eth0", .node = 0, .default_route = true
         };
-        TestHost h;
+        _cleanup_host_ TestHost h;
         Instance *a;
 
         host_init(&h);

@@ -1,0 +1,107 @@
+/* The whole daemon on a fake machine: what it makes of a reload, and of processes that come and go.
+ */
+#include <signal.h>
+
+#include "../../support/test.h"
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/turn.h"
+
+int __wrap_topology_load(const Sysroot *sysroot, Topology *ret);
+int __wrap_topology_load(const Sysroot *sysroot, Topology *ret) {
+        (void)sysroot;
+        *ret = (Topology){ .nodes = calloc(1, sizeof(Node)), .n_nodes = 1 };
+        ret->nodes[0] = (Node){ .memory_bytes = 1 << 30, .cpus = cpu_set("0-1") };
+        return 0;
+}
+
+typedef struct TestHost {
+        FakeTree tree;
+        char policies[64];
+        Args args;
+        Manager *m;
+} TestHost;
+
+static void write_policy(const TestHost *h, const char *name) {
+        char text[256];
+
+        (void)snprintf(text, sizeof(text),
+                       "version: 1\npolicies:\n  - name: %s\n    match: {exe: /srv/tikv-server}\n",
+                       name);
+        fake_write(&h->tree, "policies/a.yaml", text);
+}
+
+static void host_init(TestHost *h) {
+        sigset_t signals;
+
+        *h = (TestHost){ .m = NULL };
+        fake_init(&h->tree);
+        (void)snprintf(h->policies, sizeof(h->policies), "%s/policies", h->tree.path);
+        write_policy(h, "first");
+        fake_process(&h->tree, 10, 1, "/srv/tikv-server", "/system.slice/a.service", "0-1");
+        fake_process(&h->tree, 11, 1, "/srv/tikv-server", "/system.slice/a.service", "0-1");
+        h->args = (Args){ .sysroot = h->tree.path,
+                          .policy_dirs = { h->policies },
+                          .n_policy_dirs = 1 };
+        (void)sigemptyset(&signals);
+        (void)sigaddset(&signals, SIGHUP);
+        (void)sigaddset(&signals, SIGTERM);
+        (void)sigaddset(&signals, SIGINT);
+        assert_int_equal(sigprocmask(SIG_BLOCK, &signals, NULL), 0);
+        assert_int_equal(manager_new(&h->args, &h->m), 0);
+        assert_int_equal(manager_start(h->m), 0);
+        assert_int_equal(h->m->roster.n_instances, 1);
+        assert_int_equal(h->m->roster.instances[0]->n_processes, 2);
+}
+
+static void host_done(TestHost *h) {
+        manager_free(h->m);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+/* The policies that were in force are freed: no instance may refer to one of them. */
+TEST(a_reload_during_the_start_matches_anew) {
+        _cleanup_host_ TestHost h;
+        const Policy *before;
+
+        host_init(&h);
+        before = h.m->roster.instances[0]->policy;
+        assert_string_equal(before->name, "first");
+        h.m->host.ready = false; /* units are still being prepared */
+        write_policy(&h, "second");
+        assert_int_equal(kill(getpid(), SIGHUP), 0);
+        while (strcmp(h.m->host.policies.policies[0].name, "second") != 0)
+                assert_true(sd_event_run(h.m->host.event, UINT64_MAX) >= 0);
+        assert_int_equal(h.m->roster.n_instances, 1);
+        assert_ptr_equal(h.m->roster.instances[0]->policy, &h.m->host.policies.policies[0]);
+        assert_false(h.m->host.ready);
+}
+
+/* The pass holds on to a process that is gone. */
+TEST(who_leaves_ends_a_pass) {
+        _cleanup_host_ TestHost h;
+        Instance *i;
+
+        host_init(&h);
+        i = h.m->roster.instances[0];
+        i->binding.moving = true;
+        i->binding.mover.process = &i->handles[1];
+        roster_remove_process(&h.m->roster, i, 1);
+        turn_hand_on(h.m);
+        assert_false(i->binding.moving);
+        assert_null(i->binding.mover.process);
+        assert_int_equal(i->n_processes, 1);
+}
+
+TEST(the_last_one_takes_the_instance_away) {
+        _cleanup_host_ TestHost h;
+
+        host_init(&h);
+        roster_remove_process(&h.m->roster, h.m->roster.instances[0], 1);
+        roster_remove_process(&h.m->roster, h.m->roster.instances[0], 0);
+        assert_int_equal(h.m->roster.n_instances, 0);
+        turn_hand_on(h.m);
+        assert_null(h.m->roster.ended);
+}
