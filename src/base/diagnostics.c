@@ -9,6 +9,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/excerpt.h"
+#include "tidbnumad/base/utf8.h"
 
 static void detail_done(DiagnosticDetail *detail) {
         free(detail->path);
@@ -66,6 +67,17 @@ static bool is_full(Diagnostics *d) {
         return true;
 }
 
+/* Names of files, and words out of them, are anybody's. */
+static int make_visible(char **message) {
+        _cleanup_text_ Text text = { 0 };
+
+        text_append(&text, "");
+        text_append_printable(&text, *message);
+        free(*message);
+        *message = text.error < 0 ? NULL : TAKE_PTR(text.data);
+        return text.error;
+}
+
 void diagnostics_addf(Diagnostics *diagnostics, const char *format, ...) {
         char *message = NULL;
         va_list args;
@@ -76,7 +88,7 @@ void diagnostics_addf(Diagnostics *diagnostics, const char *format, ...) {
         va_start(args, format);
         n = vasprintf(&message, format, args);
         va_end(args);
-        if (n < 0)
+        if (n < 0 || make_visible(&message) < 0)
                 diagnostics->error = -ENOMEM;
         else
                 keep(diagnostics, message, (DiagnosticDetail){ 0 });
@@ -86,16 +98,20 @@ void diagnostics_addf(Diagnostics *diagnostics, const char *format, ...) {
 _printf_(4, 0) static void add_placed(Diagnostics *d, const char *place, DiagnosticDetail detail,
                                       const char *format, va_list args) {
         _cleanup_free_ char *what = NULL;
+        _cleanup_text_ Text visible = { 0 };
         char *message;
 
         if (vasprintf(&what, format, args) < 0)
                 what = NULL;
-        if (!what || !detail.path || asprintf(&message, "%s: %s", place, what) < 0) {
+        if (what && make_visible(&what) >= 0)
+                text_append_printable(&visible, place);
+        if (!what || visible.error < 0 || !detail.path ||
+            asprintf(&message, "%s: %s", visible.data, what) < 0) {
                 detail_done(&detail);
                 d->error = -ENOMEM;
                 return;
         }
-        detail.what_offset = strlen(place) + strlen(": ");
+        detail.what_offset = visible.length + strlen(": ");
         keep(d, message, detail);
 }
 

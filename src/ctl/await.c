@@ -9,6 +9,7 @@
 #include "tidbnumad/ctl/await.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/daemon-process.h"
+#include "tidbnumad/ctl/output.h"
 #include "tidbnumad/sys/clock.h"
 
 #define POLL_NSEC (100L * 1000 * 1000)
@@ -66,24 +67,25 @@ bool await_is_done(const Await *a, const StatusFile *s) {
 static void tell_refused(const StatusFile *s) {
         (void)fputs("tidbnumactl: the daemon refused the policies as they are now:\n", stderr);
         for (size_t k = 0; k < s->n_errors; k++)
-                (void)fprintf(stderr, "  %s\n", s->errors[k]);
+                output_line(stderr, "  %s", s->errors[k]);
 }
 
 static void tell_instances(const Await *a, const StatusFile *s) {
         for (size_t i = 0; i < s->n_instances; i++)
                 if (await_names(a, s->instances[i].name, s->instances[i].unit))
-                        (void)printf("%s: %s%s%s\n", s->instances[i].name, s->instances[i].state,
-                                     *s->instances[i].reason ? ": " : "", s->instances[i].reason);
+                        output_line(stdout, "%s: %s%s%s", s->instances[i].name,
+                                    s->instances[i].state, *s->instances[i].reason ? ": " : "",
+                                    s->instances[i].reason);
         for (size_t i = 0; i < s->n_devices; i++)
                 if (s->devices[i].reason_code &&
                     strcmp(s->devices[i].reason_code, "released") == 0 &&
                     await_names(a, s->devices[i].name, NULL))
-                        (void)printf("%s: its interrupts are released\n", s->devices[i].name);
+                        output_line(stdout, "%s: its interrupts are released", s->devices[i].name);
         for (size_t i = 0; i < s->n_releases; i++)
-                (void)printf("%s: on its way back%s%s\n",
-                             s->releases[i].name ? s->releases[i].name : "?",
-                             s->releases[i].failure ? ": " : "",
-                             s->releases[i].failure ? s->releases[i].failure : "");
+                output_line(stdout, "%s: on its way back%s%s",
+                            s->releases[i].name ? s->releases[i].name : "?",
+                            s->releases[i].failure ? ": " : "",
+                            s->releases[i].failure ? s->releases[i].failure : "");
 }
 
 static int tell_done(const Await *a, const StatusFile *s) {

@@ -73,7 +73,7 @@ static int print(const Situation *s, const Case *c, const AdviceReport *report) 
         if (r < 0)
                 return r;
         for (size_t i = 0; i < c->planned.report.n_notes; i++)
-                (void)fprintf(stderr, "note: %s\n", c->planned.report.notes[i]);
+                output_line(stderr, "note: %s", c->planned.report.notes[i]);
         return output_text(&text);
 }
 

@@ -13,6 +13,7 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/drop-in.h"
+#include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/policy-dir.h"
@@ -239,9 +240,9 @@ static int unknown(const StatusFile *s, const char *glob) {
         for (size_t i = 0; i < s->n_devices; i++)
                 names[s->n_instances + i] = s->devices[i].name;
         nearest = suggest_nearest(glob, names, n);
-        (void)fprintf(stderr, "tidbnumactl: no instance, unit or device is called '%s'%s%s%s\n",
-                      glob, nearest >= 0 ? ", did you mean '" : "; tidbnumactl status tells all",
-                      nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
+        output_line(stderr, "tidbnumactl: no instance, unit or device is called '%s'%s%s%s", glob,
+                    nearest >= 0 ? ", did you mean '" : "; tidbnumactl status tells all",
+                    nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
         return -ENOENT;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/config/suggest.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
@@ -129,8 +130,7 @@ static int refuse(const Case *c, const char *subject, int error) {
                 r = append_nearest(c, subject, &text);
         if (r < 0 || text.error < 0)
                 return -ENOMEM;
-        (void)fprintf(stderr, "tidbnumactl: no instance, process or unit '%s'%s\n", subject,
-                      text.data);
+        output_line(stderr, "tidbnumactl: no instance, process or unit '%s'%s", subject, text.data);
         return -ENOENT;
 }
 

@@ -1,9 +1,11 @@
 /* Standard output. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/publish/object.h"
 
@@ -28,8 +30,32 @@ static int put(const char *data, size_t length) {
         return r;
 }
 
+/* What gets here is escaped already where it is a name; this is for what was forgotten. */
 int output_text(const Text *text) {
-        return text->error < 0 ? text->error : put(text->data ? text->data : "", text->length);
+        _cleanup_text_ Text visible = { 0 };
+
+        utf8_append_visible(&visible, text->data ? text->data : "", text->length, "\n\t");
+        if (text->error < 0 || visible.error < 0)
+                return text->error < 0 ? text->error : visible.error;
+        return put(visible.data ? visible.data : "", visible.length);
+}
+
+void output_line(FILE *stream, const char *format, ...) {
+        _cleanup_free_ char *message = NULL;
+        _cleanup_text_ Text line = { 0 };
+        va_list args;
+        int n;
+
+        va_start(args, format);
+        n = vasprintf(&message, format, args);
+        va_end(args);
+        if (n < 0) {
+                message = NULL;
+                return;
+        }
+        text_append_printable(&line, message);
+        if (line.error >= 0)
+                (void)fprintf(stream, "%s\n", line.data ? line.data : "");
 }
 
 int output_json(json_t *json) {

@@ -6,6 +6,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/planned.h"
 #include "tidbnumad/observe/node-use.h"
 #include "tidbnumad/observe/residency.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tidbnumad/ctl/daemon-process.h"
+#include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
 
 void situation_close(Situation *situation) {
@@ -22,7 +23,7 @@ void case_close(Case *c) {
 
 static int say_imagine(int error, const char *message) {
         if (error == -EINVAL)
-                (void)fprintf(stderr, "tidbnumactl: --instances: %s\n", message);
+                output_line(stderr, "tidbnumactl: --instances: %s", message);
         return error;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/status-table.h"
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"

@@ -1,6 +1,7 @@
 /* Why a policy takes a process, or why not. */
 #include <stdio.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/verdict.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/publish/object.h"
@@ -40,14 +41,15 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
                 text_append(text, taken ? "matches too; the first counts" : "takes it");
                 break;
         case MATCH_KEY_EXE:
-                text_appendf(text, "exe is %s, and it runs %s", match->exe, process->exe);
+                text_appendf(text, "exe is %s, and it runs ", match->exe);
+                text_append_printable(text, process->exe);
                 break;
         case MATCH_KEY_UNIT:
                 if (match->only_services)
                         text_append(text, "without a policy only services count, and it is in ");
                 else
                         text_appendf(text, "unit is %s, and it is in ", match->unit);
-                text_append(text, process->unit ? process->unit : "none");
+                text_append_printable(text, process->unit ? process->unit : "none");
                 break;
         case MATCH_KEY_ARGS:
                 text_appendf(text, "args is %s, and its command line %s", match->args,

@@ -1,4 +1,5 @@
 /* Sizing advice as a table for the terminal. */
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/advice.h"
 
@@ -22,8 +23,7 @@ static const char *cell(const Row *row, unsigned column) {
 }
 
 static int row_render(const AdviceReport *report, const Advice *advice, Row *row) {
-        advice_text_append_visible(&row->cells[COLUMN_INSTANCE],
-                                   report->subjects[advice->subject].name);
+        text_append_printable(&row->cells[COLUMN_INSTANCE], report->subjects[advice->subject].name);
         text_append(&row->cells[COLUMN_SETTING], advice->setting);
         advice_text_append_value(&row->cells[COLUMN_VALUE], advice);
         text_append(&row->cells[COLUMN_RULE], advice_rule_to_id(advice->rule));
@@ -114,7 +114,7 @@ static void append_memory_note(Text *text, const AdviceReport *report, unsigned 
                     !advice_product_is_heavy(subject->product))
                         continue;
                 text_append(&names, names.length > 0 ? ", " : "");
-                advice_text_append_visible(&names, subject->name);
+                text_append_printable(&names, subject->name);
         }
         if (names.length == 0)
                 return;
@@ -143,7 +143,7 @@ int advice_render_table(const AdviceReport *report, unsigned width, Text *text) 
 
                 if (subject->unplaced[0] == '\0' || !would_get_advice(subject))
                         continue;
-                advice_text_append_visible(&line, subject->name);
+                text_append_printable(&line, subject->name);
                 text_appendf(&line, ": no advice: %s", subject->unplaced);
                 if (line.error < 0)
                         text->error = line.error;

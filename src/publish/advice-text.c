@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/advice-text.h"
-#include "tidbnumad/publish/utf8.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)
@@ -36,51 +36,6 @@ static void append_size(Text *text, uint64_t bytes) {
         text_append(text, unit == GIB ? " GiB" : " MiB");
 }
 
-/* A code point of well-formed UTF-8, and its length. */
-static uint32_t decode(const char *string, size_t *ret_length) {
-        const unsigned char *p = (const unsigned char *)string;
-
-        *ret_length = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-        switch (*ret_length) {
-        case 1:
-                return p[0];
-        case 2:
-                return (uint32_t)(p[0] & 0x1f) << 6 | (p[1] & 0x3f);
-        case 3:
-                return (uint32_t)(p[0] & 0x0f) << 12 | (uint32_t)(p[1] & 0x3f) << 6 | (p[2] & 0x3f);
-        default:
-                return (uint32_t)(p[0] & 0x07) << 18 | (uint32_t)(p[1] & 0x3f) << 12 |
-                       (uint32_t)(p[2] & 0x3f) << 6 | (p[3] & 0x3f);
-        }
-}
-
-/* C0 and C1 controls, separators of lines and paragraphs, marks that turn the direction of text,
- * the byte order mark and what is no character: nothing that may reach a terminal or a comment. */
-static bool is_hidden(uint32_t c) {
-        return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || (c >= 0x200b && c <= 0x200f) ||
-               (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
-               (c & 0xfffe) == 0xfffe;
-}
-
-void advice_text_append_visible(Text *text, const char *string) {
-        _cleanup_text_ Text clean = { 0 };
-        size_t length;
-
-        utf8_sanitize(&clean, string, strlen(string));
-        if (clean.error < 0)
-                text->error = clean.error;
-        for (const char *p = clean.data; p && *p != '\0'; p += length) {
-                uint32_t c = decode(p, &length);
-
-                if (!is_hidden(c) && c != '\\') {
-                        text_appendf(text, "%.*s", (int)length, p);
-                        continue;
-                }
-                for (size_t i = 0; i < length; i++)
-                        text_appendf(text, "\\x%02x", (unsigned char)p[i]);
-        }
-}
-
 void advice_text_append_quoted(Text *text, const char *string) {
         _cleanup_text_ Text clean = { 0 };
         size_t length;
@@ -90,7 +45,7 @@ void advice_text_append_quoted(Text *text, const char *string) {
                 text->error = clean.error;
         text_append(text, "\"");
         for (const char *p = clean.data; p && *p != '\0'; p += length) {
-                uint32_t c = decode(p, &length);
+                uint32_t c = utf8_decode(p, &length);
 
                 if (c == '"' || c == '\\')
                         text_appendf(text, "\\%c", (int)c);
@@ -151,7 +106,7 @@ static void append_names(Text *text, const AdviceReport *report, const size_t *i
         for (size_t i = 0; i < n; i++) {
                 if (i > 0)
                         text_append(text, i + 1 < n ? ", " : " and ");
-                advice_text_append_visible(text, report->subjects[indexes[i]].name);
+                text_append_printable(text, report->subjects[indexes[i]].name);
         }
 }
 
@@ -204,7 +159,7 @@ static void append_placeholder(Text *text, const AdviceReport *report, const Adv
         else if (IS("memory_part"))
                 append_memory_part(text, report, subject);
         else if (IS("device"))
-                advice_text_append_visible(text, subject->device ? subject->device : "");
+                text_append_printable(text, subject->device ? subject->device : "");
         else if (IS("device_sharers"))
                 append_names(text, report, subject->device_sharers, subject->n_device_sharers);
         else if (IS("gomaxprocs"))

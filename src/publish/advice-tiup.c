@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/advice.h"
 
@@ -40,7 +41,7 @@ static void append_name(Text *text, const char *indent, const AdviceSubject *sub
                         const char *more) {
         _cleanup_text_ Text line = { 0 };
 
-        advice_text_append_visible(&line, subject->name);
+        text_append_printable(&line, subject->name);
         text_append(&line, more);
         if (line.error < 0)
                 text->error = line.error;

@@ -1,6 +1,7 @@
 /* A plan of interrupts as text for people. */
 #include <inttypes.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/irq-plan-table.h"
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/object.h"
-#include "tidbnumad/publish/utf8.h"
 
 Object object_new(void) {
         json_t *json = json_object();
@@ -72,9 +72,26 @@ json_t *object_strings(const char *const *values, size_t n) {
         return array;
 }
 
+/* jansson escapes the other control characters itself. DEL is in no JSON but in a string. */
+static char *escape_del(char *json) {
+        _cleanup_free_ char *plain = json;
+        _cleanup_text_ Text text = { 0 };
+
+        if (!json || !strchr(json, '\x7f'))
+                return TAKE_PTR(plain);
+        for (const char *p = json; *p; p += *p == '\x7f') {
+                size_t run = strcspn(p, "\x7f");
+
+                text_append_bytes(&text, p, run);
+                p += run;
+                text_append(&text, *p ? "\\u007f" : "");
+        }
+        return text.error < 0 ? NULL : TAKE_PTR(text.data);
+}
+
 int object_render(json_t *json, char **ret) {
         /* 16 digits: microseconds of a time since the epoch survive, 0.1 stays 0.1. */
-        const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(16);
+        const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(16) | JSON_ENSURE_ASCII;
         size_t length;
         char *text;
 
@@ -87,6 +104,7 @@ int object_render(json_t *json, char **ret) {
                 memcpy(text + length, "\n", 2);
         }
         json_decref(json);
+        text = escape_del(text);
         if (!text)
                 return -ENOMEM;
         *ret = text;

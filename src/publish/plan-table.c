@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/plan-table.h"
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"

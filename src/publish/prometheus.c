@@ -1,17 +1,29 @@
 /* The pieces of Prometheus' text format. What is said in it is left to metrics.c. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/prometheus.h"
-#include "tidbnumad/publish/utf8.h"
 
-/* A backslash, a quote and a newline are all that the format wants escaped. They are ASCII, so
- * cutting at them never cuts a well-formed UTF-8 sequence. */
+/* A backslash, a quote and a newline are all that the format wants escaped. What drives a terminal
+ * is escaped as well: metrics are read with curl too. */
 static void append_label_value(Text *text, const char *value) {
+        _cleanup_text_ Text well_formed = { 0 }, visible = { 0 };
+
+        utf8_sanitize(&well_formed, value, strlen(value));
+        text_append(&visible, "");
+        utf8_append_visible(&visible, well_formed.data ? well_formed.data : "", well_formed.length,
+                            "\n");
+        if (well_formed.error < 0 || visible.error < 0) {
+                text->error = -ENOMEM;
+                return;
+        }
+        value = visible.data;
         for (;;) {
                 size_t run = strcspn(value, "\\\"\n");
 
-                utf8_sanitize(text, value, run);
+                text_append_bytes(text, value, run);
                 value += run;
                 if (*value == '\0')
                         return;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/table.h"
-#include "tidbnumad/publish/utf8.h"
 
 /* Narrower than this, the last column is left as it is. */
 enum { LAST_COLUMN_MIN = 20, GAP = 2 };
@@ -23,25 +23,6 @@ void table_done(Table *table) {
                 free(table->cells[i]);
         free(table->cells);
         *table = (Table){ 0 };
-}
-
-static bool is_control(const unsigned char *c) {
-        return c[0] < 0x20 || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
-}
-
-void text_append_printable(Text *text, const char *string) {
-        _cleanup_text_ Text clean = { 0 };
-
-        utf8_sanitize(&clean, string, strlen(string));
-        for (size_t i = 0; i < clean.length; i++) {
-                const unsigned char *c = (const unsigned char *)clean.data + i;
-                const char one[2] = { clean.data[i], '\0' };
-
-                text_append(text, is_control(c) ? "?" : one);
-                i += is_control(c) && c[0] == 0xc2;
-        }
-        if (clean.error < 0)
-                text->error = clean.error;
 }
 
 void table_add(Table *table, const char *cell) {

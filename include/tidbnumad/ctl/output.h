@@ -13,3 +13,6 @@ int output_text(const Text *text);
 
 /* Takes over `json`, NULL too. */
 int output_json(json_t *json);
+
+/* One line, whatever is in its names: base/utf8.h. */
+void output_line(FILE *stream, const char *format, ...) _printf_(2, 3);

@@ -17,12 +17,8 @@ void advice_text_append_value(Text *text, const Advice *advice);
  * - {memory_part}: "the 32 GiB of node 0", or "its 16 GiB of the 32 GiB of …, shared with …"
  * - {device} {device_sharers} {gomaxprocs} {base} {cost}
  *
- * Names are made visible (below). */
+ * Names are made visible (base/utf8.h). */
 void advice_text_append_reason(Text *text, const AdviceReport *report, const Advice *advice);
-
-/* As UTF-8 on one line: control characters, line separators and a backslash as "\xNN" of their
- * bytes. */
-void advice_text_append_visible(Text *text, const char *string);
 
 /* The string in YAML's double quotes, all but printable ASCII escaped: one scalar, whatever it
  * holds. */

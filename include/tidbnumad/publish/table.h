@@ -16,7 +16,7 @@ void table_done(Table *table);
 #define _cleanup_table_ _cleanup_(table_done)
 
 /* The next cell, from left to right and then in the next row. What is not printable in it becomes
- * '?': names come from processes, and must not talk to the terminal. Never fails at the call. */
+ * "\x1b" (base/utf8.h): names come from processes. Never fails at the call. */
 void table_add(Table *table, const char *cell);
 void table_addf(Table *table, const char *format, ...) _printf_(2, 3);
 
@@ -27,6 +27,3 @@ void table_add_text(Table *table, Text *cell);
  * column is broken at its blanks so that lines are no longer, where that leaves it any room. A
  * table without rows is nothing at all. Failure shows in text->error. */
 void table_render(const Table *table, unsigned width, Text *text);
-
-/* What `table_add` does to a cell, for text around tables. */
-void text_append_printable(Text *text, const char *string);

@@ -8,6 +8,7 @@
 #define SD_JOURNAL_SUPPRESS_LOCATION /* the fields below say where a message belongs */
 #include <systemd/sd-journal.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/daemon/host/journal.h"
 
 /* systemd tells in JOURNAL_STREAM= which file stderr is, systemd.exec(5). */
@@ -27,14 +28,17 @@ void journal_init(Journal *journal, bool debug) {
         };
 }
 
-/* One field; `storage` keeps its text until it was sent. */
-static void add_field(struct iovec *fields, int *n, char **storage, const char *name,
+/* One field; `storage` keeps its text until it was sent. Names and command lines, which are in the
+ * values, come from processes. */
+static void add_field(struct iovec *fields, int *n, Text *storage, const char *name,
                       const char *value) {
-        if (!value || asprintf(storage, "%s=%s", name, value) < 0) {
-                *storage = NULL;
+        if (!value)
                 return;
-        }
-        fields[(*n)++] = (struct iovec){ .iov_base = *storage, .iov_len = strlen(*storage) };
+        text_appendf(storage, "%s=", name);
+        text_append_printable(storage, value);
+        if (storage->error >= 0)
+                fields[(*n)++] =
+                        (struct iovec){ .iov_base = storage->data, .iov_len = storage->length };
 }
 
 static int send_to_journal(int priority, const JournalFields *f, const char *message) {
@@ -49,14 +53,14 @@ static int send_to_journal(int priority, const JournalFields *f, const char *mes
                 "tidbnumad"
         };
         struct iovec fields[ELEMENTSOF(names)];
-        char *storage[ELEMENTSOF(names)];
+        Text storage[ELEMENTSOF(names)] = { 0 };
         int n = 0, r;
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 add_field(fields, &n, &storage[i], names[i], values[i]);
         r = sd_journal_sendv(fields, n);
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                free(storage[i]);
+                text_done(&storage[i]);
         return r;
 }
 
@@ -64,6 +68,7 @@ void journal_log(const Journal *journal, int priority, const JournalFields *fiel
                  const char *format, ...) {
         static const JournalFields none = { 0 };
         _cleanup_free_ char *message = NULL;
+        _cleanup_text_ Text line = { 0 };
         va_list args;
         int n;
 
@@ -78,5 +83,7 @@ void journal_log(const Journal *journal, int priority, const JournalFields *fiel
         }
         if (journal->to_journal && send_to_journal(priority, fields ? fields : &none, message) >= 0)
                 return;
-        (void)fprintf(stderr, "%s\n", message);
+        text_append_printable(&line, message);
+        if (line.error >= 0)
+                (void)fprintf(stderr, "%s\n", line.data ? line.data : "");
 }

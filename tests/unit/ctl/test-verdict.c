@@ -164,7 +164,7 @@ TEST(hostile) {
         w.set.n_policies = 1;
         w.process.exe = S("/\x1b[2J");
         check_all(&w, "POLICY  FROM         VERDICT\n"
-                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /?[2J\n"
+                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /\\x1b[2J\n"
                       "\n"
                       "No policy takes it.\n");
 }

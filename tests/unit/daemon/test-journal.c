@@ -24,6 +24,21 @@ TEST(stderr) {
         assert_string_equal(capture.text, "3 of 4%s\nwrong\nlate\n");
 }
 
+/* A message is one line, whatever the name of a process is. */
+TEST(names_are_escaped) {
+        Journal journal;
+        Capture capture;
+
+        assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
+        journal_init(&journal, false);
+        capture_begin(&capture, STDERR_FILENO);
+        journal_log(&journal, LOG_INFO, NULL, "%s: bound",
+                    "a\x1b[31m\nroot: b\xe2\x80\xae\xc2\x9b\x9b");
+        capture_end(&capture);
+        assert_string_equal(capture.text, "a\\x1b[31m\\x0aroot: "
+                                          "b\\xe2\\x80\\xae\\xc2\\x9b\\x9b: bound\n");
+}
+
 TEST(priorities) {
         Journal journal;
         Capture capture;

@@ -14,13 +14,15 @@ TEST(plan) {
         irq_plan_table_render(&e.host, &e.plan, 0, &text);
         assert_string_equal(
                 text.data,
-                "DEVICE       NODE  SPEED        INTERRUPTS         CPUS   WHY\n"
-                "eth0         1     25 Gbit/s    3 steered          1,8-9  to the reserved nodes "
+                "DEVICE          NODE  SPEED        INTERRUPTS         CPUS   WHY\n"
+                "eth0            1     25 Gbit/s    3 steered          1,8-9  to the reserved "
+                "nodes "
                 "(R2)\n"
-                "0000:?:00.0  ?     2500 Mbit/s  -                  -      it is in another "
+                "0000:\\x1b:00.0  ?     2500 Mbit/s  -                  -      it is in another "
                 "network "
                 "namespace\n"
-                "nvme0        0     -            1 managed, 1 left  -      irqbalance distributes "
+                "nvme0           0     -            1 managed, 1 left  -      irqbalance "
+                "distributes "
                 "its interrupts, and is told which CPUs are taken (R11)\n"
                 "irqbalance is told to leave alone CPUs 0-7 and 2 interrupts, once it runs\n");
 }
@@ -81,7 +83,7 @@ TEST(explain) {
                                        "  transmit queue 1: CPUs 8-15\n"
                                        "  receive queue 0: CPUs 8-9\n"
                                        "\n"
-                                       "0000:?:00.0: it is in another network namespace\n"
+                                       "0000:\\x1b:00.0: it is in another network namespace\n"
                                        "\n"
                                        "nvme0: irqbalance distributes its interrupts, and is told "
                                        "which CPUs are taken (R11)\n"

@@ -41,7 +41,7 @@ static void assert_rendered(const LocalityReport *report, const char *part, bool
 TEST(table) {
         LocalityReport r = example();
 
-        assert_rendered(&r, "tikv?[31m, processes 7, 4711\n", true);
+        assert_rendered(&r, "tikv\\x1b[31m, processes 7, 4711\n", true);
         assert_rendered(&r,
                         "sampled: 4096 anonymous pages, each node's share of these +-1.5 points "
                         "at 95 %; of shared memory +-3.1\n\n",

@@ -85,7 +85,7 @@ TEST(hostile) {
                 "1m\x7f\xff");
         add_row(&table, "m\xc3\xbcnch", "1", "\xc2\xa0");
         check(&table, 0,
-              "NAME   NODES  WHY\n"
-              "?[31m  a?b    ?1m?\xef\xbf\xbd\n"
-              "m\xc3\xbcnch  1      \xc2\xa0\n");
+              "NAME      NODES   WHY\n"
+              "\\x1b[31m  a\\x0ab  \\xc2\\x9b1m\\x7f\\xff\n"
+              "m\xc3\xbcnch     1       \xc2\xa0\n");
 }
