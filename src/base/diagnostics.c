@@ -46,7 +46,7 @@ static void keep(Diagnostics *d, char *message, DiagnosticDetail detail) {
                 free(message);
                 detail_done(&detail);
                 detail = (DiagnosticDetail){ 0 };
-                message = strdup("there is more; mend what is told above first");
+                message = strdup("more errors follow; correct the ones above first");
         }
         if (!message || ARRAY_RESERVE(d->messages, d->allocated, d->n_messages + 1) < 0 ||
             ARRAY_RESERVE(d->details, d->allocated_details, d->n_messages + 1) < 0) {

@@ -76,8 +76,8 @@ static int expand_alias(Expansion *x, YamlNode *node, unsigned depth) {
 
         if (!anchor || anchor->open) {
                 REFUSE(x, node,
-                       anchor ? "the alias `*%s` stands inside of what it names, expected it after "
-                                "that"
+                       anchor ? "the alias `*%s` is inside the value of its anchor, expected it "
+                                "after that value"
                               : "there is no anchor `&%s` before this alias, expected one; put a "
                                 "glob that begins with * in quotes",
                        yaml_show(node->text, shown));

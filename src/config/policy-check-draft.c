@@ -36,13 +36,13 @@ static void check_idle_keys(const Check *c) {
 
         if (policy->memory != MEMORY_BIND && policy_draft_gives(c->draft, ON_FULL))
                 WARN(c, policy_draft_span(c->draft, ON_FULL),
-                     "`" ON_FULL "` has no effect with `memory: %s`; it is for `memory: bind`",
+                     "`" ON_FULL "` has no effect with `memory: %s`, only with `memory: bind`",
                      memory_mode_to_string(policy->memory));
         if (!policy_draft_gives(c->draft, RATE))
                 return;
         if (policy->migrate != MIGRATE_GENTLE)
                 WARN(c, policy_draft_span(c->draft, RATE),
-                     "`" RATE "` has no effect with `migrate: %s`; it is for `migrate: gentle`",
+                     "`" RATE "` has no effect with `migrate: %s`, only with `migrate: gentle`",
                      policy->migrate == MIGRATE_KERNEL ? "kernel" : "none");
         else if (policy->rate_bytes_per_sec < RATE_LOW)
                 WARN(c, policy_draft_span(c->draft, RATE),
@@ -113,7 +113,7 @@ static void check_choice(const Check *c) {
         id_set_subtract(&open, &place->avoid);
         if (id_set_is_empty(&open))
                 REFUSE(c, policy_draft_span(c->draft, AVOID),
-                       "`" AVOID "` takes away %s, expected that a node is left",
+                       "`" AVOID "` excludes %s, expected that a node remains",
                        listed ? "all of `place.nodes`" : "all nodes of this machine");
         else
                 check_count(c, &open);
@@ -130,7 +130,7 @@ static void check_avoid(const Check *c) {
         id_set_subtract(&absent, &all);
         if (!id_set_is_empty(&absent))
                 WARN(c, policy_draft_span(c->draft, AVOID),
-                     "`" AVOID "` names node %s, which this machine does not have anyway",
+                     "`" AVOID "` names node %s, which this machine does not have",
                      render(ID_VIEW(&absent), list));
 }
 
@@ -186,7 +186,7 @@ static void check_cpus_of_choice(const Check *c) {
         if (n > 0 && n < place->count)
                 REFUSE(c, policy_draft_span(c->draft, CPUS),
                        "`" CPUS "` has CPUs of %u node%s, and `" COUNT "` in line %u is %u, "
-                       "expected CPUs of so many nodes, or a lower count",
+                       "expected CPUs of as many nodes, or a lower count",
                        n, n == 1 ? "" : "s", policy_draft_span(c->draft, COUNT).line, place->count);
 }
 
@@ -227,15 +227,14 @@ static void check_explicit(const Check *c) {
                         continue;
                 id_set_intersect(&avoided, nodes);
                 if (!id_set_is_empty(&avoided))
-                        WARN(c, at,
-                             "node %s is in `place.avoid` of line %u, and used here all the same",
+                        WARN(c, at, "node %s is in `place.avoid` of line %u, but used here",
                              render(ID_VIEW(&avoided), list),
                              policy_draft_span(c->draft, AVOID).line);
                 id_set_intersect(&again, nodes);
                 if (!id_set_is_empty(&again) && place->share_given &&
                     place->share == SHARE_EXCLUSIVE)
                         WARN(c, at,
-                             "node %s is that of another entry of `instances` too, and the policy "
+                             "node %s is also used by another entry of `instances`, and the policy "
                              "says `share: exclusive`",
                              render(ID_VIEW(&again), list));
                 id_set_union(&seen, nodes);

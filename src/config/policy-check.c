@@ -26,7 +26,7 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
 
         if (place->file && reserve->devices.n_words > 0 && reserve->kind != RESERVE_NIC)
                 diagnostics_add_at(warnings, place->file, place->at,
-                                   "`host.reserve.devices` decides nothing, because "
+                                   "`host.reserve.devices` has no effect, because "
                                    "`host.reserve.nodes` is not `nic`");
 }
 
@@ -58,7 +58,7 @@ static void tell_conflict(const PolicyDraft *earlier, const PolicyDraft *later,
                 strcpy(list, "numbers");
         diagnostics_add_at(meant ? errors : warnings, later->file, at,
                            "policy `%s` names node %s, and so does policy `%s` (%s:%u); both are "
-                           "exclusive%s, expected nodes of their own, or `share: shared`",
+                           "exclusive%s, expected different nodes, or `share: shared`",
                            b->name, list, a->name, a->file, a->line,
                            meant ? "" : ", as they are by default");
 }

@@ -148,7 +148,7 @@ static json_t *description_of(const PolicyKey *key) {
 
         text_appendf(&text, "%s Value: %s.", key->help, policy_key_allowed(key, allowed));
         for (size_t i = 0; key->later && key->later[i]; i++)
-                text_appendf(&text, " %s is checked, and not carried out by this version yet.",
+                text_appendf(&text, " %s is checked, but has no effect in this version.",
                              strcmp(key->later[i], "*") == 0 ? "It" : key->later[i]);
         return text.error < 0 ? NULL : json_string(text.data);
 }
@@ -206,7 +206,7 @@ int main(void) {
         json_t *schema =
                 json_pack("{s:s, s:s, s:s}", "$schema", "http://json-schema.org/draft-07/schema#",
                           "title", "A policy file of tidbnumad", "description",
-                          "See tidbnumad.d(5). Without content it is fine.");
+                          "See tidbnumad.d(5). An empty file is valid.");
         bool ok = json_object_update_new(schema, object_of("")) == 0 &&
                   json_object_set_new(schema, "type", json_pack("[s, s]", "object", "null")) == 0 &&
                   json_dumpf(schema, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF &&

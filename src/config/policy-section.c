@@ -62,8 +62,8 @@ static void render_siblings(Text *text, const char *parent) {
 
 static void refuse_merge_key(PolicyLoader *l, Section *s, const YamlNode *at) {
         POLICY_REFUSE(l, at,
-                      "a merge key (`<<`) is not part of the language, expected the keys "
-                      "themselves; an alias (`*`) can stand for a whole value");
+                      "a merge key (`<<`) is not supported, expected the keys themselves; an alias "
+                      "(`*`) can replace a whole value");
         s->merged = true;
 }
 
@@ -75,10 +75,10 @@ static bool is_rest_of_list(const YamlNode *at) {
 static void refuse_rest_of_list(PolicyLoader *l, const Section *s, const YamlNode *at) {
         char shown[YAML_SHOWN_MAX];
 
-        POLICY_REFUSE(l, at,
-                      "unknown key `%s` in `%s`, expected a list with commas in quotes inside of "
-                      "braces",
-                      yaml_show(at->text, shown), s->path);
+        POLICY_REFUSE(
+                l, at,
+                "unknown key `%s` in `%s`, expected quotes around a list with commas inside braces",
+                yaml_show(at->text, shown), s->path);
 }
 
 static void refuse_unknown(PolicyLoader *l, Section *s, const YamlNode *at) {

@@ -67,7 +67,7 @@ static const char *exe_fault(const char *exe) {
         if (has_arguments(exe))
                 return "arguments belong to `args`; write ? for a blank in a path";
         if (has_control(exe))
-                return "it holds a control character";
+                return "it contains a control character";
         if (strlen(exe) >= PATH_MAX)
                 return "it is too long";
         if (*exe != '/') {
@@ -78,7 +78,7 @@ static const char *exe_fault(const char *exe) {
         if (has_suffix(exe, "/") || strcmp(exe, "/") == 0)
                 return "it names a folder";
         if (strstr(exe, "//") || strstr(exe, "/./") || strstr(exe, "/../"))
-                return "the kernel tells paths without //, /./ and /../";
+                return "paths from the kernel contain no //, /./ or /../";
         return glob_fault(exe);
 }
 
@@ -99,7 +99,7 @@ static const char *unit_fault(const char *unit) {
         if (*unit == '\0')
                 return "it is empty";
         if (has_control(unit) || strpbrk(unit, " /"))
-                return "a unit name holds no spaces, slashes or control characters";
+                return "a unit name contains no spaces, slashes or control characters";
         if (strlen(unit) > UNIT_NAME_MAX)
                 return "it is too long";
         if (!has_suffix(unit, ".service") && !has_suffix(unit, ".scope") &&
@@ -107,10 +107,10 @@ static const char *unit_fault(const char *unit) {
                 return "it does not end with .service or .scope";
         fault = glob_fault(unit);
         if (!fault && strpbrk(unit, "(|){}+"))
-                return "no unit name has ( ) | { } or +, and globs are * ? and [...]; write an "
-                       "entry for each alternative";
+                return "no unit name contains ( ) | { } or +, and globs are * ? and [...]; write "
+                       "an entry for each alternative";
         if (!fault && !is_unit_text(unit))
-                return "a character that no unit name has";
+                return "a character that no unit name contains";
         return fault;
 }
 
@@ -139,7 +139,7 @@ static const char *args_fault(const char *args) {
         if (*args == '\0')
                 return "it is empty";
         if (has_control(args))
-                return "it holds a control character";
+                return "it contains a control character";
         if (strlen(args) > ARGS_MAX)
                 return "it is too long";
         return glob_fault(args);
@@ -154,7 +154,7 @@ static const char *device_fault(const char *name, size_t max, bool glob) {
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
                 return "no device has that name";
         if (!glob && strpbrk(name, "*?[\\"))
-                return "a glob, and names are expected here";
+                return "a glob, but names are expected here";
         if (strlen(name) > max && !(glob && strpbrk(name, "*?[\\")))
                 return "it is too long";
         if (strlen(name) > PATH_MAX)
@@ -188,7 +188,7 @@ static const char *pci_fault(const char *address) {
 static const char *instance_fault(const char *glob) {
         if (*glob == '\0')
                 return "it is empty";
-        return has_control(glob) ? "it holds a control character" : glob_fault(glob);
+        return has_control(glob) ? "it contains a control character" : glob_fault(glob);
 }
 
 const char *policy_text_fault(PolicyKeyType type, const char *text) {

@@ -208,7 +208,7 @@ static void refuse_in_block(const Fault *f) {
         else if (f->at == '}' || f->at == ']')
                 REFUSE(f, "this %c closes nothing; remove it", f->at);
         else if (!refuse_quote_above(f))
-                REFUSE(f, "text behind the end of the value; put the whole value in quotes");
+                REFUSE(f, "text after the end of the value; put the whole value in quotes");
 }
 
 /* A colon where the value of another key goes on. */
@@ -224,10 +224,10 @@ static void refuse_colon(const Fault *f) {
         else if (!colon && find_colon(&above, above.end, false))
                 REFUSE_AT(f, above.number,
                           count_characters(above.start, find_colon(&above, above.end, false)),
-                          "a space is missing behind this colon");
+                          "a space is missing after this colon");
         else if (p + 1 < above.end && *p == '-' && isalnum((unsigned char)p[1]))
                 REFUSE_AT(f, above.number, count_characters(above.start, p),
-                          "a space is missing behind this dash");
+                          "a space is missing after this dash");
         else
                 refuse_indentation(f, key_column(&above), above.number);
 }
@@ -239,7 +239,7 @@ static void refuse_key(const Fault *f) {
 
         if (colon && colon + 1 < line.end)
                 REFUSE_AT(f, line.number, count_characters(line.start, colon),
-                          "a space is missing behind this colon");
+                          "a space is missing after this colon");
         else
                 REFUSE_CONTEXT(f, "a key without a colon, expected `key: value`");
 }
@@ -253,7 +253,7 @@ static void refuse_in_brackets(const Fault *f) {
                 REFUSE_CONTEXT(f, "this %c is not closed, expected %c at the end", list ? '[' : '{',
                                list ? ']' : '}');
         else if (f->at == ':')
-                REFUSE(f, "a colon inside of a value; a comma is missing before this key, or put "
+                REFUSE(f, "a colon inside a value; a comma is missing before this key, or put "
                           "the value in quotes");
         else
                 REFUSE(f, "expected a comma or %c here", list ? ']' : '}');
@@ -261,7 +261,7 @@ static void refuse_in_brackets(const Fault *f) {
 
 static void refuse_no_content(const Fault *f) {
         if (f->at == '\0' && f->parser->problem_mark.index >= f->file->size)
-                REFUSE(f, "the file ends inside of [ ] or { }, expected the closing bracket");
+                REFUSE(f, "the file ends inside [ ] or { }, expected the closing bracket");
         else if (f->at == '\0' || isspace((unsigned char)f->at))
                 REFUSE(f, "a value is missing here");
         else
@@ -286,14 +286,14 @@ static void refuse_open_quote(const Fault *f) {
 }
 
 static void refuse_escape(const Fault *f) {
-        REFUSE(f, "not an escape that a text in double quotes can have; write the backslash twice, "
-                  "or use single quotes");
+        REFUSE(f, "not a valid escape in double quotes; write the backslash twice, or use single "
+                  "quotes");
 }
 
 static void refuse_indicator(const Fault *f) {
         Line line = find_line(f->file, f->parser->context_mark.line);
 
-        REFUSE_CONTEXT(f, "a value that begins with %c belongs in quotes, as a glob does",
+        REFUSE_CONTEXT(f, "a value that begins with %c, such as a glob, must be in quotes",
                        *find_column(&line, f->parser->context_mark.column));
 }
 
@@ -302,17 +302,16 @@ static void refuse_directive(const Fault *f) {
 }
 
 static void refuse_outside(const Fault *f) {
-        REFUSE(f, "this does not belong to what is above it, expected all keys at the top in one "
-                  "column");
+        REFUSE(f, "not part of the lines above, expected all top-level keys in one column");
 }
 
 static void refuse_list_start(const Fault *f) {
-        REFUSE(f, "a list cannot begin in the line of its key; begin it in the next line, or write "
+        REFUSE(f, "a list cannot begin on the line of its key; begin it on the next line, or write "
                   "[a, b]");
 }
 
 static void refuse_question(const Fault *f) {
-        REFUSE(f, "a value that begins with ? belongs in quotes");
+        REFUSE(f, "a value that begins with ? must be in quotes");
 }
 
 static void refuse_syntax(const Fault *f) {
@@ -349,7 +348,7 @@ static void refuse_syntax(const Fault *f) {
                 faults[i].refuse(f);
                 return;
         }
-        REFUSE(f, "%s; look at the indentation and the quotes of this line and the one above",
+        REFUSE(f, "%s; check the indentation and the quotes of this line and the one above",
                problem);
 }
 

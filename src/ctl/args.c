@@ -154,7 +154,7 @@ static void suggest_option(const Args *args, const char *word) {
 static int refuse_option(const Args *args, const OptionRow *row) {
         char commands[OPTIONS_COMMANDS_MAX];
 
-        (void)fprintf(stderr, "tidbnumactl: %s takes no --%s; it is an option of %s\n",
+        (void)fprintf(stderr, "tidbnumactl: %s has no option --%s; it is an option of %s\n",
                       args_command_name(args->command), row->name,
                       options_commands_of(row, commands));
         return try_help(args->command);
@@ -209,7 +209,7 @@ static int take_names(Args *args, int n, char *words[]) {
                         return try_help(args->command);
         if (args->command != COMMAND_RELEASE || (n > 0) != args->all)
                 return 1;
-        (void)fputs(n > 0 ? "tidbnumactl: --all and names exclude each other\n"
+        (void)fputs(n > 0 ? "tidbnumactl: --all cannot be combined with names\n"
                           : "tidbnumactl: release what? Expected names of instances, or --all\n",
                     stderr);
         return try_help(args->command);
@@ -252,7 +252,7 @@ static int take_arguments(Args *args, int n, char *words[]) {
 static int check_pair(const Args *args, const char *a, const char *b, bool both) {
         if (!both)
                 return 1;
-        (void)fprintf(stderr, "tidbnumactl: %s and %s exclude each other\n", a, b);
+        (void)fprintf(stderr, "tidbnumactl: %s cannot be combined with %s\n", a, b);
         return try_help(args->command);
 }
 
@@ -271,8 +271,8 @@ static int check(const Args *args) {
         if (r > 0)
                 r = check_pair(args, "--json", "--tiup", args->json && args->tiup);
         if (r > 0 && args->command == COMMAND_EXPLAIN && args->topology && !args->instances) {
-                (void)fputs("tidbnumactl: no process runs on --topology; name the instances to "
-                            "imagine there with --instances\n",
+                (void)fputs("tidbnumactl: no process runs on --topology; give imagined instances "
+                            "with --instances\n",
                             stderr);
                 return try_help(args->command);
         }
@@ -303,7 +303,7 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 return answer(args, OPTION_VERSION, false);
         if (argv[1][0] == '-') {
                 (void)fprintf(stderr,
-                              "tidbnumactl: the command stands first, and '%s' behind it. Try "
+                              "tidbnumactl: the command must come before '%s'. Try "
                               "'tidbnumactl --help'.\n",
                               argv[1]);
                 return -EINVAL;

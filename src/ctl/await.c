@@ -65,7 +65,7 @@ bool await_is_done(const Await *a, const StatusFile *s) {
 }
 
 static void tell_refused(const StatusFile *s) {
-        (void)fputs("tidbnumactl: the daemon refused the policies as they are now:\n", stderr);
+        (void)fputs("tidbnumactl: the daemon refused the policies:\n", stderr);
         for (size_t k = 0; k < s->n_errors; k++)
                 output_line(stderr, "  %s", s->errors[k]);
 }
@@ -82,7 +82,7 @@ static void tell_instances(const Await *a, const StatusFile *s) {
                     await_names(a, s->devices[i].name, NULL))
                         output_line(stdout, "%s: its interrupts are released", s->devices[i].name);
         for (size_t i = 0; i < s->n_releases; i++)
-                output_line(stdout, "%s: on its way back%s%s",
+                output_line(stdout, "%s: release in progress%s%s",
                             s->releases[i].name ? s->releases[i].name : "?",
                             s->releases[i].failure ? ": " : "",
                             s->releases[i].failure ? s->releases[i].failure : "");
@@ -90,8 +90,8 @@ static void tell_instances(const Await *a, const StatusFile *s) {
 
 static int tell_done(const Await *a, const StatusFile *s) {
         if (a->args->command == COMMAND_PAUSE)
-                puts("Paused: nothing is changed until 'tidbnumactl resume' or the next boot. What "
-                     "is bound stays bound.");
+                puts("Paused: nothing is changed until 'tidbnumactl resume' or the next boot. "
+                     "Bindings are kept.");
         else if (a->args->command == COMMAND_RESUME)
                 puts("Resumed.");
         else
@@ -109,9 +109,10 @@ static int tell_late(const Await *a, const StatusFile *s) {
                             ? "tidbnumactl: the daemon still changes nothing: it was started with "
                               "--dry-run, or enforcement.mode is observe in another policy file\n"
                     : a->args->command == COMMAND_RELEASE && !s->enforcing
-                            ? "tidbnumactl: the daemon is paused; what is released is given back "
-                              "when it goes on: tidbnumactl resume\n"
-                            : "tidbnumactl: not done yet; it goes on: tidbnumactl status\n",
+                            ? "tidbnumactl: the daemon is paused; the release waits for "
+                              "tidbnumactl resume\n"
+                            : "tidbnumactl: not finished in time; the daemon continues: see "
+                              "tidbnumactl status\n",
                     stderr);
         return COMMAND_EXIT_REFUSED;
 }

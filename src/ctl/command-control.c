@@ -105,8 +105,8 @@ static int load(Control *c) {
         if (r == -EINVAL) {
                 (void)policies_print(&c->drop_in.errors, "");
                 (void)fprintf(stderr,
-                              "tidbnumactl: %s itself is refused, and nothing was written. Correct "
-                              "it, or remove it, which ends a pause and each release\n",
+                              "tidbnumactl: %s itself has errors, so nothing was written. Correct "
+                              "it, or remove it, which ends a pause and all releases\n",
                               c->path);
         } else if (r >= 0 && c->drop_in.refused) {
                 tell_refused(&c->drop_in);
@@ -138,7 +138,7 @@ static int preview(const Control *c, const Text *text) {
         if (text->length > 0)
                 (void)printf("Would write %s:\n%s", c->path, text->data);
         else
-                (void)printf("Would leave no %s.\n", c->path);
+                (void)printf("Would remove %s.\n", c->path);
         return EXIT_SUCCESS;
 }
 
@@ -178,7 +178,7 @@ static int carry_out(Control *c) {
         c->await.stays = c->drop_in.release;
         c->await.n_stays = c->drop_in.n_release;
         if (!c->daemon_lives) {
-                puts("No daemon runs; it counts from its next start on, until the next boot.");
+                puts("No daemon runs; this takes effect at its next start, until the next boot.");
                 return EXIT_SUCCESS;
         }
         r = reload(c);
@@ -202,8 +202,8 @@ int command_resume(const Args *args) {
         if (r < 0)
                 return r;
         if (!c.drop_in.observe && c.drop_in.base.mode == ENFORCEMENT_OBSERVE) {
-                (void)fputs("tidbnumactl: it was not paused by 'tidbnumactl pause': a policy file "
-                            "says enforcement.mode: observe, and has to be changed\n",
+                (void)fputs("tidbnumactl: not paused by 'tidbnumactl pause': a policy file says "
+                            "enforcement.mode: observe; change that file\n",
                             stderr);
                 return EXIT_FAILURE;
         }
@@ -240,8 +240,8 @@ static int unknown(const StatusFile *s, const char *glob) {
         for (size_t i = 0; i < s->n_devices; i++)
                 names[s->n_instances + i] = s->devices[i].name;
         nearest = suggest_nearest(glob, names, n);
-        output_line(stderr, "tidbnumactl: no instance, unit or device is called '%s'%s%s%s", glob,
-                    nearest >= 0 ? ", did you mean '" : "; tidbnumactl status tells all",
+        output_line(stderr, "tidbnumactl: no instance, unit or device is named '%s'%s%s%s", glob,
+                    nearest >= 0 ? ", did you mean '" : "; tidbnumactl status lists all",
                     nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
         return -ENOENT;
 }
@@ -267,13 +267,12 @@ static int add_all(Control *c) {
 
 static int not_released(const Control *c, const char *glob) {
         if (drop_in_base_releases(&c->drop_in, glob))
-                (void)fprintf(
-                        stderr,
-                        "tidbnumactl: a policy file says enforcement.release of '%s', and has "
-                        "to be changed\n",
-                        glob);
+                (void)fprintf(stderr,
+                              "tidbnumactl: a policy file releases '%s' (enforcement.release); "
+                              "change that file\n",
+                              glob);
         else {
-                (void)fprintf(stderr, "tidbnumactl: '%s' was not released; released %s", glob,
+                (void)fprintf(stderr, "tidbnumactl: '%s' is not released; released %s", glob,
                               c->drop_in.n_release > 0 ? "are" : "is nothing");
                 for (size_t i = 0; i < c->drop_in.n_release; i++)
                         (void)fprintf(stderr, " '%s'", c->drop_in.release[i]);
@@ -300,9 +299,7 @@ static int remove_all(Control *c) {
                         (void)drop_in_remove(&c->drop_in, c->drop_in.release[i - 1]);
         if (c->drop_in.n_release == 0)
                 return 0;
-        (void)fprintf(stderr,
-                      "note: a policy file itself says enforcement.release of %zu, which stay "
-                      "released\n",
+        (void)fprintf(stderr, "note: %zu in enforcement.release of a policy file stay released\n",
                       c->drop_in.n_release);
         return 0;
 }

@@ -93,7 +93,7 @@ static const Process *process_of(const Observed *running, const char *subject) {
 static void append_names(const Case *c, Text *text) {
         const size_t n = c->planned.report.n_instances;
 
-        text_append(text, n == 0 ? "; no policy takes any process here" : "; there are: ");
+        text_append(text, n == 0 ? "; no policy matches a process here" : "; there are: ");
         for (size_t i = 0; i < n; i++) {
                 text_append(text, i > 0 ? ", " : "");
                 text_append_printable(text, c->planned.rows[i].name);
@@ -125,7 +125,7 @@ static int refuse(const Case *c, const char *subject, int error) {
         int r = 0;
 
         if (error == -EACCES || error == -EPERM)
-                text_append(&text, " that you may look at; try it as root");
+                text_append(&text, " that you may see; run it as root");
         else
                 r = append_nearest(c, subject, &text);
         if (r < 0 || text.error < 0)
@@ -203,7 +203,7 @@ static void render_place(const Case *c, const PlanReportInstance *row, Text *tex
         render_warnings(row, text);
         render_state(c, row, text);
         if (row->n_alternatives > 0)
-                text_append(text, "Alternatives that lost:\n");
+                text_append(text, "Alternatives:\n");
         plan_table_alternatives(row, text);
 }
 
@@ -211,8 +211,9 @@ static void render_full(const Found *found, Text *text) {
         text_append(text, "It is ignored: the policy ");
         text_append_printable(text, found->full->name);
         text_appendf(text,
-                     " has %" PRIu32 " instances of user %u already (max_instances). It is taken "
-                     "when one of them ends, or when max_instances is raised.\n",
+                     " has %" PRIu32
+                     " instances of user %u already (max_instances). It is accepted when one of "
+                     "these ends, or when max_instances is raised.\n",
                      found->full->max_instances, (unsigned)found->process->uid);
 }
 

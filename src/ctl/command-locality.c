@@ -99,7 +99,7 @@ static int draw(Subject *s, const ProcHandle *process) {
 static int say_cannot(pid_t pid, int error) {
         if (error == -EPERM || error == -EACCES)
                 (void)fprintf(stderr,
-                              "tidbnumactl: process %d is not yours to look at; try it as root\n",
+                              "tidbnumactl: process %d belongs to another user; run it as root\n",
                               pid);
         else if (error == -ESRCH || error == -ESTALE)
                 (void)fprintf(stderr, "tidbnumactl: process %d has ended\n", pid);
@@ -158,8 +158,8 @@ static int look_and_print(const Args *args, const Topology *topology, const char
 
 static int refuse(const char *subject) {
         (void)fprintf(stderr,
-                      "tidbnumactl: no process or instance '%s' runs; tidbnumactl status tells "
-                      "the instances\n",
+                      "tidbnumactl: no process or instance '%s'; tidbnumactl status lists the "
+                      "instances\n",
                       subject);
         return -ESRCH;
 }
@@ -167,7 +167,7 @@ static int refuse(const char *subject) {
 /* It has no memory of its own, and its files are as empty as those of a process that ends. */
 static int refuse_kernel_thread(const char *subject) {
         (void)fprintf(stderr,
-                      "tidbnumactl: %s is a thread of the kernel, which has no memory of its own\n",
+                      "tidbnumactl: %s is a kernel thread, which has no memory of its own\n",
                       subject);
         return -ENODATA;
 }

@@ -76,7 +76,7 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
         bool all_bound = true;
 
         if (!report->daemon_runs) {
-                text_append(text, "\nNo daemon runs, so nothing is bound by it.\n");
+                text_append(text, "\nNo daemon runs, so nothing is bound.\n");
                 return;
         }
         for (size_t i = 0; i < report->n_instances; i++) {
@@ -84,7 +84,7 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
 
                 if (row->basis == BASIS_REFUSED || is_bound(row))
                         continue;
-                text_append(text, all_bound ? "\nWhat the daemon has not bound:\n\n" : "");
+                text_append(text, all_bound ? "\nNot bound by the daemon:\n\n" : "");
                 text_append(text, "  ");
                 text_append_printable(text, row->name);
                 text_append(text, ": ");
@@ -104,7 +104,7 @@ static int append_changes(const Case *c, unsigned width, Text *text) {
         if (r < 0 || c->running.n_instances == 0)
                 return r;
         if (n > 0) {
-                text_append(text, "\nWhat differs from now:\n\n");
+                text_append(text, "\nChanges from now:\n\n");
                 plan_table_changes(changes, n, width, text);
         }
         if (places_any(c))
@@ -246,7 +246,7 @@ static int print_against(const Situation *s, const Pair *pair, const PlanChange 
         text_append(&text, "\n\n");
         plan_table_render(&pair->after.planned.report, width, &text);
         append_interrupts(&pair->irq_after, width, &text);
-        text_append(&text, "\nWhat that changes:\n\n");
+        text_append(&text, "\nChanges:\n\n");
         plan_table_changes(changes, n, width, &text);
         return output_text(&text);
 }

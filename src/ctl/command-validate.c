@@ -31,8 +31,8 @@ static int warn_idle(const Machine *machine, Policies *p) {
                 return r == -ENOMEM ? r : 0;
         if (running.n_denied == 0 || geteuid() == 0)
                 return check_matched(&running, p);
-        (void)fprintf(stderr, "note: whether a policy matches nothing on this host was not looked "
-                              "at, for that takes root\n");
+        (void)fprintf(stderr,
+                      "note: without root, policies that match no process are not reported\n");
         return 0;
 }
 
@@ -88,10 +88,10 @@ static int print_text(const Policies *p, bool valid) {
                 text_appendf(&text, "Refused: %zu error%s.\n", p->errors.n_messages,
                              p->errors.n_messages == 1 ? "" : "s");
         else if (policies_are_built_in(p))
-                text_append(&text, "Right, and no policy is there: the daemon would watch and "
-                                   "change nothing.\n");
+                text_append(&text,
+                            "OK: no policies; the daemon only watches and changes nothing.\n");
         else
-                text_appendf(&text, "Right: %zu %s in %zu file%s.\n", p->set.n_policies,
+                text_appendf(&text, "OK: %zu %s in %zu file%s.\n", p->set.n_policies,
                              p->set.n_policies == 1 ? "policy" : "policies", p->files.n_files,
                              p->files.n_files == 1 ? "" : "s");
         return output_text(&text);

@@ -129,10 +129,11 @@ void drop_in_render(const DropIn *d, Text *text) {
         text_append(text, "");
         if (!d->observe && !release)
                 return;
-        text_append(text, "# Written by tidbnumactl(8), which takes it back: 'resume', 'release "
-                          "--undo'. Gone after a reboot.\n"
-                          "version: 1\n"
-                          "enforcement:\n");
+        text_append(
+                text,
+                "# Written by tidbnumactl(8); removed by 'resume', 'release --undo' or a reboot.\n"
+                "version: 1\n"
+                "enforcement:\n");
         if (d->observe)
                 text_append(text, "  mode: observe\n");
         for (size_t i = 0; i < d->n_release && release; i++) {
@@ -183,8 +184,8 @@ int drop_in_check(DropIn *d, const char *path, const Text *text) {
         if (r < 0 || says_so(d, &set))
                 return r;
         diagnostics_addf(&d->errors,
-                         "%s: a policy file of a later name sets the same keys of enforcement; "
-                         "rename that one",
+                         "%s: a policy file with a later name sets the same keys of enforcement; "
+                         "rename that file",
                          path);
         return -EINVAL;
 }

@@ -37,7 +37,7 @@ static int refuse_word(const char *word, char **ret_message) {
         _cleanup_text_ Text message = { 0 };
 
         text_appendf(&message,
-                     "'%s' is no COUNT:POLICY, expected such as 4:tidb, 4:tikv:32GiB or "
+                     "'%s' is not COUNT:POLICY, expected for example 4:tidb, 4:tikv:32GiB or "
                      "2:tikv@nvme0n1",
                      word);
         return refuse(&message, ret_message);
@@ -48,7 +48,7 @@ static int refuse_size(const char *size, int error, char **ret_message) {
 
         text_appendf(&message,
                      "'%s' is %s, expected the memory of one instance with its unit, such as 32GiB",
-                     size, error == -ERANGE ? "too large" : "no size above zero");
+                     size, error == -ERANGE ? "too large" : "not a size above zero");
         return refuse(&message, ret_message);
 }
 
@@ -170,7 +170,7 @@ static int refuse_policy(const char *name, const PolicySet *policies, char **ret
         for (size_t i = 0; i < policies->n_policies; i++)
                 names[i] = policies->policies[i].name;
         nearest = suggest_nearest(name, names, policies->n_policies);
-        text_appendf(&message, "there is no policy '%s'", name);
+        text_appendf(&message, "no policy '%s'", name);
         if (nearest >= 0)
                 text_appendf(&message, ", did you mean '%s'?", names[nearest]);
         text_append(&message, nearest >= 0 ? " There are: " : ", expected one of: ");

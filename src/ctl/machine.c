@@ -37,7 +37,7 @@ static int open_description(const char *description, Machine *machine) {
 
         if (r == -EINVAL)
                 (void)fprintf(stderr,
-                              "tidbnumactl: --topology \"%s\" describes no machine%s%s; expected a "
+                              "tidbnumactl: --topology \"%s\" is not a machine%s%s; expected a "
                               "description such as " EXAMPLE " or a file with hwloc's XML\n",
                               description, message ? ": " : "", message ? message : "");
         if (r < 0)
@@ -52,8 +52,8 @@ static int open_xml(const char *path, Machine *machine) {
 
         if (r < 0) {
                 (void)fprintf(stderr,
-                              "tidbnumactl: --topology %s: %s. It is made on the host with 'lstopo "
-                              "host.xml'; a machine can also be described, as in " EXAMPLE "\n",
+                              "tidbnumactl: --topology %s: %s. Create the file on the host with "
+                              "'lstopo host.xml', or give a description such as " EXAMPLE "\n",
                               path, strerror(-r));
                 return r;
         }
@@ -73,8 +73,8 @@ static int open_sysroot(const char *path, Machine *machine) {
 
         if (r < 0) {
                 (void)fprintf(stderr,
-                              "tidbnumactl: no proc and sys below %s: %s. --sysroot wants the "
-                              "folder that holds both\n",
+                              "tidbnumactl: no proc and sys below %s: %s. --sysroot needs the "
+                              "folder that contains both\n",
                               shown, strerror(-r));
                 return r;
         }

@@ -24,53 +24,56 @@ enum { HELP_COLUMN = 27 };
 static const OptionRow rows[] = {
         { "policy-dir", "DIR", OPTION_POLICY_DIR, READING | LOCALITY | CONTROL,
           "read policies here instead of the default folders;\n"
-          "may be given several times, later ones win" },
+          "may be given several times, later ones override" },
         { "policy", "FILE", OPTION_POLICY, PLANNING,
           "read this policy file and no folder; may be given\n"
           "several times, later ones win" },
         { "sysroot", "DIR", OPTION_SYSROOT, READING,
           "read DIR/proc and DIR/sys, the dump of another machine" },
         { "topology", "MACHINE", OPTION_TOPOLOGY, READING,
-          "a machine that is not here: a file with hwloc's XML, or\n"
-          "a description such as \"package:2 numa:4(memory=128GiB) core:8 pu:2\"" },
+          "plan for another machine: a file with hwloc's XML or\n"
+          "a description, \"package:2 numa:4(memory=128GiB) core:8\"" },
         { "instances", "LIST", OPTION_INSTANCES, PLANNING,
-          "plan with imagined instances, COUNT:POLICY, instead of\n"
-          "those that run: 4:tidb,2:tikv@nvme0n1:32GiB,1:pd" },
+          "plan imagined instances, COUNT:POLICY, instead of the\n"
+          "running ones: 4:tidb,2:tikv@nvme0n1:32GiB,1:pd" },
         { "against", "PATH", OPTION_AGAINST, PLAN,
-          "what other policies, a file or a folder, would change" },
-        { "explain", NULL, OPTION_EXPLAIN, PLAN, "tell every alternative that lost, and by what" },
+          "show what other policies, a file or folder, would change" },
+        { "explain", NULL, OPTION_EXPLAIN, PLAN, "show every alternative and why it lost" },
         { "export", "FILE", OPTION_EXPORT, PLAN,
           "write the plan as hwloc XML, which lstopo draws" },
         { "runtime-dir", "DIR", OPTION_RUNTIME_DIR, PLANNING | STATUS | LOCALITY | CONTROL,
           "where the daemon publishes (default: /run/tidbnumad)" },
-        { "json", NULL, OPTION_JSON, READING | STATUS | LOCALITY, "answer in JSON" },
-        { "tiup", NULL, OPTION_TIUP, ADVISE, "answer as a fragment of a TiUP topology file" },
+        { "json", NULL, OPTION_JSON, READING | STATUS | LOCALITY, "print JSON" },
+        { "tiup", NULL, OPTION_TIUP, ADVISE, "print a fragment of a TiUP topology file" },
         { "exact", NULL, OPTION_EXACT, LOCALITY,
-          "count every page: holds the process's memory map, about\n"
-          "16 ms per GiB that it has resident" },
+          "count every page; locks the process's memory map for\n"
+          "about 16 ms per resident GiB" },
         { "all", NULL, OPTION_ALL, RELEASE, "release all instances" },
         { "undo", NULL, OPTION_UNDO, RELEASE, "bind again what was released" },
         { "dry-run", NULL, OPTION_DRY_RUN, CONTROL,
-          "tell what would be written, and write nothing" },
-        { "no-wait", NULL, OPTION_NO_WAIT, CONTROL, "do not wait until the daemon has done it" },
-        { "help", NULL, OPTION_HELP, ALL, "show help, after a command its own" },
+          "show what would be written, and write nothing" },
+        { "no-wait", NULL, OPTION_NO_WAIT, CONTROL, "do not wait for the daemon to finish" },
+        { "help", NULL, OPTION_HELP, ALL, "show this help, or the help of a command" },
         { "version", NULL, OPTION_VERSION, ALL, "show the version" },
 };
 
 static const CommandRow commands[N_COMMANDS] = {
-        [COMMAND_VALIDATE] = { "validate", "[FILE…]", "are the policies right?",
-                               "Reads the policies as the daemon would and tells all that is wrong "
-                               "with them; with\n"
-                               "files, those alone. Ends with 1 when they would be refused.\n",
+        [COMMAND_VALIDATE] = { "validate", "[FILE…]", "check the policies",
+                               "Read the policies as the daemon would, and report all errors and "
+                               "warnings; with\n"
+                               "files, only those. Changes nothing. Exit status 1: the policies "
+                               "would be refused.\n",
                                "  tidbnumactl validate\n"
                                "  tidbnumactl validate ./10-tidb.yaml --topology \"package:2 "
-                               "numa:4(memory=128GiB) core:8 pu:2\"\n" },
-        [COMMAND_PLAN] = { "plan", "", "where each instance belongs, and why",
-                           "Plans as the daemon does, for the instances that run or for imagined "
-                           "ones, on this\n"
-                           "host or another; with entries of irq in the policies, where interrupts "
-                           "go as well.\n"
-                           "Ends with 3 when an instance cannot be placed.\n",
+                               "numa:4 core:8\"\n" },
+        [COMMAND_PLAN] = { "plan", "",
+                           "show show show show show show show where each instance belongs, and "
+                           "why",
+                           "Plan as the daemon does, for running or imagined instances, on this "
+                           "host or\n"
+                           "another, including interrupts if the policies have entries of irq. "
+                           "Changes\n"
+                           "nothing. Exit status 3: an instance cannot be placed.\n",
                            "  tidbnumactl plan --explain\n"
                            "  tidbnumactl plan --against ./new-policies\n"
                            "  tidbnumactl plan --topology \"package:2 numa:4(memory=128GiB) core:8 "
@@ -79,17 +82,18 @@ static const CommandRow commands[N_COMMANDS] = {
                            "  tidbnumactl plan --export plan.xml && lstopo --input plan.xml "
                            "plan.svg\n" },
         [COMMAND_EXPLAIN] = { "explain", "INSTANCE|PID|UNIT",
-                              "which policy takes it, and its place",
-                              "Goes through the policies in their order and tells of each why it "
-                              "takes the process\n"
-                              "or why not, then the place of its instance, the alternatives, and "
-                              "its state.\n",
+                              "show its policy, its place and the alternatives",
+                              "Show for each policy why it matches the process or not, then the "
+                              "place of its\n"
+                              "instance, the alternatives, and its state. Changes nothing.\n",
                               "  tidbnumactl explain tidb-4000\n"
                               "  tidbnumactl explain 4711\n" },
-        [COMMAND_ADVISE] = { "advise", "", "settings that fit the places",
-                             "Tells which settings of each instance should follow its place, each "
-                             "with the rule and\n"
-                             "the reason. Nothing is applied.\n",
+        [COMMAND_ADVISE] = { "advise", "",
+                             "suggest suggest suggest suggest suggest suggest suggest settings "
+                             "that fit the places",
+                             "Show the settings of each instance that fit its place, each with its "
+                             "rule and\n"
+                             "reason. Changes nothing.\n",
                              "  tidbnumactl advise\n"
                              "  tidbnumactl advise --tiup >fragment.yaml\n" },
         [COMMAND_CHECK] = { "check", "", "is the host set up as it should be?",
@@ -102,40 +106,40 @@ static const CommandRow commands[N_COMMANDS] = {
                             "judged. Some rules need root.\n",
                             "  tidbnumactl check\n"
                             "  tidbnumactl check --sysroot ./dump-of-host7 --json\n" },
-        [COMMAND_STATUS] = { "status", "[INSTANCE…]", "what the daemon has made of each instance",
-                             "Shows what the daemon publishes: state, place and memory of each "
-                             "instance, what is\n"
-                             "wrong with it, and what to do. Ends with 3 when one of them is "
-                             "neither bound nor\n"
-                             "only watched or released, and with 1 when no daemon tells.\n",
+        [COMMAND_STATUS] = { "status", "[INSTANCE…]",
+                             "show the state of each instance, and what to do",
+                             "Show what the daemon publishes: state, place and memory of each "
+                             "instance,\n"
+                             "problems, and what to do. Changes nothing. Exit status 3: an "
+                             "instance is neither\n"
+                             "bound nor watched nor released; 1: no daemon runs.\n",
                              "  tidbnumactl status\n"
                              "  tidbnumactl status tikv-20160 --json\n" },
-        [COMMAND_LOCALITY] = { "locality", "PID|INSTANCE", "where the memory of a process lies",
-                               "Tells on which nodes the memory of a process lies, or that of all "
-                               "processes of an\n"
-                               "instance: of any process, bound or not. A few thousand pages are "
-                               "drawn at random, and\n"
-                               "how sure the shares are is told; nothing is held up by it. With "
-                               "--exact every page is\n"
-                               "counted, and the process cannot map or allocate memory "
-                               "meanwhile.\n",
+        [COMMAND_LOCALITY] = { "locality", "PID|INSTANCE", "show on which nodes its memory is",
+                               "Show on which nodes the memory of any process or of an instance "
+                               "is. Draws a few\n"
+                               "thousand pages at random and shows the confidence interval; the "
+                               "process is not\n"
+                               "held up. With --exact, counts every page, while the process cannot "
+                               "map or\n"
+                               "allocate memory.\n",
                                "  tidbnumactl locality 4711\n"
                                "  tidbnumactl locality tikv-20160 --exact\n" },
-        [COMMAND_PAUSE] = { "pause", "", "change nothing from now on",
-                            "Tells the daemon to change nothing until 'resume' or the next boot. "
-                            "What is bound stays\n"
-                            "bound, and what others change is not repaired.\n",
+        [COMMAND_PAUSE] = { "pause", "", "change nothing until resume or the next boot",
+                            "Make the daemon change nothing until 'resume' or the next boot. "
+                            "Bindings are kept,\n"
+                            "and changes by others are not repaired. Needs root.\n",
                             "  tidbnumactl pause\n" },
-        [COMMAND_RESUME] = { "resume", "", "take back a pause",
-                             "Tells the daemon to go on. What was released stays released: see "
-                             "'release --undo'.\n",
+        [COMMAND_RESUME] = { "resume", "", "end a pause",
+                             "End a pause. Released instances stay released: see 'release --undo'. "
+                             "Needs root.\n",
                              "  tidbnumactl resume\n" },
-        [COMMAND_RELEASE] = { "release", "INSTANCE…", "give instances back what they had",
-                              "Gives instances, named by globs over their name or unit, the CPUs "
-                              "and memory nodes back\n"
-                              "that they had before, and leaves them alone until 'release --undo' "
-                              "or the next boot.\n"
-                              "Their memory stays where it is.\n",
+        [COMMAND_RELEASE] = { "release", "INSTANCE…", "restore the original binding of instances",
+                              "Restore the original CPUs and memory nodes of instances, given by "
+                              "globs over name\n"
+                              "or unit, and leave them alone until 'release --undo' or the next "
+                              "boot. Memory\n"
+                              "stays where it is. Needs root.\n",
                               "  tidbnumactl release tikv-20160\n"
                               "  tidbnumactl release --all\n"
                               "  tidbnumactl release --undo tikv-20160\n" },
@@ -193,8 +197,8 @@ static void print_option(const OptionRow *row) {
 void options_print_help(void) {
         puts("tidbnumactl COMMAND [OPTION…]\n"
              "\n"
-             "Tells what tidbnumad makes of its policies, on this host and on others, and what\n"
-             "became of them; pauses it, and lets it give back what it has bound.\n"
+             "Checks policies, shows the plan and the state of tidbnumad, pauses it and releases\n"
+             "instances. Only pause, resume and release change something.\n"
              "\n"
              "Commands:");
         for (unsigned c = 0; c < N_COMMANDS; c++) {

@@ -183,8 +183,8 @@ static int note_disks(const ImaginedList *imagined, Planned *p) {
         return text.length == 0
                        ? 0
                        : planned_add_note(p,
-                                          "the imagined instances near storage got the machine's "
-                                          "disks in turn:%s; COUNT:POLICY@DISK chooses one",
+                                          "imagined instances near storage get the machine's disks "
+                                          "in turn:%s; COUNT:POLICY@DISK chooses one",
                                           text.data);
 }
 
@@ -286,7 +286,7 @@ void planned_append_now(const Planned *planned, const PlanReportInstance *row, T
         } else if (planned->report.daemon_runs)
                 text_append(text, "the daemon does not list it");
         else {
-                text_append(text, "no daemon runs that would bind it");
+                text_append(text, "no daemon runs");
                 if (!id_set_is_empty(&row->in_force)) {
                         text_append(text, "; its threads may run on ");
                         plan_words_nodes(&row->in_force, text);

@@ -101,25 +101,22 @@ static int note_policies(const Case *c, Planned *p) {
         int r = 0;
 
         if (policies_are_built_in(&c->policies))
-                r = planned_add_note(p, "no policy is there, so nothing is placed; --policy FILE "
-                                        "plans with one");
-        if (r >= 0 && warnings > 0)
                 r = planned_add_note(p,
-                                     "there %s %zu warning%s about the policies; tidbnumactl "
-                                     "validate tells",
-                                     warnings == 1 ? "is" : "are", warnings,
-                                     warnings == 1 ? "" : "s");
+                                     "no policies, so nothing is placed; plan with --policy FILE");
+        if (r >= 0 && warnings > 0)
+                r = planned_add_note(
+                        p, "there %s %zu warning%s about the policies; run tidbnumactl validate",
+                        warnings == 1 ? "is" : "are", warnings, warnings == 1 ? "" : "s");
         if (r >= 0 && c->policies.defaults)
                 r = planned_add_note(p,
-                                     "no policies were given: planned with tidb (exclusive), tikv "
+                                     "no policies given: planned with tidb (exclusive), tikv "
                                      "(exclusive, near storage), pd and haproxy (shared), and the "
                                      "network card's node reserved");
         if (r >= 0 && c->policies.set.host.reserve.kind == RESERVE_NIC &&
             id_set_is_empty(&p->report.nic_nodes))
-                r = planned_add_note(p,
-                                     "nothing is reserved for the network card: which one carries "
-                                     "the default route, or its node, is not known; "
-                                     "host.reserve.devices names cards, host.reserve.nodes nodes");
+                r = planned_add_note(p, "nothing is reserved for the network card: the card with "
+                                        "the default route, or its node, is unknown; set "
+                                        "host.reserve.devices or host.reserve.nodes");
         return r;
 }
 
@@ -144,21 +141,21 @@ static int note_instances(const Situation *s, const Case *c, Planned *p) {
 
         if (ignored > 0)
                 r = planned_add_note(p,
-                                     "%zu instance%s ignored: the policy has max_instances of "
-                                     "the same user already; tidbnumactl explain PID says which "
-                                     "policy, policies[].max_instances raises the limit",
+                                     "%zu instance%s ignored: the policy has max_instances of the "
+                                     "same user already; tidbnumactl explain PID names the policy, "
+                                     "policies[].max_instances raises the limit",
                                      ignored, ignored == 1 ? " is" : "s are");
         if (r >= 0 && denied > 0)
                 r = planned_add_note(
-                        p, "%zu process%s could not be looked at%s%s", denied,
-                        denied == 1 ? "" : "es", geteuid() == 0 ? "" : ", for that takes root",
-                        s->daemon_runs ? "; what the daemon tells of them was used" : "");
+                        p, "%zu process%s could not be read%s%s", denied, denied == 1 ? "" : "es",
+                        geteuid() == 0 ? "" : ", which needs root",
+                        s->daemon_runs ? "; the daemon's report was used for them" : "");
         if (r >= 0 && p->report.n_instances == 0)
                 r = planned_add_note(p, s->machine.runs
-                                                ? "no process runs that a policy names; "
-                                                  "--instances 1:POLICY imagines some"
-                                                : "nothing to place; --instances 4:tidb,4:tikv "
-                                                  "imagines instances");
+                                                ? "no running process matches a policy; use "
+                                                  "--instances 1:POLICY for imagined ones"
+                                                : "nothing to place; use --instances 4:tidb,4:tikv "
+                                                  "for imagined instances");
         return r;
 }
 

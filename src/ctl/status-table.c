@@ -34,13 +34,12 @@ static void render_age(const StatusQuestion *q, Text *text) {
         const double age = q->now_seconds - q->status->time_seconds;
 
         if (!q->alive)
-                text_append(text, "warning: the daemon that published this does not run: what is "
-                                  "bound stays bound, and nobody keeps it so; systemctl start "
-                                  "tidbnumad\n");
+                text_append(text, "warning: the daemon does not run: bindings are kept, but not "
+                                  "watched; run systemctl start tidbnumad\n");
         else if (!status_file_is_fresh(q->status, q->now_seconds))
                 text_appendf(text,
-                             "warning: this is %.0f s old, and the daemon publishes every %.0f s: "
-                             "does it hang? See journalctl -u tidbnumad\n",
+                             "warning: this is %.0f s old, but the daemon publishes every %.0f s: "
+                             "it may hang; see journalctl -u tidbnumad\n",
                              age, q->status->sample_interval_seconds);
 }
 
@@ -62,20 +61,18 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
         render_age(q, text);
         if (s->load_failed)
-                text_append(text, "warning: the policy files are wrong, and those before stay in "
-                                  "force; tidbnumactl validate tells more\n");
+                text_append(text, "warning: the policy files have errors, so the previous policies "
+                                  "stay in force; run tidbnumactl validate\n");
         for (size_t i = 0; i < s->n_errors; i++) {
                 text_append(text, "  ");
                 text_append_printable(text, s->errors[i]);
                 text_append(text, "\n");
         }
         if (s->n_warnings > 0)
-                text_appendf(text,
-                             "warning: %zu about the policies; tidbnumactl validate tells "
-                             "them\n",
+                text_appendf(text, "warning: %zu about the policies; run tidbnumactl validate\n",
                              s->n_warnings);
         if (s->uncounted) {
-                text_append(text, "accesses to memory are not counted: ");
+                text_append(text, "memory accesses are not counted: ");
                 text_append_printable(text, s->uncounted);
                 text_append(text, "\n");
         }
@@ -156,14 +153,14 @@ static void render_instances(const StatusQuestion *q, Text *text) {
                         add_instance(&table, &q->status->instances[i], &cell);
         table_render(&table, q->width, text);
         if (text->error == 0 && text->length == before + 1)
-                text_append(text, "No process is there that a policy names.\n");
+                text_append(text, "No process matches a policy.\n");
 }
 
 static void render_releases(const StatusFile *s, Text *text) {
         for (size_t i = 0; i < s->n_releases; i++) {
                 const StatusRelease *r = &s->releases[i];
 
-                text_append(text, "on its way back: ");
+                text_append(text, "release in progress: ");
                 text_append_printable(text, r->name ? r->name : "?");
                 if (r->failure) {
                         text_append(text, ": ");
@@ -192,7 +189,7 @@ static void render_ignored(const StatusFile *s, Text *text) {
                 any = true;
         }
         if (any)
-                text_append(text, "; tidbnumactl explain PID says why\n");
+                text_append(text, "; run tidbnumactl explain PID to see why\n");
 }
 
 /* --- what to do --- */

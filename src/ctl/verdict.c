@@ -27,9 +27,10 @@ static const char *key_name(MatchKey key) {
 
 static void render_user(const PolicyMatch *match, const Process *process, Text *text) {
         if (!match->uid_known)
-                text_appendf(text, "user is %s, whom this host does not know", match->user);
+                text_appendf(text, "user is %s, which this host does not know", match->user);
         else
-                text_appendf(text, "user is %s (%u), and it is user %u's; it is left alone",
+                text_appendf(text,
+                             "user is %s (%u), but the process runs as user %u; it is ignored",
                              match->user, (unsigned)match->uid, (unsigned)process->uid);
 }
 
@@ -38,7 +39,8 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
 
         switch (match_failing_key(match, process)) {
         case MATCH_KEY_NONE:
-                text_append(text, taken ? "matches too; the first counts" : "takes it");
+                text_append(text,
+                            taken ? "also matches, but the first policy applies" : "takes it");
                 break;
         case MATCH_KEY_EXE:
                 text_appendf(text, "exe is %s, and it runs ", match->exe);
@@ -46,22 +48,23 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
                 break;
         case MATCH_KEY_UNIT:
                 if (match->only_services)
-                        text_append(text, "without a policy only services count, and it is in ");
+                        text_append(text,
+                                    "without a policy only services are watched, and it is in ");
                 else
-                        text_appendf(text, "unit is %s, and it is in ", match->unit);
+                        text_appendf(text, "unit is %s, but it is in ", match->unit);
                 text_append_printable(text, process->unit ? process->unit : "none");
                 break;
         case MATCH_KEY_ARGS:
-                text_appendf(text, "args is %s, and its command line %s", match->args,
-                             process->args ? "is another" : "cannot be read; try it as root");
+                text_appendf(text, "args is %s, but its command line %s", match->args,
+                             process->args ? "is another" : "cannot be read; run it as root");
                 break;
         case MATCH_KEY_USER:
                 render_user(match, process, text);
                 break;
         case MATCH_KEY_CONTAINERS:
                 text_appendf(text,
-                             "it is in another %s namespace, as in a container; it is left alone, "
-                             "for match.containers is false",
+                             "it is in another %s namespace, as in a container, and "
+                             "match.containers is false; it is ignored",
                              foreign_to_string(process->foreign));
                 break;
         }
@@ -86,7 +89,7 @@ static void render_owner(const PolicySet *policies, const Process *process, cons
                 return;
         }
         if (!owner) {
-                text_append(text, "\nNo policy takes it.\n");
+                text_append(text, "\nNo policy matches it.\n");
                 return;
         }
         text_append(text, "\nIt belongs to the policy ");

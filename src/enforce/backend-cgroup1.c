@@ -305,8 +305,8 @@ static const char *refuses(Backend *backend, const BackendTarget *target,
                 if (proc_cgroup_path_read(&target->handles[i], "cpuset", &path) < 0)
                         continue; /* it has ended */
                 if (!is_free(path) && !allows(backend, path, placement))
-                        return "the cpuset cgroup that it runs in, of a container or another "
-                               "manager, does not allow all CPUs and memory of its nodes";
+                        return "its present cpuset cgroup, of a container or another manager, does "
+                               "not allow all CPUs and memory of its nodes";
         }
         return NULL;
 }
@@ -344,7 +344,7 @@ const char *backend_cgroup1_why_not(const Sysroot *sysroot) {
         _cleanup_close_ int fd = -EBADF;
 
         if (cgroup1_open(sysroot, "cpuset", &fd) < 0)
-                return "enforcement.backend is cgroup1, and no cpuset hierarchy of cgroup v1 is "
+                return "enforcement.backend is cgroup1, but no cpuset hierarchy of cgroup v1 is "
                        "mounted; use auto";
         return NULL;
 }

@@ -125,13 +125,13 @@ static bool has_cpuset_controller(const Sysroot *sysroot) {
 
 const char *backend_systemd_why_not(const Sysroot *sysroot) {
         if (access("/run/systemd/system/", F_OK) < 0) /* as sd_booted(3) does */
-                return "enforcement.backend is systemd, and systemd is not running this host";
+                return "enforcement.backend is systemd, but systemd does not run on this host";
         if (cgroup_version(sysroot) != CGROUP_V2)
-                return "enforcement.backend is systemd, which needs cgroup v2, and this host has "
+                return "enforcement.backend is systemd, which needs cgroup v2, but this host has "
                        "v1; use cgroup1 or auto";
         if (!has_cpuset_controller(sysroot))
-                return "enforcement.backend is systemd, and the kernel's cpuset controller is "
-                       "missing or taken by cgroup v1; see /sys/fs/cgroup/cgroup.controllers";
+                return "enforcement.backend is systemd, but the kernel's cpuset controller is "
+                       "missing or used by cgroup v1; see /sys/fs/cgroup/cgroup.controllers";
         return NULL;
 }
 

@@ -25,7 +25,7 @@ void backend_done(Backend *backend) {
 
 static const char *why_not(const Sysroot *sysroot, BackendKind kind) {
         if (!sysroot->live)
-                return "this is the dump of another machine";
+                return "this is a dump of another machine";
         switch (kind) {
         case BACKEND_SYSTEMD:
                 return backend_systemd_why_not(sysroot);

@@ -80,8 +80,8 @@ static int send_home(Backend *backend, Restore *restore, pid_t pid) {
         if (r < 0)
                 return r;
         if (strcmp(path, home) != 0)
-                restore->shortfall = "the cpuset directory that a process was in is gone: it is in "
-                                     "the one above it";
+                restore->shortfall = "the original cpuset directory of a process is gone: it is in "
+                                     "the parent directory";
         r = backend_cgroup1_attach(backend, fd, path, &handle);
         /* The masks of those that are in the record are restore_masks()'s. */
         return r < 0 || entry || record->n_processes == 0

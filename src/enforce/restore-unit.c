@@ -221,7 +221,8 @@ static void on_checked(int error, const BusUnit *unit, void *userdata) {
                 error = note_group(restore, unit);
         if (error == 0)
                 restore->stage = RESTORE_CHECKED;
-        restore->reply(error, error == -EBUSY ? "it was changed meanwhile" : "", restore->userdata);
+        restore->reply(error, error == -EBUSY ? "something else changed it meanwhile" : "",
+                       restore->userdata);
 }
 
 /* Emptied, and narrow again: then from the begin. */
@@ -234,8 +235,8 @@ static int finish(Backend *backend, Restore *restore) {
         }
         if ((restore->writes_cpus && r->cpus.origin == UNDO_PERSISTENT) ||
             (restore->writes_mems && r->mems.origin == UNDO_PERSISTENT))
-                restore->shortfall = "what its unit files say stands in a runtime drop-in too "
-                                     "until the next boot";
+                restore->shortfall = "a runtime drop-in repeats the values of its unit files until "
+                                     "the next boot";
         return 1;
 }
 

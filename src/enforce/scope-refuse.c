@@ -125,8 +125,7 @@ static bool is_right_below_slice(const char *path) {
         return true;
 }
 
-static const char no_unit[] =
-        "it does not run in a unit of systemd; run it in a systemd service of its own";
+static const char no_unit[] = "it does not run in a systemd unit; run it in its own service";
 
 static const char user_manager[] = "it runs under a user's own manager; run it as a system service";
 
@@ -136,19 +135,17 @@ static const char *refuses_path(const char *path) {
         if (strstr(path, "/user@"))
                 return user_manager;
         if (!is_right_below_slice(path))
-                return "it runs in a cgroup below its unit, which another manager has made; run it "
-                       "in a service of its own";
+                return "it runs in a cgroup below its unit that another manager created; run it in "
+                       "its own service";
         if (ends_with(path, strlen(path), ".service"))
-                return "other processes that it did not start share its unit; run it in a unit of "
-                       "its own";
+                return "unrelated processes share its unit; run it in its own unit";
         if (!ends_with(path, strlen(path), ".scope") || strcmp(path, "/init.scope") == 0)
                 return no_unit;
         return NULL;
 }
 
-static const char delegated[] =
-        "its scope is delegated to another manager, of containers perhaps; run it in a service of "
-        "its own";
+static const char delegated[] = "its scope is delegated to another manager, perhaps of containers; "
+                                "run it in its own service";
 
 static const char limited[] =
         "its scope has limits of its own (memory, CPU, I/O or others in its cgroup), which would "
@@ -209,13 +206,12 @@ static const char *refuses(const Sysroot *sysroot, const BackendTarget *target) 
                 if (p->scope)
                         continue;
                 if (p->foreign != FOREIGN_NONE)
-                        return "it runs in a container, whose manager made its cgroup; use "
-                               "`backend: affinity` for it";
+                        return "it runs in a container, whose manager created its cgroup; use "
+                               "`backend: affinity`";
                 if (!p->cgroup)
                         return no_unit;
                 if (home && strcmp(home, p->cgroup) != 0)
-                        return "its processes are in several cgroups; run it in a service of its "
-                               "own";
+                        return "its processes are in several cgroups; run it in its own service";
                 home = p->cgroup;
         }
         if (!home)
@@ -275,7 +271,7 @@ const char *scope_refuses_by(const Sysroot *sysroot, const UndoRecord *record,
                 return NULL;
         if (record->scope && strcmp(record->home, outside->cgroup) != 0) {
                 *ret_code = REASON_CONTESTED;
-                return "something else has moved it out of the scope that was made for it";
+                return "something else has moved it out of its scope";
         }
         if (!record->former.known)
                 return NULL;

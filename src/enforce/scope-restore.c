@@ -55,8 +55,8 @@ static bool is_gone(int error) {
 }
 
 static int stay(Restore *restore) {
-        restore->shortfall = "the cgroup that it came from is gone: it stays in a scope of its "
-                             "own, which holds it to nothing any more";
+        restore->shortfall = "its original cgroup is gone: it stays in its own scope, which no "
+                             "longer has limits";
         return 0;
 }
 

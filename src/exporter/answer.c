@@ -133,7 +133,7 @@ static void answer_index(Answer *answer) {
         text_append(&answer->text, "tidbnumad-exporter\n"
                                    "/metrics  Prometheus metrics\n"
                                    "/status   the whole state as JSON\n"
-                                   "/healthz  whether the state is fresh\n");
+                                   "/healthz  whether the state is recent\n");
 }
 
 static void answer_not_found(Answer *answer) {

@@ -8,12 +8,12 @@
 static const char help[] =
         "Usage: tidbnumad-exporter [OPTION]...\n"
         "\n"
-        "Serves over HTTP what tidbnumad publishes: /metrics (Prometheus), /status (JSON), "
+        "Serves the files of tidbnumad over HTTP: /metrics (Prometheus), /status (JSON),\n"
         "/healthz.\n"
-        "Listens on the sockets that systemd passes and on those given here.\n"
+        "Listens on the sockets that systemd passes and on those given by --listen.\n"
         "\n"
         "  -l, --listen=unix:PATH      listen on a unix socket (created with mode 0666)\n"
-        "  -l, --listen=ADDRESS:PORT   listen on TCP; an IPv6 address stands in brackets\n"
+        "  -l, --listen=ADDRESS:PORT   listen on TCP; write an IPv6 address in brackets\n"
         "  -d, --runtime-dir=DIR       where the daemon publishes (default: " EXPORTER_RUNTIME_DIR
         ")\n"
         "  -h, --help                  print this help\n"

@@ -147,8 +147,8 @@ static int open_one(const char *where, Listener *ret) {
 
         r = is_unix ? bind_unix(path, &fd) : bind_tcp(where, &fd);
         if (r == -EADDRINUSE)
-                SAY("cannot listen on %s: another process does. Is tidbnumad-exporter.socket "
-                    "active? Then --listen is not needed",
+                SAY("cannot listen on %s: another process listens there. If "
+                    "tidbnumad-exporter.socket is active, --listen is not needed",
                     where);
         else if (r < 0 && r != -EINVAL && r != -EEXIST)
                 SAY("cannot listen on %s: %s", where, strerror(-r));
@@ -162,7 +162,7 @@ static int take_passed(Listeners *listeners) {
         int n = sd_listen_fds(1);
 
         if (n < 0) {
-                SAY("the sockets that systemd passed cannot be taken: %s", strerror(-n));
+                SAY("cannot use the sockets that systemd passed: %s", strerror(-n));
                 return n;
         }
         if ((size_t)n > ELEMENTSOF(listeners->sockets)) {

@@ -47,7 +47,7 @@ static int serve(const Args *args) {
                 return r;
         r = http_new(&listeners, args->runtime_dir, &HTTP_LIMITS, &http);
         if (r < 0) {
-                (void)fprintf(stderr, "tidbnumad-exporter: the HTTP server does not start: %s\n",
+                (void)fprintf(stderr, "tidbnumad-exporter: cannot start the HTTP server: %s\n",
                               strerror(-r));
                 return r;
         }

@@ -71,15 +71,15 @@ void self_append_metrics(Text *text, const SelfNumbers *numbers) {
         const uint64_t resident = resident_bytes(), fds = open_fds();
 
         append_seconds(text, "tidbnumad_exporter_snapshot_age_seconds", "gauge",
-                       "Time since the daemon wrote the snapshot that this answer is made of.",
+                       "Time since the daemon wrote the snapshot of this response.",
                        numbers->snapshot_age_seconds);
         append_count(text, "tidbnumad_exporter_scrapes_total", "counter",
-                     "Answers with metrics, this one included.", numbers->n_scrapes);
+                     "Responses with metrics, including this one.", numbers->n_scrapes);
         append_count(text, "tidbnumad_exporter_clients_cut_off_total", "counter",
-                     "Clients that were too slow with a request or with its answer.",
+                     "Connections that were closed because the client was too slow.",
                      numbers->n_cut_off);
         append_seconds(text, "tidbnumad_exporter_cpu_seconds_total", "counter",
-                       "User and system CPU time that the exporter has spent.", cpu_seconds());
+                       "User and system CPU time of the exporter.", cpu_seconds());
         if (resident > 0)
                 append_count(text, "tidbnumad_exporter_resident_memory_bytes", "gauge",
                              "Resident memory of the exporter.", resident);

@@ -11,31 +11,30 @@ static const ReasonText *reason_text(IrqReason reason) {
         static const ReasonText texts[N_IRQ_REASONS] = {
                 [IRQ_REASON_RESERVED] = { "reserved", "R2", "to the reserved nodes" },
                 [IRQ_REASON_LOCAL] = { "local", "", "to CPUs of its own node" },
-                [IRQ_REASON_AWAY] = { "away", "",
-                                      "to CPUs that no instance owns, the nearest first" },
+                [IRQ_REASON_AWAY] = { "away", "", "to CPUs that no instance owns, nearest first" },
                 [IRQ_REASON_LISTED] = { "listed", "", "its policy lists the CPUs" },
                 [IRQ_REASON_SHARED] = { "shared", "",
-                                        "instances own every CPU that may serve it: to those of "
+                                        "instances own every CPU that may serve it: to CPUs of "
                                         "shared instances" },
                 [IRQ_REASON_OWNED] = { "owned", "",
                                        "exclusive instances own every CPU that may serve it: to "
-                                       "theirs; reserve a node for it (host.reserve)" },
+                                       "their CPUs; reserve a node for it (host.reserve)" },
                 [IRQ_REASON_NO_ENTRY] = { "no-entry", "", "no entry of irq matches it" },
                 [IRQ_REASON_POLICY] = { "policy", "", "its policy leaves it alone" },
                 [IRQ_REASON_RELEASED] = { "released", "", "enforcement.release names it" },
                 [IRQ_REASON_IRQBALANCE] = { "irqbalance", "R11",
-                                            "irqbalance distributes its interrupts, and is told "
-                                            "which CPUs are taken" },
+                                            "irqbalance distributes its interrupts, except to CPUs "
+                                            "of instances" },
                 [IRQ_REASON_OTHER_NETNS] = { "other-netns", "",
                                              "it is in another network namespace" },
                 [IRQ_REASON_BUNDLE] = { "bundle", "", "its members have the interrupts" },
                 [IRQ_REASON_NO_VECTORS] = { "no-vectors", "", "it has no interrupt to steer" },
                 [IRQ_REASON_NOTHING_RESERVED] = { "nothing-reserved", "",
-                                                  "its policy says reserved, and no node with CPUs "
-                                                  "is; see host.reserve" },
+                                                  "its policy says reserved, but no node with CPUs "
+                                                  "is reserved; see host.reserve" },
                 [IRQ_REASON_NODE_UNKNOWN] = { "node-unknown", "",
-                                              "its policy says local, and its node is not known or "
-                                              "has no CPU; name CPUs in steer" },
+                                              "its policy says local, but its node is unknown or "
+                                              "has no CPU; list CPUs in steer" },
                 [IRQ_REASON_CPUS_ABSENT] = { "cpus-absent", "",
                                              "none of the CPUs that its policy lists is online" },
         };

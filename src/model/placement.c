@@ -32,12 +32,11 @@ const char *placement_refusal_to_id(PlacementRefusal refusal) {
 const char *placement_refusal_to_string(PlacementRefusal refusal) {
         static const char *const sentences[N_REFUSALS] = {
                 [REFUSAL_NONE] = "",
-                [REFUSAL_WATCH_ONLY] = "no policy is there: watched and reported only",
+                [REFUSAL_WATCH_ONLY] = "no policy: only reported",
                 [REFUSAL_NO_PORT_YET] =
-                        "its policy places it by its port, and it listens on none yet",
-                [REFUSAL_NODE_ABSENT] =
-                        "its policy names a node that this machine does not have now",
-                [REFUSAL_NO_CPU] = "its nodes have no CPU that is online; name a node with CPUs",
+                        "its policy places it by its port, and it does not listen on a port yet",
+                [REFUSAL_NODE_ABSENT] = "its policy names a node that this machine does not have",
+                [REFUSAL_NO_CPU] = "its nodes have no online CPU; name a node with CPUs",
                 [REFUSAL_NO_MEMORY] = "its nodes have no memory; name a node with memory",
                 [REFUSAL_CPUS_ABSENT] =
                         "its policy names CPUs that are not online CPUs of its nodes",
@@ -46,12 +45,10 @@ const char *placement_refusal_to_string(PlacementRefusal refusal) {
                 [REFUSAL_NO_NODE_LEFT] =
                         "place.nodes and place.avoid leave no node with CPUs and memory; widen "
                         "place.nodes or shorten place.avoid",
-                [REFUSAL_TOO_FEW_NODES] =
-                        "fewer nodes are open to it than place.count asks for; lower place.count "
-                        "or widen place.nodes",
-                [REFUSAL_NO_PACKAGE] =
-                        "no socket has as many nodes open to it as place.count asks for; lower "
-                        "place.count or set place.same_package to false",
+                [REFUSAL_TOO_FEW_NODES] = "fewer nodes are available to it than place.count asks "
+                                          "for; lower place.count or widen place.nodes",
+                [REFUSAL_NO_PACKAGE] = "no socket has as many available nodes as place.count asks "
+                                       "for; lower place.count or set place.same_package to false",
                 [REFUSAL_CGROUP_NODES] =
                         "its unit or the cgroup above it does not allow enough of the nodes that "
                         "its policy leaves; widen AllowedMemoryNodes= of the unit or its slice, or "
@@ -61,7 +58,7 @@ const char *placement_refusal_to_string(PlacementRefusal refusal) {
                         "its policy leaves; widen AllowedCPUs= of the unit or its slice, or "
                         "place.nodes",
                 [REFUSAL_RESERVED] =
-                        "only reserved nodes are open to it, and host.reserve.strict is true; "
+                        "only reserved nodes are available to it, and host.reserve.strict is true; "
                         "widen place.nodes or set host.reserve.strict to false",
         };
 
@@ -112,20 +109,21 @@ typedef struct WarningText {
 
 static const WarningText *warning_text(PlacementWarning warning) {
         static const WarningText texts[N_PLACEMENT_WARNINGS] = {
-                { "R2", "it uses a reserved node: no other one was free when it was placed, or its "
-                        "device is there" },
-                { "R3", "it is exclusive and shares a node with another exclusive instance: there "
-                        "are too few nodes, or their devices want the same one" },
+                { "R2", "it uses a reserved node: no other node was free when it was placed, or "
+                        "its device is there" },
+                { "R3", "it is exclusive but shares a node with another exclusive instance: there "
+                        "are too few nodes, or their devices are on the same node" },
                 { "R4", "it is not on the node of its device" },
-                { "R4", "its policy wants it near a device, and that device or its node is not "
-                        "known" },
-                { "R10", "it holds more than its nodes have room for, so that a strict binding "
-                         "would not fit; memory: preferred would" },
+                { "R4",
+                  "its policy places it near a device, but the device or its node is unknown" },
+                { "R10",
+                  "its memory does not fit on its nodes with memory: bind; use memory: preferred" },
                 { "R5", "its nodes belong to several sockets" },
-                { "R3", "a tidb-server on more than one node; several on one node each do better" },
-                { "", "the nodes that it was bound to are not open to it any more: it moves" },
-                { "R2", "its policy names a reserved node, which it shares with the interrupts of "
-                        "the network card" },
+                { "R3", "a tidb-server on more than one node; several servers on one node each are "
+                        "faster" },
+                { "", "its former nodes are no longer available to it: it moves" },
+                { "R2", "its policy names a reserved node, which it shares with the network card's "
+                        "interrupts" },
         };
 
         return &texts[__builtin_ctz(warning)];

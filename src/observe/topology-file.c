@@ -92,11 +92,10 @@ static int fill(hwloc_topology_t t, const TopologySource *source, Topology *ret)
 
 /* What hwloc took, and we do not. */
 static int explain(int r, const char *source, char **ret_message) {
-        const char *why = r == -E2BIG     ? "has too many nodes: 1024 are the most"
+        const char *why = r == -E2BIG     ? "has too many nodes, expected at most 1024"
                           : r == -ENODATA ? "has no node"
-                          : r == -EBADMSG
-                                  ? "has notes on its devices that are damaged; export it again"
-                                  : NULL;
+                          : r == -EBADMSG ? "contains damaged notes on devices; export it again"
+                                          : NULL;
 
         if (!why)
                 return r;
@@ -107,7 +106,7 @@ static int explain(int r, const char *source, char **ret_message) {
         return -EINVAL;
 }
 
-_Static_assert(NODE_SET_MAX == 1024, "it is told above");
+_Static_assert(NODE_SET_MAX == 1024, "see the message above");
 
 static int load(const TopologySource *source, const char *name, Topology *ret,
                 DeviceList *ret_devices, char **ret_message) {

@@ -109,9 +109,7 @@ static int load_xml(const char *path, hwloc_topology_t *ret, char **ret_message)
                 r = drop_marks(xml, size, &t);
         if (r < 0)
                 return say(ret_message, r == -ENOMEM ? r : -EINVAL,
-                           "%s is no machine that hwloc can read; expected XML as "
-                           "\"lstopo FILE.xml\" writes it",
-                           path);
+                           "hwloc cannot read %s; expected XML from \"lstopo FILE.xml\"", path);
         *ret = TAKE_PTR(t);
         return 0;
 }
@@ -144,7 +142,7 @@ static int load_synthetic(const char *description, hwloc_topology_t *ret, char *
 
         if (count_cpus(description) > CPU_SET_MAX)
                 return say(ret_message, -EINVAL,
-                           "the machine \"%s\" has too many CPUs: %u are the most", description,
+                           "the machine \"%s\" has too many CPUs, expected at most %u", description,
                            CPU_SET_MAX);
         r = init(true, &t);
         if (r < 0)
@@ -161,8 +159,8 @@ static int load_synthetic(const char *description, hwloc_topology_t *ret, char *
 /* hwloc's own words name the place in the description. */
 static int explain_synthetic(const char *description, const char *said, char **ret_message) {
         return say(ret_message, -EINVAL,
-                   "hwloc does not take the machine \"%s\"%s%s; expected levels and how many of "
-                   "each are in one of the level before, such as \"package:2 numa:4(memory=128GiB) "
+                   "hwloc rejects the machine \"%s\"%s%s; expected levels, each with its number "
+                   "within the level before, such as \"package:2 numa:4(memory=128GiB) "
                    "core:8 pu:2\"",
                    description, said ? ": " : "", said ? said : "");
 }

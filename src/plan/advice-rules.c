@@ -44,33 +44,31 @@ static const char *gomaxprocs_note(const AdviceSubject *subject) {
         if (!subject->running)
                 return "";
         if (subject->gomaxprocs == 0)
-                return "How many the running process counts is not known: a Go program reads the "
-                       "number at its start, and keeps that of before its binding unless it was "
-                       "built with Go 1.25 or later and does not set it itself.";
+                return "The running process's number is unknown: a Go program reads it when it "
+                       "starts, and follows a later change only if it was built with Go 1.25 or "
+                       "later and does not set the number itself.";
         if (subject->gomaxprocs == subject->cpu_share)
-                return "The running process has {gomaxprocs} already; the setting keeps it so.";
-        return "The running process has {gomaxprocs}: a Go program reads the number at its start. "
-               "Only built with Go 1.25 or later does it follow a change, and not where it sets "
-               "the number itself.";
+                return "The running process already has {gomaxprocs}; the setting keeps it.";
+        return "The running process has {gomaxprocs}: a Go program reads the number when it "
+               "starts, and follows a later change only if it was built with Go 1.25 or later and "
+               "does not set the number itself.";
 }
 
 static void max_procs(Rules *rules) {
         const AdviceSubject *subject = rules->subject;
         const bool has_it = subject->running && subject->gomaxprocs == subject->cpu_share;
 
-        add(rules,
-            (Advice){
-                    .rule = ADVICE_MAX_PROCS,
-                    .setting = "performance.max-procs",
-                    .where = IN_CONFIG,
-                    .unit = ADVICE_INTEGER,
-                    .value = subject->cpu_share,
-                    .effect = has_it ? HOLDS_ALREADY : HOLDS_RESTART,
-                    .reason =
-                            "It has {cpu_part}. Without the setting it runs as many threads as it "
-                            "sees CPUs at its start.",
-                    .note = gomaxprocs_note(subject),
-            });
+        add(rules, (Advice){
+                           .rule = ADVICE_MAX_PROCS,
+                           .setting = "performance.max-procs",
+                           .where = IN_CONFIG,
+                           .unit = ADVICE_INTEGER,
+                           .value = subject->cpu_share,
+                           .effect = has_it ? HOLDS_ALREADY : HOLDS_RESTART,
+                           .reason = "It has {cpu_part}. Without the setting it runs as many "
+                                     "threads as it sees CPUs when it starts.",
+                           .note = gomaxprocs_note(subject),
+                   });
 }
 
 static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
@@ -91,12 +89,11 @@ static void memory_limit(Rules *rules) {
                     .unit = ADVICE_BYTES,
                     .value = max(bytes, ADVICE_MEMORY_LIMIT_MIN),
                     .effect = HOLDS_ONLINE,
-                    .reason =
-                            small ? "The least that TiDB takes: 80 % of {memory_part} is less, and "
-                                    "too little for a TiDB server."
-                                  : "80 % of {memory_part}. By itself TiDB goes by the memory of "
-                                    "the host, not of the nodes. The variable is one for the whole "
-                                    "cluster: of several values set the smallest.",
+                    .reason = small ? "The minimum that TiDB accepts: 80 % of {memory_part} is "
+                                      "less, and too little for a TiDB server."
+                                    : "80 % of {memory_part}. TiDB's default uses the memory of "
+                                      "the host, not of the nodes. The variable applies to the "
+                                      "whole cluster: set the smallest of several values.",
             });
 }
 
@@ -112,15 +109,15 @@ static uint64_t gogc_need(uint64_t base, uint64_t gogc) {
 
 static const char *gogc_reason(const AdviceSubject *subject, bool first) {
         if (!first)
-                return "The next step, where the one before did well: it will cost about {cost} "
-                       "beside {base}.";
+                return "The next step if the previous one helped: it needs about {cost} in "
+                       "addition to {base}.";
         if (subject->resident_bytes >= ADVICE_GOGC_BASE_BYTES)
-                return "There is memory to spare, and to collect garbage less often took a field "
-                       "case from 4365 to 7205 TPS, from 100 to 1000 at 2 to 16 GB. This step will "
-                       "cost about {cost} beside the {base} that it holds now.";
-        return "There is memory to spare, and to collect garbage less often took a field case from "
-               "4365 to 7205 TPS, from 100 to 1000 at 2 to 16 GB. This step will cost about {cost} "
-               "beside {base}, which is taken for its size under load.";
+                return "Memory is free, and less frequent garbage collection raised a field case "
+                       "from 4365 to 7205 TPS (100 to 1000, 2 to 16 GB). This step needs about "
+                       "{cost} in addition to the {base} that it uses now.";
+        return "Memory is free, and less frequent garbage collection raised a field case from 4365 "
+               "to 7205 TPS (100 to 1000, 2 to 16 GB). This step needs about {cost} in addition to "
+               "{base}, its assumed size under load.";
 }
 
 static void gogc_step(Rules *rules, uint64_t gogc, bool first, uint64_t base, uint64_t need) {
@@ -133,8 +130,8 @@ static void gogc_step(Rules *rules, uint64_t gogc, bool first, uint64_t base, ui
                            .effect = HOLDS_RESTART,
                            .reason = gogc_reason(rules->subject, first),
                            .note = first ? "TiDB 6.4 and later set it themselves, up to 500 "
-                                           "(tidb_gogc_tuner_max_value from 7.5 on), while "
-                                           "tidb_enable_gogc_tuner is ON, as it is by default."
+                                           "(tidb_gogc_tuner_max_value since 7.5), while "
+                                           "tidb_enable_gogc_tuner is ON, the default."
                                          : "",
                            .base_bytes = base,
                            .cost_bytes = need - base,
@@ -171,18 +168,17 @@ static void threads(Rules *rules) {
 
         tikv_integer(rules, ADVICE_READPOOL, "readpool.unified.max-thread-count",
                      max(percent_of(n, 80), 1), HOLDS_ONLINE,
-                     "80 % of its CPUs: it has {cpu_part}. Right is 60 to 90 % busy.");
+                     "80 % of its CPUs: it has {cpu_part}. The threads should be 60 to 90 % busy.");
         tikv_integer(rules, ADVICE_GRPC, "server.grpc-concurrency", n <= 16 ? 2 : 4, HOLDS_RESTART,
                      "2 up to 16 CPUs, else 4: it has {cpu_part}. Raise it when these threads are "
                      "more than 80 % busy.");
-        tikv_integer(
-                rules, ADVICE_SCHEDULER, "storage.scheduler-worker-pool-size",
-                n <= 8   ? 2
-                : n < 16 ? 4
-                         : 8,
-                HOLDS_ONLINE,
-                "2 up to 8 CPUs, 8 from 16 on, 4 between: it has {cpu_part}. Right is 50 to 75 "
-                "% busy.");
+        tikv_integer(rules, ADVICE_SCHEDULER, "storage.scheduler-worker-pool-size",
+                     n <= 8   ? 2
+                     : n < 16 ? 4
+                              : 8,
+                     HOLDS_ONLINE,
+                     "2 up to 8 CPUs, 8 from 16 on, 4 between: it has {cpu_part}. The threads "
+                     "should be 50 to 75 % busy.");
 }
 
 /* Beyond 8 CPUs TiKV's own defaults suit: they are few, and do not grow with a larger host. */
@@ -190,10 +186,10 @@ static void compaction(Rules *rules) {
         if (rules->subject->cpu_share > 8)
                 return;
         tikv_integer(rules, ADVICE_COMPACTION, "rocksdb.max-background-jobs", 3, HOLDS_ONLINE,
-                     "3 up to 8 CPUs: it has {cpu_part}. Upon write stalls raise this first.");
+                     "3 up to 8 CPUs: it has {cpu_part}. If writes stall, raise this first.");
         tikv_integer(rules, ADVICE_COMPACTION, "rocksdb.max-sub-compactions", 1, HOLDS_RESTART,
-                     "1 up to 8 CPUs: it has {cpu_part}. Raise it to 2 or 3 where more "
-                     "rocksdb.max-background-jobs do not end the write stalls.");
+                     "1 up to 8 CPUs: it has {cpu_part}. If writes still stall with more "
+                     "rocksdb.max-background-jobs, raise it to 2 or 3.");
 }
 
 static void disk_rate(Rules *rules) {
@@ -204,9 +200,9 @@ static void disk_rate(Rules *rules) {
                 .unit = ADVICE_BYTES_PER_SEC,
                 .value = 200 * MIB,
                 .effect = HOLDS_ONLINE,
-                .reason = "Its device {device} serves {device_sharers} too: a bound on compaction "
-                          "leaves room for others. 200MB was right on a host of 16 CPUs; raise it "
-                          "upon write stalls, and with a faster device.",
+                .reason = "Its device {device} also serves {device_sharers}: a limit on compaction "
+                          "leaves bandwidth for them. 200MB fitted a host with 16 CPUs; raise it "
+                          "if writes stall or the device is faster.",
         };
 
         if (rules->subject->n_device_sharers == 0)
@@ -215,9 +211,8 @@ static void disk_rate(Rules *rules) {
         advice.setting = "gc.max-write-bytes-per-sec";
         advice.value = 300 * KIB;
         advice.reason =
-                "Its device {device} serves {device_sharers} too: a bound on the removal of "
-                "old versions evens it out. 300KB was right on a host of 16 CPUs; raise it "
-                "where old versions pile up.";
+                "Its device {device} also serves {device_sharers}: a limit smooths the removal of "
+                "old versions. 300KB fitted a host with 16 CPUs; raise it if old versions pile up.";
         add(rules, advice);
 }
 
@@ -233,8 +228,8 @@ static void block_cache(Rules *rules) {
                            .unit = ADVICE_BYTES,
                            .value = max(whole_mib(percent_of(bytes, 45)), MIB),
                            .effect = HOLDS_ONLINE,
-                           .reason = "45 % of {memory_part}. By itself TiKV goes by the memory of "
-                                     "the host, not of the nodes.",
+                           .reason = "45 % of {memory_part}. TiKV's default uses the memory of the "
+                                     "host, not of the nodes.",
                    });
 }
 
@@ -251,11 +246,11 @@ static void haproxy_threads(Rules *rules) {
                     .effect = HOLDS_RELOAD,
                     .reason =
                             n > ADVICE_HAPROXY_THREADS_MAX
-                                    ? "64 threads are the most of a thread group; it is bound to "
-                                      "{cpus}. By itself HAProxy counts the CPUs that it sees at "
-                                      "its start."
-                                    : "One thread a CPU: it is bound to {cpus}. By itself HAProxy "
-                                      "counts those that it sees at its start.",
+                                    ? "64 threads are the maximum of a thread group; it is bound "
+                                      "to {cpus}. HAProxy's default is the number of CPUs that it "
+                                      "sees when it starts."
+                                    : "One thread for each CPU: it is bound to {cpus}. HAProxy's "
+                                      "default is the number of CPUs that it sees when it starts.",
             });
 }
 
@@ -272,9 +267,9 @@ static void haproxy_connections(Rules *rules) {
                            .unit = ADVICE_INTEGER,
                            .value = value,
                            .effect = HOLDS_RELOAD,
-                           .reason = "2000, a common default, capped a field case until it was "
-                                     "raised. So many connections take up to {cost} of memory. The "
-                                     "limits of frontends and servers count beside it.",
+                           .reason = "2000, a common default, limited a field case. This many "
+                                     "connections use up to {cost} of memory. Frontends and "
+                                     "servers have their own limits.",
                            .cost_bytes = value * ADVICE_HAPROXY_CONNECTION_BYTES,
                    });
 }

@@ -48,7 +48,7 @@ static const char *unplaced(const PlacementChoice *choice) {
                 return "";
         if (choice->refusal != REFUSAL_NONE)
                 return placement_refusal_to_string(choice->refusal);
-        return reason && reason[0] != '\0' ? reason : "it is not placed";
+        return reason && reason[0] != '\0' ? reason : "it has no place";
 }
 
 static uint64_t memory_of(const Topology *topology, const NodeSet *nodes) {

@@ -199,11 +199,11 @@ static const char *find_doubt(const PolicySet *policies, const Policy *chosen, c
                     !user_holds(&p->match, uid_known, uid))
                         continue;
                 if (p < chosen && overlap(p->match.exe, chosen->match.exe))
-                        return "an earlier policy, which does not name the unit, may take its "
-                               "processes: whose they are is known when they run";
+                        return "an earlier policy without a unit may match its processes; which "
+                               "policy applies is known when they run";
                 if (p > chosen && policy_names(p, unit) && !covers(chosen, p))
-                        return "two policies name it with different placements: which one holds "
-                               "is known when it runs";
+                        return "two policies with different places match it; which one applies is "
+                               "known when it runs";
         }
         return NULL;
 }
@@ -222,7 +222,7 @@ const Policy *known_unit_policy(const PolicySet *policies, const char *unit, boo
                         continue;
                 }
                 doubt = p->match.args
-                                ? "its policy asks for a command line, which is known when it runs"
+                                ? "its policy matches the command line, which is known when it runs"
                                 : find_doubt(policies, p, unit, uid_known, uid);
                 *ret_reason = doubt ? doubt : "";
                 return doubt ? NULL : p;

@@ -58,13 +58,13 @@ static bool is_exhausted(const StepInput *in) {
 }
 
 static const char no_room[] =
-        "its nodes have no room for all of its memory; free some, or give it more nodes";
+        "its memory does not fit on its nodes; free memory there, or give it more nodes";
 
 /* One more pass, or what to say when passes do not help any more. */
 static Step pull_or_settle(const StepInput *in, bool may_sweep) {
         if (in->placement->migrate == MIGRATE_NONE)
                 return step_for(STEP_PARTLY, REASON_NOT_MOVED,
-                                "what was allocated before stays where it is (migrate: none)");
+                                "its existing memory is not moved (migrate: none)");
         if (!is_exhausted(in) && in->placement->migrate == MIGRATE_KERNEL)
                 return in->fits ? step(STEP_PULL) : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
         if (!is_exhausted(in))
@@ -80,8 +80,8 @@ static Step pull_or_settle(const StepInput *in, bool may_sweep) {
             in->outside_bytes <= in->placement->rate_bytes_per_sec)
                 return step(STEP_SWEEP);
         return step_for(STEP_PARTLY, REASON_PINNED_PAGES,
-                        "the kernel did not move all of its pages; they may be pinned or "
-                        "shared with a process outside");
+                        "the kernel did not move some pages; they may be pinned, or shared with a "
+                        "process outside the instance");
 }
 
 /* A node without memory is in no effective set, whatever is written. */
@@ -127,27 +127,26 @@ bool step_mems_stand(const StepInput *in) {
 static Step write_mems(const StepInput *in, StepKind kind, const NodeSet *mems) {
         if (in->mem_repairs >= STEP_REPAIRS_MAX)
                 return step_for(STEP_PARTLY, REASON_CONTESTED,
-                                "something else changes its memory nodes again and again: left "
-                                "to it for a minute");
+                                "something else keeps changing its memory nodes; backing off for "
+                                "one minute");
         return step_to(kind, mems);
 }
 
 static Step step_open(const StepInput *in) {
         if (in->mem_writes >= STEP_WRITES_MAX)
                 return step_for(STEP_PARTLY, REASON_SLICE_TOO_TIGHT,
-                                "its memory nodes could not be opened again");
+                                "its memory nodes could not be widened again");
         return write_mems(in, STEP_WIDEN, &in->all_nodes);
 }
 
 static const char memory_unknown[] =
-        "its memory cannot be read (it has no memory cgroup of its own), so nothing is moved and "
-        "whether a strict binding fits is not known: CPUs only";
+        "its memory is not counted (no memory cgroup of its own), so only its CPUs are bound: no "
+        "memory is moved, and whether it fits on its nodes is unknown";
 
 /* Unlike systemd, on cgroup v1 whoever narrowed its memory nodes may have left its memory where it
  * was. */
-static const char memory_uncounted[] =
-        "its memory nodes are set, but its memory cannot be read (it has no memory cgroup of its "
-        "own), so nothing is moved";
+static const char memory_uncounted[] = "its memory nodes are set, but its memory is not counted "
+                                       "(no memory cgroup of its own), so none is moved";
 
 /* Nothing can be outside then. */
 static bool is_everywhere(const StepInput *in) {
@@ -161,15 +160,14 @@ static Step step_pull_uncounted(const StepInput *in) {
         if (in->pulled)
                 return step(STEP_DONE);
         if (in->placement->migrate == MIGRATE_NONE)
-                return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE,
-                                "its memory cannot be counted (it was moved to a scope of its "
-                                "own, or has no memory controller) and is not to be moved "
-                                "(migrate: none), so it is not bound");
+                return step_for(
+                        STEP_PARTLY, REASON_MEMORY_UNREADABLE,
+                        "its memory is not counted (it was moved to its own scope, or has no "
+                        "memory controller) and is not moved (migrate: none), so it is not bound");
         if (!is_exhausted(in))
                 return step(STEP_PULL);
         return in->pass_whole ? step_for(STEP_PARTLY, REASON_PINNED_PAGES,
-                                         "the kernel did not move all of its pages; they may be "
-                                         "pinned")
+                                         "the kernel did not move some pages; they may be pinned")
                               : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
 }
 
@@ -180,9 +178,8 @@ static Step step_preferred(const StepInput *in) {
                 return step_open(in);
         if (!id_set_is_subset(&nodes, &in->binding->mems))
                 return step_for(STEP_PARTLY, REASON_SLICE_TOO_TIGHT,
-                                "it may not use memory of its nodes: the unit's own "
-                                "AllowedMemoryNodes=, that of a slice above, or its cpuset leaves "
-                                "them out");
+                                "it may not use memory of its nodes: AllowedMemoryNodes= of the "
+                                "unit or of a slice above, or its cpuset, excludes them");
         if (!in->memory_known && acts_on_processes(in))
                 return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_unknown);
         if (in->in_scope || !in->memory_known)
@@ -205,16 +202,15 @@ static Step step_widened(const StepInput *in) {
         stands = id_set_is_subset(&wide, mems);
         if (stands && !in->extra_unsaid)
                 return step_for(STEP_WIDENED, REASON_NODE_FULL,
-                                "its nodes are nearly full: it may use memory of others "
-                                "too, until there has been room again for a minute");
+                                "its nodes are nearly full: it may use other nodes until there has "
+                                "been room for a minute");
         if (in->mem_writes >= STEP_WRITES_MAX)
                 return stands ? step_for(STEP_WIDENED, REASON_NODE_FULL,
-                                         "its nodes are nearly full: the kernel lets it "
-                                         "use others too, of which the unit's "
-                                         "AllowedMemoryNodes= says nothing")
+                                         "its nodes are nearly full: the kernel allows it more "
+                                         "nodes than the unit's AllowedMemoryNodes=")
                               : step_for(STEP_PARTLY, REASON_NODE_FULL,
-                                         "its nodes are nearly full, and others could not "
-                                         "be given to it: free memory on its nodes");
+                                         "its nodes are nearly full, and it could not get another "
+                                         "node: free memory on its nodes");
         id_set_union(&wide, mems);
         return step_to(STEP_WIDEN, &wide);
 }
@@ -246,8 +242,8 @@ static Step step_bind(const StepInput *in) {
                                : step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_unknown);
         if (!in->memory_known && !in->in_scope)
                 return step_for(STEP_REFUSE, REASON_MEMORY_UNREADABLE,
-                                "its memory cannot be read (no memory controller for its unit), "
-                                "so whether a strict binding fits is not known: CPUs only");
+                                "its memory is not counted (no memory controller for its unit), so "
+                                "only its CPUs are bound: whether it fits on its nodes is unknown");
         if (in->mem_writes >= STEP_WRITES_MAX)
                 return step_for(
                         STEP_REFUSE, REASON_SLICE_TOO_TIGHT,
@@ -268,8 +264,8 @@ static Step step_bind(const StepInput *in) {
                 if (in->has_room && in->placement->migrate == MIGRATE_GENTLE && !is_exhausted(in))
                         return step(STEP_PULL);
                 return step_for(STEP_PARTLY, REASON_NO_ROOM,
-                                "its nodes have no room for all of its memory: preferred, "
-                                "not bound, until there is");
+                                "its memory does not fit on its nodes: preferred instead of bound "
+                                "until it does");
         }
         if (!pulled && !in->in_scope)
                 return step(STEP_PULL);
@@ -282,8 +278,8 @@ static Step step_bind_by_affinity(const StepInput *in) {
 
         if (next.kind == STEP_DONE)
                 return step_for(STEP_PARTLY, REASON_NOT_STRICT,
-                                "memory: bind is carried out as preferred, for the "
-                                "backend affinity cannot hold memory to nodes");
+                                "memory: bind is treated as preferred, because the backend "
+                                "affinity cannot bind memory");
         return next;
 }
 
@@ -302,7 +298,7 @@ static Step step_memory(const StepInput *in) {
 static const char *no_effect(BackendKind backend) {
         switch (backend) {
         case BACKEND_CGROUP1:
-                return "it was moved to a cpuset of its own, and did not stay there; does another "
+                return "it was moved to its own cpuset and did not stay there; does another "
                        "manager move it?";
         case BACKEND_AFFINITY:
                 return "the CPUs of its threads were set and had no effect; does its cpuset "
@@ -319,8 +315,8 @@ static Step step_scope(const StepInput *in) {
                 return step_for(STEP_REFUSE, in->no_scope_code, in->no_scope);
         if (in->scope_moves >= STEP_WRITES_MAX)
                 return step_for(STEP_REFUSE, REASON_CONTESTED,
-                                "it was moved to a scope of its own, and did not stay "
-                                "there; does another manager move it?");
+                                "it was moved to its own scope and did not stay there; does "
+                                "another manager move it?");
         return step(STEP_SCOPE);
 }
 
@@ -328,9 +324,9 @@ static Step step_cpus(const StepInput *in) {
         if (in->cpu_writes >= STEP_WRITES_MAX)
                 return step_for(STEP_REFUSE, REASON_SLICE_TOO_TIGHT, no_effect(in->backend));
         if (in->repairs >= STEP_REPAIRS_MAX)
-                return step_for(STEP_PARTLY, REASON_CONTESTED,
-                                "something else changes its CPUs again and again: left "
-                                "to it for a minute");
+                return step_for(
+                        STEP_PARTLY, REASON_CONTESTED,
+                        "something else keeps changing its CPUs; backing off for one minute");
         return step(STEP_SET_CPUS);
 }
 
@@ -342,8 +338,8 @@ static bool are_cpus_done(const StepInput *in) {
 }
 
 static const char inner_group[] =
-        "a cgroup that it has made below its unit leaves other CPUs or memory nodes to its "
-        "processes: widen the cpuset.cpus and cpuset.mems of that";
+        "a cgroup that it created below its unit allows its processes other CPUs or memory nodes: "
+        "widen cpuset.cpus and cpuset.mems of this cgroup";
 
 static bool has_inner_cpus(const StepInput *in) {
         return in->binding->inner_group[0] != '\0' &&
@@ -377,8 +373,8 @@ Step step_next(const StepInput *in) {
         if (next.kind == STEP_DONE && has_inner_cpus(in))
                 return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
         if (next.kind == STEP_DONE && in->binding->n_threads_off_cpus > 0)
-                return step_for(STEP_PARTLY, REASON_OWN_CPUS,
-                                "some of its threads keep CPUs of their own choice "
-                                "(taskset, sched_setaffinity)");
+                return step_for(
+                        STEP_PARTLY, REASON_OWN_CPUS,
+                        "some of its threads have chosen fewer CPUs (taskset, sched_setaffinity)");
         return next;
 }

@@ -136,7 +136,7 @@ int advice_render_table(const AdviceReport *report, unsigned width, Text *text) 
         if (report->n_items > 0)
                 append_rows(text, report, width);
         else
-                text_append(text, "No advice: no TiDB, TiKV or HAProxy instance has nodes here.\n");
+                text_append(text, "No advice: no TiDB, TiKV or HAProxy instance has a place.\n");
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *subject = &report->subjects[i];
                 _cleanup_text_ Text line = { 0 };

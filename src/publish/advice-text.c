@@ -196,7 +196,7 @@ void advice_text_append_reason(Text *text, const AdviceReport *report, const Adv
         if (!report->subjects[advice->subject].running)
                 return;
         if (advice->effect == HOLDS_RESTART)
-                text_append(text, " It holds after a restart.");
+                text_append(text, " It takes effect after a restart.");
         else if (advice->effect == HOLDS_RELOAD)
-                text_append(text, " It holds after a reload.");
+                text_append(text, " It takes effect after a reload.");
 }

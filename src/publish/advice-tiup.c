@@ -119,7 +119,7 @@ static void append_cores(Text *text, const Section *section, const AdviceSubject
                 text_appendf(text, "    numa_cores: \"%s\"\n", list);
         else
                 text_appendf(text,
-                             "    # Its policy gives it the CPUs %s; TiUP has no key for that.\n",
+                             "    # Its policy selects the CPUs %s; TiUP has no key for that.\n",
                              list);
 }
 
@@ -138,7 +138,7 @@ static void append_numa(Text *text, const Section *section, const AdviceSubject 
         text_append(&line, "No numa_node: \"");
         append_node_list(&line, &subject->nodes);
         text_appendf(&line,
-                     "\" here, for TiUP would bind its memory strictly, and its policy says "
+                     "\" here, because TiUP would bind its memory strictly, but its policy says "
                      "memory: %s. tidbnumad binds it.",
                      memory_mode_to_string(subject->memory));
         if (line.error < 0)
@@ -250,7 +250,7 @@ static void append_rest(Text *text, const AdviceReport *report) {
                         append_comment(text, "", subject->unplaced);
                 } else if (subject->product == PRODUCT_HAPROXY) {
                         append_name(text, "", subject,
-                                    " is none of TiUP's. For the section global of its "
+                                    " is not managed by TiUP. For the section global of its "
                                     "haproxy.cfg:");
                         append_others(text, "", report, i);
                 }
@@ -261,11 +261,10 @@ int advice_render_tiup(const AdviceReport *report, const char *host, Text *text)
         bool any = false;
 
         text_reset(text);
-        append_comment(
-                text, "",
-                "Sizing advice of tidbnumad for one host. Merge each entry into the one of the "
-                "same host and port (tiup cluster edit-config), then reload the cluster (tiup "
-                "cluster reload), which restarts its servers one by one.");
+        append_comment(text, "",
+                       "Sizing advice of tidbnumad for one host. Merge each entry into the entry "
+                       "with the same host and port (tiup cluster edit-config), then reload the "
+                       "cluster (tiup cluster reload), which restarts its servers one by one.");
         for (size_t i = 0; i < ELEMENTSOF(sections); i++)
                 any |= append_section(text, &sections[i], report, host);
         append_rest(text, report);

@@ -71,7 +71,7 @@ static void append_balance(const IrqHost *host, const IrqPlanBalance *balance, T
 
         if (!balance->told || (!cpus && balance->n_banned_irqs == 0))
                 return;
-        text_append(text, "irqbalance is told to leave alone ");
+        text_append(text, "irqbalance must leave alone ");
         if (cpus) {
                 text_append(text, "CPUs ");
                 plan_words_set(ID_VIEW(&balance->banned_cpus), text);
@@ -93,7 +93,7 @@ void irq_plan_table_render(const IrqHost *host, const IrqPlan *plan, unsigned wi
                 if (is_shown(&plan->devices[i]))
                         add_device(&table, &plan->devices[i], &cell);
         if (table.n_cells == table.n_columns)
-                text_append(text, "No device is there that an entry of irq names.\n");
+                text_append(text, "No device matches an entry of irq.\n");
         table_render(&table, width, text);
         append_balance(host, &plan->irqbalance, text);
 }

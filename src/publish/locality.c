@@ -69,8 +69,8 @@ static void render_method(const LocalityReport *report, Text *text) {
                              report->n_pages);
         else
                 text_appendf(text,
-                             "sampled: %" PRIu64 " anonymous pages, each node's share of these "
-                             "+-%.1f points at 95 %%",
+                             "sampled: %" PRIu64
+                             " anonymous pages; each node's share is within +-%.1f points at 95 %%",
                              report->n_pages, report->halfwidth * 100);
         render_halfwidth("files", report->file_halfwidth, text);
         render_halfwidth("shared memory", report->shmem_halfwidth, text);

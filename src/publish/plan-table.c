@@ -125,10 +125,10 @@ static void render_memory_policy(const PlanReportInstance *i, Text *text) {
                 return;
         text_append(text, "warning: ");
         text_append_printable(text, i->name);
-        text_append(text, ": it has a memory policy of its own, ");
+        text_append(text, ": it has its own memory policy, ");
         text_append_printable(text, i->memory_policy);
-        text_append(text, " (numactl?), which the kernel fits to the nodes and not back: a release "
-                          "cannot restore it; better restart it without\n");
+        text_append(text, " (numactl?), which the kernel changes when memory is bound: a release "
+                          "cannot restore it; restart it without\n");
 }
 
 static void render_remarks(const PlanReport *report, Text *text) {
@@ -191,9 +191,11 @@ static void explain_criteria(const PlanReport *report, Text *text) {
                 for (size_t k = 0; k < report->instances[i].n_alternatives; k++)
                         told[report->instances[i].alternatives[k].criterion] = any = true;
         if (any)
-                text_append(text, "\nEach number is a sum over the whole plan: with the instance "
-                                  "on those nodes, against the plan as it is. Less is better, and "
-                                  "the first that differs decides:\n");
+                text_append(
+                        text,
+                        "\n"
+                        "Each number is a sum over the whole plan, with the instance on those "
+                        "nodes and as planned. Lower is better; the first difference decides:\n");
         for (unsigned c = 0; c < N_CRITERIA; c++)
                 if (told[c])
                         text_appendf(text, "  %-10s %s\n", placement_criterion_to_string(c),
@@ -220,7 +222,7 @@ static void add_change(Table *table, const PlanChange *c, Text *cell) {
         if (after)
                 plan_words_why(after, cell);
         else
-                text_append(cell, "no policy takes it any more");
+                text_append(cell, "no policy matches it any more");
         table_add_text(table, cell);
 }
 

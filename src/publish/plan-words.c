@@ -10,14 +10,14 @@ enum { LIST_SHOWN_MAX = 23, HEAD_MAX = 8, REASONS_MAX = 2 };
 
 const char *plan_words_criterion(PlacementCriterion criterion) {
         static const char *const words[N_CRITERIA] = {
-                [WEIGH_STABILITY] = "nodes given up that an instance is bound to",
+                [WEIGH_STABILITY] = "bound nodes that instances would leave",
                 [WEIGH_DEVICE] = "summed distances from instances to their devices",
                 [WEIGH_EXCLUSIVE] = "pairs of exclusive instances on one node",
                 [WEIGH_POLICY] = "pairs of instances of one policy on one node",
                 [WEIGH_RESERVED] = "reserved nodes that instances use",
                 [WEIGH_SPREAD] = ("pairs of exclusive instances, and of instances of one policy, "
                                   "on one socket"),
-                [WEIGH_MEMORY] = "MiB that instances need beyond what their nodes have left",
+                [WEIGH_MEMORY] = "MiB that instances need beyond the room of their nodes",
                 [WEIGH_DISTANCE] = "summed distances among the nodes of each instance",
                 [WEIGH_ROOM] = "squared weights of instances against the memory of their nodes",
                 [WEIGH_LOAD] =
@@ -81,7 +81,7 @@ static const char *reason_of(const PlanReportInstance *i, PlacementCriterion cri
         case WEIGH_DISTANCE:
                 return "nodes near each other";
         case WEIGH_LOAD:
-                return "its CPUs are the least taken";
+                return "its CPUs are the least loaded";
         default:
                 return "the lowest number among equals";
         }
@@ -103,7 +103,8 @@ static void append_reasons(const PlanReportInstance *i, Text *text) {
                 n++;
         }
         if (n == 0)
-                text_append(text, i->n_open > 1 ? "as good as any" : "nothing else is open to it");
+                text_append(text, i->n_open > 1 ? "as good as any"
+                                                : "no other nodes are available to it");
 }
 
 void plan_words_why(const PlanReportInstance *i, Text *text) {
@@ -116,7 +117,7 @@ void plan_words_why(const PlanReportInstance *i, Text *text) {
                 text_append(text, id_set_count(&i->placement->nodes) == 1 ? "node" : "nodes");
                 break;
         case BASIS_KEPT:
-                text_append(text, "it is bound there, and that still fits");
+                text_append(text, "it is bound there and still fits");
                 break;
         case BASIS_CHOSEN:
                 append_reasons(i, text);

@@ -52,15 +52,14 @@ static void scan_done(Scan *scan) {
 static bool check_owner(Scan *scan, const char *path, const struct stat *st) {
         if (st->st_uid != 0 && st->st_uid != geteuid()) {
                 diagnostics_add_path(scan->errors, path,
-                                     "belongs to user %u, expected root; mend it with `chown root "
-                                     "%s`",
+                                     "belongs to user %u, expected root; run `chown root %s`",
                                      (unsigned)st->st_uid, path);
                 return false;
         }
         if (st->st_mode & (S_IWGRP | S_IWOTH)) {
                 diagnostics_add_path(scan->errors, path,
-                                     "others than its owner can write it (mode %04o), expected "
-                                     "mode %s; mend it with `chmod go-w %s`",
+                                     "group or others can write it (mode %04o), expected mode %s; "
+                                     "run `chmod go-w %s`",
                                      (unsigned)(st->st_mode & 07777),
                                      S_ISDIR(st->st_mode) ? "0755" : "0644", path);
                 return false;
@@ -78,7 +77,7 @@ static void open_folder(Scan *scan, Folder *folder) {
         if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) {
                 diagnostics_add_path(scan->errors, folder->path,
                                      "not a folder, expected a folder of policy files and not a "
-                                     "link; put a folder in its place");
+                                     "link; replace it with a folder");
                 return;
         }
         if (fd < 0 || fstat(fd, &st) < 0) {
@@ -173,7 +172,7 @@ static int find_folder(const Scan *scan, const char *target, size_t length) {
 static int refuse_link(Scan *scan, const char *path, const char *target) {
         diagnostics_add_path(scan->errors, path,
                              "a link to %s, expected a file, or a link to a file in a policy "
-                             "folder or to /dev/null; put a copy in its place",
+                             "folder or to /dev/null; replace it with a copy",
                              target);
         return -EBADMSG;
 }

@@ -67,7 +67,7 @@ TEST(bound) {
         assert_int_equal(d.n_messages, DIAGNOSTICS_MAX + 1);
         assert_string_equal(d.messages[DIAGNOSTICS_MAX - 1], "wrong 999");
         assert_string_equal(d.messages[DIAGNOSTICS_MAX],
-                            "there is more; mend what is told above first");
+                            "more errors follow; correct the ones above first");
         assert_int_equal(d.n_told, DIAGNOSTICS_MAX + 5);
         assert_int_equal(d.error, 0);
 }

@@ -66,10 +66,10 @@ TEST(refused) {
                       "a.yaml:2:6: there is no anchor `&p` before this alias, expected one; put a "
                       "glob that begins with * in quotes");
         assert_errors(V "irq: &p [*p, [*p]]\n",
-                      "a.yaml:2:10: the alias `*p` stands inside of what it names, expected it "
-                      "after that",
-                      "a.yaml:2:15: the alias `*p` stands inside of what it names, expected it "
-                      "after that");
+                      "a.yaml:2:10: the alias `*p` is inside the value of its anchor, expected it "
+                      "after that value",
+                      "a.yaml:2:15: the alias `*p` is inside the value of its anchor, expected it "
+                      "after that value");
 }
 
 /* `n` values (of which one is the list that holds the others), and all that `times` more: does the

@@ -56,13 +56,12 @@ TEST(count) {
 TEST(avoid) {
         assert_warned(P "  place: {avoid: [1, 9-10]}\n",
                       "a.yaml:5:18: `policies[].place.avoid` names node 9-10, which this machine "
-                      "does not have anyway");
+                      "does not have");
         assert_warned(P "  place: {avoid: 1-2}\n"
                         "  instances:\n"
                         "  - {match: {port: 1}, nodes: 2-3}\n"
                         "  - {match: {port: 2}, nodes: 4}\n",
-                      "a.yaml:7:31: node 2 is in `place.avoid` of line 5, and used here all the "
-                      "same");
+                      "a.yaml:7:31: node 2 is in `place.avoid` of line 5, but used here");
         assert_warned(P "  place: {nodes: 0-3, avoid: 3}\n", NULL);
 }
 
@@ -74,9 +73,8 @@ TEST(entries) {
         _cleanup_free_ char *text = NULL, *silent = NULL;
 
         assert_true(asprintf(&text, P "  place: {share: exclusive}\n%s", entries) > 0);
-        assert_warned(text,
-                      "a.yaml:9:31: node 3-4 is that of another entry of `instances` too, and the "
-                      "policy says `share: exclusive`");
+        assert_warned(text, "a.yaml:9:31: node 3-4 is also used by another entry of `instances`, "
+                            "and the policy says `share: exclusive`");
         assert_true(asprintf(&silent, P "%s", entries) > 0);
         assert_warned(silent, NULL);
 }
@@ -98,7 +96,7 @@ TEST(cpus_of_each_node) {
                       "expected some of 4-7 as well, or nodes without that one");
         assert_errors(P "  place: {count: 2}\n  cpus: 0-3\n",
                       "a.yaml:6:9: `policies[].cpus` has CPUs of 1 node, and "
-                      "`policies[].place.count` in line 5 is 2, expected CPUs of so many nodes, or "
+                      "`policies[].place.count` in line 5 is 2, expected CPUs of as many nodes, or "
                       "a lower count");
         assert_warned(P "  place: {nodes: 0-1}\n  cpus: 3-4\n", NULL);
         assert_warned(P "  place: {count: 2}\n  cpus: 3-4\n", NULL);
@@ -110,13 +108,13 @@ TEST(cpus_of_each_node) {
 TEST(pairs) {
         assert_warned(V "policies:\n" A "place: {nodes: 0-1}}\n" B "place: {nodes: [1]}}\n",
                       "a.yaml:4:52: policy `b` names node 1, and so does policy `a` (a.yaml:3); "
-                      "both are exclusive, as they are by default, expected nodes of their own, or "
+                      "both are exclusive, as they are by default, expected different nodes, or "
                       "`share: shared`");
         assert_warned(V
                       "policies:\n" A "place: {nodes: 0-1, share: exclusive}}\n" B
                       "instances: [{match: {port: 1}, nodes: 3}, {match: {port: 2}, nodes: 1}]}\n",
                       "a.yaml:4:105: policy `b` names node 1, and so does policy `a` (a.yaml:3); "
-                      "both are exclusive, as they are by default, expected nodes of their own, or "
+                      "both are exclusive, as they are by default, expected different nodes, or "
                       "`share: shared`");
         assert_warned(V "policies:\n" A "place: {nodes: 0}}\n" B
                         "place: {nodes: 0, share: shared}}\n",
@@ -155,7 +153,7 @@ TEST(reserve) {
         _cleanup_load_ Load load = load_two(V "host: {reserve: {nodes: nic, devices: eth0}}\n",
                                             V "host: {reserve: {nodes: 0}}\n");
 
-        assert_warnings(load, "etc/a.yaml:2:39: `host.reserve.devices` decides nothing, because "
+        assert_warnings(load, "etc/a.yaml:2:39: `host.reserve.devices` has no effect, because "
                               "`host.reserve.nodes` is not `nic`");
         assert_warned(V "host: {reserve: {nodes: nic, devices: eth0}}\n", NULL);
         assert_warned(V "host: {reserve: {devices: []}}\n", NULL);
@@ -222,16 +220,15 @@ TEST(no_cards) {
 }
 
 TEST(idle_keys) {
-        assert_warned(
-                P "  on_full: keep\n  memory: preferred\n",
-                "a.yaml:5:12: `policies[].on_full` has no effect with `memory: preferred`; it "
-                "is for `memory: bind`");
+        assert_warned(P "  on_full: keep\n  memory: preferred\n",
+                      "a.yaml:5:12: `policies[].on_full` has no effect with `memory: preferred`, "
+                      "only with `memory: bind`");
         assert_warned(P "  on_full: keep\n  memory: none\n",
-                      "a.yaml:5:12: `policies[].on_full` has no effect with `memory: none`; it is "
-                      "for `memory: bind`");
+                      "a.yaml:5:12: `policies[].on_full` has no effect with `memory: none`, only "
+                      "with `memory: bind`");
         assert_warned(P "  rate: 64MiB/s\n  migrate: kernel\n",
-                      "a.yaml:5:9: `policies[].rate` has no effect with `migrate: kernel`; it is "
-                      "for `migrate: gentle`");
+                      "a.yaml:5:9: `policies[].rate` has no effect with `migrate: kernel`, only "
+                      "with `migrate: gentle`");
         assert_warned(P "  rate: 1023KiB/s\n",
                       "a.yaml:5:9: `policies[].rate` is below 1MiB/s: moving 1 GiB takes more than "
                       "17 minutes");

@@ -46,8 +46,8 @@ TEST(everything) {
         const Policy *policy = load.set.policies;
 
         assert_int_equal(load.result, 0);
-        assert_warnings(load, "a.yaml:11:11: `policies[].rate` has no effect with `migrate: none`; "
-                              "it is for `migrate: gentle`");
+        assert_warnings(load, "a.yaml:11:11: `policies[].rate` has no effect with `migrate: none`, "
+                              "only with `migrate: gentle`");
         assert_int_equal(load.set.n_policies, 1);
         assert_int_equal(load.set.mode, ENFORCEMENT_OBSERVE);
         assert_int_equal(load.set.sampling_interval_usec, 60000000);

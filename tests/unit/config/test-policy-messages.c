@@ -56,8 +56,8 @@ TEST(all_errors_of_all_files) {
 
         assert_messages(&load.errors,
                         (const char *const[]){
-                                "etc/a.yaml:3:1: not valid YAML: the file ends inside of [ ] "
-                                "or { }, expected the closing bracket",
+                                "etc/a.yaml:3:1: not valid YAML: the file ends inside [ ] or { }, "
+                                "expected the closing bracket",
                                 "etc/b.yaml:1:10: `version` is `3`, expected 1",
                                 "etc/b.yaml:2:1: unknown key `zzzzzz` at the top, expected one of "
                                 "`version`, `host`, `policies`, `irq`, `sampling`, `enforcement`",

@@ -13,8 +13,8 @@ TEST(tricks) {
         assert_errors(V "a: \"x\\0y\"\n",
                       "a.yaml:2:4: a NUL character inside a value, expected text");
         assert_errors("<<: {version: 1}\n",
-                      "a.yaml:1:1: a merge key (`<<`) is not part of the language, expected the "
-                      "keys themselves; an alias (`*`) can stand for a whole value");
+                      "a.yaml:1:1: a merge key (`<<`) is not supported, expected the keys "
+                      "themselves; an alias (`*`) can replace a whole value");
         assert_errors(V "'<<': {version: 1}\n",
                       "a.yaml:2:1: unknown key `<<` at the top, expected one of `version`, "
                       "`host`, `policies`, `irq`, `sampling`, `enforcement`");
@@ -95,8 +95,8 @@ TEST(unknown_keys) {
         assert_errors(V "policies: [{name: a, match: {ext: x}}]\n",
                       "a.yaml:2:30: unknown key `ext` in `policies[].match`, did you mean `exe`?");
         assert_errors(P "  instances: [{match: {port: 1}, nodes: 0,4-5}]\n",
-                      "a.yaml:5:43: unknown key `4-5` in `policies[].instances[]`, expected a list "
-                      "with commas in quotes inside of braces");
+                      "a.yaml:5:43: unknown key `4-5` in `policies[].instances[]`, expected quotes "
+                      "around a list with commas inside braces");
         /* A path is not a key, and what is shown is harmless. */
         assert_errors(P "  place.nodes: 1\n",
                       "a.yaml:5:3: unknown key `place.nodes` in `policies[]`, expected one of "
@@ -227,7 +227,7 @@ TEST(more_values) {
                       "a.yaml:2:24: `host.numa_balancing` is `false`, expected leave, off or on",
                       "a.yaml:2:48: `host.reserve.nodes` is `all`, expected none, nic, or node "
                       "numbers such as 0 or [0, 4]",
-                      "a.yaml:2:62: `host.reserve.devices` is `e*` (a glob, and names are expected "
+                      "a.yaml:2:62: `host.reserve.devices` is `e*` (a glob, but names are expected "
                       "here), expected network interfaces such as eth0 or [eth0, eth1]");
         assert_errors(
                 V "irq: [{match: {pci: [3b:00.0, 0000-3b]}, steer: here, irqbalance: kill, rps: "

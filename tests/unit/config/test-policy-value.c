@@ -44,14 +44,14 @@ static void assert_refused(const PolicyKey *key, const Case *cases, size_t n) {
 TEST(exe) {
         static const Case cases[] = {
                 { "", "it is empty" },
-                { "a\nb", "it holds a control character" },
+                { "a\nb", "it contains a control character" },
                 { "bin/x", "a relative path" },
                 { "./x", "a relative path" },
                 { "tidb-*", "a glob has to be an absolute path" },
                 { "/", "it names a folder" },
                 { "/opt/", "it names a folder" },
-                { "/opt//x", "the kernel tells paths without //, /./ and /../" },
-                { "/opt/../x", "the kernel tells paths without //, /./ and /../" },
+                { "/opt//x", "paths from the kernel contain no //, /./ or /../" },
+                { "/opt/../x", "paths from the kernel contain no //, /./ or /../" },
                 { "/opt/[x", "a [ is not closed" },
                 { "/opt/x\\", "it ends with a backslash" },
                 { " tidb-server", "a blank at an end; remove it" },
@@ -74,23 +74,23 @@ TEST(exe) {
 }
 
 TEST(unit) {
-        static const char alternatives[] = "no unit name has ( ) | { } or +, and globs are * ? and "
-                                           "[...]; write an entry for each alternative";
+        static const char alternatives[] = "no unit name contains ( ) | { } or +, and globs are * "
+                                           "? and [...]; write an entry for each alternative";
         static const Case cases[] = {
                 { "", "it is empty" },
                 { "tidb-4000", "it does not end with .service or .scope" },
                 { ".service", "it does not end with .service or .scope" },
                 { "system.slice", "it does not end with .service or .scope" },
-                { "a b.service", "a unit name holds no spaces, slashes or control characters" },
-                { "a/b.service", "a unit name holds no spaces, slashes or control characters" },
+                { "a b.service", "a unit name contains no spaces, slashes or control characters" },
+                { "a/b.service", "a unit name contains no spaces, slashes or control characters" },
                 { "a[b.service", "a [ is not closed" },
                 { "tidb-(4000|4001).service", alternatives },
                 { "tidb-{4000,4001}.service", alternatives },
                 { "tidb-4+.service", alternatives },
                 { "tidb-[(].service", alternatives },
-                { "tidb-4000,4001.service", "a character that no unit name has" },
-                { "t\xc3\xad-*.service", "a character that no unit name has" },
-                { "!tidb-*.service", "a character that no unit name has" },
+                { "tidb-4000,4001.service", "a character that no unit name contains" },
+                { "t\xc3\xad-*.service", "a character that no unit name contains" },
+                { "!tidb-*.service", "a character that no unit name contains" },
         };
         const PolicyKey key = { .type = POLICY_KEY_UNIT };
 
@@ -246,7 +246,7 @@ TEST(cpus) {
 TEST(args) {
         static const Case cases[] = {
                 { "", "it is empty" },
-                { "a\tb", "it holds a control character" },
+                { "a\tb", "it contains a control character" },
                 { "a[b", "a [ is not closed" },
         };
         const PolicyKey key = { .type = POLICY_KEY_ARGS };
@@ -258,7 +258,7 @@ TEST(args) {
 TEST(devices) {
         static const Case names[] = {
                 { "", "it is empty" },
-                { "eth*", "a glob, and names are expected here" },
+                { "eth*", "a glob, but names are expected here" },
                 { "a/b",
                   "no device has a name with spaces, slashes, colons or control characters" },
                 { "eth0:1",

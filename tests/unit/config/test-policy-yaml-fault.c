@@ -19,8 +19,8 @@ TEST(indentation) {
                       "that begin in line 1, expected it in the column of the "
                       "other entries");
         assert_errors("  version: 1\npolicies: []\n",
-                      "a.yaml:2:1: " BAD "this does not belong to what is above it, expected all "
-                      "keys at the top in one column");
+                      "a.yaml:2:1: " BAD
+                      "not part of the lines above, expected all top-level keys in one column");
         assert_errors(V "policies:\n\t- name: a\n",
                       "a.yaml:3:1: " BAD "a tab; indent with spaces, not with tabs");
         assert_errors(V "policies:\n  - name: a\n\tmemory: bind\n",
@@ -32,18 +32,18 @@ TEST(colon) {
                       "a.yaml:3:12: " BAD "a second colon in the line; put the value in quotes, or "
                       "begin a new line for the next key");
         assert_errors(V "policies:\n  - match: {exe: a unit: b}\n",
-                      "a.yaml:3:24: " BAD "a colon inside of a value; a comma is missing before "
+                      "a.yaml:3:24: " BAD "a colon inside a value; a comma is missing before "
                       "this key, or put the value in quotes");
         assert_errors(V "policies:\n  - name:a\n    memory: bind\n",
-                      "a.yaml:3:9: " BAD "a space is missing behind this colon");
+                      "a.yaml:3:9: " BAD "a space is missing after this colon");
         assert_errors(V "policies:\n  - name: a\n    memory:bind\n",
-                      "a.yaml:4:11: " BAD "a space is missing behind this colon");
+                      "a.yaml:4:11: " BAD "a space is missing after this colon");
         assert_errors(V "policies:\n  -name: a\n   match: b\n",
-                      "a.yaml:3:3: " BAD "a space is missing behind this dash");
+                      "a.yaml:3:3: " BAD "a space is missing after this dash");
         assert_errors(V "host\npolicies: []\n",
                       "a.yaml:2:1: " BAD "a key without a colon, expected `key: value`");
         assert_errors(V "policies: - name\n",
-                      "a.yaml:2:11: " BAD "a list cannot begin in the line of its key; begin it in "
+                      "a.yaml:2:11: " BAD "a list cannot begin on the line of its key; begin it on "
                       "the next line, or write [a, b]");
 }
 
@@ -58,17 +58,17 @@ TEST(quotes) {
                       "a.yaml:3:11: " BAD "the quote that begins here is not closed, expected \" "
                       "at the end of the value");
         assert_errors(V "policies:\n  - name: \"a\" b\n",
-                      "a.yaml:3:15: " BAD "text behind the end of the value; put the whole value "
-                      "in quotes");
+                      "a.yaml:3:15: " BAD
+                      "text after the end of the value; put the whole value in quotes");
         assert_errors(V "policies:\n  - name: \"a\\d\"\n",
-                      "a.yaml:3:13: " BAD "not an escape that a text in double quotes can have; "
-                      "write the backslash twice, or use single quotes");
+                      "a.yaml:3:13: " BAD "not a valid escape in double quotes; write the "
+                      "backslash twice, or use single quotes");
 }
 
 TEST(brackets) {
         assert_errors(V "policies: [\n",
-                      "a.yaml:3:1: " BAD "the file ends inside of [ ] or { }, expected the closing "
-                      "bracket");
+                      "a.yaml:3:1: " BAD
+                      "the file ends inside [ ] or { }, expected the closing bracket");
         assert_errors(V "policies:\n  - match: {exe: a\n    memory: bind\n",
                       "a.yaml:3:12: " BAD "this { is not closed, expected } at the end");
         assert_errors(V "policies:\n  - nodes: [1, 2\n    memory: bind\n",
@@ -84,11 +84,11 @@ TEST(first_characters) {
                 { "@a", "a value cannot begin with @; put the value in quotes" },
                 { "%a", "a value cannot begin with %; put the value in quotes" },
                 { "`a`", "a value cannot begin with `; put the value in quotes" },
-                { "*.service", "a value that begins with * belongs in quotes, as a glob does" },
-                { "& b", "a value that begins with & belongs in quotes, as a glob does" },
-                { "|a|b", "a value that begins with | belongs in quotes, as a glob does" },
-                { "!<a", "a value that begins with ! belongs in quotes, as a glob does" },
-                { "? a", "a value that begins with ? belongs in quotes" },
+                { "*.service", "a value that begins with *, such as a glob, must be in quotes" },
+                { "& b", "a value that begins with &, such as a glob, must be in quotes" },
+                { "|a|b", "a value that begins with |, such as a glob, must be in quotes" },
+                { "!<a", "a value that begins with !, such as a glob, must be in quotes" },
+                { "? a", "a value that begins with ? must be in quotes" },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(values); i++) {

@@ -145,11 +145,11 @@ TEST(wrong_commands) {
               "frobnicate");
         WRONG("release what?", "release");
         WRONG("release what?", "release", "--undo");
-        WRONG("--all and names exclude each other", "release", "--all", "a");
+        WRONG("--all cannot be combined with names", "release", "--all", "a");
         WRONG("pause takes no argument 'a'", "pause", "a");
-        WRONG("pause takes no --undo; it is an option of release\n", "pause", "--undo");
-        WRONG("status takes no --policy-dir", "status", "--policy-dir=a");
-        WRONG("the command stands first, and '--json' behind it", "--json", "plan");
+        WRONG("pause has no option --undo; it is an option of release\n", "pause", "--undo");
+        WRONG("status has no option --policy-dir", "status", "--policy-dir=a");
+        WRONG("the command must come before '--json'", "--json", "plan");
 }
 
 TEST(wrong_options) {
@@ -159,18 +159,20 @@ TEST(wrong_options) {
         WRONG("validate takes no --instances; it is an option of plan, explain, advise and check\n"
               "Try 'tidbnumactl validate --help'",
               "validate", "--instances=1:a");
-        WRONG("plan takes no --tiup; it is an option of advise\n", "plan", "--tiup");
-        WRONG("explain takes no --against; it is an option of plan\n", "explain", "a",
+        WRONG("plan has no option --tiup; it is an option of advise\n", "plan", "--tiup");
+        WRONG("explain has no option --against; it is an option of plan\n", "explain", "a",
               "--against=b");
         WRONG("--sysroot", "plan", "--sysroot");
         WRONG("--json", "plan", "--json=yes");
         WRONG("'x'", "plan", "-x");
-        WRONG("--sysroot and --topology exclude", "plan", "--sysroot=a", "--topology=b");
-        WRONG("--policy-dir and --policy exclude", "plan", "--policy-dir=a", "--policy=b");
-        WRONG("--policy-dir and files exclude", "validate", "--policy-dir=a", "b");
-        WRONG("--explain and --against exclude", "plan", "--explain", "--against=b");
-        WRONG("--export and --against exclude", "plan", "--export=x", "--against=b");
-        WRONG("--json and --tiup exclude", "advise", "--json", "--tiup");
+        WRONG("--sysroot cannot be combined with --topology", "plan", "--sysroot=a",
+              "--topology=b");
+        WRONG("--policy-dir cannot be combined with --policy", "plan", "--policy-dir=a",
+              "--policy=b");
+        WRONG("--policy-dir cannot be combined with files", "validate", "--policy-dir=a", "b");
+        WRONG("--explain cannot be combined with --against", "plan", "--explain", "--against=b");
+        WRONG("--export cannot be combined with --against", "plan", "--export=x", "--against=b");
+        WRONG("--json cannot be combined with --tiup", "advise", "--json", "--tiup");
 }
 
 TEST(wrong_arguments) {
@@ -181,7 +183,7 @@ TEST(wrong_arguments) {
         WRONG("explain what?", "explain");
         WRONG("locality what? Expected the name of an instance or a process number\n", "locality");
         WRONG("locality takes no argument '2'", "locality", "1", "2");
-        WRONG("status takes no --exact; it is an option of locality\n", "status", "--exact");
+        WRONG("status has no option --exact; it is an option of locality\n", "status", "--exact");
         WRONG("explain takes no argument 'b'", "explain", "a", "b");
         WRONG("no process runs on --topology", "explain", "a", "--topology=numa:2");
         WRONG("more than 8 --policy-dir", "plan", "--policy-dir=1", "--policy-dir=2",

@@ -70,18 +70,19 @@ TEST(wrong) {
         for (size_t i = 0; i < ELEMENTSOF(words); i++) {
                 char quoted[64];
 
-                (void)snprintf(quoted, sizeof(quoted), "'%s' is no COUNT:POLICY", words[i]);
+                (void)snprintf(quoted, sizeof(quoted), "'%s' is not COUNT:POLICY", words[i]);
                 check_wrong(words[i], quoted);
                 /* Not the first word alone is judged. */
                 (void)snprintf(text, sizeof(text), "1:ok,%s,2:ok", words[i]);
                 check_wrong(text, quoted);
         }
-        check_wrong("4;tidb@", "'4;tidb@' is no COUNT:POLICY");
+        check_wrong("4;tidb@", "'4;tidb@' is not COUNT:POLICY");
         check_wrong("1:a,", "'' is no");
-        check_wrong("4:tikv:32", "'32' is no size above zero, expected the memory of one instance");
-        check_wrong("4:tikv:0GiB", "'0GiB' is no size above zero");
+        check_wrong("4:tikv:32",
+                    "'32' is not a size above zero, expected the memory of one instance");
+        check_wrong("4:tikv:0GiB", "'0GiB' is not a size above zero");
         check_wrong("4:tikv:99999999999TiB", "'99999999999TiB' is too large");
-        check_wrong("4:tikv@sda:32gib", "'32gib' is no size above zero");
+        check_wrong("4:tikv@sda:32gib", "'32gib' is not a size above zero");
         check_wrong("1025:a", "more than 1024 instances");
         check_wrong("1000:a,25:b", "more than 1024 instances");
         check_wrong("4294967297:a", "more than 1024 instances");
@@ -172,11 +173,9 @@ TEST(refused) {
         World w;
 
         world_init(&w);
-        check_refused(
-                &w, "1:tidb,1:titb",
-                "there is no policy 'titb', did you mean 'tidb'? There are: tidb, tikv, lake");
-        check_refused(&w, "1:frontend",
-                      "there is no policy 'frontend', expected one of: tidb, tikv, lake");
+        check_refused(&w, "1:tidb,1:titb",
+                      "no policy 'titb', did you mean 'tidb'? There are: tidb, tikv, lake");
+        check_refused(&w, "1:frontend", "no policy 'frontend', expected one of: tidb, tikv, lake");
         check_refused(
                 &w, "1:tikv@eth0",
                 "the machine has no disk 'eth0', expected one of: nvme0n1, nvme1n1, sda, sdb");
@@ -185,5 +184,5 @@ TEST(refused) {
                       "the machine has no disk 'sda', expected one of: none at all; leave out what "
                       "follows the @");
         w.set.n_policies = 0;
-        check_refused(&w, "1:tidb", "there is no policy 'tidb', expected one of: none at all");
+        check_refused(&w, "1:tidb", "no policy 'tidb', expected one of: none at all");
 }

@@ -301,9 +301,8 @@ TEST(now) {
         world_init(&w);
         world_run(&w);
         assert_int_equal(planned_build(&w.from, &p), 0);
-        assert_now(&p, &p.rows[0],
-                   "no daemon runs that would bind it; its threads may run on node 1 only");
-        assert_now(&p, &p.rows[1], "no daemon runs that would bind it");
+        assert_now(&p, &p.rows[0], "no daemon runs; its threads may run on node 1 only");
+        assert_now(&p, &p.rows[1], "no daemon runs");
         planned_done(&p);
         w.from.status = &status;
         w.policies[0].memory = MEMORY_BIND;

@@ -88,7 +88,7 @@ TEST(path) {
         policies_done(&p);
         assert_int_equal(policies_load_path(path_of(&w, "d", path), &w.machine, &p), -EINVAL);
         assert_int_equal(p.errors.n_messages, 1);
-        assert_contains(p.errors.messages[0], "others than its owner can write it");
+        assert_contains(p.errors.messages[0], "group or others can write it");
         policies_done(&p);
         assert_int_equal(chmod(path_of(&w, "d/a.yaml", path), 0644), 0);
         check_loaded(&p, policies_load_path(path_of(&w, "d", path), &w.machine, &p), "one ");

@@ -42,7 +42,7 @@ static void init(Example *e) {
                                     { 3, 2 << 20 } },
                         .instances = {
                                 instance("a-1", "bound", "", "", ""),
-                                instance("b-1", "partly", "no room for all", "no-room",
+                                instance("b-1", "partly", "does not fit on its nodes", "no-room",
                                          "free memory"),
                                 instance("b-2", "partly", "no room", "no-room", "free memory"),
                                 instance("c-1", "moving", "", "", "") } };
@@ -95,7 +95,7 @@ TEST(all) {
                 "WHY\n"
                 "a-1       bound   1      4-7   1: 12.0 GiB, 2: 3.0 MiB, 3: 2.0 MiB, …  6.2 %\n"
                 "b-1       partly  -      -     -                                       -       "
-                "no room for all (no-room)\n"
+                "does not fit on its nodes (no-room)\n"
                 "b-2       partly  -      -     -                                       -       "
                 "no room (no-room)\n"
                 "c-1       moving  -      -     -                                       -       "
@@ -149,7 +149,7 @@ TEST(warnings) {
         text = render(&e, NULL, 1029, true);
         assert_null(strstr(text, "warning"));
         free(text);
-        assert_told(&e, 1031, true, "does it hang?");
+        assert_told(&e, 1031, true, "it may hang");
         assert_told(&e, 1001, false, "does not run");
         e.status.enforcing = false;
         assert_told(&e, 1001, true, "changing nothing");
@@ -157,18 +157,18 @@ TEST(warnings) {
         e.errors[0] = TEXT("a.yaml:1:1: wrong");
         e.status.errors = e.errors;
         e.status.n_errors = 1;
-        assert_told(&e, 1001, true, "policy files are wrong");
+        assert_told(&e, 1001, true, "policy files have errors");
         assert_told(&e, 1001, true, "  a.yaml:1:1: wrong\n");
         e.status.n_warnings = 3;
         assert_told(&e, 1001, true, "warning: 3 about the policies");
         e.releases[0] = (StatusRelease){ .name = TEXT("r\x1b[2J"), .failure = TEXT("why") };
         e.status.releases = e.releases;
         e.status.n_releases = 1;
-        assert_told(&e, 1001, true, "on its way back: r\\x1b[2J: why\n");
+        assert_told(&e, 1001, true, "release in progress: r\\x1b[2J: why\n");
         e.status.uncounted = TEXT("no\x1b such counters");
-        assert_told(&e, 1001, true, "accesses to memory are not counted: no\\x1b such counters\n");
+        assert_told(&e, 1001, true, "memory accesses are not counted: no\\x1b such counters\n");
         e.status.n_instances = 0;
-        assert_told(&e, 1001, true, "No process is there");
+        assert_told(&e, 1001, true, "No process matches");
 }
 
 TEST(ignored) {
@@ -182,8 +182,9 @@ TEST(ignored) {
         e.status.n_full = 236;
         e.status.n_in_containers = 1;
         assert_told(&e, 1000, true,
-                    "\nIgnored processes: 236 beyond max_instances, 1 in a container; "
-                    "tidbnumactl explain PID says why\n");
+                    "\n"
+                    "Ignored processes: 236 beyond max_instances, 1 in a container; run "
+                    "tidbnumactl explain PID to see why\n");
         text = render(&e, "a-1", 1000, true);
         assert_null(strstr(text, "Ignored"));
         free(text);
@@ -200,7 +201,7 @@ TEST(older) {
                 e.instances[i].reason_code = e.instances[i].remedy = e.instances[i].backend =
                         e.instances[i].cpus = NULL;
         text = render(&e, NULL, 1000, true);
-        assert_shows(text, "no room for all\n");
+        assert_shows(text, "does not fit on its nodes\n");
         assert_null(strstr(text, "What to do"));
         free(text);
 }

@@ -85,13 +85,13 @@ static int teardown(void **state) {
 TEST(validate, .setup_func = setup, .teardown_func = teardown) {
         const FakeTree *tree = *state;
 
-        check(tree, "validate right.yaml" MACHINE, 0, "Right: 1 policy in 1 file.\n", NULL);
+        check(tree, "validate right.yaml" MACHINE, 0, "OK: 1 policy in 1 file.\n", NULL);
         check(tree, "validate wrong.yaml right.yaml" MACHINE, 1, "Refused: ", "wrong.yaml:3:6: ");
         check(tree, "validate right.yaml --topology 'numa:1 pu:4'", 1, "Refused: 1 error.\n",
               "right.yaml:5:");
         check(tree, "validate none.yaml" MACHINE, 1, "Refused: 1 error.\n",
               "none.yaml: cannot be read");
-        check(tree, "validate" MACHINE " - <right.yaml", 0, "Right: 1 policy in 1 file.\n", NULL);
+        check(tree, "validate" MACHINE " - <right.yaml", 0, "OK: 1 policy in 1 file.\n", NULL);
 }
 
 static json_t *parse(const FakeTree *tree, const char *words, int status) {
@@ -173,12 +173,12 @@ TEST(plan_refused, .setup_func = setup, .teardown_func = teardown) {
 }
 
 TEST(defaults_are_told, .setup_func = setup, .teardown_func = teardown) {
-        check(*state, "plan --instances 2:tikv" MACHINE, 0, "note: no policies were given", NULL);
+        check(*state, "plan --instances 2:tikv" MACHINE, 0, "note: no policies given", NULL);
         check(*state, "plan --instances 2:tikv" MACHINE, 0,
               "note: nothing is reserved for the network card", NULL);
         check(*state, "plan" MACHINE, 0, "note: nothing to place", NULL);
         check(*state, "plan --instances 1:tikvv" MACHINE, 1, NULL,
-              "there is no policy 'tikvv', did you mean 'tikv'?");
+              "no policy 'tikvv', did you mean 'tikv'?");
         check(*state, "plan --instances 1:tikv@nvme0n1" MACHINE, 1, NULL, "no disk 'nvme0n1'");
         check(*state, "plan --instances 1:tikv: --topology /none/at/all.xml", 1, NULL,
               "COUNT:POLICY");
@@ -193,13 +193,13 @@ TEST(locality, .setup_func = setup, .teardown_func = teardown) {
         check(*state, words, 0, "sampled: ", NULL);
         (void)snprintf(words, sizeof(words), "locality --json %d", getpid());
         check(*state, words, 0, "\"method\": \"sampled\"", NULL);
-        check(*state, "locality 2147483647", 1, NULL, "no process or instance '2147483647' runs");
-        check(*state, "locality 0", 1, NULL, "no process or instance '0' runs");
+        check(*state, "locality 2147483647", 1, NULL, "no process or instance '2147483647'");
+        check(*state, "locality 0", 1, NULL, "no process or instance '0'");
         fake_write(*state, "apart/db.yaml",
                    "version: 1\npolicies:\n  - name: db\n    match: {exe: no-such-program}\n"
                    "    place: {nodes: 0}\n");
         check(*state, "locality nowhere --policy-dir apart --runtime-dir .", 1, NULL,
-              "no process or instance 'nowhere' runs");
+              "no process or instance 'nowhere'");
 }
 
 /* The first of all threads of the kernel; in a container that number is another's, or nobody's. */
@@ -216,8 +216,8 @@ static bool is_kernel_thread_there(void) {
 TEST(locality_of_a_kernel_thread, .setup_func = setup, .teardown_func = teardown) {
         if (!is_kernel_thread_there())
                 skip();
-        check(*state, "locality 2", 1, NULL, "2 is a thread of the kernel");
-        check(*state, "locality --exact 2", 1, NULL, "2 is a thread of the kernel");
+        check(*state, "locality 2", 1, NULL, "2 is a kernel thread");
+        check(*state, "locality --exact 2", 1, NULL, "2 is a kernel thread");
 }
 
 /* It is there until we have asked for its end, and has no memory any more. */
@@ -296,7 +296,7 @@ TEST(json, .setup_func = setup, .teardown_func = teardown) {
 
 TEST(advise, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "advise --instances 1:tidb" MACHINE, 0, "performance.max-procs",
-              "note: no policies were given");
+              "note: no policies given");
         check(*state, "advise --instances 1:tidb --topology 'numa:2 pu:4'", 0,
               "tidb-1: no advice on memory: the size of the nodes' memory is unknown\n",
               "memory of unknown size");
@@ -317,18 +317,18 @@ TEST(warnings, .setup_func = setup, .teardown_func = teardown) {
         fake_write(*state, "warned.yaml",
                    "version: 1\npolicies:\n  - {name: db, match: {exe: db}}\n");
         check(*state, "plan --policy warned.yaml --instances 1:db" MACHINE, 0,
-              "note: there is 1 warning about the policies; tidbnumactl validate tells\n", NULL);
-        check(*state, "validate warned.yaml" MACHINE, 0, "Right: ", "warning: warned.yaml:3:");
+              "note: there is 1 warning about the policies; run tidbnumactl validate\n", NULL);
+        check(*state, "validate warned.yaml" MACHINE, 0, "OK: ", "warning: warned.yaml:3:");
         fake_write(*state, "none.yaml", "version: 1\n");
         check(*state, "plan --policy none.yaml" MACHINE, 0,
-              "note: no policy is there, so nothing is placed", NULL);
+              "note: no policies, so nothing is placed", NULL);
 }
 
 TEST(dump, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "plan --topology /none/at/all", 1, NULL,
-              "--topology /none/at/all: No such file or directory. It is made");
+              "--topology /none/at/all: No such file or directory. Create the file");
         check(*state, "plan --topology none.xml", 1, NULL, "--topology none.xml: No such file");
         check(*state, "plan --topology nonsense", 1, NULL,
-              "--topology \"nonsense\" describes no machine");
+              "--topology \"nonsense\" is not a machine");
         check(*state, "plan --sysroot /none", 1, NULL, "no proc and sys below /none");
 }

@@ -55,19 +55,19 @@ TEST(keys) {
         World w;
 
         world_init(&w);
-        check(&w, 0, "exe is tikv-server, and it runs /opt/tidb-server");
-        check(&w, 1, "unit is tidb@*.service, and it is in tidb-4000.service");
+        check(&w, 0, "exe is tikv-server, but it runs /opt/tidb-server");
+        check(&w, 1, "unit is tidb@*.service, but it is in tidb-4000.service");
         check(&w, 2, "takes it");
         w.process.unit = NULL;
-        check(&w, 1, "unit is tidb@*.service, and it is in none");
+        check(&w, 1, "unit is tidb@*.service, but it is in none");
         w.process.uid = 0;
-        check(&w, 2, "user is tidb (997), and it is user 0's; it is left alone");
+        check(&w, 2, "user is tidb (997), but the process runs as user 0; it is ignored");
         w.policies[2].match.uid_known = false;
-        check(&w, 2, "user is tidb, whom this host does not know");
+        check(&w, 2, "user is tidb, which this host does not know");
         w.process.foreign = FOREIGN_MOUNT;
         check(&w, 3,
-              "it is in another mount namespace, as in a container; it is left alone, for "
-              "match.containers is false");
+              "it is in another mount namespace, as in a container, and match.containers is false; "
+              "it is ignored");
 }
 
 static void check_all(const World *w, const char *expected) {
@@ -83,30 +83,30 @@ TEST(all) {
 
         world_init(&w);
         check_all(&w, "POLICY  FROM         VERDICT\n"
-                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /opt/tidb-server\n"
-                      "unit    /p/a.yaml:9  unit is tidb@*.service, and it is in "
+                      "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
+                      "unit    /p/a.yaml:9  unit is tidb@*.service, but it is in "
                       "tidb-4000.service\n"
                       "tidb    /p/b.yaml:4  takes it\n"
-                      "all     /p/c.yaml:1  matches too; the first counts\n"
-                      "rest    built in     matches too; the first counts\n"
+                      "all     /p/c.yaml:1  also matches, but the first policy applies\n"
+                      "rest    built in     also matches, but the first policy applies\n"
                       "\n"
                       "It belongs to the policy tidb, the first that matches; also matches all, "
                       "rest.\n");
         w.set.n_policies = 3;
         check_all(&w, "POLICY  FROM         VERDICT\n"
-                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /opt/tidb-server\n"
-                      "unit    /p/a.yaml:9  unit is tidb@*.service, and it is in "
+                      "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
+                      "unit    /p/a.yaml:9  unit is tidb@*.service, but it is in "
                       "tidb-4000.service\n"
                       "tidb    /p/b.yaml:4  takes it\n"
                       "\n"
                       "It belongs to the policy tidb.\n");
         w.set.n_policies = 1;
         check_all(&w, "POLICY  FROM         VERDICT\n"
-                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /opt/tidb-server\n"
+                      "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
                       "\n"
-                      "No policy takes it.\n");
+                      "No policy matches it.\n");
         w.set.n_policies = 0;
-        check_all(&w, "\nNo policy takes it.\n");
+        check_all(&w, "\nNo policy matches it.\n");
 }
 
 /* Only its owner may read a command line; the daemon has read it. */
@@ -118,12 +118,11 @@ TEST(as_the_daemon_reports) {
         w.policies[0].match = (PolicyMatch){ .args = (char *)"*-P 4000*" };
         w.set.n_policies = 1;
         verdict_render_all(&w.set, &w.process, &w.policies[0], 0, &text);
-        assert_string_equal(text.data,
-                            "POLICY  FROM         VERDICT\n"
-                            "tikv    /p/a.yaml:3  args is *-P 4000*, and its command line cannot "
-                            "be read; try it as root\n"
-                            "\n"
-                            "The daemon reports that it belongs to the policy tikv.\n");
+        assert_string_equal(text.data, "POLICY  FROM         VERDICT\n"
+                                       "tikv    /p/a.yaml:3  args is *-P 4000*, but its command "
+                                       "line cannot be read; run it as root\n"
+                                       "\n"
+                                       "The daemon reports that it belongs to the policy tikv.\n");
 }
 
 TEST(json) {
@@ -152,7 +151,7 @@ TEST(json) {
         assert_string_equal(json_string_value(json_object_get(json_array_get(array, 2), "text")),
                             "takes it");
         assert_string_equal(json_string_value(json_object_get(json_array_get(array, 4), "text")),
-                            "matches too; the first counts");
+                            "also matches, but the first policy applies");
         json_decref(array);
 }
 
@@ -164,7 +163,7 @@ TEST(hostile) {
         w.set.n_policies = 1;
         w.process.exe = S("/\x1b[2J");
         check_all(&w, "POLICY  FROM         VERDICT\n"
-                      "tikv    /p/a.yaml:3  exe is tikv-server, and it runs /\\x1b[2J\n"
+                      "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /\\x1b[2J\n"
                       "\n"
-                      "No policy takes it.\n");
+                      "No policy matches it.\n");
 }

@@ -66,7 +66,7 @@ TEST(home_is_gone) {
         for (size_t i = 0; i < ELEMENTSOF(errors); i++) {
                 kernel.error = errors[i];
                 assert_int_equal(send_home(&h), 0);
-                assert_non_null(strstr(h.restore.shortfall, "stays in a scope"));
+                assert_non_null(strstr(h.restore.shortfall, "stays in its own scope"));
         }
         kernel.error = -EPERM;
         assert_int_equal(send_home(&h), -EPERM);

@@ -8,7 +8,7 @@ static void assert_refused(Host *h, const char *cgroup, const char *in_reason) {
         h->processes[0].cgroup = (char *)cgroup;
         reason = scope_refuses(&h->tree.sysroot, &h->target, &code);
         assert_int_equal(code, !in_reason ? REASON_NONE
-                               : strstr(in_reason, "does not run in a unit") ||
+                               : strstr(in_reason, "does not run in a systemd unit") ||
                                                strstr(in_reason, "a user's own manager")
                                        ? REASON_NO_UNIT
                                : strstr(in_reason, "limits") ? REASON_UNIT_LIMITS
@@ -27,10 +27,10 @@ TEST(where_it_may_run) {
         assert_refused(&h, HOME, NULL);
         assert_refused(&h, "/a.scope", NULL);
         assert_refused(&h, "/system.slice/run-r1.scope", NULL);
-        assert_refused(&h, NULL, "does not run in a unit");
-        assert_refused(&h, "/", "does not run in a unit");
-        assert_refused(&h, "/init.scope", "does not run in a unit");
-        assert_refused(&h, "/system.slice", "does not run in a unit");
+        assert_refused(&h, NULL, "does not run in a systemd unit");
+        assert_refused(&h, "/", "does not run in a systemd unit");
+        assert_refused(&h, "/init.scope", "does not run in a systemd unit");
+        assert_refused(&h, "/system.slice", "does not run in a systemd unit");
         assert_refused(&h, "/user.slice/user-7.slice/user@7.service/app.slice/a.scope",
                        "a user's own manager");
         assert_refused(&h, "/system.slice/a.service", "share its unit");
@@ -147,7 +147,7 @@ TEST(limits_stay) {
                 write_unset(&h);
                 assert_refused(&h, HOME, NULL);
                 write_home(&h, held[i][0], held[i][1]);
-                assert_refused(&h, HOME, "limits of its own");
+                assert_refused(&h, HOME, "its scope has limits");
         }
 }
 
@@ -170,7 +170,7 @@ TEST(limits_that_only_systemd_knows) {
                 note_all(&h);
                 why = refuses_by(&h, &code);
                 assert_non_null(why);
-                assert_non_null(strstr(why, "limits of its own"));
+                assert_non_null(strstr(why, "its scope has limits"));
                 assert_int_equal(strstr(why, properties[i]) != NULL,
                                  i + 1 < ELEMENTSOF(properties));
                 assert_int_equal(code, REASON_UNIT_LIMITS);

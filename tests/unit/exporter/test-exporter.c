@@ -162,7 +162,7 @@ TEST(start_errors_are_sentences, .setup_func = setup, .teardown_func = teardown)
         check_refused(datagram, NULL, "is not a listening stream socket");
         child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
-        check_refused(-1, unix_listen, "another process does");
+        check_refused(-1, unix_listen, "another process listens there");
         assert_int_equal(stop(child, SIGTERM), 0);
         fixture_write(&fixture, "metrics.sock", "x", 1, fixture_now(), 0);
         check_refused(-1, unix_listen, "is not a socket");

@@ -61,7 +61,7 @@ TEST(gogc_costs) {
         assert_int_equal(first->where, IN_ENVIRONMENT);
         assert_int_equal(first->unit, ADVICE_PERCENT);
         assert_int_equal(first->effect, HOLDS_RESTART);
-        assert_non_null(strstr(first->reason, "taken for its size"));
+        assert_non_null(strstr(first->reason, "assumed size"));
         assert_non_null(strstr(first->note, "tidb_enable_gogc_tuner"));
         assert_string_equal(last->note, "");
 }
@@ -75,7 +75,7 @@ TEST(gogc_goes_by_the_resident_size) {
         host_advise(&host);
         first = host_find(&host, "busy", "GOGC");
         assert_int_equal(first->base_bytes, 3 * GIB);
-        assert_non_null(strstr(first->reason, "holds now"));
+        assert_non_null(strstr(first->reason, "uses now"));
 }
 
 /* The PD of two nodes takes half of its memory from each; two TiDB share what is left. */
@@ -120,9 +120,9 @@ TEST(max_procs_of_a_running_process) {
         } cases[] = {
                 { false, 0, HOLDS_RESTART, NULL },
                 { false, 4, HOLDS_RESTART, NULL }, /* there is none that could have it */
-                { true, 0, HOLDS_RESTART, "not known" },
+                { true, 0, HOLDS_RESTART, "unknown" },
                 { true, 64, HOLDS_RESTART, "has {gomaxprocs}: a Go" },
-                { true, 4, HOLDS_ALREADY, "has {gomaxprocs} already" },
+                { true, 4, HOLDS_ALREADY, "already has {gomaxprocs}" },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
@@ -205,7 +205,7 @@ TEST(no_advice) {
         assert_string_equal(host.report.subjects[3].unplaced,
                             placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
         assert_string_equal(host.report.subjects[4].unplaced, "watched");
-        assert_string_equal(host.report.subjects[5].unplaced, "it is not placed");
+        assert_string_equal(host.report.subjects[5].unplaced, "it has no place");
 }
 
 TEST(empty_and_wrong_input) {

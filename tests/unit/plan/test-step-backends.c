@@ -20,7 +20,7 @@ TEST(affinity_cpus) {
         init_by(&s, BACKEND_AFFINITY, MEMORY_NONE);
         assert_step(&s, STEP_DONE, "");
         s.binding.n_threads_off_cpus = 2; /* narrower: its own choice, once it got all */
-        assert_step(&s, STEP_PARTLY, "of their own choice");
+        assert_step(&s, STEP_PARTLY, "fewer CPUs");
         s.in.cpus_given = false;
         assert_step(&s, STEP_SET_CPUS, "");
         s.in.cpus_given = true;
@@ -38,7 +38,7 @@ TEST(contest_is_yielded) {
         s.in.repairs = STEP_REPAIRS_MAX - 1;
         assert_step(&s, STEP_SET_CPUS, "");
         s.in.repairs = STEP_REPAIRS_MAX;
-        assert_step(&s, STEP_PARTLY, "again and again");
+        assert_step(&s, STEP_PARTLY, "keeps changing");
         s.binding.n_threads_off_cpus = s.binding.n_threads_outside = 0;
         assert_step(&s, STEP_DONE, "");
 }
@@ -47,13 +47,13 @@ TEST(affinity_memory) {
         Situation s;
 
         init_by(&s, BACKEND_AFFINITY, MEMORY_BIND);
-        assert_step(&s, STEP_PARTLY, "carried out as preferred");
+        assert_step(&s, STEP_PARTLY, "treated as preferred");
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PULL, "");
         s.in.memory_known = false;
-        assert_step(&s, STEP_PARTLY, "CPUs only");
+        assert_step(&s, STEP_PARTLY, "only its CPUs are bound");
         s.placement.memory = MEMORY_PREFERRED;
-        assert_step(&s, STEP_PARTLY, "CPUs only");
+        assert_step(&s, STEP_PARTLY, "only its CPUs are bound");
         s.in.memory_known = true;
         s.in.outside_bytes = 0;
         assert_step(&s, STEP_DONE, "");
@@ -88,7 +88,7 @@ TEST(cgroup1) {
         assert_step(&s, STEP_REFUSE, "cpuset.mems");
         s.in.mem_writes = 0;
         s.in.memory_known = false;
-        assert_step(&s, STEP_PARTLY, "CPUs only");
+        assert_step(&s, STEP_PARTLY, "only its CPUs are bound");
         /* The directory is ours alone: narrow, it is narrow by us. */
         s.binding.mems = node_set("2");
         assert_mems(&s, STEP_WIDEN, "0-3");
@@ -134,10 +134,10 @@ TEST(widened) {
         s.in.mem_writes = STEP_WRITES_MAX - 1;
         assert_mems(&s, STEP_WIDEN, "1-3");
         s.in.mem_writes = STEP_WRITES_MAX;
-        assert_step(&s, STEP_PARTLY, "others could not be given");
+        assert_step(&s, STEP_PARTLY, "could not get another node");
         s.binding.mems = node_set("1,3");
         s.in.extra_unsaid = true;
-        assert_step(&s, STEP_WIDENED, "AllowedMemoryNodes= says nothing");
+        assert_step(&s, STEP_WIDENED, "allows it more nodes");
 }
 
 /* There is no room for it: nothing is pulled, whatever lies outside, and nothing narrowed. */
@@ -172,7 +172,7 @@ TEST(after_widened) {
         assert_mems(&s, STEP_NARROW, "1");
         s.in.outside_bytes = 50;
         s.in.fits = s.in.has_room = false;
-        assert_step(&s, STEP_PARTLY, "no room");
+        assert_step(&s, STEP_PARTLY, "does not fit");
 }
 
 /* Only a strict binding is widened. */

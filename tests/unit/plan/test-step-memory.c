@@ -32,9 +32,9 @@ TEST(bind_narrows) {
         s.in.pass_moved_bytes = 0; /* another pass would not get at it either */
         assert_mems(&s, STEP_NARROW, "1");
         s.in.fits = false;
-        assert_step(&s, STEP_PARTLY, "no room");
+        assert_step(&s, STEP_PARTLY, "does not fit");
         s.in.passes = 0;
-        assert_step(&s, STEP_PARTLY, "no room");
+        assert_step(&s, STEP_PARTLY, "does not fit");
         s.in.fits = true;
         s.placement.migrate = MIGRATE_NONE; /* nothing is pulled */
         assert_mems(&s, STEP_NARROW, "1");
@@ -54,7 +54,7 @@ TEST(kernel_moves_once) {
         assert_step(&s, STEP_PULL, "");
         s.in.fits = false;
         s.in.has_room = true;
-        assert_step(&s, STEP_PARTLY, "no room");
+        assert_step(&s, STEP_PARTLY, "does not fit");
         s.in.fits = true;
         s.in.passes = 1;
         s.in.pass_found_bytes = s.in.pass_moved_bytes = 100;
@@ -69,7 +69,7 @@ TEST(kernel_moves_once) {
         s.in.fits = false;
         s.in.has_room = true;
         s.in.passes = 0;
-        assert_step(&s, STEP_PARTLY, "no room for all");
+        assert_step(&s, STEP_PARTLY, "does not fit on its nodes");
 }
 
 /* Files and shared memory get one pass, and nothing waits for them. */
@@ -110,14 +110,14 @@ TEST(bind_with_room_for_a_part) {
         s.in.has_room = true;
         assert_step(&s, STEP_PULL, "");
         s.in.passes = 1;
-        assert_step(&s, STEP_PARTLY, "no room for all");
+        assert_step(&s, STEP_PARTLY, "does not fit on its nodes");
         s.in.pass_moved_bytes = 1;
         assert_step(&s, STEP_PULL, "");
         s.in.passes = STEP_PASSES_MAX;
-        assert_step(&s, STEP_PARTLY, "no room for all");
+        assert_step(&s, STEP_PARTLY, "does not fit on its nodes");
         s.in.passes = 0;
         s.placement.migrate = MIGRATE_NONE;
-        assert_step(&s, STEP_PARTLY, "no room for all");
+        assert_step(&s, STEP_PARTLY, "does not fit on its nodes");
 }
 
 /* cpuset.mems.effective never holds a node without memory: waiting for it would never end. */
@@ -146,9 +146,9 @@ TEST(bind_wants_to_know_the_memory) {
         init(&s, MEMORY_BIND);
         s.binding.mems = node_set("0-3");
         s.in.memory_known = false;
-        assert_step(&s, STEP_REFUSE, "cannot be read");
+        assert_step(&s, STEP_REFUSE, "is not counted");
         s.binding.mems = node_set("0");
-        assert_step(&s, STEP_REFUSE, "cannot be read");
+        assert_step(&s, STEP_REFUSE, "is not counted");
 }
 
 TEST(bind_widens_first) {
@@ -184,7 +184,7 @@ TEST(rest_is_pulled) {
         narrow_with_rest(&s);
         assert_step(&s, STEP_PULL, "");
         s.in.fits = false;
-        assert_step(&s, STEP_PARTLY, "no room for all");
+        assert_step(&s, STEP_PARTLY, "does not fit on its nodes");
         s.in.has_room = true; /* a part is better than nothing */
         assert_step(&s, STEP_PULL, "");
         s.in.fits = true;
@@ -222,13 +222,13 @@ TEST(rest_is_swept) {
         s.in.settles = STEP_SETTLES_MAX;
         assert_step(&s, STEP_SWEEP, ""); /* exactly a second's worth */
         s.in.outside_bytes = 1001;
-        assert_step(&s, STEP_PARTLY, "did not move all");
+        assert_step(&s, STEP_PARTLY, "did not move some");
         s.in.outside_bytes = 1000;
         s.in.sweeps = STEP_SWEEPS_MAX - 1;
         assert_step(&s, STEP_SWEEP, "");
         s.in.fits = false;
-        assert_step(&s, STEP_PARTLY, "no room for all");
+        assert_step(&s, STEP_PARTLY, "does not fit on its nodes");
         s.in.fits = true;
         s.in.sweeps = STEP_SWEEPS_MAX;
-        assert_step(&s, STEP_PARTLY, "did not move all");
+        assert_step(&s, STEP_PARTLY, "did not move some");
 }

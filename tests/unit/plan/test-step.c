@@ -89,10 +89,10 @@ TEST(bind_in_scope) {
         s.in.passes = STEP_PASSES_MAX;
         assert_step(&s, STEP_PARTLY, "pinned");
         s.in.pass_whole = false;
-        assert_step(&s, STEP_PARTLY, "no room");
+        assert_step(&s, STEP_PARTLY, "does not fit");
         s.in.passes = 1;
         s.in.pass_moved_bytes = 0;
-        assert_step(&s, STEP_PARTLY, "no room");
+        assert_step(&s, STEP_PARTLY, "does not fit");
         s.in.passes = 0; /* what passes are counted for is over; what they said is not */
         s.in.pulled = true;
         assert_mems(&s, STEP_NARROW, "1");
@@ -149,11 +149,11 @@ TEST(preferred_in_scope) {
         assert_step(&s, STEP_DONE, "");
         s.in.pulled = false;
         s.in.passes = STEP_PASSES_MAX;
-        assert_step(&s, STEP_PARTLY, "no room");
+        assert_step(&s, STEP_PARTLY, "does not fit");
         for (int memory = MEMORY_PREFERRED; memory <= MEMORY_BIND; memory++) {
                 init_scope(&s, (MemoryMode)memory);
                 s.placement.migrate = MIGRATE_NONE;
-                assert_step(&s, STEP_PARTLY, "cannot be counted");
+                assert_step(&s, STEP_PARTLY, "is not counted");
         }
         init_scope(&s, MEMORY_NONE);
         assert_step(&s, STEP_DONE, "");
@@ -194,7 +194,7 @@ TEST(memory_none) {
         s.binding.mems = node_set("1");
         assert_mems(&s, STEP_WIDEN, "0-3");
         s.in.mem_writes = STEP_WRITES_MAX;
-        assert_step(&s, STEP_PARTLY, "could not be opened");
+        assert_step(&s, STEP_PARTLY, "could not be widened");
 }
 
 TEST(threads_with_cpus_of_their_own) {
@@ -202,13 +202,13 @@ TEST(threads_with_cpus_of_their_own) {
 
         init(&s, MEMORY_BIND);
         s.binding.n_threads_off_cpus = 1;
-        assert_step(&s, STEP_PARTLY, "CPUs of their own");
+        assert_step(&s, STEP_PARTLY, "fewer CPUs");
         /* They do not keep the memory from coming over. */
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PULL, "");
         init(&s, MEMORY_NONE);
         s.binding.n_threads_off_cpus = 1;
-        assert_step(&s, STEP_PARTLY, "CPUs of their own");
+        assert_step(&s, STEP_PARTLY, "fewer CPUs");
 }
 
 TEST(unknown_memory_mode) {
@@ -241,12 +241,12 @@ TEST(preferred_that_nobody_counts) {
         s.in.pass_found_bytes = s.in.pass_moved_bytes = 1;
         assert_step(&s, STEP_PULL, "");
         s.in.passes = STEP_PASSES_MAX;
-        assert_step(&s, STEP_PARTLY, "no room");
+        assert_step(&s, STEP_PARTLY, "does not fit");
         s.in.pulled = true;
         assert_step(&s, STEP_DONE, "");
         s.in.pulled = false;
         s.placement.migrate = MIGRATE_NONE;
-        assert_step(&s, STEP_PARTLY, "cannot be counted");
+        assert_step(&s, STEP_PARTLY, "is not counted");
 }
 
 /* A slice that leaves the unit fewer nodes than there are: it has what it may have. */
@@ -292,7 +292,7 @@ TEST(preferred_opens_what_a_bind_narrowed) {
         s.in.mem_writes = STEP_WRITES_MAX - 1;
         assert_mems(&s, STEP_WIDEN, "0-3");
         s.in.mem_writes = STEP_WRITES_MAX;
-        assert_step(&s, STEP_PARTLY, "could not be opened");
+        assert_step(&s, STEP_PARTLY, "could not be widened");
         s.binding.mems = node_set("0-3");
         assert_step(&s, STEP_DONE, "");
 }
@@ -304,5 +304,5 @@ TEST(preferred_never_sweeps) {
         s.in.outside_bytes = 100;
         s.in.passes = 1;
         s.in.settles = STEP_SETTLES_MAX;
-        assert_step(&s, STEP_PARTLY, "did not move all");
+        assert_step(&s, STEP_PARTLY, "did not move some");
 }

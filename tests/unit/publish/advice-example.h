@@ -58,7 +58,7 @@ static inline void example_subjects(AdviceExample *e) {
         for (size_t i = 0; i < 6; i++)
                 if (i != EXAMPLE_NOWHERE)
                         example_place(&e->subjects[i], "1", "16-31");
-        e->subjects[EXAMPLE_JVM].unplaced = "it is not placed";
+        e->subjects[EXAMPLE_JVM].unplaced = "it has no place";
         for (size_t i = EXAMPLE_TIDB; i <= EXAMPLE_TIKV; i++) {
                 e->subjects[i].cpu_share = 8;
                 e->subjects[i].memory_share_bytes = UINT64_C(16) << 30;

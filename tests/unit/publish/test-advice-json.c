@@ -42,8 +42,7 @@ TEST(instance) {
                 " \"unit\": \"integer\", \"value\": 8, \"text\": \"8\","
                 " \"takes_effect\": \"restart\", \"cost_bytes\": null, \"reason\":"
                 " \"It has 8 of the 16 CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. "
-                "It"
-                " holds after a restart.\"},"
+                "It takes effect after a restart.\"},"
                 "{\"rule\": \"A2\", \"setting\": \"tidb_server_memory_limit\", \"where\": \"sql\","
                 " \"unit\": \"bytes\", \"value\": 13743685632, \"text\": \"13107MB\","
                 " \"takes_effect\": \"online\", \"cost_bytes\": null, \"reason\":"
@@ -51,7 +50,7 @@ TEST(instance) {
                 "{\"rule\": \"A3\", \"setting\": \"GOGC\", \"where\": \"environment\","
                 " \"unit\": \"percent\", \"value\": 200, \"text\": \"200\","
                 " \"takes_effect\": \"restart\", \"cost_bytes\": 2684354560, \"reason\":"
-                " \"2.5 GiB beside 3 GiB. It holds after a restart.\"}]}");
+                " \"2.5 GiB beside 3 GiB. It takes effect after a restart.\"}]}");
         json_decref(json);
 }
 

@@ -24,12 +24,12 @@ TEST(whole_table) {
                 &e.report, 0,
                 "INSTANCE    SETTING                            VALUE    RULE  REASON\n"
                 "tidb-4000   performance.max-procs              8        A1    It has 8 of the 16 "
-                "CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. It holds after a "
-                "restart.\n"
+                "CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. It takes effect after "
+                "a restart.\n"
                 "tidb-4000   tidb_server_memory_limit           13107MB  A2    80 % of its 16 GiB "
                 "of the 32 GiB of node 1, shared with tikv-20161.\n"
                 "tidb-4000   GOGC                               200      A3    2.5 GiB beside 3 "
-                "GiB. It holds after a restart.\n"
+                "GiB. It takes effect after a restart.\n"
                 "tikv-20161  readpool.unified.max-thread-count  6        A4    80 % of its CPUs.\n"
                 "tikv-20161  gc.max-write-bytes-per-sec         300KB    A8    nvme0n1 serves "
                 "pd-2379.\n"
@@ -53,9 +53,9 @@ TEST(wrapped_table) {
                      "node\n"
                      "                                               1, shared with tikv-20161. "
                      "Now\n"
-                     "                                               GOMAXPROCS=64. It holds "
-                     "after a\n"
-                     "                                               restart.\n");
+                     "                                               GOMAXPROCS=64. It takes "
+                     "effect\n"
+                     "                                               after a restart.\n");
 }
 
 /* No line is longer than the terminal where that leaves room for the reason, and 24 columns else.
@@ -84,15 +84,14 @@ TEST(no_items) {
         advice_example_init(&e);
         e.report.n_items = 0;
         assert_table(&e.report, 40,
-                     "No advice: no TiDB, TiKV or HAProxy instance has nodes here.\n"
+                     "No advice: no TiDB, TiKV or HAProxy instance has a place.\n"
                      "tidb-4001: no advice: no nodes are left\n");
         assert_table(&e.report, 30,
-                     "No advice: no TiDB, TiKV or HAProxy instance has nodes here.\n"
+                     "No advice: no TiDB, TiKV or HAProxy instance has a place.\n"
                      "tidb-4001: no advice: no nodes\n"
                      "  are left\n");
         e.report.n_subjects = 0;
-        assert_table(&e.report, 40,
-                     "No advice: no TiDB, TiKV or HAProxy instance has nodes here.\n");
+        assert_table(&e.report, 40, "No advice: no TiDB, TiKV or HAProxy instance has a place.\n");
 }
 
 TEST(hostile_names) {

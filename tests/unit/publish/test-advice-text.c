@@ -97,14 +97,13 @@ TEST(note_and_effect) {
 
         advice_example_init(&e);
         advice = e.items[0];
-        assert_whole(
-                &e, &advice,
-                "It has 8 of the 16 CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. "
-                "It holds after a restart.");
+        assert_whole(&e, &advice,
+                     "It has 8 of the 16 CPUs of node 1, shared with tikv-20161. Now "
+                     "GOMAXPROCS=64. It takes effect after a restart.");
         advice.reason = "A.";
         advice.note = "";
         advice.effect = HOLDS_RELOAD;
-        assert_whole(&e, &advice, "A. It holds after a reload.");
+        assert_whole(&e, &advice, "A. It takes effect after a reload.");
         advice.effect = HOLDS_ONLINE;
         assert_whole(&e, &advice, "A.");
         advice.effect = HOLDS_ALREADY;

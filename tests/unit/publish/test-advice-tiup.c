@@ -104,9 +104,10 @@ TEST(tidb) {
         assert_comment(&f, "\n    # A2: 80 % of its 16 GiB of the 32 GiB of node 1, shared with "
                            "tikv-20161.\n    #   in SQL: SET GLOBAL tidb_server_memory_limit = "
                            "\"13107MB\";\n");
-        assert_comment(&f,
-                       "\n    # A3: 2.5 GiB beside 3 GiB. It holds after a restart.\n    #   by "
-                       "`systemctl edit` of its unit, [Service]: Environment=GOGC=200\n");
+        assert_comment(
+                &f,
+                "\n    # A3: 2.5 GiB beside 3 GiB. It takes effect after a restart.\n    #   by "
+                "`systemctl edit` of its unit, [Service]: Environment=GOGC=200\n");
 }
 
 TEST(tikv) {
@@ -159,7 +160,7 @@ TEST(pd_bound) {
         pd = entry(&f, "pd_servers", 0);
         assert_scalar(&f, pd, "numa_node", "1", true);
         assert_null(get(&f, pd, "numa_cores")); /* TiUP knows none for PD */
-        assert_comment(&f, "gives it the CPUs 16-31; TiUP has no key");
+        assert_comment(&f, "selects the CPUs 16-31; TiUP has no key");
 }
 
 TEST(what_has_no_section) {
@@ -167,9 +168,12 @@ TEST(what_has_no_section) {
 
         advice_example_init(&f.example);
         render(&f, "h");
-        assert_comment(&f, "\n# haproxy is none of TiUP's. For the section global of its "
-                           "haproxy.cfg:\n# A10: It is bound to 16 CPUs of node 1.\n#   nbthread "
-                           "16\n# A10: They take 644 MiB.\n#   maxconn 20000\n");
+        assert_comment(
+                &f, "\n"
+                    "# haproxy is not managed by TiUP. For the section global of its haproxy.cfg:\n"
+                    "# A10: It is bound to 16 CPUs of node 1.\n"
+                    "#   nbthread "
+                    "16\n# A10: They take 644 MiB.\n#   maxconn 20000\n");
         assert_comment(&f, "\n# tidb-4001 is left out:\n# no nodes are left\n");
         assert_null(strstr(f.text.data, "app"));
 }
@@ -181,7 +185,7 @@ TEST(haproxy_without_nodes) {
         f.example.subjects[EXAMPLE_HAPROXY].unplaced = "none";
         render(&f, "h");
         assert_comment(&f, "\n# haproxy is left out:\n# none\n");
-        assert_null(strstr(f.text.data, "none of TiUP's"));
+        assert_null(strstr(f.text.data, "not managed by TiUP"));
 }
 
 TEST(empty) {

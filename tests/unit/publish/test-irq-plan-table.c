@@ -22,9 +22,8 @@ TEST(plan) {
                 "network "
                 "namespace\n"
                 "nvme0           0     -            1 managed, 1 left  -      irqbalance "
-                "distributes "
-                "its interrupts, and is told which CPUs are taken (R11)\n"
-                "irqbalance is told to leave alone CPUs 0-7 and 2 interrupts, once it runs\n");
+                "distributes its interrupts, except to CPUs of instances (R11)\n"
+                "irqbalance must leave alone CPUs 0-7 and 2 interrupts, once it runs\n");
 }
 
 static void assert_last_lines(const IrqExample *e, const char *expected) {
@@ -42,15 +41,15 @@ TEST(what_irqbalance_is_told) {
 
         irq_example_init(&e);
         e.host.irqbalance.pid = 7;
-        assert_last_lines(&e, "irqbalance is told to leave alone CPUs 0-7 and 2 interrupts\n");
+        assert_last_lines(&e, "irqbalance must leave alone CPUs 0-7 and 2 interrupts\n");
         e.plan.irqbalance.n_banned_irqs = 1;
-        assert_last_lines(&e, "irqbalance is told to leave alone CPUs 0-7 and 1 interrupt\n");
+        assert_last_lines(&e, "irqbalance must leave alone CPUs 0-7 and 1 interrupt\n");
         e.plan.irqbalance.banned_cpus = cpu_set("");
-        assert_last_lines(&e, "irqbalance is told to leave alone 1 interrupt\n");
+        assert_last_lines(&e, "irqbalance must leave alone 1 interrupt\n");
         e.plan.irqbalance.n_banned_irqs = 0;
         assert_last_lines(&e, "");
         e.plan.irqbalance.banned_cpus = cpu_set("3");
-        assert_last_lines(&e, "irqbalance is told to leave alone CPUs 3\n");
+        assert_last_lines(&e, "irqbalance must leave alone CPUs 3\n");
         e.plan.irqbalance.told = false;
         assert_last_lines(&e, "");
 }
@@ -64,7 +63,7 @@ TEST(no_device) {
         e.plan.n_devices = 1;
         e.plan.irqbalance.told = false;
         irq_plan_table_render(&e.host, &e.plan, 0, &text);
-        assert_string_equal(text.data, "No device is there that an entry of irq names.\n");
+        assert_string_equal(text.data, "No device matches an entry of irq.\n");
 }
 
 TEST(explain) {
@@ -73,21 +72,22 @@ TEST(explain) {
 
         irq_example_init(&e);
         irq_plan_table_explain(&e.plan, &text);
-        assert_string_equal(text.data, "\n"
-                                       "eth0: to the reserved nodes (R2)\n"
-                                       "  IRQ  HANDLER    FOR    NOW   TO\n"
-                                       "  30   eth0       other  ?     1,8-9\n"
-                                       "  31   eth0-rx-0  rx 0   0-15  9\n"
-                                       "  32   -          tx 1   ?     9\n"
-                                       "  transmit queue 0: CPUs 0-7\n"
-                                       "  transmit queue 1: CPUs 8-15\n"
-                                       "  receive queue 0: CPUs 8-9\n"
-                                       "\n"
-                                       "0000:\\x1b:00.0: it is in another network namespace\n"
-                                       "\n"
-                                       "nvme0: irqbalance distributes its interrupts, and is told "
-                                       "which CPUs are taken (R11)\n"
-                                       "  IRQ  HANDLER  FOR      NOW  TO\n"
-                                       "  40   -        admin 0  ?    left\n"
-                                       "  41   -        rxtx 1   ?    managed\n");
+        assert_string_equal(
+                text.data,
+                "\n"
+                "eth0: to the reserved nodes (R2)\n"
+                "  IRQ  HANDLER    FOR    NOW   TO\n"
+                "  30   eth0       other  ?     1,8-9\n"
+                "  31   eth0-rx-0  rx 0   0-15  9\n"
+                "  32   -          tx 1   ?     9\n"
+                "  transmit queue 0: CPUs 0-7\n"
+                "  transmit queue 1: CPUs 8-15\n"
+                "  receive queue 0: CPUs 8-9\n"
+                "\n"
+                "0000:\\x1b:00.0: it is in another network namespace\n"
+                "\n"
+                "nvme0: irqbalance distributes its interrupts, except to CPUs of instances (R11)\n"
+                "  IRQ  HANDLER  FOR      NOW  TO\n"
+                "  40   -        admin 0  ?    left\n"
+                "  41   -        rxtx 1   ?    managed\n");
 }

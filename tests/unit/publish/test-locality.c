@@ -43,8 +43,9 @@ TEST(table) {
 
         assert_rendered(&r, "tikv\\x1b[31m, processes 7, 4711\n", true);
         assert_rendered(&r,
-                        "sampled: 4096 anonymous pages, each node's share of these +-1.5 points "
-                        "at 95 %; of shared memory +-3.1\n\n",
+                        "sampled: 4096 anonymous pages; each node's share is within +-1.5 points "
+                        "at 95 %; of shared memory +-3.1\n"
+                        "\n",
                         true);
         assert_rendered(&r, "0     ########################  99.9 %", true);
         assert_rendered(&r, "3     #.......................  0.1 %", true); /* a sliver */

@@ -17,10 +17,10 @@ TEST(plan) {
                 "INSTANCE    POLICY  NODES  CPUS       MEMORY     WHY\n"
                 "tikv-1      tikv    1      4-7,12-15  bind       nearest to its device (R4); "
                 "leaves reserved nodes free (R2)\n"
-                "tikv-20160  tikv    1      4-7,12-15  bind       it is bound there, and that "
-                "still fits\n"
-                "pd-\\x1b[1m  pd      -      -          -          fewer nodes are open to it than "
-                "place.count asks for; lower place.count or widen place.nodes\n"
+                "tikv-20160  tikv    1      4-7,12-15  bind       it is bound there and still "
+                "fits\n"
+                "pd-\\x1b[1m  pd      -      -          -          fewer nodes are available to it "
+                "than place.count asks for; lower place.count or widen place.nodes\n"
                 "pd-2        pd      0      0          preferred  its policy names the node\n"
                 "\n"
                 "NODE  SOCKET  CPUS       MEMORY    FREE     USE                           "
@@ -32,16 +32,15 @@ TEST(plan) {
                 "4     1       -          1.0 TiB   0 B      no home: memory without CPUs\n"
                 "?                                                                         sda\n"
                 "\n"
-                "warning: pd-2: it uses a reserved node: no other one was free when it was placed, "
-                "or its "
-                "device is there (R2)\n"
-                "warning: tikv-20160: it is exclusive and shares a node with another exclusive "
-                "instance: there are too few nodes, or their devices want the same one (R3)\n"
-                "warning: tikv-20160, pd-2: the nodes that it was bound to are not open to it any "
-                "more: it moves\n"
-                "warning: tikv-20160: it has a memory policy of its own, interleave:0-7 "
-                "(numactl?), which the kernel fits to the nodes and not back: a release cannot "
-                "restore it; better restart it without\n"
+                "warning: pd-2: it uses a reserved node: no other node was free when it was "
+                "placed, or its device is there (R2)\n"
+                "warning: tikv-20160: it is exclusive but shares a node with another exclusive "
+                "instance: there are too few nodes, or their devices are on the same node (R3)\n"
+                "warning: tikv-20160, pd-2: its former nodes are no longer available to it: it "
+                "moves\n"
+                "warning: tikv-20160: it has its own memory policy, interleave:0-7 (numactl?), "
+                "which the kernel changes when memory is bound: a release cannot restore it; "
+                "restart it without\n"
                 "note: imagined\n");
 }
 
@@ -78,13 +77,13 @@ TEST(explain) {
                 "  node 0: device 32 against 10 (R4)\n"
                 "  nodes 0-1: reserved 1 against 0 (R2)\n"
                 "  … and 6 more\n"
-                "tikv-20160 on node 1: it is bound there, and that still fits\n"
-                "pd-\\x1b[1m is not placed: fewer nodes are open to it than place.count asks for; "
-                "lower place.count or widen place.nodes\n"
+                "tikv-20160 on node 1: it is bound there and still fits\n"
+                "pd-\\x1b[1m is not placed: fewer nodes are available to it than place.count asks "
+                "for; lower place.count or widen place.nodes\n"
                 "pd-2 on node 0: its policy names the node\n"
                 "\n"
-                "Each number is a sum over the whole plan: with the instance on those nodes, "
-                "against the plan as it is. Less is better, and the first that differs decides:\n"
+                "Each number is a sum over the whole plan, with the instance on those nodes and as "
+                "planned. Lower is better; the first difference decides:\n"
                 "  device     summed distances from instances to their devices\n"
                 "  reserved   reserved nodes that instances use\n");
 }
@@ -124,13 +123,13 @@ TEST(changes) {
         e.instances[3].pid = 5;
         changes[3] = (PlanChange){ .name = "pd-2", .after = &e.instances[3], .to = node_set("0") };
         plan_table_changes(changes, 4, 0, &text);
-        assert_string_equal(
-                text.data, "INSTANCE    FROM  TO  TO MOVE  WHY\n"
-                           "tikv-20160  -     1   12 B     it is bound there, and that still fits\n"
-                           "gone        0-1   -   -        no policy takes it any more\n"
-                           "tikv-1      0     1   -        nearest to its device (R4); leaves "
-                           "reserved nodes free (R2)\n"
-                           "pd-2        -     0   unknown  its policy names the node\n");
+        assert_string_equal(text.data,
+                            "INSTANCE    FROM  TO  TO MOVE  WHY\n"
+                            "tikv-20160  -     1   12 B     it is bound there and still fits\n"
+                            "gone        0-1   -   -        no policy matches it any more\n"
+                            "tikv-1      0     1   -        nearest to its device (R4); leaves "
+                            "reserved nodes free (R2)\n"
+                            "pd-2        -     0   unknown  its policy names the node\n");
         text_reset(&text);
         plan_table_changes(NULL, 0, 0, &text);
         assert_string_equal(text.data, "Nothing changes.\n");

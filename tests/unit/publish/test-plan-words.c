@@ -18,7 +18,7 @@ TEST(basis) {
 
         plan_example_init(&e);
         check_why(&e.instances[0], "nearest to its device (R4); leaves reserved nodes free (R2)");
-        check_why(&e.instances[1], "it is bound there, and that still fits");
+        check_why(&e.instances[1], "it is bound there and still fits");
         check_why(&e.instances[2], placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
         check_why(&e.instances[3], "its policy names the node");
         e.placements[3].nodes = node_set("0-1");
@@ -35,7 +35,7 @@ TEST(chosen) {
 
         plan_example_init(&e);
         decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE);
-        check_why(i, "alone on its node (R3); its CPUs are the least taken");
+        check_why(i, "alone on its node (R3); its CPUs are the least loaded");
         decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE | 1 << WEIGH_RESERVED);
         check_why(i, "alone on its node (R3); leaves reserved nodes free (R2)"); /* two suffice */
         e.placements[0].nodes = node_set("0-1");
@@ -48,7 +48,7 @@ TEST(chosen) {
         decide(i, 0);
         check_why(i, "as good as any");
         i->n_open = 1;
-        check_why(i, "nothing else is open to it");
+        check_why(i, "no other nodes are available to it");
 }
 
 /* Where there are too few nodes for all, the best place is not said to be its own. */

@@ -88,7 +88,7 @@ TEST(instances) {
                 "\"state\": \"bound\", \"reason\": \"\", \"reason_code\": \"\", \"remedy\": \"\","
                 " \"nodes\": \"0\", \"cpus\": \"0-3\", \"memory_mode\": \"bind\","
                 " \"basis\": \"chosen\", \"warnings\": [{\"rule\": \"R2\", \"text\": \"it uses a "
-                "reserved node: no other one was free when it was placed, or its device is "
+                "reserved node: no other node was free when it was placed, or its device is "
                 "there\"}],"
                 " \"cpu_bound\": true, \"memory_bound\": false, \"threads\": 120,"
                 " \"threads_outside\": 3, \"memory_by_node\": ["

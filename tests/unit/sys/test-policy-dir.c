@@ -126,39 +126,37 @@ TEST(links_inside, .setup_func = setup, .teardown_func = teardown) {
 TEST(links_outside, .setup_func = setup, .teardown_func = teardown) {
         write_file("outside.yaml", "");
         assert_int_equal(symlink("../outside.yaml", "etc/a.yaml"), 0);
-        assert_refused(
-                "etc/a.yaml: a link to ../outside.yaml, expected a file, or a link to a file "
-                "in a policy folder or to /dev/null; put a copy in its place");
+        assert_refused("etc/a.yaml: a link to ../outside.yaml, expected a file, or a link to a "
+                       "file in a policy folder or to /dev/null; replace it with a copy");
         assert_int_equal(unlink("etc/a.yaml"), 0);
         /* A chain is not followed: its last step could lead anywhere. */
         assert_int_equal(symlink("../outside.yaml", "etc/hop"), 0);
         assert_int_equal(symlink("hop", "etc/a.yaml"), 0);
-        assert_refused(
-                "etc/a.yaml: a link to hop, expected a file, or a link to a file in a policy "
-                "folder or to /dev/null; put a copy in its place");
+        assert_refused("etc/a.yaml: a link to hop, expected a file, or a link to a file in a "
+                       "policy folder or to /dev/null; replace it with a copy");
         assert_int_equal(unlink("etc/a.yaml"), 0);
         assert_int_equal(symlink("usr/../outside.yaml", "etc/a.yaml"), 0);
         assert_refused("etc/a.yaml: a link to usr/../outside.yaml, expected a file, or a link to a "
-                       "file in a policy folder or to /dev/null; put a copy in its place");
+                       "file in a policy folder or to /dev/null; replace it with a copy");
 }
 
 TEST(link_to_writable_file, .setup_func = setup, .teardown_func = teardown) {
         write_file("etc/target", "");
         assert_int_equal(chmod("etc/target", 0646), 0);
         assert_int_equal(symlink("target", "etc/a.yaml"), 0);
-        assert_refused("etc/a.yaml: others than its owner can write it (mode 0646), expected mode "
-                       "0644; mend it with `chmod go-w etc/a.yaml`");
+        assert_refused("etc/a.yaml: group or others can write it (mode 0646), expected mode "
+                       "0644; run `chmod go-w etc/a.yaml`");
 }
 
 TEST(writable, .setup_func = setup, .teardown_func = teardown) {
         write_file("etc/a.yaml", "");
         assert_int_equal(chmod("etc/a.yaml", 0664), 0);
-        assert_refused("etc/a.yaml: others than its owner can write it (mode 0664), expected mode "
-                       "0644; mend it with `chmod go-w etc/a.yaml`");
+        assert_refused("etc/a.yaml: group or others can write it (mode 0664), expected mode "
+                       "0644; run `chmod go-w etc/a.yaml`");
         assert_int_equal(chmod("etc/a.yaml", 0644), 0);
         assert_int_equal(chmod("etc", 01777), 0);
-        assert_refused("etc: others than its owner can write it (mode 1777), expected mode 0755; "
-                       "mend it with `chmod go-w etc`");
+        assert_refused("etc: group or others can write it (mode 1777), expected mode 0755; "
+                       "run `chmod go-w etc`");
 }
 
 TEST(foreign_owner, .setup_func = setup, .teardown_func = teardown) {
@@ -166,11 +164,11 @@ TEST(foreign_owner, .setup_func = setup, .teardown_func = teardown) {
                 skip();
         write_file("etc/a.yaml", "");
         assert_int_equal(chown("etc/a.yaml", 12345, 0), 0);
-        assert_refused("etc/a.yaml: belongs to user 12345, expected root; mend it with `chown root "
-                       "etc/a.yaml`");
+        assert_refused(
+                "etc/a.yaml: belongs to user 12345, expected root; run `chown root etc/a.yaml`");
         assert_int_equal(chown("etc/a.yaml", 0, 0), 0);
         assert_int_equal(chown("etc", 12345, 0), 0);
-        assert_refused("etc: belongs to user 12345, expected root; mend it with `chown root etc`");
+        assert_refused("etc: belongs to user 12345, expected root; run `chown root etc`");
 }
 
 TEST(size, .setup_func = setup, .teardown_func = teardown) {
@@ -205,12 +203,12 @@ TEST(socket, .setup_func = setup, .teardown_func = teardown) {
 
 TEST(folder_is_none, .setup_func = setup, .teardown_func = teardown) {
         write_file("run", "");
-        assert_refused("run: not a folder, expected a folder of policy files and not a link; put a "
-                       "folder in its place");
+        assert_refused("run: not a folder, expected a folder of policy files and not a link; "
+                       "replace it with a folder");
         assert_int_equal(unlink("run"), 0);
         assert_int_equal(symlink("etc", "run"), 0);
-        assert_refused("run: not a folder, expected a folder of policy files and not a link; put a "
-                       "folder in its place");
+        assert_refused("run: not a folder, expected a folder of policy files and not a link; "
+                       "replace it with a folder");
 }
 
 TEST(all_refusals_are_told, .setup_func = setup, .teardown_func = teardown) {

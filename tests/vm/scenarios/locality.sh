@@ -94,7 +94,7 @@ done
 check "$holding of $drawn samples hold the truth, $held_percent of 100 at least" test $((holding * 100)) -ge $((drawn * held_percent))
 check 'bars for people' bash -c "tidbnumactl locality $(main_pid tidb-4001) | grep -qE '^2 +#{15,19}\.+ +(6|7)[0-9]\.'"
 said=$(tidbnumactl locality 2 2>&1 >/dev/null) && answered=yes || answered=no
-is "$answered: $said" 'no: tidbnumactl: 2 is a thread of the kernel, which has no memory of its own' 'a thread of the kernel is refused'
+is "$answered: $said" 'no: tidbnumactl: 2 is a kernel thread, which has no memory of its own' 'a thread of the kernel is refused'
 
 # --- by the daemon: counted where the group is theirs alone ------------------------------------------------------------------
 

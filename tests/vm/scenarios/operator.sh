@@ -135,12 +135,12 @@ if ! is_cgroup_v1; then
         contest() {
                 echo 0-7 >"$(cpuset_of tidb-4000)/cpuset.mems"
                 { tidbnumactl status tidb-4000 --json || true; } | jq -e '.instances[0] | .reason_code == "contested" and
-                        (.reason | test("memory nodes again and again"))'
+                        (.reason | test("keeps changing its memory nodes"))'
         }
         wait_until 60 'it yields' contest
         ok 'memory nodes that somebody insists on are left to them, and told'
         tidbnumactl status || is $? 3 'then tidbnumactl status ends with 3'
-        check 'and says what to do' grep -q 'contested: find and stop the other one' <<<"$(tidbnumactl status || true)"
+        check 'and says what to do' grep -q 'contested: find and stop the other program' <<<"$(tidbnumactl status || true)"
         wait_until 150 'after the minute it comes back' bound_now
         ok 'after the minute it comes back'
 fi

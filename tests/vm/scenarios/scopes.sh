@@ -211,7 +211,7 @@ free_in_scope() {
 wait_until 90 'released, it is free in its scope' free_in_scope
 ok 'released with its session gone, it is free, in the scope'
 said() {
-        daemon_said "$cursor" | grep -q 'the cgroup that it came from is gone'
+        daemon_said "$cursor" | grep -q 'its original cgroup is gone'
 }
 wait_until 30 'it is told' said
 ok 'and that is told'
@@ -243,7 +243,7 @@ wait_until 60 'no scope is left' no_scope
 refuses_limit() {
         log_in login-3 "$1"
         before=$(reading)
-        wait_until 60 "one whose scope has $1 is refused" state_is tidb-server refused "${2:-limits of its own}"
+        wait_until 60 "one whose scope has $1 is refused" state_is tidb-server refused "${2:-its scope has limits}"
         ok "one whose scope has $1 is refused, with the reason"
         is "$(reading)" "$before" 'and not touched'
         log_out login-3
