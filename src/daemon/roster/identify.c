@@ -5,7 +5,6 @@
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/daemon/roster/scan.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
@@ -188,7 +187,7 @@ void identify_read_args(Roster *roster, Process *process, const ProcHandle *hand
                 return;
         r = worker_read_args(&roster->host->workers, handle, process);
         if (r == -ETIME || r == -EBUSY)
-                scan_soon(roster);
+                roster_scan_soon(roster);
 }
 
 static int sort_in(Roster *roster, Process *process, ProcHandle *handle) {

@@ -5,6 +5,9 @@
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/sys/clock.h"
 
+/* Who could not be looked at now may be by then. */
+#define SOON_USEC (UINT64_C(1000) * 1000)
+
 Instance *roster_find_owner(const Roster *roster, const Process *process) {
         for (size_t i = 0; i < roster->n_instances; i++)
                 if (instance_owns(roster->instances[i], process))
@@ -163,4 +166,15 @@ Instance *roster_take_ended(Roster *roster) {
         if (instance)
                 roster->ended = instance->next_ended;
         return instance;
+}
+
+void roster_scan_soon(Roster *roster) {
+        int pending = SD_EVENT_ON;
+
+        if (roster->rescan_timer)
+                (void)sd_event_source_get_enabled(roster->rescan_timer, &pending);
+        if (pending != SD_EVENT_OFF)
+                return;
+        (void)sd_event_source_set_time_relative(roster->rescan_timer, SOON_USEC);
+        (void)sd_event_source_set_enabled(roster->rescan_timer, SD_EVENT_ONESHOT);
 }

@@ -9,9 +9,6 @@
 /* Some 0.3 ms of work at a time. */
 enum { SLICE_PROCESSES = 64 };
 
-/* Who could not be looked at now may be by then. */
-#define SOON_USEC (UINT64_C(1000) * 1000)
-
 /* Of what is ours already every process is looked at, whatever it runs by now. */
 static int scan_one(Roster *roster, pid_t pid) {
         size_t unused;
@@ -43,17 +40,6 @@ int scan_all(Roster *roster) {
         int r = begin_round(roster);
 
         return r < 0 ? r : scan_slice(roster, roster->scan.n_pids);
-}
-
-void scan_soon(Roster *roster) {
-        int pending = SD_EVENT_ON;
-
-        if (roster->rescan_timer)
-                (void)sd_event_source_get_enabled(roster->rescan_timer, &pending);
-        if (pending != SD_EVENT_OFF)
-                return;
-        (void)sd_event_source_set_time_relative(roster->rescan_timer, SOON_USEC);
-        (void)sd_event_source_set_enabled(roster->rescan_timer, SD_EVENT_ONESHOT);
 }
 
 /* Until the next slice, so that a round takes the whole interval. */

@@ -76,3 +76,6 @@ uint32_t roster_take_news(Instance *instance);
 /* An instance that has ended since the last turn, which is the caller's now; NULL: none. It has no
  * process any more. */
 Instance *roster_take_ended(Roster *roster);
+
+/* Every process is looked at again in a moment, for one did not report in time who it is. */
+void roster_scan_soon(Roster *roster);

@@ -8,6 +8,3 @@ int scan_start(Roster *roster);
 
 /* Looks at every process now: adds what is new, removes what is gone. */
 int scan_all(Roster *roster);
-
-/* Does so in a moment, for a process did not tell in time who it is. */
-void scan_soon(Roster *roster);
