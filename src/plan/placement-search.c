@@ -132,6 +132,7 @@ int placement_search_run(PlanSearch *search, PlanProblem *problem) {
         }
         search->effort = EFFORT_MAX;
         placement_search_repair(search);
+        search->n_prices = EFFORT_MAX - search->effort;
         return 0;
 }
 

@@ -16,6 +16,7 @@ typedef struct PlanSearch {
         uint32_t *inner;   /* by node: distances to the set that grows; owned */
         uint32_t *touched; /* by socket: nodes of that set; owned */
         size_t effort;     /* prices that may still be asked */
+        size_t n_prices;   /* that the repair has asked */
 } PlanSearch;
 
 /* Places every movable item. 0 or -ENOMEM. */

@@ -70,6 +70,7 @@ typedef struct PlacementPlan {
         size_t n_choices;
         NodeSet reserved; /* what `host.reserve` comes to */
         PlacementScore score;
+        size_t n_prices; /* that were asked to improve it: the work, on any machine alike */
 } PlacementPlan;
 
 void placement_plan_done(PlacementPlan *plan);

@@ -1,8 +1,6 @@
 /* Generated machines, policies and instances, the same ones on every run: no rule is ever broken,
  * the order of the input does not matter, one instance more moves nobody. */
 
-#include <time.h>
-
 #include "../../support/test.h"
 
 #include "placement-check.h"
@@ -134,16 +132,9 @@ TEST(large) {
         each_case(&wide, 1, check_rules);
 }
 
-static double cpu_msec(void) {
-        struct timespec t;
-
-        assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
-        return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 /* The daemon's loop waits for the plan. This case took 400 ms once: eight instances, almost all of
- * which want the same nodes. The limit leaves room for sanitizers and slow machines. */
-TEST(hard_case_is_quick) {
+ * which want the same nodes. Counted is the work and not the time, which the machine decides. */
+TEST(hard_case_is_little_work) {
         const Shape shape = { .nodes = 8,
                               .instances = 8,
                               .policies = 8,
@@ -153,11 +144,9 @@ TEST(hard_case_is_quick) {
                               .whole = true };
         uint32_t seed = 129 * 7919;
         _cleanup_world_ World *w = world_random(&seed, &shape);
-        double begin = cpu_msec();
         _cleanup_placement_plan_ PlacementPlan plan = plan_of(w);
 
-        assert_true(cpu_msec() - begin < 100);
-        assert_non_null(plan.choices);
+        assert_in_range(plan.n_prices, 1, 100000);
 }
 
 /* The widest machine there can be, with instances of one node, of some, and of hundreds. */
