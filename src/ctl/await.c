@@ -99,29 +99,34 @@ static int tell_done(const Await *a, const StatusFile *s) {
         return EXIT_SUCCESS;
 }
 
-/* It has read the policies, and is not there yet. */
-static int tell_late(const Await *a, const StatusFile *s) {
-        if (s->load_failed)
-                tell_refused(s);
-        if (a->args->command == COMMAND_RELEASE)
-                tell_instances(a, s);
-        (void)fputs(a->args->command == COMMAND_RESUME
-                            ? "tidbnumactl: the daemon still changes nothing: it was started with "
-                              "--dry-run, or enforcement.mode is observe in another policy file\n"
-                    : a->args->command == COMMAND_RELEASE && !s->enforcing
-                            ? "tidbnumactl: the daemon is paused; the release waits for "
-                              "tidbnumactl resume\n"
-                            : "tidbnumactl: not finished in time; the daemon continues: see "
-                              "tidbnumactl status\n",
-                    stderr);
-        return COMMAND_EXIT_REFUSED;
-}
-
 /* It has read what was asked for, and waiting changes nothing: a daemon that changes nothing gives
  * nothing back, and one that still enforces has refused the pause. */
 static bool is_in_vain(const Await *a, const StatusFile *s) {
         return s->load_seconds != a->loaded_before &&
                s->enforcing == (a->args->command == COMMAND_PAUSE);
+}
+
+static const char *why_late(const Await *a, const StatusFile *s) {
+        if (!daemon_process_lives(s))
+                return "the daemon has ended meanwhile: journalctl -u tidbnumad";
+        if (a->args->command == COMMAND_PAUSE && is_in_vain(a, s))
+                return "the daemon has read the policy files, and still enforces: journalctl -u "
+                       "tidbnumad";
+        if (a->args->command == COMMAND_RESUME)
+                return "the daemon still changes nothing: it was started with --dry-run, or "
+                       "enforcement.mode is observe in another policy file";
+        if (a->args->command == COMMAND_RELEASE && !s->enforcing)
+                return "the daemon is paused; the release waits for tidbnumactl resume";
+        return "not finished in time; the daemon continues: see tidbnumactl status";
+}
+
+static int tell_late(const Await *a, const StatusFile *s) {
+        if (s->load_failed)
+                tell_refused(s);
+        if (a->args->command == COMMAND_RELEASE)
+                tell_instances(a, s);
+        (void)fprintf(stderr, "tidbnumactl: %s\n", why_late(a, s));
+        return COMMAND_EXIT_REFUSED;
 }
 
 int await_daemon(const Await *a) {
