@@ -34,7 +34,7 @@ TEST(text) {
         assert_non_null(strstr(text.data, "RESULT   RULE              FOUND\n"
                                           "failure  cpuset            none\n"
                                           "warning  shared-disk (A8)  a and b\n"
-                                          "warning  shared-disk (A8)  a and? c\n"
+                                          "warning  shared-disk (A8)  a and\\x1b c\n"
                                           "\n"
                                           "What to do:\n"
                                           "  cpuset: boot\n"
