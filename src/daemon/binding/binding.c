@@ -59,14 +59,14 @@ void binding_end_kernel_mover(Instance *i) {
         i->binding.kernel_mover_fd = -EBADF;
 }
 
-void binding_end_pass(Instance *i) {
+static void end_pass(Instance *i) {
         mover_end(&i->binding.mover);
         binding_end_kernel_mover(i);
         i->binding.moving = i->binding.sweeping = false;
 }
 
 void binding_end_migration(Instance *i) {
-        binding_end_pass(i);
+        end_pass(i);
         i->binding.migration = (Migration){ 0 };
 }
 
@@ -81,7 +81,7 @@ void binding_note_joined(Instance *i) {
 
 /* A pass borrows a handle of one of its processes, and these may be others now. */
 void binding_restart(Instance *i, uint64_t now_usec) {
-        binding_end_pass(i);
+        end_pass(i);
         i->binding.progress = (Progress){ 0 };
         i->binding.rest_until_usec = 0;
         i->binding.due_usec = now_usec;
@@ -97,7 +97,7 @@ void binding_reset(Instance *i, uint64_t now_usec) {
 }
 
 void binding_end(Instance *i) {
-        binding_end_pass(i);
+        end_pass(i);
         i->binding.call = sd_bus_slot_unref(i->binding.call);
         binding_clear_failure(i);
 }

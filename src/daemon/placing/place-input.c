@@ -16,7 +16,7 @@ void place_input_done(PlaceInput *input) {
 
 /* --- what the kernel shows --- */
 
-void place_input_read_allowed(const Placing *placing, Instance *i) {
+static void read_allowed(const Placing *placing, Instance *i) {
         const Members members = instance_members(i, &placing->host->sysroot);
 
         if (!i->planned.allowed_known)
@@ -30,7 +30,7 @@ static NodeSet adopt(const Placing *placing, const CpuSet *cpus, const CpuSet *a
         return placement_adopted_nodes(&bound, &placing->reserved);
 }
 
-const PlannedUnit *place_find_unit(const Placing *placing, const char *name) {
+static const PlannedUnit *find_unit(const Placing *placing, const char *name) {
         for (size_t k = 0; name && k < placing->n_units; k++)
                 if (strcmp(placing->units[k]->name, name) == 0)
                         return placing->units[k];
@@ -46,8 +46,8 @@ static int read_cpus(const Placing *placing, const Instance *i, CpuSet *ret) {
                                     : members_read_cpus(&members, ret);
 }
 
-NodeSet place_input_adopt(const Placing *placing, Instance *i) {
-        const PlannedUnit *unit = place_find_unit(placing, i->unit);
+static NodeSet adopt_running(const Placing *placing, Instance *i) {
+        const PlannedUnit *unit = find_unit(placing, i->unit);
         CpuSet cpus;
 
         if (unit && unit->planned.known)
@@ -78,7 +78,7 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
         const Members members = instance_members(i, &placing->host->sysroot);
         Planned *p = &i->planned;
 
-        place_input_read_allowed(placing, i);
+        read_allowed(placing, i);
         *ret = (PlacementInstance){
                 .name = i->name,
                 .policy = i->policy,
@@ -95,7 +95,7 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
         if (!is_explicit(i))
                 record_add_own(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);
         if (!p->again)
-                ret->in_force = p->known ? p->placement.nodes : place_input_adopt(placing, i);
+                ret->in_force = p->known ? p->placement.nodes : adopt_running(placing, i);
 }
 
 /* The place of a unit that is to be near its storage is known once it has run: before, nobody can

@@ -81,18 +81,9 @@ typedef struct TestHost {
         Rooms rooms;
 } TestHost;
 
-/* Of 1,000 MiB, 20 of them headroom. */
 static inline void set_memory(TestHost *h, unsigned node, unsigned free_mib,
                               unsigned inactive_mib) {
-        char name[64], text[512];
-
-        (void)snprintf(name, sizeof(name), "sys/devices/system/node/node%u/meminfo", node);
-        (void)snprintf(text, sizeof(text),
-                       "Node %u MemTotal: 1024000 kB\nNode %u MemFree: %u kB\n"
-                       "Node %u Active(file): 0 kB\nNode %u Inactive(file): %u kB\n"
-                       "Node %u Dirty: 0 kB\nNode %u Writeback: 0 kB\n",
-                       node, node, free_mib * 1024, node, node, inactive_mib * 1024, node, node);
-        fake_write(&h->tree, name, text);
+        rooms_set_memory(&h->tree, node, free_mib, inactive_mib);
 }
 
 static inline void host_init(TestHost *h) {
@@ -139,13 +130,8 @@ static inline void host_done(TestHost *h) {
 /* Bound to these nodes, as a look has found it. */
 static inline Instance *add(TestHost *h, pid_t pid, const char *nodes) {
         Process process = { .id = { pid, 100 }, .exe = strdup("/x") };
-        ProcHandle none = PROC_HANDLE_NONE;
-        Instance *i = NULL;
+        Instance *i = rooms_add(&h->rooms, &h->policy, &process, NULL);
 
-        assert_int_equal(instance_new(&process, 0, &i), 0);
-        i->policy = &h->policy;
-        assert_int_equal(instance_add_process(i, &process, &none), 0);
-        assert_int_equal(roster_add(&h->rooms.roster, i), 0);
         i->binding.placement = (Placement){ .nodes = node_set(nodes),
                                             .memory = MEMORY_BIND,
                                             .rate_bytes_per_sec = MIB(30),

@@ -96,19 +96,6 @@ typedef struct TestHost {
         Rooms rooms;
 } TestHost;
 
-/* Of 1,000 MiB, 20 of them headroom. */
-static inline void set_free(TestHost *h, unsigned node, unsigned free_mib) {
-        char name[64], text[512];
-
-        (void)snprintf(name, sizeof(name), "sys/devices/system/node/node%u/meminfo", node);
-        (void)snprintf(text, sizeof(text),
-                       "Node %u MemTotal: 1024000 kB\nNode %u MemFree: %u kB\n"
-                       "Node %u Active(file): 0 kB\nNode %u Inactive(file): 0 kB\n"
-                       "Node %u Dirty: 0 kB\nNode %u Writeback: 0 kB\n",
-                       node, node, free_mib * 1024, node, node, node, node);
-        fake_write(&h->tree, name, text);
-}
-
 static inline void host_init(TestHost *h) {
         *h = (TestHost){ .policy = { .name = (char *)"ours" } };
         memset(&fake, 0, sizeof(fake));
@@ -118,7 +105,7 @@ static inline void host_init(TestHost *h) {
         fake_write(&h->tree, "sys/fs/cgroup/cgroup.controllers", "memory\n");
         for (uint32_t i = 0; i < NODES; i++) {
                 h->nodes[i] = (Node){ .id = i, .memory_bytes = MIB(1000) };
-                set_free(h, i, 800);
+                rooms_set_memory(&h->tree, i, 800, 0);
         }
         h->rooms = (Rooms){ .host.args = &h->args,
                             .host.sysroot = h->tree.sysroot,
@@ -149,14 +136,8 @@ static inline Instance *add(TestHost *h, pid_t pid) {
                             .exe = strdup("/x"),
                             .unit = strdup("x.service"),
                             .cgroup = strdup("/x.service") };
-        ProcHandle none = PROC_HANDLE_NONE;
-        Instance *i = NULL;
+        Instance *i = rooms_add(&h->rooms, &h->policy, &process, NULL);
 
-        none.pid = pid;
-        assert_int_equal(instance_new(&process, 0, &i), 0);
-        i->policy = &h->policy;
-        assert_int_equal(instance_add_process(i, &process, &none), 0);
-        assert_int_equal(roster_add(&h->rooms.roster, i), 0);
         i->binding.placement = (Placement){ .nodes = node_set("1"),
                                             .memory = MEMORY_PREFERRED,
                                             .rate_bytes_per_sec = MIB(64),

@@ -32,12 +32,9 @@ static inline void life_begin(Life *l) {
         assert_int_equal(proc_open(&l->m.host.sysroot, world.pid, &handle), 0);
         process.id.start_ticks = handle.start_ticks;
         process.unit = world.ops->kind == BACKEND_SYSTEMD ? strdup("a.service") : NULL;
-        assert_int_equal(instance_new(&process, 0, &l->instance), 0);
-        l->instance->policy = &l->policy;
+        l->instance = rooms_add(&l->m, &l->policy, &process, &handle);
         l->instance->binding.placement =
                 (Placement){ .nodes = node_set("1"), .cpus = cpu_set("2"), .reason = "" };
-        assert_int_equal(instance_add_process(l->instance, &process, &handle), 0);
-        assert_int_equal(roster_add(&l->m.roster, l->instance), 0);
         record_adopt(&l->m.undo, l->instance);
         binding_adopt_record(l->instance);
 }

@@ -2,6 +2,7 @@
  * not set is empty: no policies, no bus, no timers. */
 #pragma once
 
+#include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/undo/record.h"
@@ -30,6 +31,34 @@ static inline void rooms_wire(Rooms *r) {
         r->units.placing = r->binding.placing = &r->placing;
         r->binding.sampling = &r->sampling;
         r->binding.units = &r->units;
+}
+
+/* Takes over both; `handle` NULL: none. */
+static inline Instance *rooms_add(Rooms *r, const Policy *policy, Process *process,
+                                  ProcHandle *handle) {
+        ProcHandle none = PROC_HANDLE_NONE;
+        Instance *i = NULL;
+
+        none.pid = process->id.pid;
+        assert_int_equal(instance_new(process, 0, &i), 0);
+        i->policy = policy;
+        assert_int_equal(instance_add_process(i, process, handle ? handle : &none), 0);
+        assert_int_equal(roster_add(&r->roster, i), 0);
+        return i;
+}
+
+/* A node of 1,000 MiB, 20 of them headroom. */
+static inline void rooms_set_memory(const FakeTree *tree, unsigned node, unsigned free_mib,
+                                    unsigned inactive_mib) {
+        char name[64], text[512];
+
+        (void)snprintf(name, sizeof(name), "sys/devices/system/node/node%u/meminfo", node);
+        (void)snprintf(text, sizeof(text),
+                       "Node %u MemTotal: 1024000 kB\nNode %u MemFree: %u kB\n"
+                       "Node %u Active(file): 0 kB\nNode %u Inactive(file): %u kB\n"
+                       "Node %u Dirty: 0 kB\nNode %u Writeback: 0 kB\n",
+                       node, node, free_mib * 1024, node, node, inactive_mib * 1024, node, node);
+        fake_write(tree, name, text);
 }
 
 static inline void rooms_free_instance(Instance *i) {

@@ -189,10 +189,7 @@ TEST(end_in_the_roster) {
         h.rooms.roster.instances = NULL;
         h.rooms.roster.n_instances = 0;
         use_faults(&h);
-        assert_int_equal(instance_new(&process, 0, &i), 0);
-        i->policy = &h.policy;
-        assert_int_equal(instance_add_process(i, &process, &h.handle), 0);
-        assert_int_equal(roster_add(&h.rooms.roster, i), 0);
+        i = rooms_add(&h.rooms, &h.policy, &process, &h.handle);
         round_of(&h);
         assert_true(snapshot_of(&h, i).access_known);
         before = remote_of_policy(&h);

@@ -28,8 +28,7 @@ typedef struct TestHost {
 static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
         Rooms *m = &h->rooms;
         Process process = { .id = { 10, 100 }, .exe = strdup("/x"), .cpus_given = true };
-        ProcHandle none = PROC_HANDLE_NONE;
-        Instance *i = NULL;
+        Instance *i;
 
         *h = (TestHost){ .policy = { .name = (char *)"ours" },
                          .ops = { .name = "fake", .kind = kind } };
@@ -44,10 +43,7 @@ static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
                       .host.backend = { .ops = &h->ops } };
         rooms_wire(m);
         assert_int_equal(sd_event_new(&m->host.event), 0);
-        assert_int_equal(instance_new(&process, 0, &i), 0);
-        i->policy = &h->policy;
-        assert_int_equal(instance_add_process(i, &process, &none), 0);
-        assert_int_equal(roster_add(&m->roster, i), 0);
+        i = rooms_add(m, &h->policy, &process, NULL);
         i->binding.placement = (Placement){
                 .nodes = node_set("1"), .cpus = cpu_set("4-7"), .memory = memory, .reason = ""
         };

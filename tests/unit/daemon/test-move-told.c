@@ -140,7 +140,7 @@ TEST(kernel) {
         i->sampling.by_node[3].anon_bytes = MIB(400);
         i->binding.observed.alone = true;
         fake.answer = 0;
-        set_free(&h, 1, 900);
+        rooms_set_memory(&h.tree, 1, 900, 0);
         move_begin(&h.rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
         move_slice(&h.rooms.binding, i, fake.now); /* the daemon goes on meanwhile */

@@ -55,8 +55,7 @@ void binding_reset_cpus(Instance *instance);
 /* Takes over from its record what was done to it already, also by an earlier life of the daemon. */
 void binding_adopt_record(Instance *instance);
 
-/* Gives up a pass that is under way, and with `migration` its progress. */
-void binding_end_pass(Instance *instance);
+/* Gives up a pass that is under way, and forgets its progress. */
 void binding_end_migration(Instance *instance);
 
 /* Lets the kernel's mover make no further call; the one that it is in goes on. */
