@@ -42,7 +42,7 @@ static uint64_t lost_to_mover(const GuardReading *then, const GuardReading *now)
         return (double)lost < most ? lost : (uint64_t)most;
 }
 
-void guard_add(GuardNode *node, const GuardReading *reading) {
+static void add_reading(GuardNode *node, const GuardReading *reading) {
         uint64_t pulled = 0;
 
         if (node->n_readings > 0) {
@@ -90,6 +90,15 @@ static double fall_over(const GuardNode *node, uint64_t span_usec) {
                (double)(elapsed > span_usec ? elapsed : span_usec);
 }
 
+void guard_add(GuardNode *node, const GuardReading *reading) {
+        double fall;
+
+        add_reading(node, reading);
+        fall = fall_over(node, SHORT_USEC);
+        if (fall > (double)node->burst_bytes_per_sec)
+                node->burst_bytes_per_sec = (uint64_t)fall;
+}
+
 /* --- a set of nodes --- */
 
 static uint64_t usec_until_gone(uint64_t room_bytes, double fall) {
@@ -112,6 +121,7 @@ GuardOutlook guard_predict(const GuardNode *nodes, size_t n_nodes, const NodeSet
                 o.known = true;
                 o.room_bytes += minus(guard_left_bytes(reading_at(n, 0)), n->headroom_bytes);
                 o.headroom_bytes += n->headroom_bytes;
+                o.burst_bytes_per_sec += n->burst_bytes_per_sec;
                 fall_short += fall_over(n, SHORT_USEC);
                 fall_long += fall_over(n, LONG_USEC);
         }
@@ -121,17 +131,26 @@ GuardOutlook guard_predict(const GuardNode *nodes, size_t n_nodes, const NodeSet
         return o;
 }
 
+static bool is_falling(const GuardOutlook *o) {
+        return o->gone_usec <= GUARD_WATCH_USEC;
+}
+
+/* What fell so fast once may do so again, and between two readings. */
+static bool is_within_a_burst(const GuardOutlook *o) {
+        return o->room_bytes / GUARD_BURST_SECONDS < o->burst_bytes_per_sec;
+}
+
 GuardVerdict guard_judge(const GuardOutlook *o) {
         if (!o->known)
                 return GUARD_QUIET;
         if (o->gone_usec <= GUARD_WIDEN_USEC)
                 return GUARD_WIDEN;
-        return o->gone_usec <= GUARD_WATCH_USEC ? GUARD_WATCH : GUARD_QUIET;
+        return is_falling(o) || is_within_a_burst(o) ? GUARD_WATCH : GUARD_QUIET;
 }
 
 bool guard_has_rested(const GuardOutlook *home, uint64_t *since_usec, uint64_t now_usec) {
-        const bool calm = guard_judge(home) == GUARD_QUIET && home->known &&
-                          home->room_bytes >= home->headroom_bytes;
+        const bool calm =
+                home->known && !is_falling(home) && home->room_bytes >= home->headroom_bytes;
 
         if (!calm)
                 *since_usec = 0;

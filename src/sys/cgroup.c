@@ -120,11 +120,11 @@ int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems) {
                 r = cgroup_write(cgroup_fd, "cpuset.mems", list);
         if (r == -EACCES || r == -EINVAL) /* v1: more than the group above has; not online */
                 return -ENODEV;
-        if (r >= 0)
-                r = cgroup_effective_mems_read(cgroup_fd, &wide);
-        if (r < 0)
-                return r;
-        return id_set_is_subset(mems, &wide) ? 0 : -ENODEV;
+        /* A write that fails half way (ENOMEM) may have done it: the kernel's file is what counts.
+         */
+        if (cgroup_effective_mems_read(cgroup_fd, &wide) >= 0 && id_set_is_subset(mems, &wide))
+                return 0;
+        return r < 0 ? r : -ENODEV;
 }
 
 static int foreach_line_pid(int cgroup_fd, int (*callback)(pid_t, void *), void *userdata) {

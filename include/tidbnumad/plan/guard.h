@@ -30,9 +30,11 @@
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/plan/fit.h"
 
-/* Widened so long before the room is gone; read ten times as often when it is a minute. */
+/* Widened so long before the room is gone; read ten times as often when it is a minute, or when
+ * the room is less than a burst as fast as the fastest one seen takes in GUARD_BURST_SECONDS. */
 #define GUARD_WIDEN_USEC (UINT64_C(10) * 1000 * 1000)
 #define GUARD_WATCH_USEC (UINT64_C(60) * 1000 * 1000)
+#define GUARD_BURST_SECONDS 4u
 
 /* So long the room must have been back before the binding is narrowed again. */
 #define GUARD_CALM_USEC (UINT64_C(60) * 1000 * 1000)
@@ -59,6 +61,7 @@ typedef struct GuardNode {
         GuardReading readings[GUARD_READINGS]; /* a ring */
         uint64_t pulled_bytes[GUARD_READINGS]; /* beside it: lost to the mover so far */
         size_t n_readings, newest;
+        uint64_t burst_bytes_per_sec; /* the fastest fall over a second that was ever seen */
 } GuardNode;
 
 /* A reading that is not later than the last one is dropped. After a gap the past is forgotten. */
@@ -71,8 +74,9 @@ typedef struct GuardOutlook {
         bool known; /* false: none of the nodes has been read */
         uint64_t room_bytes;
         uint64_t headroom_bytes;
-        uint64_t fall_bytes_per_sec; /* 0: it does not fall */
-        uint64_t gone_usec;          /* until the room is gone; UINT64_MAX: never, as it looks */
+        uint64_t fall_bytes_per_sec;  /* 0: it does not fall */
+        uint64_t burst_bytes_per_sec; /* the fastest fall that was seen, of all of them at once */
+        uint64_t gone_usec;           /* until the room is gone; UINT64_MAX: never, as it looks */
 } GuardOutlook;
 
 /* Of those of the nodes that are in `set`, together. */

@@ -260,7 +260,7 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
                         ? backend->ops->widen_mems(backend, &target, mems)
                         : -EOPNOTSUPP;
 
-        if (r == -ENODEV || r == -ESRCH)
+        if (r == -ENODEV || r == -ESRCH || r == -ENOMEM)
                 return r;
         /* What is on its way to systemd is done before this, and this stands in the end. */
         i->binding.call = sd_bus_slot_unref(i->binding.call);

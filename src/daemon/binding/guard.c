@@ -180,6 +180,12 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
                 r = bind_widen_now(b, i, &mems, now_usec);
                 if (r == -ESRCH)
                         return false; /* it is told of elsewhere that it has ended */
+                if (r == -ENOMEM) {
+                        guard_say_danger(b, i, &before, o,
+                                         "the kernel has no memory to widen its binding: tried "
+                                         "again at once; free memory there");
+                        return true;
+                }
                 if (r >= 0) {
                         guard_say_widened(b, i, &before, o, node);
                         note_widened(b, i, &mems);

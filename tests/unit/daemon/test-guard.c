@@ -282,9 +282,17 @@ TEST(one_that_has_ended) {
         assert_int_equal(seen.n_set, 0);
         assert_false(i->binding.guard.widened || i->binding.guard.told);
         assert_ids(i->binding.guard.barred, "");
+        /* The kernel had no memory for the write: nothing was widened, and the next try is soon. */
+        seen.error = -ENOMEM;
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(2)), GUARD_FAST_INTERVAL_USEC);
+        assert_false(i->binding.guard.widened);
+        assert_ids(i->binding.guard.extra, "");
+        assert_ids(i->binding.guard.barred, "");
+        assert_int_equal(i->binding.guard.n_widenings, 0);
+        assert_contains(i->binding.failure, "no memory to widen");
         /* The kernel's file is not to be had: then by the backend's rooms alone. */
         seen.error = -ENXIO;
-        (void)guard_tick(&h.rooms.binding, SEC(2));
+        (void)guard_tick(&h.rooms.binding, SEC(3));
         assert_int_equal(seen.n_set, 1);
         assert_true(i->binding.guard.widened);
 }

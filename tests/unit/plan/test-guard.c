@@ -56,7 +56,9 @@ TEST(below_the_headroom) {
         assert_int_equal(judge(&node), GUARD_WIDEN);
         add_free(&node, SEC(3), MIB(50));
         assert_int_equal(judge(&node), GUARD_WIDEN);
-        add_free(&node, SEC(4), MIB(200));
+        add_free(&node, SEC(4), MIB(200)); /* it fell by 95 MiB in a second */
+        assert_int_equal(judge(&node), GUARD_WATCH);
+        add_free(&node, SEC(5), MIB(600));
         assert_int_equal(judge(&node), GUARD_QUIET);
 }
 
@@ -93,11 +95,34 @@ TEST(a_burst_is_no_fall) {
         assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(100) / 3);
         add_free(&node, SEC(7), MIB(350));
         assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
-        assert_int_equal(judge(&node), GUARD_QUIET);
+        assert_int_equal(judge(&node), GUARD_WATCH); /* one more would take a third of the room */
         /* And when it goes up again, it is none over the longer span either. */
         add_free(&node, SEC(8), MIB(460));
         add_free(&node, SEC(9), MIB(455));
         assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
+}
+
+/* What fell fast once may do so again between two readings: with less than four seconds of that
+ * left the node is read at the shorter interval, and otherwise it is calm. */
+TEST(within_a_burst) {
+        GuardNode node = { .headroom_bytes = MIB(50) };
+        uint64_t since_usec = 0;
+        GuardOutlook o;
+
+        add_free(&node, SEC(1), MIB(1000));
+        add_free(&node, SEC(2), MIB(900));
+        for (unsigned s = 3; s <= 6; s++)
+                add_free(&node, SEC(s), MIB(450));
+        o = look_at(&node);
+        assert_int_equal(o.fall_bytes_per_sec, 0);
+        assert_int_equal(o.burst_bytes_per_sec, MIB(450));
+        assert_int_equal(guard_judge(&o), GUARD_WATCH);
+        assert_false(guard_has_rested(&o, &since_usec, SEC(7)));
+        assert_true(guard_has_rested(&o, &since_usec, SEC(7) + GUARD_CALM_USEC));
+        add_free(&node, SEC(7), MIB(50 + 4 * 450));
+        assert_int_equal(judge(&node), GUARD_QUIET);
+        add_free(&node, SEC(8), MIB(50 + 4 * 450) - 4);
+        assert_int_equal(judge(&node), GUARD_WATCH);
 }
 
 /* Of many readings in a second the right ones are compared, the whole ring around. */

@@ -20,7 +20,7 @@ bool bind_carry_out(const Binder *b, Instance *instance, const Step *step, uint6
 
 /* The kernel is to allow these memory nodes as well, before anything else is done; then the backend
  * is told, in place of what it was being asked for. 0; -ENODEV: it may not have them all, -ESRCH:
- * it has ended; nothing more was done then. */
+ * it has ended, -ENOMEM: the kernel had no memory for it; nothing more was done then. */
 int bind_widen_now(const Binder *b, Instance *instance, const NodeSet *mems, uint64_t now_usec);
 
 /* Takes away what stands for instances that are gone, as far as it is free already. */
