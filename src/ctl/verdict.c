@@ -43,7 +43,7 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
                             taken ? "also matches, but the first policy applies" : "takes it");
                 break;
         case MATCH_KEY_EXE:
-                text_appendf(text, "exe is %s, and it runs ", match->exe);
+                text_appendf(text, "exe is %s, but it runs ", match->exe);
                 text_append_printable(text, process->exe);
                 break;
         case MATCH_KEY_UNIT:

@@ -170,12 +170,12 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
                 for (size_t i = 0; i < m->roster.n_instances; i++) /* nothing is moved any more */
                         binding_restart(m->roster.instances[i], clock_monotonic_usec());
                 journal_log(&m->host.journal, LOG_INFO, NULL,
-                            "Stopping; what is bound is released first (%zu records)",
+                            "Stopping; releasing all bindings first (%zu records)",
                             m->undo.records.n_records);
                 return 0;
         }
-        journal_log(&m->host.journal, LOG_INFO, NULL,
-                    "Stopping; what is bound stays bound (%zu instances)", m->roster.n_instances);
+        journal_log(&m->host.journal, LOG_INFO, NULL, "Stopping; bindings are kept (%zu instances)",
+                    m->roster.n_instances);
         (void)publish_now(&m->report);
         return sd_event_exit(sd_event_source_get_event(source), 0);
 }

@@ -105,8 +105,8 @@ void turn_notify_ready(const Manager *m) {
                                  m->host.topology.n_nodes);
         else
                 (void)sd_notifyf(false,
-                                 "READY=1\nSTATUS=Policies refused, those loaded before stay in "
-                                 "force: %s",
+                                 "READY=1\n"
+                                 "STATUS=Policies refused, the previous ones stay in force: %s",
                                  errors->messages[0]);
 }
 

@@ -112,7 +112,7 @@ static void cannot_note(const Binder *b, Instance *i, int error) {
         const Reason code = reason_of_error(error);
 
         binding_set_failure(i, code,
-                            "what stands before cannot be read, so nothing is changed: %s; %s; "
+                            "the original values cannot be read, so nothing is changed: %s; %s; "
                             "trying again",
                             strerror(-error), reason_to_remedy(code));
         try_later(b, i, error);
@@ -125,7 +125,7 @@ static void cannot_record(const Binder *b, Instance *i, int error) {
                 return;
         }
         binding_set_failure(i, REASON_RECORD_UNWRITABLE,
-                            "what stands before cannot be written down to %s/" UNDO_FOLDER
+                            "the original values cannot be saved in %s/" UNDO_FOLDER
                             ", so nothing is changed: %s; trying again",
                             b->host->args->runtime_dir, strerror(-error));
         try_later(b, i, error);
@@ -200,8 +200,9 @@ static void tell_strangers(const Binder *b, Instance *i, uint64_t before) {
 
         if (b->host->backend.n_strangers > before)
                 journal_log(&b->host->journal, LOG_WARNING, &fields,
-                            "%s: the number of a thread of it was given to another process while "
-                            "it was bound; that one has its own CPUs back (%llu such cases so far)",
+                            "%s: the number of one of its threads was reused by another process "
+                            "while it was bound; that process has its own CPUs again (%llu such "
+                            "cases so far)",
                             i->name, (unsigned long long)b->host->backend.n_strangers);
 }
 
@@ -283,8 +284,7 @@ void bind_choose_backend(Binder *b) {
                 return;
         if (b->roster->n_instances > 0)
                 journal_log(&b->host->journal, LOG_NOTICE, NULL,
-                            "Processes are bound by another backend from now on: %s, not %s. What "
-                            "%s did stays as it is",
+                            "The backend is now %s instead of %s. Settings of %s stay",
                             backend_name(&b->host->backend), before, before);
         for (size_t k = 0; k < b->roster->n_instances; k++) {
                 Instance *i = b->roster->instances[k];

@@ -147,14 +147,13 @@ static void say(const Binder *b, const Instance *i, DriftKind kind, const char *
         (void)id_view_render_list(ours, ours_list, sizeof(ours_list));
         if (kind == DRIFT_THREADS)
                 journal_log(&b->host->journal, LOG_NOTICE, &fields,
-                            "%s: %zu of its %zu threads could run outside CPUs %s, by somebody "
-                            "else's doing: they are put back",
+                            "%s: something else let %zu of its %zu threads run outside CPUs %s; "
+                            "restored",
                             i->name, i->binding.observed.n_threads_outside,
                             i->binding.observed.n_threads, ours_list);
         else
                 journal_log(&b->host->journal, LOG_NOTICE, &fields,
-                            "%s: its %s were %s, not %s, by somebody else's doing: they are set "
-                            "again",
+                            "%s: something else changed its %s to %s instead of %s; restored",
                             i->name, what, stood_list, ours_list);
 }
 

@@ -61,7 +61,7 @@ void guard_say_widened(const Binder *b, const Instance *i, const NodeSet *before
 
         describe(before, o, danger, sizeof(danger));
         journal_log(&b->host->journal, LOG_WARNING, &fields,
-                    "%s: %s: it may use memory of node %" PRIu32 " as well, until there has been "
-                    "room again for a minute",
+                    "%s: %s: it may use memory of node %" PRIu32
+                    " as well, until there has been room for a minute",
                     i->name, danger, node);
 }

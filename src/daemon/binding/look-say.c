@@ -58,8 +58,8 @@ void look_say_plan(const Binder *b, Instance *i, const Step *step) {
         switch (step->kind) {
         case STEP_SCOPE:
                 binding_set_failure(i, REASON_OBSERVE,
-                                    "would move it to a scope of its own; when its session is "
-                                    "ended by systemd, so is that");
+                                    "would move it to its own scope, which systemd stops together "
+                                    "with its session");
                 break;
         case STEP_SET_CPUS:
                 (void)id_set_render_list(&i->binding.placement.cpus, list, sizeof(list));

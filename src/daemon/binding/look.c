@@ -100,10 +100,10 @@ static Placement allowed_placement(const Binder *b, Instance *i) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };
                 p.reason = host_enforces(b->host)
-                                   ? "enforcement.release names it: it has back what it had, and "
-                                     "is watched"
-                                   : "enforcement.release names it: what it had is given back "
-                                     "when the daemon changes anything again";
+                                   ? "released by enforcement.release; original binding restored, "
+                                     "monitoring only"
+                                   : "released by enforcement.release; the original binding is "
+                                     "restored when the daemon is resumed";
         }
         i->binding.own_refuses = record_keep_own(b->undo, i, &p);
         return p;

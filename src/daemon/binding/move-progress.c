@@ -110,8 +110,8 @@ void move_progress_end(const Binder *b, Instance *i, bool bound_told, uint64_t n
         i->binding.migration = (Migration){ 0 };
         if (m.told && !bound_told)
                 journal_log(&b->host->journal, LOG_INFO, &fields,
-                            "%s: %.1f MiB were moved in %.1f s, %.1f MiB lie elsewhere", i->name,
-                            (double)m.moved_bytes / (1 << 20),
+                            "%s: %.1f MiB were moved in %.1f s, %.1f MiB are on other nodes",
+                            i->name, (double)m.moved_bytes / (1 << 20),
                             (double)(now_usec - m.begun_usec) / 1e6,
                             (double)i->binding.outside_bytes / (1 << 20));
 }

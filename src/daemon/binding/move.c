@@ -46,7 +46,7 @@ static void note_missed(const Binder *b, Instance *i, int error) {
 
         i->binding.missed = true;
         journal_log(&b->host->journal, LOG_DEBUG, &fields,
-                    "the memory of process %d of %s cannot be looked into: %s",
+                    "the memory of process %d of %s cannot be read: %s",
                     i->processes[i->binding.mover_process].id.pid, i->name, strerror(-error));
 }
 

@@ -121,7 +121,7 @@ void host_lock_memory(Host *h) {
         r = self_lock_memory();
         if (r < 0)
                 journal_log(&h->journal, LOG_NOTICE, NULL,
-                            "Its own memory could not be locked (%s): where the host runs out of "
-                            "memory, a full node may be seen late. It needs LimitMEMLOCK=infinity",
+                            "The daemon's memory could not be locked (%s): when the host runs out "
+                            "of memory, a full node may be noticed late. Set LimitMEMLOCK=infinity",
                             strerror(-r));
 }

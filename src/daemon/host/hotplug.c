@@ -40,7 +40,7 @@ static void say(const Host *h, const Hotplug *now) {
         (void)id_set_render_list(&now->cpus, cpus, sizeof(cpus));
         (void)id_set_render_list(&now->memory, memory, sizeof(memory));
         journal_log(&h->journal, LOG_NOTICE, NULL,
-                    "CPUs %s are online now, %s were before; memory is on nodes %s: placing anew",
+                    "CPUs %s are online now, %s were before; memory is on nodes %s: planning again",
                     cpus, before, memory);
 }
 
@@ -56,7 +56,7 @@ static void say_new_nodes(Host *h, const Topology *fresh) {
         id_set_union(&h->hotplug.told, &come);
         (void)id_set_render_list(&come, list, sizeof(list));
         journal_log(&h->journal, LOG_NOTICE, NULL,
-                    "Nodes %s have come; they are used from the next start of the daemon on", list);
+                    "Nodes %s were added; they are used after the next start of the daemon", list);
 }
 
 /* A node that has gone stays in the list, with nothing in it. */
@@ -93,8 +93,8 @@ void hotplug_check(Host *h) {
         r = topology_load(&h->sysroot, &fresh);
         if (r < 0) {
                 journal_log(&h->journal, LOG_WARNING, NULL,
-                            "CPUs or memory came or went, and the topology cannot be read: %s; "
-                            "tried again at the next sample",
+                            "CPUs or memory were added or removed, but the topology cannot be "
+                            "read: %s; trying again at the next sample",
                             strerror(-r));
                 return;
         }
@@ -141,8 +141,8 @@ int hotplug_start(Host *h) {
         r = uevents_open(&h->hotplug.uevents, h->event, subsystems, on_uevent, h);
         if (r < 0)
                 journal_log(&h->journal, LOG_INFO, NULL,
-                            "udev is not heard: %s. CPUs that come or go are noticed at the next "
-                            "sample",
+                            "No events from udev: %s. Added or removed CPUs are noticed at the "
+                            "next sample",
                             strerror(-r));
         return 0;
 }

@@ -43,11 +43,11 @@ static int apply_brakes(Host *h) {
                 r = brakes_apply(&drop_in, &h->brakes, &h->policies);
         if (r == -EINVAL)
                 journal_log(&h->journal, LOG_WARNING, NULL,
-                            "%s/%s is refused as well: what is paused and released stays as it is",
-                            dir, BRAKES_FILE);
+                            "%s/%s is refused as well: pause and releases stay as they are", dir,
+                            BRAKES_FILE);
         else if (r >= 0 && drop_in.n_files > 0)
                 journal_log(&h->journal, LOG_NOTICE, NULL,
-                            "%s/%s is in force all the same: %s; %zu released", dir, BRAKES_FILE,
+                            "%s/%s is in force despite that: %s; %zu released", dir, BRAKES_FILE,
                             h->policies.mode == ENFORCEMENT_OBSERVE ? "paused" : "not paused",
                             h->policies.release.n_words);
         return r == -EINVAL ? 0 : r;
@@ -61,11 +61,10 @@ static void say_refused(Host *h) {
 
         for (size_t i = 0; i < h->policy_errors.n_messages; i++)
                 journal_log(&h->journal, LOG_ERR, &fields, "%s", h->policy_errors.messages[i]);
-        journal_log(
-                &h->journal, LOG_NOTICE, NULL,
-                "The policy files were refused as a whole; those loaded before stay in force (%zu "
-                "policies). Correct the files and reload: systemctl reload tidbnumad",
-                policy_set_count_written(&h->policies));
+        journal_log(&h->journal, LOG_NOTICE, NULL,
+                    "All policy files were refused; the previous policies stay in force (%zu "
+                    "policies). Correct the files and reload: systemctl reload tidbnumad",
+                    policy_set_count_written(&h->policies));
 }
 
 static void say_loaded(const Host *h) {
@@ -75,8 +74,8 @@ static void say_loaded(const Host *h) {
                 journal_log(&h->journal, LOG_WARNING, NULL, "%s", h->policy_warnings.messages[i]);
         if (policy_set_count_written(&h->policies) == 0)
                 journal_log(&h->journal, LOG_INFO, &fields,
-                            "No policy is there; tidb-server, tikv-server, pd-server and haproxy "
-                            "are watched, and nothing will be changed. Write one to %s",
+                            "No policies: tidb-server, tikv-server, pd-server and haproxy are "
+                            "watched, and nothing is changed. Write a policy in %s",
                             h->args->policy_dirs[h->args->n_policy_dirs > 1 ? 1 : 0]);
         else
                 journal_log(&h->journal, LOG_INFO, &fields, "Policies in force: %zu%s",

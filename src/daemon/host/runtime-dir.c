@@ -35,8 +35,8 @@ static int take_lock(const Journal *journal, const char *path, int fd, int *ret_
                 return is_in_use(journal, path, holder);
         if (r == -ENOSPC || r == -EDQUOT) {
                 journal_log(journal, LOG_WARNING, NULL,
-                            "The lock file %s/%s cannot be made: %s. Start no second tidbnumad: "
-                            "it would not be noticed",
+                            "The lock file %s/%s cannot be created: %s. Do not start a second "
+                            "tidbnumad: it would not be detected",
                             path, RUNTIME_DIR_LOCK, strerror(-r));
                 return 0;
         }

@@ -68,8 +68,8 @@ static void say_repair(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
         irq_describe(host, &w->key, what, sizeof(what));
         (void)setting_render(w->key.kind, &w->stands, stood);
         journal_log(&irq->host->journal, LOG_NOTICE, &fields,
-                    "%s was changed to %s by somebody else's doing (%s): it is set again", what,
-                    stood, likely_culprit(host, w->key.kind));
+                    "something else changed %s to %s (%s); restored", what, stood,
+                    likely_culprit(host, w->key.kind));
 }
 
 static void say_contested(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
@@ -79,8 +79,8 @@ static void say_contested(Interrupts *irq, const IrqHost *host, const IrqWish *w
 
         irq_describe(host, &w->key, what, sizeof(what));
         journal_log(&irq->host->journal, LOG_WARNING, &fields,
-                    "%s is set by somebody else again and again (%s): it is left so for %u minutes",
-                    what, likely_culprit(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
+                    "something else keeps changing %s (%s); left alone for %u minutes", what,
+                    likely_culprit(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
 }
 
 /* Its remedies are of processes, where the errno may also be that of a write to a mask. */
@@ -286,9 +286,9 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes
                 n++;
         }
         if (n > 0 && irq->undo.n_settings == 0)
-                journal_log(&irq->host->journal, LOG_INFO, NULL,
-                            "Interrupts are released: masks, queues and what else was set is as "
-                            "it was before");
+                journal_log(
+                        &irq->host->journal, LOG_INFO, NULL,
+                        "Interrupts are released: original masks, queues and settings restored");
         (void)irq_record_write(irq);
 }
 
@@ -302,7 +302,7 @@ static void say_astray(const Interrupts *irq, const IrqHost *host, const IrqWish
         irq_describe(host, &w->key, what, sizeof(what));
         (void)id_set_render_list(&w->stands.cpus, mask, sizeof(mask));
         journal_log(&irq->host->journal, LOG_WARNING, &fields,
-                    "%s goes on firing on other CPUs than its mask %s: %s; %s", what, mask,
+                    "%s still fires on other CPUs than its mask %s: %s; %s", what, mask,
                     reason_to_string(REASON_NOT_FOLLOWED), reason_to_remedy(REASON_NOT_FOLLOWED));
 }
 

@@ -98,7 +98,8 @@ static int send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
                 return r;
         (void)id_set_render_list(&bans->banned_cpus, list, sizeof(list));
         journal_log(&irq->host->journal, b->logged_not_kept ? LOG_DEBUG : LOG_INFO, NULL,
-                    "irqbalance (process %d) is told to leave alone CPUs %s and %zu interrupts",
+                    "irqbalance (process %d) was sent CPUs %s and %zu interrupts that it must "
+                    "leave alone",
                     b->id.pid, *list ? list : "(none)", bans->n_banned_irqs);
         assume(b, bans);
         return 0;

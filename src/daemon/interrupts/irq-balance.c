@@ -109,11 +109,11 @@ void irq_balance_log_refused(Interrupts *irq, int error) {
                 return;
         if (!b->logged_refused)
                 journal_log(&irq->host->journal, LOG_WARNING, NULL,
-                            "irqbalance (process %d) cannot be told which CPUs are taken: %s. It "
+                            "irqbalance (process %d) cannot be sent the CPUs of instances: %s. It "
                             "may put interrupts on them; see its socket in %s",
                             b->id.pid,
                             error == -EPERM ? "its socket is not root's alone, or another process's"
-                            : error == -EBADMSG   ? "its answer is none that is known"
+                            : error == -EBADMSG   ? "its answer is unknown"
                             : error == -ETIMEDOUT ? "it does not answer"
                             : error == -E2BIG     ? "the list is longer than it takes"
                                                   : strerror(-error),
@@ -137,9 +137,9 @@ void irq_balance_log_socketless(Interrupts *irq) {
                 return;
         b->logged_socketless_pid = b->socketless_pid;
         journal_log(&irq->host->journal, LOG_WARNING, NULL,
-                    "irqbalance (process %d) has no socket in %s, by which it could be told which "
-                    "CPUs are taken: it may put interrupts on them. Version 1.5 and later have "
-                    "one; else stop it, or ban these CPUs in its environment",
+                    "irqbalance (process %d) has no socket in %s, so it cannot be sent the CPUs of "
+                    "instances and may put interrupts on them. Use version 1.5 or later, stop it, "
+                    "or ban these CPUs in its environment",
                     b->socketless_pid, b->folder);
 }
 
@@ -152,9 +152,9 @@ static void log_not_kept(Interrupts *irq, const IrqbalanceSetup *now) {
                 n_kept += irqbalance_setup_has(now, b->setup.banned_irqs[i]);
         if (!b->logged_not_kept)
                 journal_log(&irq->host->journal, LOG_WARNING, NULL,
-                            "irqbalance (process %d) has taken %zu of %zu interrupts that it is to "
-                            "leave alone%s: its version takes no longer list, or something else "
-                            "has changed its settings. It may move the others",
+                            "irqbalance (process %d) accepted %zu of %zu interrupts that it must "
+                            "leave alone%s: its version accepts no longer list, or something else "
+                            "changed its settings. It may move the others",
                             b->id.pid, n_kept, b->setup.n_banned_irqs,
                             id_set_equal(&now->banned_cpus, &b->setup.banned_cpus)
                                     ? ""

@@ -59,7 +59,7 @@ static int listen_to_events(Interrupts *irq) {
 
         if (r < 0)
                 journal_log(&irq->host->journal, LOG_INFO, NULL,
-                            "udev is not heard: %s. Devices that come or change are noticed within "
+                            "No events from udev: %s. New or changed devices are noticed within "
                             "seconds",
                             strerror(-r));
         if (link_events_open(&irq->link_fd) < 0)

@@ -28,8 +28,8 @@ bool irq_record_write(Interrupts *irq) {
 
         if (r < 0 && !irq->record_failed)
                 journal_log(&irq->host->journal, LOG_ERR, &fields,
-                            "What interrupts were like before cannot be written down: %s. Nothing "
-                            "of them is changed; %s",
+                            "The original settings of interrupts cannot be saved: %s. No interrupt "
+                            "is changed; %s",
                             strerror(-r), reason_to_remedy(REASON_RECORD_UNWRITABLE));
         irq->record_failed = r < 0;
         return r >= 0;

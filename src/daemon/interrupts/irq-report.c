@@ -175,7 +175,7 @@ static void say_device(const Interrupts *irq, const IrqSummary *s) {
 
         if (s->vectors[IRQ_STATE_STEERED] == 0) {
                 journal_log(&irq->host->journal, LOG_INFO, NULL,
-                            "%s: its interrupts are left alone: %s", s->name,
+                            "%s: its interrupts are not changed: %s", s->name,
                             irq_reason_to_string(s->reason));
                 return;
         }

@@ -297,8 +297,8 @@ void irq_give_all_back(Interrupts *irq) {
         (void)undo_host_write(irq->records, &irq->undo);
         if (irq->undo.n_settings > 0)
                 journal_log(&irq->host->journal, LOG_WARNING, NULL,
-                            "Stopping; %zu settings of interrupts could not be given back and "
-                            "stay. Their record stays, too: a start of the daemon takes them over",
+                            "Stopping; %zu settings of interrupts could not be restored. Their "
+                            "undo record is kept for the next start of the daemon",
                             irq->undo.n_settings);
 }
 
@@ -309,8 +309,8 @@ static void read_record(Interrupts *irq) {
 
         if (r < 0 && r != -ENOENT)
                 journal_log(&irq->host->journal, LOG_WARNING, NULL,
-                            "The undo record %s/%s/%s is not believed: %s. What stood before of "
-                            "interrupts cannot be put back by this daemon",
+                            "The undo record %s/%s/%s is ignored: %s. This daemon cannot restore "
+                            "the original settings of interrupts",
                             irq->host->args->runtime_dir, UNDO_FOLDER, UNDO_HOST_FILE,
                             strerror(-r));
 }

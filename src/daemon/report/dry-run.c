@@ -27,7 +27,7 @@ void dry_run_render(const Report *report, Text *text) {
         _cleanup_table_ Table table = { 0 };
 
         if (report->roster->n_instances == 0) {
-                text_append(text, "No process that a policy names runs.\n");
+                text_append(text, "No running process matches a policy.\n");
                 return;
         }
         table_init(&table, headings, ELEMENTSOF(headings));

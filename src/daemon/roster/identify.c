@@ -138,7 +138,7 @@ static int add_stranger(Roster *roster, const Policy *policy, MatchVerdict verdi
         if (s->handle.pidfd >= 0)
                 (void)sd_event_add_io(roster->host->event, &s->exit, s->handle.pidfd, EPOLLIN,
                                       on_stranger_exit, roster);
-        journal_log(&roster->host->journal, LOG_DEBUG, NULL, "process %d (%s) is left alone: %s",
+        journal_log(&roster->host->journal, LOG_DEBUG, NULL, "process %d (%s) is ignored: %s",
                     s->process.id.pid, s->process.exe, s->reason);
         host_mark(roster->host, HOST_MARK_PUBLISH);
         return 0;
@@ -222,8 +222,8 @@ static bool lives_on_without_its_first_thread(const Roster *roster, pid_t pid) {
 static void cannot_identify(Roster *roster, pid_t pid, int error) {
         if (!roster->identify_failed)
                 journal_log(&roster->host->journal, LOG_WARNING, NULL,
-                            "Process %d cannot be looked at: %s. It is tried again at each scan; "
-                            "further ones are not told",
+                            "Process %d cannot be read: %s. Trying again at each scan; further "
+                            "processes are not logged",
                             pid, strerror(-error));
         roster->identify_failed = true;
 }

@@ -39,7 +39,7 @@ static void say_collision(const Roster *roster, const Instance *instance, const 
         const JournalFields fields = { .instance = name, .policy = instance->policy->name };
 
         journal_log(&roster->host->journal, LOG_NOTICE, &fields,
-                    "process %d is called %s, for %s is the name of process %d already",
+                    "process %d is named %s, because %s is already the name of process %d",
                     instance->processes[0].id.pid, name, other->name, other->processes[0].id.pid);
 }
 
@@ -114,7 +114,7 @@ static void say_rename(const Roster *roster, const Instance *instance, const cha
 
         journal_log(&roster->host->journal,
                     instance->binding.state == INSTANCE_WAITING ? LOG_DEBUG : LOG_INFO, &fields,
-                    "%s is called %s from now on", instance->name, name);
+                    "%s is now named %s", instance->name, name);
 }
 
 int roster_rename(Roster *roster, Instance *instance) {

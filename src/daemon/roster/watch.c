@@ -64,7 +64,7 @@ static void events_were_lost(Roster *roster, int error) {
         if (pending != SD_EVENT_OFF)
                 return;
         journal_log(&roster->host->journal, LOG_WARNING, &fields,
-                    "The kernel's process events were lost (%s); looking at all processes",
+                    "The kernel's process events were lost (%s); scanning all processes",
                     strerror(-error));
         (void)sd_event_source_set_time(roster->rescan_timer,
                                        roster->rescan_usec + ROSTER_RESCAN_INTERVAL_USEC);
@@ -125,8 +125,8 @@ static int start_connector(Roster *roster) {
         if (r >= 0)
                 return add_connector_sources(roster);
         journal_log(&roster->host->journal, LOG_WARNING, NULL,
-                    "The process connector cannot be used: %s (%s). New processes are "
-                    "found by a look every %d s instead",
+                    "The process connector cannot be used: %s (%s). New processes are found by a "
+                    "scan every %d s instead",
                     strerror(-r), connector_hint(r), (int)(ROSTER_POLL_INTERVAL_USEC / 1000000));
         return 0;
 }

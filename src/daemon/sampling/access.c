@@ -44,7 +44,7 @@ static const char *find_events(const Sampling *s, AccessEvents *ret) {
         if (r == -EXDEV)
                 return "the processors are of several kinds";
         if (r < 0)
-                return "/proc/cpuinfo does not tell what the processor is";
+                return "/proc/cpuinfo does not identify the processor";
         r = access_events_find(&processor, ret);
         if (r == -EOPNOTSUPP)
                 return "this processor counts them by die, and not by thread";
@@ -150,7 +150,7 @@ static void say(const Sampling *s) {
                             a->events.source, a->events.coverage);
         else
                 journal_log(&s->host->journal, LOG_NOTICE, NULL,
-                            "Accesses to memory are not counted: %s. Everything else goes on",
+                            "Memory accesses are not counted: %s. Nothing else is affected",
                             a->reason);
 }
 

@@ -181,7 +181,7 @@ static void finish_drawing(Instance *i) {
 static const char *not_drawn_reason(int error) {
         switch (error) {
         case -E2BIG:
-                return "it has too many processes to ask them all";
+                return "it has too many processes to sample all of them";
         case -EHOSTDOWN:
                 return "the memory map of a process does not answer";
         case -EPERM:
@@ -202,7 +202,7 @@ static void say_not_drawn(const Sampling *s, Instance *i, int error) {
                 return;
         i->sampling.not_drawn_told = true;
         journal_log(&s->host->journal, LOG_NOTICE, &fields,
-                    "Where the memory of %s lies cannot be sampled: %s", i->name,
+                    "The location of the memory of %s cannot be sampled: %s", i->name,
                     not_drawn_reason(error));
 }
 

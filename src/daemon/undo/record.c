@@ -15,10 +15,9 @@ static const char *what_is_wrong(int error) {
         case -EPERM:
                 return "it is not root's alone";
         case -ENOTSUP:
-                return "a newer version wrote it, and it is kept: nothing that it is about is "
-                       "changed";
+                return "a newer version wrote it; it is kept, and what it describes is not changed";
         case -EEXIST:
-                return "another one speaks of the same unit";
+                return "another record is for the same unit";
         case -EBADMSG:
         case -EFBIG:
                 return "it is not a record";
@@ -31,8 +30,8 @@ static void on_bad_file(const char *name, int error, void *userdata) {
         const Undoing *undo = userdata;
 
         journal_log(&undo->host->journal, LOG_WARNING, NULL,
-                    "The undo record %s/%s/%s is not believed: %s. What it was about cannot be "
-                    "taken back by this daemon",
+                    "The undo record %s/%s/%s is ignored: %s. This daemon cannot restore what it "
+                    "describes",
                     undo->host->args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error));
 }
 
@@ -49,12 +48,12 @@ int record_start(Undoing *undo) {
         if (r < 0)
                 journal_log(&undo->host->journal, LOG_ERR, NULL,
                             "The undo records in %s/%s cannot be used: %s. Nothing is changed "
-                            "before what stands can be written down there; see to the folder and "
+                            "until the original values can be saved there; correct the folder and "
                             "restart the daemon",
                             undo->host->args->runtime_dir, UNDO_FOLDER, strerror(-r));
         else if (undo->records.n_records > 0)
                 journal_log(&undo->host->journal, LOG_INFO, NULL,
-                            "%zu undo records of an earlier life of the daemon are taken over",
+                            "%zu undo records of an earlier start of the daemon are used",
                             undo->records.n_records);
         return 0;
 }
@@ -141,11 +140,12 @@ static void tell_policies(const Undoing *undo, const Instance *i) {
                 if (worker_read_memory_policy(&undo->host->workers, &i->handles[k], i->uid, policy,
                                               sizeof(policy)) == 0 &&
                     strcmp(policy, "default") != 0)
-                        journal_log(&undo->host->journal, LOG_NOTICE, &fields,
-                                    "%s: process %d has a memory policy of its own, %s (numactl?). "
-                                    "The kernel fits it to the nodes that it is narrowed to, and "
-                                    "not back: after a release, restart it to have that again",
-                                    i->name, i->processes[k].id.pid, policy);
+                        journal_log(
+                                &undo->host->journal, LOG_NOTICE, &fields,
+                                "%s: process %d has its own memory policy, %s (numactl?). The "
+                                "kernel changes this policy when memory is bound, and a release "
+                                "cannot restore it: restart the process after a release",
+                                i->name, i->processes[k].id.pid, policy);
 }
 
 /* The record to be filled in. A scope of which none is left is taken over: where its processes came
@@ -318,9 +318,8 @@ void record_after_unit(const Undoing *undo, const char *unit, const UnitChange *
 
 /* --- what the admin has set --- */
 
-static const char disjoint[] =
-        "the AllowedCPUs= or AllowedMemoryNodes= that the unit itself sets leave nothing of its "
-        "nodes: change these, or the nodes of the policy";
+static const char disjoint[] = "AllowedCPUs= or AllowedMemoryNodes= of its unit leaves nothing of "
+                               "its nodes: change these settings, or the nodes in the policy";
 
 static const char *keep_own(Placement *p, const CpuSet *cpus, const NodeSet *mems) {
         Placement kept = *p;

@@ -134,8 +134,8 @@ static void failed(Release *r, int error, const char *message) {
                 r->failure = NULL;
         if (r->failures == 0)
                 journal_log(&undo->host->journal, LOG_WARNING, &fields,
-                            "%s cannot be released yet: %s. It is tried again, and its undo record "
-                            "stays until then",
+                            "%s cannot be released yet: %s. Trying again; its undo record is kept "
+                            "until then",
                             record->instance, r->failure ? r->failure : strerror(-error));
         undo->releases.n_failures++;
         r->due_usec = clock_monotonic_usec() + pace_backoff_usec(r->failures++);
@@ -173,7 +173,7 @@ static void await(Release *r, uint64_t now_usec) {
                 r->deadline_usec = now_usec + RECORD_SHOW_TIMEOUT_USEC;
         r->due_usec = now_usec + SHOW_POLL_USEC;
         if (now_usec >= r->deadline_usec)
-                failed(r, -ETIMEDOUT, "it was written, and the kernel does not show it");
+                failed(r, -ETIMEDOUT, "it was written, but the kernel does not show it");
 }
 
 /* When the last of several units is given back, systemd takes the controller away from all of them,
@@ -229,7 +229,7 @@ static void end_stop(Undoing *undo, uint64_t now_usec) {
         if (undo->records.n_records > 0)
                 journal_log(&undo->host->journal, LOG_WARNING, NULL,
                             "Stopping; %zu could not be released in time and stay bound. Their "
-                            "undo records stay, too: a start of the daemon takes them over",
+                            "undo records are kept for the next start of the daemon",
                             undo->records.n_records);
         host_mark(undo->host, HOST_MARK_EXIT);
 }

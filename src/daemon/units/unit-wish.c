@@ -42,7 +42,8 @@ UnitWish unit_wish_make(const Unit *u) {
         if (!u->place.planned.known || u->place.planned.again)
                 place_refresh(units->placing);
         if (!u->place.planned.known) {
-                w.reason = "it is to be near its data directory, which is known once it has run";
+                w.reason = "its policy places it near its data directory, which is known after it "
+                           "has run once";
                 return w;
         }
         p = u->place.planned.placement;
@@ -51,7 +52,7 @@ UnitWish unit_wish_make(const Unit *u) {
                 return w;
         if (sets_its_own(u)) {
                 w.reason = "it sets AllowedCPUs= or AllowedMemoryNodes= itself: it is bound within "
-                           "these once it runs";
+                           "these when it runs";
                 return w;
         }
         w.cpus = p.cpus;
@@ -62,7 +63,7 @@ UnitWish unit_wish_make(const Unit *u) {
                 id_set_intersect(&w.mems, &p.nodes);
         } else {
                 w.reason = "its nodes have too little room for a strict binding before it starts: "
-                           "its CPUs only, until it runs and is seen to fit";
+                           "only its CPUs, until it runs and its memory is seen to fit";
         }
         return w;
 }

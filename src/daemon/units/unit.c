@@ -105,8 +105,8 @@ static void not_prepared(Unit *u, Reason code, int error, const char *message) {
         if (u->failures++ == 0)
                 journal_log(&u->units->host->journal, LOG_WARNING,
                             &(JournalFields){ .instance = u->place.label, .reason = code },
-                            "%s is not prepared: %s%s%s; it is tried again at each scan",
-                            u->place.name, strerror(-error), *message ? ": " : "", message);
+                            "%s is not prepared: %s%s%s; trying again at each scan", u->place.name,
+                            strerror(-error), *message ? ": " : "", message);
         u->state = "failed";
         u->reason = reason_to_sentence(code);
         u->place.known = false;
@@ -157,8 +157,7 @@ static void write_next(Unit *u) {
         int r = record_before_unit(u->units->undo, u->place.name, &change);
 
         if (r < 0) {
-                not_prepared(u, REASON_RECORD_UNWRITABLE, r,
-                             "what stands before cannot be written down");
+                not_prepared(u, REASON_RECORD_UNWRITABLE, r, "the original values cannot be saved");
                 return;
         }
         if (u->writes_cpus)
@@ -257,11 +256,10 @@ void unit_release(Unit *u) {
         u->place.released = true;
         host_mark(u->units->host, HOST_MARK_PLAN);
         u->state = "released";
-        u->reason = "nothing that its policy names ran in it";
+        u->reason = "no process in it matched its policy";
         say(u, LOG_WARNING, NULL, NULL,
-            "was prepared, but for a minute nothing that its policy names has run in it",
-            "its CPUs and memory nodes become what they were before, until policies are loaded "
-            "again");
+            "was prepared, but for a minute no process in it has matched its policy",
+            "its original CPUs and memory nodes are restored, until policies are loaded again");
         if (record)
                 release_begin(u->units->undo, record, u->reason);
 }

@@ -18,7 +18,7 @@ static void on_subscribed(Units *units) {
         units->subscribed = true;
         if (units->lost_said)
                 journal_log(&units->host->journal, LOG_INFO, NULL,
-                            "systemd is heard on D-Bus again");
+                            "connected to systemd on D-Bus again");
         units->lost_said = false;
         for (size_t i = 0; i < units->n_units; i++)
                 (void)unit_watch(units->units[i]);
@@ -38,8 +38,8 @@ static void try_later(Units *units) {
         units->subscribed = false;
         if (!units->lost_said)
                 journal_log(&units->host->journal, LOG_NOTICE, NULL,
-                            "systemd is not heard on D-Bus: units are not prepared before they "
-                            "start until it is; tried again every second");
+                            "not connected to systemd on D-Bus: units are not prepared before they "
+                            "start; trying again every second");
         units->lost_said = true;
         (void)sd_event_source_set_time_relative(units->retry, RETRY_USEC);
         (void)sd_event_source_set_enabled(units->retry, SD_EVENT_ONESHOT);

@@ -100,7 +100,8 @@ TEST(cpus) {
         drift_note(h.instance, &h.in);
         h.instance->binding.observed.cpus = cpu_set("0-31");
         drift_note(h.instance, &h.in);
-        count(&h, &set_cpus, SEC(2), "x:10: its CPUs were 0-31, not 4-7, by somebody else's doing");
+        count(&h, &set_cpus, SEC(2),
+              "x:10: something else changed its CPUs to 0-31 instead of 4-7");
         assert_int_equal(counted(&h, DRIFT_CPUS), 1);
         count(&h, &set_cpus, SEC(3), ""); /* it did not show yet, and is set once more */
         assert_int_equal(counted(&h, DRIFT_CPUS), 1);
@@ -120,7 +121,7 @@ TEST(mems) {
         h.instance->binding.observed.mems = node_set("1");
         drift_note(h.instance, &h.in);
         h.instance->binding.observed.mems = node_set("0-2");
-        count(&h, &step, SEC(2), "its memory nodes were 0-2, not 1");
+        count(&h, &step, SEC(2), "its memory nodes to 0-2 instead of 1");
         assert_int_equal(counted(&h, DRIFT_MEMS), 1);
         assert_int_equal(drift_repairs(&h.instance->binding.mems_drift, SEC(3)), 1);
         assert_int_equal(drift_repairs(&h.instance->binding.cpus_drift, SEC(3)), 0);
@@ -149,7 +150,7 @@ TEST(threads) {
         drift_note(h.instance, &h.in);
         h.instance->binding.observed.n_threads = 9;
         h.instance->binding.observed.n_threads_outside = 2;
-        count(&h, &set_cpus, SEC(1), "2 of its 9 threads could run outside CPUs 4-7");
+        count(&h, &set_cpus, SEC(1), "2 of its 9 threads run outside CPUs 4-7");
         assert_int_equal(counted(&h, DRIFT_THREADS), 1);
         assert_int_equal(counted(&h, DRIFT_CPUS), 0);
 }
@@ -166,7 +167,7 @@ TEST(new_process_is_no_drift) {
                 drift_note(h.instance, &h.in);
                 h.instance->processes[0].cpus_given = false;
                 h.instance->binding.observed.cpus = cpu_set("0-31");
-                count(&h, &set_cpus, SEC(1), counts ? "its CPUs were 0-31" : "");
+                count(&h, &set_cpus, SEC(1), counts ? "its CPUs to 0-31" : "");
                 assert_int_equal(counted(&h, DRIFT_CPUS), counts ? 1 : 0);
                 assert_int_equal(counted(&h, DRIFT_THREADS), 0);
         }
@@ -183,13 +184,13 @@ TEST(a_minute_from_the_last) {
         for (unsigned i = 0; i < STEP_REPAIRS_MAX; i++) {
                 assert_int_equal(drift_repairs(drift, SEC(100 + 10 * i)), i);
                 drift_note(h.instance, &h.in);
-                count(&h, &set_cpus, SEC(100 + 10 * i), "set again");
+                count(&h, &set_cpus, SEC(100 + 10 * i), "restored");
         }
         assert_int_equal(drift_repairs(drift, SEC(120)), STEP_REPAIRS_MAX);
         assert_int_equal(drift_repairs(drift, SEC(179)), STEP_REPAIRS_MAX);
         assert_int_equal(drift_repairs(drift, SEC(180)), 0);
         drift_note(h.instance, &h.in);
-        count(&h, &set_cpus, SEC(180), "set again"); /* a new minute */
+        count(&h, &set_cpus, SEC(180), "restored"); /* a new minute */
         assert_int_equal(drift_repairs(drift, SEC(181)), 1);
 }
 
@@ -211,7 +212,7 @@ TEST(writes_that_had_effect) {
         drift_note(h.instance, &h.in);
         assert_int_equal(h.in.cpu_writes, 0);
         assert_int_equal(h.instance->binding.progress.cpu_writes, 0);
-        count(&h, &step, SEC(1), "set again");
+        count(&h, &step, SEC(1), "restored");
         h.instance->binding.observed.mems = node_set("0-3"); /* this one has none */
         h.instance->binding.progress.mem_writes = h.in.mem_writes = 1;
         drift_note(h.instance, &h.in);

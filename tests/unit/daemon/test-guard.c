@@ -129,7 +129,7 @@ TEST(widens_a_full_node) {
         capture_begin(&c, STDERR_FILENO);
         assert_int_equal(guard_tick(&h.rooms.binding, SEC(2)), GUARD_FAST_INTERVAL_USEC);
         capture_end(&c);
-        assert_null(strstr(c.text, "somebody else"));
+        assert_null(strstr(c.text, "something else changed"));
         assert_int_equal(h.counters[0].drift_repairs[DRIFT_MEMS], 0);
         assert_contains(c.text, "x:10: node 1 is nearly full (no more than the headroom of 20.0 "
                                 "MiB is left): it may use memory of node 2 as well");

@@ -164,15 +164,15 @@ TEST(culprits) {
         h.m.host.journal.max_priority = LOG_INFO;
         fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
         look_says(&h, SECOND, &c);
-        assert_contains(c.text, "kernel.numa_balancing was changed to 1 by somebody else's doing");
+        assert_contains(c.text, "something else changed kernel.numa_balancing to 1 (");
         assert_null(strstr(c.text, "irqbalance"));
         fake_device_file(&h.tree, ETH0, "queues/tx-0/xps_cpus", "0000000f\n");
         look_says(&h, SECOND, &c);
-        assert_contains(c.text, "xps_cpus of queue 0 was changed to 0000000f");
+        assert_contains(c.text, "xps_cpus of queue 0 to 0000000f");
         assert_null(strstr(c.text, "irqbalance"));
         write_mask(&h, 100, "2\n");
         look_says(&h, SECOND, &c);
-        assert_contains(c.text, "interrupt 100 (ice-eth0-TxRx-0) was changed to 2");
+        assert_contains(c.text, "interrupt 100 (ice-eth0-TxRx-0) to 2");
         assert_contains(c.text, "irqbalance");
 }
 

@@ -36,7 +36,7 @@ TEST(told_at_start_and_end) {
         move_progress_end(&h.rooms.binding, i, false, fake.now);
         move_progress_end(&h.rooms.binding, i, false, fake.now);
         capture_end(&c);
-        assert_contains(c.text, ": 6.0 MiB were moved in 0.0 s, 94.0 MiB lie elsewhere\n");
+        assert_contains(c.text, ": 6.0 MiB were moved in 0.0 s, 94.0 MiB are on other nodes\n");
         assert_null(strstr(strchr(c.text, '\n'), "mov"));
 }
 

@@ -193,7 +193,7 @@ TEST(why_not) {
         h.instance.handles = handles;
         h.instance.n_processes = 100;
         draw_in_vain(&h, -E2BIG);
-        assert_contains(h.said.text, "memory of tidb-4000 lies cannot be sampled: it has too many");
+        assert_contains(h.said.text, "memory of tidb-4000 cannot be sampled: it has too many");
         draw_in_vain(&h, -E2BIG);
         assert_string_equal(h.said.text, "");
         h.instance.n_processes = 1;

@@ -291,7 +291,7 @@ TEST(the_record_comes_first) {
         h.m.binding.policy_counters = &counters;
         add(&h, 50, HOME, NULL);
         assert_false(carry_out(&h, 1, 1)); /* there is no folder yet */
-        assert_non_null(strstr(h.instance->binding.failure, "cannot be written down"));
+        assert_non_null(strstr(h.instance->binding.failure, "cannot be saved"));
         assert_int_equal(undo_open(&h.m.undo.records, h.tree.fd), 0);
         assert_false(carry_out(&h, -EIO, 1));
         assert_false(carry_out(&h, 0, 1)); /* systemd is being asked */

@@ -48,7 +48,7 @@ wait_until 120 'tidb is bound' daemon_has tidb-4000 bound 5-6
 wait_until 120 'tikv is bound' daemon_has tikv-20160 bound 2
 check 'both are bound, by the kernel' cpus_are tidb-4000 5-6
 check 'both are bound, by the kernel' all_on tikv-20160.service 2
-is "$(journalctl -q -u tidbnumad | grep -c 'udev is not heard' || true)" 0 'udev tells of CPUs'
+is "$(journalctl -q -u tidbnumad | grep -c 'No events from udev' || true)" 0 'udev tells of CPUs'
 cursor=$(journal_cursor)
 
 # The times of the nodes, one a line; and whether all are there and none is less than it was.

@@ -150,7 +150,7 @@ systemctl daemon-reload
 
 cursor=$(journal_cursor)
 systemctl restart dbus.service
-wait_until 60 'the daemon comes back to a new bus' said 'systemd is heard on D-Bus again'
+wait_until 60 'the daemon comes back to a new bus' said 'connected to systemd on D-Bus again'
 known_unit known-bus.service tidb
 systemctl daemon-reload
 wait_until 60 'and hears of a new unit there' has known-bus.service "$(cpus_of 6)" 6

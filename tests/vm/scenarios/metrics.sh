@@ -95,8 +95,8 @@ wait_until 60 'the metric says that nothing can be counted' metric_is 0 tidbnuma
 daemon_looks
 count_accesses ''
 daemon_looks
-is "$(daemon_said "$since" | grep -c 'Accesses to memory are not counted')" 1 'it is said once, with the reason'
-daemon_said "$since" | grep 'Accesses to memory'
+is "$(daemon_said "$since" | grep -c 'Memory accesses are not counted')" 1 'it is said once, with the reason'
+daemon_said "$since" | grep 'Memory accesses'
 is "$(scrape | grep -c 'dram_accesses_total')" 0 'nothing is counted'
 is "$(scrape /status | jq -r '.access_sampling | [.available, .reason != ""] | @csv')" false,true 'the status tells why'
 

@@ -120,8 +120,8 @@ ok 'both are counted'
 said() {
         daemon_said "$cursor" | grep -E "$1"
 }
-wait_until 30 'told with what stood there' said 'tidb-4000: its CPUs were 0-7, not 2, by somebody'
-wait_until 30 'for the memory nodes too' said 'tidb-4000: its memory nodes were 0-7, not 2, by somebody'
+wait_until 30 'told with what stood there' said 'tidb-4000: something else changed its CPUs to 0-7 instead of 2'
+wait_until 30 'for the memory nodes too' said 'tidb-4000: something else changed its memory nodes to 0-7 instead of 2'
 ok 'told with what stood there'
 before_reload=$(repairs cpus)$(repairs mems)
 systemctl daemon-reload
@@ -193,7 +193,7 @@ wait_until 90 'without D-Bus the failure is counted as bus-gone' counted
 ok 'without D-Bus the failure is counted as bus-gone'
 tidbnumactl status tidb-4000 || is $? 3 'tidbnumactl status ends with 3'
 check 'and says what to do' grep -q 'bus-gone: see systemctl status dbus' <<<"$(tidbnumactl status || true)"
-check 'the journal has the word' grep -q 'what stands\|did not set' <<<"$(journalctl -q -o cat TIDBNUMAD_REASON=bus-gone)"
+check 'the journal has the word' grep -q 'original values\|did not set' <<<"$(journalctl -q -o cat TIDBNUMAD_REASON=bus-gone)"
 mv /run/dbus/away /run/dbus/system_bus_socket
 wait_until 120 'with D-Bus again it is bound' bound_now
 ok 'with D-Bus again it is bound'

@@ -275,7 +275,7 @@ wait_until 120 'a unit with properties of its own gets what both allow' own_boun
 ok 'a unit with properties of its own gets what both allow'
 refused() {
         scrape /status | jq -e '.instances[] | select(.name == "tidb-4002") | .state == "refused" and
-                (.reason | test("that the unit itself sets"))'
+                (.reason | test("of its unit leaves nothing"))'
 }
 wait_until 60 'one whose own leave nothing is refused, and told why' refused
 ok 'one whose own leave nothing is refused, and told why'
