@@ -198,12 +198,14 @@ static int load_neighbours(Load *load, const BindingGroups *groups) {
 }
 
 int binding_group_is_alone(const Sysroot *sysroot, const ProcHandle *members, size_t n_members,
-                           int group_fd) {
+                           const BindingGroups *groups, int32_t *ret_intruder) {
         Load load = { .sysroot = sysroot, .members = members, .n_members = n_members };
-        const BindingGroups groups = { .group_fd = group_fd };
-        int r = load_neighbours(&load, &groups);
+        int r = load_neighbours(&load, groups);
 
-        return r < 0 ? r : load.binding.alone;
+        if (r < 0 || load.binding.alone)
+                return r < 0 ? r : 1;
+        *ret_intruder = load.binding.intruder;
+        return 0;
 }
 
 int binding_load(const Topology *topology, const Sysroot *sysroot, const ProcHandle *members,

@@ -8,6 +8,7 @@
 #include "tidbnumad/observe/binding-load.h"
 #include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/observe/residency.h"
+#include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/proc-memory.h"
 
 /* Deeper than any manager nests its groups. */
@@ -83,6 +84,19 @@ int members_count_memory(const Members *m, const Topology *topology, int group_f
         return 0;
 }
 
+static int is_alone(const Members *m, int group_fd, const char *path) {
+        const bool v1 = cgroup_version(m->sysroot) == CGROUP_V1;
+        const BindingGroups groups = { .group_fd = group_fd,
+                                       .group_path = v1 ? path : NULL,
+                                       .suspect = m->intruder ? *m->intruder : 0 };
+        int32_t intruder;
+        int r = binding_group_is_alone(m->sysroot, m->handles, m->n, &groups, &intruder);
+
+        if (r == 0 && m->intruder)
+                *m->intruder = intruder;
+        return r;
+}
+
 int members_read_memory(const Members *m, const Topology *topology, NodeMemory *by_node,
                         uint64_t *ret_limit_bytes) {
         _cleanup_close_ int fd = -EBADF;
@@ -93,7 +107,7 @@ int members_read_memory(const Members *m, const Topology *topology, NodeMemory *
         r = members_open_group(m, &fd, &path);
         if (r <= 0)
                 return r < 0 ? r : -EOPNOTSUPP;
-        r = binding_group_is_alone(m->sysroot, m->handles, m->n, fd);
+        r = is_alone(m, fd, path);
         if (r <= 0)
                 return r < 0 ? r : -EBUSY;
         *ret_limit_bytes = members_limit_bytes(topology, fd);

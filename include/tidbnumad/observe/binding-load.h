@@ -20,9 +20,10 @@ typedef struct BindingGroups {
 } BindingGroups;
 
 /* Does the group hold the instance's processes, what started them and what they started, and nobody
- * else? 1 or 0; -ESRCH: the group is gone. */
+ * else? 1; 0: `ret_intruder` is one of the others; -ESRCH: the group is gone. Of `groups` the
+ * group, its path and the suspect count. */
 int binding_group_is_alone(const Sysroot *sysroot, const ProcHandle *members, size_t n_members,
-                           int group_fd);
+                           const BindingGroups *groups, int32_t *ret_intruder);
 
 /* `members` are the instance's processes, `cpus` what every thread is to have. Reads each thread's
  * status file, so that a thread that set its own affinity is seen too. Members that have ended

@@ -19,6 +19,9 @@ typedef struct Members {
         const ProcHandle *handles;
         size_t n;
         const char *unit; /* NULL: none */
+        /* Who was last found in a group with others, of whichever instance: a group that many of
+         * them share is then read once and not by each. NULL: not kept. */
+        int32_t *intruder;
 } Members;
 
 /* The ports of all its processes, because a master of haproxy passes its sockets on to its workers.

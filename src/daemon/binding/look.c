@@ -30,6 +30,9 @@
 /* Less room than this is not worth a pass over the whole process. */
 #define LEAST_ROOM_BYTES (UINT64_C(8) << 20)
 
+/* The loop serves others after so long. */
+#define LOOKS_USEC (UINT64_C(20) * 1000)
+
 /* Steps of a backend that answers at once, within one look: one that has no effect is tried thrice
  * for the CPUs and thrice for the memory nodes. */
 enum { STEPS_AT_ONCE_MAX = 8 };
@@ -141,7 +144,9 @@ static int observe(const Binder *b, Instance *i) {
                                        .cpuset_path = open.cpuset_path,
                                        .group_path = open.group_path,
                                        .unit_path = open.unit_path,
-                                       .suspect = i->binding.observed.intruder };
+                                       .suspect = i->binding.observed.intruder
+                                                          ? i->binding.observed.intruder
+                                                          : b->host->intruder };
 
         if (r < 0)
                 return r;
@@ -150,6 +155,8 @@ static int observe(const Binder *b, Instance *i) {
         if (r < 0)
                 return r;
         i->binding.observed_known = true;
+        if (i->binding.observed.intruder)
+                b->host->intruder = i->binding.observed.intruder;
         drift_watch(b, i, open.cpuset_fd);
         move_sample(b, i, open.group_fd);
         return 0;
@@ -325,12 +332,17 @@ static void look(const Binder *b, Instance *i, uint64_t now_usec) {
                 ;
 }
 
+/* What is due and not looked at now is still due. */
+static bool has_time(uint64_t begun_usec) {
+        return clock_monotonic_usec() < begun_usec + LOOKS_USEC;
+}
+
 /* Bindings before moves; and of the moves one slice, so that what has happened meanwhile is heard
  * of before the next. */
 void look_at_due(Binder *b, uint64_t now_usec) {
         Instance *mover;
 
-        for (size_t k = 0; k < b->roster->n_instances; k++)
+        for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++)
                 if (!b->roster->instances[k]->binding.moving &&
                     b->roster->instances[k]->binding.due_usec <= now_usec)
                         look(b, b->roster->instances[k], now_usec);
@@ -340,7 +352,7 @@ void look_at_due(Binder *b, uint64_t now_usec) {
 }
 
 void look_at_fresh(Binder *b, uint64_t now_usec) {
-        for (size_t i = 0; i < b->roster->n_instances; i++) {
+        for (size_t i = 0; i < b->roster->n_instances && has_time(now_usec); i++) {
                 Instance *instance = b->roster->instances[i];
 
                 if (!instance->binding.fresh || instance->binding.due_usec > now_usec)
@@ -361,7 +373,10 @@ void look_at_all(Binder *b, uint64_t now_usec) {
                 if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
                         continue;
                 i->binding.progress = (Progress){ 0 };
-                look(b, i, now_usec);
+                if (has_time(now_usec))
+                        look(b, i, now_usec);
+                else
+                        i->binding.due_usec = now_usec;
         }
         host_mark(b->host, HOST_MARK_PUBLISH);
 }

@@ -36,9 +36,10 @@ static int count(const Sampling *s, Instance *i, int cgroup_fd) {
 }
 
 void sample_observe(const Sampling *s, Instance *i) {
-        const Members members = instance_members(i, &s->host->sysroot);
+        Members members = instance_members(i, &s->host->sysroot);
         InstanceSampling *own = &i->sampling;
 
+        members.intruder = &s->host->intruder;
         if (i->binding.observed_known || !has_counts(s, i))
                 return;
         own->memory_known = members_read_memory(&members, &s->host->topology, own->by_node,

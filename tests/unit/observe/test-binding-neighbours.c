@@ -90,6 +90,22 @@ TEST(the_intruder_of_the_last_look) {
         assert_true(intrudes(&h, 72, 1)); /* somebody else: the list is read */
 }
 
+/* Without a look of its own before: the group is not read where somebody else in it is known. */
+TEST(the_intruder_that_another_instance_has_met) {
+        _cleanup_host_ Host h;
+        int32_t intruder = 0;
+
+        host_init(&h);
+        fake_process(&h.tree, 70, 1, "/bin/other", CGROUP, "4-7");
+        fake_write(&h.tree, "proc/70/cgroup", "4:memory:/g\n");
+        const BindingGroups groups = { .group_fd = h.cgroup_fd, .group_path = "/g", .suspect = 70 };
+
+        assert_int_equal(
+                binding_group_is_alone(&h.tree.sysroot, h.members, h.n_members, &groups, &intruder),
+                0);
+        assert_int_equal(intruder, 70);
+}
+
 /* Pids that were given anew meanwhile can look like a circle of parents. */
 TEST(circle_of_parents) {
         _cleanup_host_ Host h;

@@ -48,6 +48,7 @@ struct Host {
         bool ready;
         bool stopping; /* what is bound is being released, and the daemon ends then */
         bool memory_lock_tried;
+        int32_t intruder; /* see Members.intruder */
 
         PolicySet policies;
         Diagnostics policy_errors; /* of the last attempt */
