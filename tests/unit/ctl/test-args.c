@@ -156,7 +156,8 @@ TEST(wrong_options) {
         WRONG("--frobnicate", "plan", "--frobnicate");
         WRONG("Did you mean '--instances'?", "plan", "--instence=1:a");
         WRONG("Did you mean '--explain'?", "plan", "--json", "--expalin");
-        WRONG("validate has no option --instances; it is an option of plan, explain, advise and check\n"
+        WRONG("validate has no option --instances; it is an option of plan, explain, advise and "
+              "check\n"
               "Try 'tidbnumactl validate --help'",
               "validate", "--instances=1:a");
         WRONG("plan has no option --tiup; it is an option of advise\n", "plan", "--tiup");
