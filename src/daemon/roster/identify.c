@@ -56,11 +56,16 @@ static int on_process_exit(sd_event_source *source, int fd, uint32_t revents, vo
  * it never speaks of another process that got the number. */
 static int watch_exit(Roster *roster, Instance *instance, pid_t pid) {
         ssize_t i = instance_find(instance, pid);
+        int r;
 
         if (instance->handles[i].pidfd < 0)
                 return 0;
-        return sd_event_add_io(roster->host->event, &instance->exits[i], instance->handles[i].pidfd,
-                               EPOLLIN, on_process_exit, roster);
+        r = sd_event_add_io(roster->host->event, &instance->exits[i], instance->handles[i].pidfd,
+                            EPOLLIN, on_process_exit, roster);
+        /* Ends go before starts: who has ended does not count for max_instances. */
+        return r < 0 ? r
+                     : sd_event_source_set_priority(instance->exits[i],
+                                                    SD_EVENT_PRIORITY_IMPORTANT - 1);
 }
 
 static int join(Roster *roster, Instance *instance, Process *process, ProcHandle *handle) {
