@@ -7,15 +7,6 @@
 
 #include "tidbnumad/base/id-set.h"
 
-void id_target_add(IdTarget set, uint32_t id) {
-        if (id / 64 < set.n_words)
-                set.words[id / 64] |= UINT64_C(1) << (id % 64);
-}
-
-bool id_view_has(IdView set, uint32_t id) {
-        return id / 64 < set.n_words && (set.words[id / 64] >> (id % 64) & 1);
-}
-
 void id_target_union(IdTarget set, IdView other) {
         for (size_t i = 0; i < set.n_words; i++)
                 set.words[i] |= other.words[i];

@@ -8,7 +8,7 @@ static NodeBits taken_nodes(const PlanProblem *problem) {
         for (size_t i = 0; i < problem->n_items; i++)
                 for (size_t k = 0; problem->items[i].exclusive && k < problem->items[i].n_nodes;
                      k++)
-                        node_bits_add(&taken, problem->items[i].nodes[k]);
+                        id_set_add(&taken, problem->items[i].nodes[k]);
         return taken;
 }
 
@@ -33,13 +33,12 @@ static size_t count_wanted(const PlanProblem *problem, uint32_t policy, const No
                     item->auto_count)
                         continue;
                 of = left_for(problem, item, taken);
-                for (size_t w = 0; w < NODE_BITS_WORDS; w++)
-                        all.words[w] |= of.words[w];
+                id_set_union(&all, &of);
                 wanted += item->count;
         }
         elsewhere = node_bits_minus(&all, left);
-        n = node_bits_count(&all);
-        n_elsewhere = node_bits_count(&elsewhere);
+        n = id_set_count(&all);
+        n_elsewhere = id_set_count(&elsewhere);
         wanted = wanted < n ? wanted : n;
         return wanted > n_elsewhere ? wanted - n_elsewhere : 0;
 }
@@ -57,7 +56,7 @@ static size_t count_sharers(const PlanProblem *problem, const PlanItem *item, co
                         continue;
                 of = left_for(problem, other, taken);
                 n += other->policy_index == item->policy_index ||
-                     (item->exclusive && other->exclusive && node_bits_intersects(&of, left));
+                     (item->exclusive && other->exclusive && id_set_intersects(&of, left));
         }
         return n;
 }
@@ -67,7 +66,7 @@ static bool fit_packages(const PlanProblem *problem, const NodeBits *left, size_
         uint16_t of[PLACEMENT_NODES_MAX] = { 0 };
         size_t sets = 0;
 
-        NODE_BITS_FOREACH(i, left)
+        ID_SET_FOREACH(i, left)
         sets += ++of[problem->nodes[i].package] % count == 0;
         return sets >= n;
 }
@@ -78,10 +77,10 @@ static size_t count_most(const PlanProblem *problem, const PlanItem *item) {
         size_t most = 0;
 
         if (!item->same_package)
-                return node_bits_count(&item->open);
-        NODE_BITS_FOREACH(i, &item->open) {
+                return id_set_count(&item->open);
+        ID_SET_FOREACH(i, &item->open) {
                 uint32_t package = problem->nodes[i].package;
-                int must = node_bits_next(&item->must, 0);
+                int must = id_set_next(&item->must, 0);
 
                 of[package]++;
                 if (of[package] > most && (must < 0 || problem->nodes[must].package == package))
@@ -93,7 +92,7 @@ static size_t count_most(const PlanProblem *problem, const PlanItem *item) {
 static size_t choose_count(const PlanProblem *problem, const PlanItem *item,
                            const NodeBits *taken) {
         NodeBits left = left_for(problem, item, taken);
-        size_t n_left = node_bits_count(&left), n_must = node_bits_count(&item->must);
+        size_t n_left = id_set_count(&left), n_must = id_set_count(&item->must);
         size_t n = count_sharers(problem, item, &left, taken), wanted = 0, count;
         size_t most = count_most(problem, item);
 
@@ -116,7 +115,7 @@ static const PlanItem *find_alike(const PlanProblem *problem, size_t i) {
                 const PlanItem *other = &problem->items[k];
 
                 if (other->movable && other->policy_index == item->policy_index &&
-                    node_bits_equal(&other->open, &item->open))
+                    id_set_equal(&other->open, &item->open))
                         return other;
         }
         return NULL;

@@ -149,7 +149,7 @@ static void insert(Others *others, const PlanCost *cost, const PlanSets *sets) {
                 others->list[at] = others->list[at - 1];
         others->list[at] = (Other){ .cost = *cost };
         for (size_t i = 0; i < sets->n_nodes; i++)
-                node_bits_add(&others->list[at].nodes, sets->nodes[i]);
+                id_set_add(&others->list[at].nodes, sets->nodes[i]);
 }
 
 static bool is_same(const PlanItem *item, const PlanSets *sets) {
@@ -176,7 +176,7 @@ static PlacementAlternative describe(const PlanProblem *problem, const PlanCost 
                                      const PlanCost *now, const Other *other) {
         PlacementAlternative a = { .criterion = first_difference(now, &other->cost) };
 
-        NODE_BITS_FOREACH(i, &other->nodes)
+        ID_SET_FOREACH(i, &other->nodes)
         id_set_add(&a.nodes, problem->nodes[i].node->id);
         a.chosen = (uint64_t)total->by[a.criterion];
         a.other = (uint64_t)(total->by[a.criterion] - now->by[a.criterion] +

@@ -22,9 +22,9 @@ static uint32_t both_ways(const Growth *g, size_t i, size_t other) {
 
 static void add(Growth *g, size_t node) {
         g->search->grown[g->n++] = (uint16_t)node;
-        node_bits_add(&g->has, node);
+        id_set_add(&g->has, node);
         g->search->touched[g->search->problem->nodes[node].package]++;
-        NODE_BITS_FOREACH(i, &g->room)
+        ID_SET_FOREACH(i, &g->room)
         g->search->inner[i] += (size_t)i == node ? 0 : both_ways(g, (size_t)i, node);
 }
 
@@ -34,7 +34,7 @@ static void drop(Growth *g, size_t at) {
         g->search->grown[at] = g->search->grown[--g->n];
         g->has.words[node / 64] &= ~(UINT64_C(1) << (node % 64));
         g->search->touched[g->search->problem->nodes[node].package]--;
-        NODE_BITS_FOREACH(i, &g->room)
+        ID_SET_FOREACH(i, &g->room)
         g->search->inner[i] -= (size_t)i == node ? 0 : both_ways(g, (size_t)i, node);
 }
 
@@ -56,7 +56,7 @@ static int find_next(const Growth *g, PlanCost *ret) {
         NodeBits left = node_bits_minus(&g->room, &g->has);
         int best = -1;
 
-        NODE_BITS_FOREACH(i, &left) {
+        ID_SET_FOREACH(i, &left) {
                 PlanCost cost = price(g, (size_t)i);
 
                 if (best >= 0 && placement_cost_compare(&cost, ret) >= 0)
@@ -64,7 +64,7 @@ static int find_next(const Growth *g, PlanCost *ret) {
                 best = i;
                 *ret = cost;
         }
-        placement_search_spend(g->search, node_bits_count(&left));
+        placement_search_spend(g->search, id_set_count(&left));
         return best;
 }
 
@@ -77,7 +77,7 @@ static bool exchange(Growth *g) {
                 PlanCost before, after;
                 int next;
 
-                if (node_bits_has(&g->item->must, node))
+                if (id_set_has(&g->item->must, node))
                         continue;
                 drop(g, at);
                 before = price(g, node);
@@ -93,7 +93,7 @@ static void grow(Growth *g) {
 
         memset(g->search->inner, 0, g->search->problem->n_nodes * sizeof(uint32_t));
         memset(g->search->touched, 0, g->search->problem->n_packages * sizeof(uint32_t));
-        NODE_BITS_FOREACH(i, &g->item->must)
+        ID_SET_FOREACH(i, &g->item->must)
         add(g, (size_t)i);
         while (g->n < g->item->count)
                 add(g, (size_t)find_next(g, &cost));
@@ -108,9 +108,9 @@ static int compare_nodes(const void *a, const void *b) {
 static NodeBits room_in(const PlanSearch *search, const PlanItem *item, uint32_t package) {
         NodeBits room = { 0 };
 
-        NODE_BITS_FOREACH(i, &item->open)
+        ID_SET_FOREACH(i, &item->open)
         if (!item->same_package || search->problem->nodes[i].package == package)
-                node_bits_add(&room, (size_t)i);
+                id_set_add(&room, (size_t)i);
         return room;
 }
 
@@ -122,8 +122,7 @@ PlanCost placement_search_grow(PlanSearch *search, const PlanItem *item) {
                 Growth g = { .search = search, .item = item, .room = room_in(search, item, p) };
                 PlanCost cost;
 
-                if (node_bits_count(&g.room) < item->count ||
-                    !node_bits_is_subset(&item->must, &g.room))
+                if (id_set_count(&g.room) < item->count || !id_set_is_subset(&item->must, &g.room))
                         continue;
                 grow(&g);
                 qsort(search->grown, g.n, sizeof(search->grown[0]), compare_nodes);

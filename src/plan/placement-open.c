@@ -27,7 +27,7 @@ CpuSet placement_open_cpus(const PlanProblem *problem, const PlanItem *item,
                            const NodeBits *nodes) {
         CpuSet all = { 0 };
 
-        NODE_BITS_FOREACH(i, nodes) {
+        ID_SET_FOREACH(i, nodes) {
                 CpuSet cpus = usable_cpus(item, problem->nodes[i].node);
 
                 id_set_union(&all, &cpus);
@@ -38,7 +38,7 @@ CpuSet placement_open_cpus(const PlanProblem *problem, const PlanItem *item,
 static CpuSet online_cpus_of(const PlanProblem *problem, const NodeBits *nodes) {
         CpuSet all = { 0 };
 
-        NODE_BITS_FOREACH(i, nodes)
+        ID_SET_FOREACH(i, nodes)
         id_set_union(&all, &problem->nodes[i].node->cpus);
         return all;
 }
@@ -64,9 +64,9 @@ static PlacementRefusal check_explicit(const PlanProblem *problem, const PlanIte
         CpuSet cpus = online_cpus_of(problem, &bits), usable;
         bool list = item->policy->cpus.choice == CPUS_LIST, has_memory = false;
 
-        if (node_bits_count(&bits) != id_set_count(nodes))
+        if (id_set_count(&bits) != id_set_count(nodes))
                 return REFUSAL_NODE_ABSENT;
-        NODE_BITS_FOREACH(i, &bits)
+        ID_SET_FOREACH(i, &bits)
         has_memory |= topology_has_memory(problem->nodes[i].node);
         if (id_set_is_empty(&cpus))
                 return REFUSAL_NO_CPU;
@@ -85,13 +85,13 @@ static PlacementRefusal check_explicit(const PlanProblem *problem, const PlanIte
 static size_t count_with_memory(const PlanProblem *problem, const NodeBits *bits) {
         size_t n = 0;
 
-        NODE_BITS_FOREACH(i, bits)
+        ID_SET_FOREACH(i, bits)
         n += problem->nodes[i].node->memory_bytes > 0;
         return n;
 }
 
 static int fix(PlanProblem *problem, PlanItem *item, const NodeBits *bits, PlacementBasis basis) {
-        if (placement_problem_reserve(item, node_bits_count(bits)) < 0)
+        if (placement_problem_reserve(item, id_set_count(bits)) < 0)
                 return -ENOMEM;
         placement_problem_set_nodes(item, bits);
         item->open = *bits;
@@ -110,14 +110,14 @@ static int fix(PlanProblem *problem, PlanItem *item, const NodeBits *bits, Place
 /* Has one socket so many of these, and all that the item must have? */
 static bool fits_package(const PlanProblem *problem, const NodeBits *must, size_t need,
                          const NodeBits *open) {
-        int first = node_bits_next(must, 0);
+        int first = id_set_next(must, 0);
         uint16_t n[PLACEMENT_NODES_MAX] = { 0 };
         bool fits = false;
 
-        NODE_BITS_FOREACH(i, must)
+        ID_SET_FOREACH(i, must)
         if (problem->nodes[i].package != problem->nodes[first].package)
                 return false;
-        NODE_BITS_FOREACH(i, open) {
+        ID_SET_FOREACH(i, open) {
                 uint32_t package = problem->nodes[i].package;
 
                 n[package]++;
@@ -130,7 +130,7 @@ static bool fits_package(const PlanProblem *problem, const NodeBits *must, size_
 /* Do these nodes suffice, and if not, why? */
 static PlacementRefusal check_open(const PlanProblem *problem, const PlanItem *item,
                                    const NodeBits *open) {
-        size_t n = node_bits_count(open), n_must = node_bits_count(&item->must);
+        size_t n = id_set_count(open), n_must = id_set_count(&item->must);
         size_t need = item->auto_count ? (n_must ? n_must : 1) : item->count;
 
         if (n == 0)
@@ -139,7 +139,7 @@ static PlacementRefusal check_open(const PlanProblem *problem, const PlanItem *i
                 return REFUSAL_TOO_FEW_NODES;
         if (item->same_package && !fits_package(problem, &(NodeBits){ 0 }, need, open))
                 return REFUSAL_NO_PACKAGE;
-        if (n_must > need || !node_bits_is_subset(&item->must, open) ||
+        if (n_must > need || !id_set_is_subset(&item->must, open) ||
             (item->same_package && !fits_package(problem, &item->must, need, open)))
                 return REFUSAL_CPUS_ABSENT;
         return REFUSAL_NONE;
@@ -160,7 +160,7 @@ static bool open_by_policy(const PlanProblem *problem, PlanItem *item) {
         NodeBits wanted = placement_problem_bits(problem, &place->nodes);
         NodeBits avoid = placement_problem_bits(problem, &place->avoid);
 
-        if (node_bits_count(&problem->homes) == 0)
+        if (id_set_count(&problem->homes) == 0)
                 return refuse(item, REFUSAL_NO_HOME) == REFUSAL_NONE;
         item->open = node_bits_minus(&problem->homes, &avoid);
         if (!id_set_is_empty(&place->nodes))
@@ -177,9 +177,9 @@ static bool open_by_cpus(const PlanProblem *problem, PlanItem *item) {
                 return true;
         if (!id_set_is_subset(list, &all))
                 return refuse(item, REFUSAL_CPUS_ABSENT) == REFUSAL_NONE;
-        NODE_BITS_FOREACH(i, &item->open)
+        ID_SET_FOREACH(i, &item->open)
         if (id_set_intersects(&problem->nodes[i].node->cpus, list))
-                node_bits_add(&item->must, (size_t)i);
+                id_set_add(&item->must, (size_t)i);
         return refuse(item, check_open(problem, item, &item->open)) == REFUSAL_NONE;
 }
 
@@ -194,11 +194,11 @@ static bool open_by_cgroup(const PlanProblem *problem, PlanItem *item) {
                 return allows_list(item) || refuse(item, REFUSAL_CGROUP_CPUS) == REFUSAL_NONE;
         if (id_set_is_empty(&item->in->allowed_cpus))
                 return true; /* homes have CPUs, and each core a first thread */
-        NODE_BITS_FOREACH(i, &item->open) {
+        ID_SET_FOREACH(i, &item->open) {
                 CpuSet cpus = usable_cpus(item, problem->nodes[i].node);
 
                 if (!id_set_is_empty(&cpus))
-                        node_bits_add(&with_cpus, (size_t)i);
+                        id_set_add(&with_cpus, (size_t)i);
         }
         return narrow(problem, item, &with_cpus, REFUSAL_CGROUP_CPUS);
 }
@@ -225,7 +225,7 @@ static void keep_off_the_nic(const PlanProblem *problem, PlanItem *item) {
 static bool still_fits(const PlanProblem *problem, const PlanItem *item) {
         PlanItem as_is = *item;
 
-        if (item->n_former == 0 || !node_bits_is_subset(&item->former, &item->open))
+        if (item->n_former == 0 || !id_set_is_subset(&item->former, &item->open))
                 return false;
         if (!item->auto_count && item->n_former != item->count)
                 return false;

@@ -7,58 +7,18 @@
 /* Of one instance on one node. It keeps the sums of any number of them from running over. */
 #define SHARE_MIB_MAX (UINT64_C(1) << 40)
 
-size_t node_bits_count(const NodeBits *bits) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
-                n += (size_t)__builtin_popcountll(bits->words[i]);
-        return n;
-}
-
-bool node_bits_is_subset(const NodeBits *inner, const NodeBits *outer) {
-        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
-                if (inner->words[i] & ~outer->words[i])
-                        return false;
-        return true;
-}
-
-bool node_bits_intersects(const NodeBits *a, const NodeBits *b) {
-        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
-                if (a->words[i] & b->words[i])
-                        return true;
-        return false;
-}
-
-bool node_bits_equal(const NodeBits *a, const NodeBits *b) {
-        return memcmp(a, b, sizeof(*a)) == 0;
-}
-
 NodeBits node_bits_and(const NodeBits *a, const NodeBits *b) {
-        NodeBits bits;
+        NodeBits both = *a;
 
-        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
-                bits.words[i] = a->words[i] & b->words[i];
-        return bits;
+        id_set_intersect(&both, b);
+        return both;
 }
 
 NodeBits node_bits_minus(const NodeBits *a, const NodeBits *b) {
-        NodeBits bits;
+        NodeBits rest = *a;
 
-        for (size_t i = 0; i < NODE_BITS_WORDS; i++)
-                bits.words[i] = a->words[i] & ~b->words[i];
-        return bits;
-}
-
-int node_bits_next(const NodeBits *bits, size_t from) {
-        for (size_t i = from / 64; i < NODE_BITS_WORDS; i++) {
-                uint64_t word = bits->words[i];
-
-                if (i == from / 64)
-                        word &= ~UINT64_C(0) << (from % 64);
-                if (word)
-                        return (int)(i * 64 + (size_t)__builtin_ctzll(word));
-        }
-        return -1;
+        id_set_subtract(&rest, b);
+        return rest;
 }
 
 NodeBits placement_problem_bits(const PlanProblem *problem, const NodeSet *nodes) {
@@ -66,7 +26,7 @@ NodeBits placement_problem_bits(const PlanProblem *problem, const NodeSet *nodes
 
         for (size_t i = 0; i < problem->n_nodes; i++)
                 if (id_set_has(nodes, problem->nodes[i].node->id))
-                        node_bits_add(&bits, i);
+                        id_set_add(&bits, i);
         return bits;
 }
 
@@ -137,9 +97,9 @@ static void add_node(PlanProblem *problem, size_t i, const NodeSet *reserved) {
         n->room_part = placement_room_part(problem->input->topology, i);
         n->free_mib = placement_free_mib(problem->input, i);
         if (n->home)
-                node_bits_add(&problem->homes, i);
+                id_set_add(&problem->homes, i);
         if (n->reserved)
-                node_bits_add(&problem->reserved, i);
+                id_set_add(&problem->reserved, i);
 }
 
 static int build_nodes(PlanProblem *problem, const NodeSet *reserved) {
@@ -182,14 +142,14 @@ static int measure_devices(const PlanProblem *problem, PlanItem *item) {
                 return 0;
         nodes = placement_devices(problem->input, item->in);
         devices = placement_problem_bits(problem, &nodes);
-        if (node_bits_next(&devices, 0) < 0)
+        if (id_set_next(&devices, 0) < 0)
                 return 0;
         item->device = malloc(problem->n_nodes * sizeof(item->device[0]));
         if (!item->device)
                 return -ENOMEM;
         for (size_t i = 0; i < problem->n_nodes; i++) {
                 item->device[i] = UINT32_MAX;
-                NODE_BITS_FOREACH(d, &devices) {
+                ID_SET_FOREACH(d, &devices) {
                         uint32_t distance = placement_problem_distance(problem, i, (size_t)d);
 
                         if (distance < item->device[i])
@@ -242,7 +202,7 @@ int placement_problem_reserve(PlanItem *item, size_t n) {
 
 void placement_problem_set_nodes(PlanItem *item, const NodeBits *bits) {
         item->n_nodes = 0;
-        NODE_BITS_FOREACH(i, bits)
+        ID_SET_FOREACH(i, bits)
         item->nodes[item->n_nodes++] = (uint16_t)i;
 }
 
@@ -255,8 +215,8 @@ static bool is_interchangeable(const PlanProblem *problem, const PlanItem *a, co
                 return false;
         if (a->device && memcmp(a->device, b->device, problem->n_nodes * sizeof(a->device[0])) != 0)
                 return false;
-        return node_bits_equal(&a->open, &b->open) && node_bits_equal(&a->must, &b->must) &&
-               node_bits_equal(&a->former, &b->former);
+        return id_set_equal(&a->open, &b->open) && id_set_equal(&a->must, &b->must) &&
+               id_set_equal(&a->former, &b->former);
 }
 
 static void find_kind(PlanProblem *problem, size_t i) {

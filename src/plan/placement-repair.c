@@ -25,13 +25,13 @@ static bool may_have(const PlanProblem *problem, const PlanItem *item, const Pla
         if (item->count != other->n_nodes)
                 return false;
         for (size_t i = 0; i < other->n_nodes; i++)
-                if (!node_bits_has(&item->open, other->nodes[i]) ||
+                if (!id_set_has(&item->open, other->nodes[i]) ||
                     (item->same_package && problem->nodes[other->nodes[i]].package !=
                                                    problem->nodes[other->nodes[0]].package))
                         return false;
         for (size_t i = 0; i < other->n_nodes; i++)
-                node_bits_add(&bits, other->nodes[i]);
-        return node_bits_is_subset(&item->must, &bits);
+                id_set_add(&bits, other->nodes[i]);
+        return id_set_is_subset(&item->must, &bits);
 }
 
 /* Of two at their places, in this order. */

@@ -30,7 +30,7 @@ static PlanCost best_node(PlanSearch *search, const PlanItem *item) {
         PlanCost best = { 0 };
         size_t n = 0;
 
-        NODE_BITS_FOREACH(i, &item->open) {
+        ID_SET_FOREACH(i, &item->open) {
                 uint16_t node = (uint16_t)i;
                 PlanCost cost = placement_counts_price(&search->counts, item, &node, 1);
 
@@ -49,7 +49,7 @@ PlanCost placement_search_best(PlanSearch *search, const PlanItem *item) {
         PlanCost best = { 0 };
         bool found = false;
 
-        if (item->count == 1 && node_bits_next(&item->must, 0) < 0)
+        if (item->count == 1 && id_set_next(&item->must, 0) < 0)
                 return best_node(search, item);
         if (item->count > 1 && (sets->seeds || n * search->n_movable > SETS_OF_ALL))
                 return placement_search_grow(search, item);
@@ -70,7 +70,7 @@ PlanCost placement_search_best(PlanSearch *search, const PlanItem *item) {
 
 static int compare_movable(const void *a, const void *b) {
         const PlanItem *x = *(PlanItem *const *)a, *y = *(PlanItem *const *)b;
-        size_t n = node_bits_count(&x->open), m = node_bits_count(&y->open);
+        size_t n = id_set_count(&x->open), m = id_set_count(&y->open);
 
         if ((x->device != NULL) != (y->device != NULL))
                 return x->device ? -1 : 1;

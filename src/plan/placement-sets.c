@@ -21,19 +21,19 @@ static void fill_pool(PlanSets *sets) {
         const PlanProblem *problem = sets->problem;
         const PlanItem *item = sets->item;
         NodeBits rest = node_bits_minus(&item->open, &item->must);
-        int must = node_bits_next(&item->must, 0);
+        int must = id_set_next(&item->must, 0);
 
         for (uint32_t p = 0; p < (item->same_package ? problem->n_packages : 1); p++) {
                 if (item->same_package && must >= 0 && problem->nodes[must].package != p)
                         continue;
-                NODE_BITS_FOREACH(i, &rest)
+                ID_SET_FOREACH(i, &rest)
                 if (!item->same_package || problem->nodes[i].package == p)
                         sets->pool[sets->n_pool++] = (uint16_t)i;
         }
 }
 
 int placement_sets_init(PlanSets *sets, const PlanProblem *problem, const PlanItem *item) {
-        size_t n_must = node_bits_count(&item->must);
+        size_t n_must = id_set_count(&item->must);
 
         *sets = (PlanSets){
                 .problem = problem,
@@ -193,7 +193,7 @@ bool placement_sets_next(PlanSets *sets) {
                 return false;
         if (sets->seeds)
                 choose_around_seed(sets);
-        NODE_BITS_FOREACH(i, &sets->item->must)
+        ID_SET_FOREACH(i, &sets->item->must)
         sets->nodes[n++] = (uint16_t)i;
         for (size_t i = 0; i < sets->n_chosen; i++)
                 sets->nodes[n++] = sets->pool[sets->group + sets->chosen[i]];

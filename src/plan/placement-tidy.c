@@ -50,9 +50,9 @@ static bool may_have(const PlanProblem *problem, const PlanItem *item, const uin
                 if (item->same_package &&
                     problem->nodes[nodes[i]].package != problem->nodes[nodes[0]].package)
                         return false;
-                node_bits_add(&bits, nodes[i]);
+                id_set_add(&bits, nodes[i]);
         }
-        return node_bits_is_subset(&item->must, &bits);
+        return id_set_is_subset(&item->must, &bits);
 }
 
 static PlanCost price_both(PlanSearch *search, const PlanItem *a, const uint16_t *nodes_of_a,

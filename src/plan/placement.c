@@ -55,7 +55,7 @@ static void fill_placement(const PlanProblem *problem, const PlanItem *item) {
         if (!item->placed && !item->movable)
                 return;
         for (size_t i = 0; i < item->n_nodes; i++) {
-                node_bits_add(&bits, item->nodes[i]);
+                id_set_add(&bits, item->nodes[i]);
                 id_set_add(&p->nodes, problem->nodes[item->nodes[i]].node->id);
                 if (problem->nodes[item->nodes[i]].reserved)
                         id_set_add(&choice->reserved, problem->nodes[item->nodes[i]].node->id);

@@ -102,7 +102,11 @@ typedef struct IdTarget {
 /* The other way. Bits that the type cannot hold are dropped. */
 #define id_set_from_bytes(bytes, n, ret) id_target_from_bytes((bytes), (n), ID_TARGET(ret))
 
-void id_target_add(IdTarget set, uint32_t id);
+static inline void id_target_add(IdTarget set, uint32_t id) {
+        if (id / 64 < set.n_words)
+                set.words[id / 64] |= UINT64_C(1) << (id % 64);
+}
+
 void id_target_union(IdTarget set, IdView other);
 void id_target_subtract(IdTarget set, IdView other);
 void id_target_intersect(IdTarget set, IdView other);
@@ -110,7 +114,10 @@ int id_target_parse_list(const char *text, IdTarget ret);
 int id_target_parse_mask(const char *text, IdTarget ret);
 void id_target_from_bytes(const uint8_t *bytes, size_t n, IdTarget ret);
 
-bool id_view_has(IdView set, uint32_t id);
+static inline bool id_view_has(IdView set, uint32_t id) {
+        return id / 64 < set.n_words && (set.words[id / 64] >> (id % 64) & 1);
+}
+
 bool id_view_equal(IdView a, IdView b);
 bool id_view_is_subset(IdView inner, IdView outer);
 bool id_view_intersects(IdView a, IdView b);

@@ -36,7 +36,7 @@ static inline void placement_counts_price_node(const PlanCounts *counts, const P
         /* by which the square of the sum grows */
         uint64_t squares = item->weight * (2 * counts->weight[i] + item->weight);
 
-        cost->by[WEIGH_STABILITY] -= node_bits_has(&item->former, i);
+        cost->by[WEIGH_STABILITY] -= id_set_has(&item->former, i);
         cost->by[WEIGH_DEVICE] += item->device ? item->device[i] : 0;
         cost->by[WEIGH_EXCLUSIVE] += item->exclusive ? counts->exclusive[i] : 0;
         cost->by[WEIGH_POLICY] += counts->of_policy[item->policy_index * problem->n_nodes + i];

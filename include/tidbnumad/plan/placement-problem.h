@@ -9,33 +9,13 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/plan/placement.h"
 
-#define NODE_BITS_WORDS (PLACEMENT_NODES_MAX / 64u)
-
-/* Of indices into the topology's nodes. An IdSet is eight times as long. */
+/* Of indices into the topology's nodes, for id_set_*(). */
 typedef struct NodeBits {
-        uint64_t words[NODE_BITS_WORDS];
+        uint64_t words[PLACEMENT_NODES_MAX / 64];
 } NodeBits;
 
-static inline bool node_bits_has(const NodeBits *bits, size_t i) {
-        return bits->words[i / 64] >> (i % 64) & 1;
-}
-
-static inline void node_bits_add(NodeBits *bits, size_t i) {
-        bits->words[i / 64] |= UINT64_C(1) << (i % 64);
-}
-
-size_t node_bits_count(const NodeBits *bits);
-bool node_bits_is_subset(const NodeBits *inner, const NodeBits *outer);
-bool node_bits_intersects(const NodeBits *a, const NodeBits *b);
-bool node_bits_equal(const NodeBits *a, const NodeBits *b);
 NodeBits node_bits_and(const NodeBits *a, const NodeBits *b);
 NodeBits node_bits_minus(const NodeBits *a, const NodeBits *b);
-
-/* The lowest member that is at least `from`, or -1. */
-int node_bits_next(const NodeBits *bits, size_t from);
-
-#define NODE_BITS_FOREACH(i, bits)                                                                 \
-        for (int i = node_bits_next((bits), 0); i >= 0; i = node_bits_next((bits), (size_t)i + 1))
 
 typedef struct PlanNode {
         const Node *node;
