@@ -4,10 +4,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/config/policy-builtin.h"
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/config/policy-loader.h"
+
+/* --- what is watched on a host without any policy --- */
+
+static int fill_builtin(Policy *policy, const char *name, const char *exe) {
+        int r = policy_field_set_defaults("policies[]", policy);
+
+        if (r < 0)
+                return r;
+        policy->name = strdup(name);
+        policy->match.exe = strdup(exe);
+        policy->match.only_services = true;
+        policy->file = strdup("");
+        policy->memory = MEMORY_NONE;
+        policy->migrate = MIGRATE_NONE;
+        policy->built_in = true;
+        return policy->name && policy->match.exe && policy->file ? 0 : -ENOMEM;
+}
+
+/* Four policies that change nothing: after the installation of the package the report has the
+ * host's database before anybody has written a line. Only services: a program of that name that
+ * some user starts is no part of it. */
+static int add_builtin(PolicySet *set) {
+        static const struct {
+                const char *name, *exe;
+        } watched[] = {
+                { "tidb", "tidb-server" },
+                { "tikv", "tikv-server" },
+                { "pd", "pd-server" },
+                { "haproxy", "haproxy" },
+        };
+
+        set->policies = calloc(ELEMENTSOF(watched), sizeof(*set->policies));
+        if (!set->policies)
+                return -ENOMEM;
+        for (size_t i = 0; i < ELEMENTSOF(watched); i++) {
+                int r = fill_builtin(&set->policies[set->n_policies++], watched[i].name,
+                                     watched[i].exe);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* --- files --- */
 
 /* A policy's keys tell their places to its draft. */
 static int load_policy_keys(PolicyLoader *l, const YamlNode *node, PolicyDraft *draft) {
@@ -166,8 +210,7 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
         if (r == 0 && errors->n_told > before)
                 r = -EINVAL;
         if (r == 0)
-                r = l.merge.n_drafts > 0 ? policy_merge_finish(&l.merge, &set)
-                                         : policy_builtin_add(&set);
+                r = l.merge.n_drafts > 0 ? policy_merge_finish(&l.merge, &set) : add_builtin(&set);
         policy_merge_done(&l.merge);
         if (r < 0)
                 return r;

@@ -44,3 +44,13 @@ const char *node_event_to_string(NodeEvent event) {
 uint64_t node_memory_held(const NodeMemory *memory) {
         return memory->anon_bytes + memory->shmem_bytes;
 }
+
+const char *irq_state_to_string(IrqState state) {
+        static const char *const words[N_IRQ_STATES] = {
+                [IRQ_STATE_STEERED] = "steered",     [IRQ_STATE_MANAGED] = "managed",
+                [IRQ_STATE_CONTESTED] = "contested", [IRQ_STATE_FAILED] = "failed",
+                [IRQ_STATE_LEFT] = "left",
+        };
+
+        return words[state];
+}

@@ -142,3 +142,19 @@ int bus_units_set(sd_bus *bus, const char *unit, const char *property, IdView va
 
         return bus_units_set_all(bus, unit, &one, 1, reply, userdata, ret_slot);
 }
+
+int bus_units_start(sd_bus *bus, const char *unit) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_call(bus, &message, "org.freedesktop.systemd1",
+                                           "/org/freedesktop/systemd1",
+                                           "org.freedesktop.systemd1.Manager", "StartUnit");
+        if (r >= 0)
+                r = sd_bus_message_append(message, "ss", unit, "replace");
+        if (r >= 0)
+                r = sd_bus_message_set_expect_reply(message, 0);
+        if (r >= 0)
+                r = sd_bus_send(bus, message, NULL);
+        return r < 0 ? r : 0;
+}

@@ -39,3 +39,7 @@ typedef struct BusUnitsProperty {
 /* The same of several properties in one call: all of them or none. */
 int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *properties, size_t n,
                       BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
+
+/* Starts a unit (StartUnit() of org.freedesktop.systemd1(5)). Waits for no answer: whoever wants
+ * to know looks at what the unit does. */
+int bus_units_start(sd_bus *bus, const char *unit);

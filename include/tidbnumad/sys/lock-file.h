@@ -8,7 +8,3 @@
  * 0 where the kernel shows none (another PID namespace). The file is made where it is not there,
  * with mode 0600: who cannot write to it cannot lock it. */
 int lock_file_take(int dir_fd, const char *name, int *ret_fd, pid_t *ret_holder);
-
-/* Which other process has the lock. -ESRCH: none; other negative errno. The holder must not call
- * it: the kernel drops a process's locks when it closes any descriptor of the file. */
-int lock_file_holder(int dir_fd, const char *name, pid_t *ret);

@@ -4,7 +4,7 @@
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-record.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
-#include "tidbnumad/sys/bus-start.h"
+#include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Of what a unit of ours sets, since the daemon may not. */
@@ -134,7 +134,7 @@ static int set_by_unit(Interrupts *irq, const SettingKey *key, const char *text)
         (void)snprintf(unit, sizeof(unit), UNIT_PREFIX "%.8s.service", text);
         r = backend_systemd_ensure_bus(&irq->host->backend);
         if (r >= 0)
-                r = bus_start(irq->host->backend.bus, unit);
+                r = bus_units_start(irq->host->backend.bus, unit);
         if (r >= 0)
                 r = sd_bus_flush(irq->host->backend.bus);
         return r < 0 ? r : 0;
