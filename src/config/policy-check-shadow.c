@@ -142,7 +142,8 @@ void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagno
                                            "before it and matches the same devices; put the "
                                            "narrower one first",
                                            cover->file, cover->line);
-                if (irq->steer == STEER_RESERVED && set->host.reserve.kind == RESERVE_NONE)
+                if (irq->steer == STEER_RESERVED && set->host.reserve.kind == RESERVE_NONE &&
+                    set->host.reserve.cpus == 0)
                         diagnostics_add_at(warnings, file, at,
                                            "`steer: reserved` has no CPUs to steer to, because no "
                                            "node is reserved; set `host.reserve.nodes`");

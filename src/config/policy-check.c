@@ -24,7 +24,8 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
                           Diagnostics *warnings) {
         const PolicyPlace *place = &places[policy_key_index(policy_key_at("host.reserve.devices"))];
 
-        if (place->file && reserve->devices.n_words > 0 && reserve->kind != RESERVE_NIC)
+        if (place->file && reserve->devices.n_words > 0 && reserve->kind != RESERVE_NIC &&
+            reserve->cpus == 0)
                 diagnostics_add_at(warnings, place->file, place->at,
                                    "`host.reserve.devices` has no effect, because "
                                    "`host.reserve.nodes` is not `nic`");

@@ -45,6 +45,12 @@ static const PolicyKey keys[] = {
             "The reserved nodes. nic: the node of the network card with the default route, or of "
             "the cards in devices.",
             IN_SET(host.reserve), .default_text = "none"),
+        KEY("host.reserve.cpus", AUTO_NUMBER, PLACE,
+            "Whole cores of the node of the network card that are kept for interrupts, if that "
+            "node is not kept free itself: no instance gets them, and `steer: reserved` and "
+            "`steer: auto` use them. auto: 1 below 25 Gbit/s, 4 from 25, 8 from 100, and at most "
+            "an eighth of the node.",
+            IN_SET(host.reserve.cpus), .default_text = "0", .min = 0, .max = 1024),
         KEY("host.reserve.devices", INTERFACES, PLACE,
             "The network cards that nic stands for. Default: the card with the default route.",
             IN_SET(host.reserve.devices), .empty_ok = true),
@@ -170,8 +176,9 @@ static const PolicyKey keys[] = {
             "change the interrupts. auto: chosen by device. CPU numbers: these CPUs.",
             .offset = 0, .default_text = "auto"),
         KEY("irq[].irqbalance", CHOICE, HOST,
-            "What is sent to irqbalance. cooperate: the CPUs that it must not use. ban: also the "
-            "interrupts that it must not move. ignore: nothing.",
+            "What is sent to irqbalance. cooperate: the CPUs that it must not use, and the "
+            "interrupts that are on reserved CPUs. ban: also the other interrupts that it must "
+            "not move. ignore: nothing.",
             IN_IRQ(irqbalance), .default_text = "cooperate",
             .choices = WORDS([IRQBALANCE_COOPERATE] = "cooperate", [IRQBALANCE_BAN] = "ban",
                              [IRQBALANCE_IGNORE] = "ignore")),

@@ -36,6 +36,7 @@ static int build(const Machine *machine, const PolicySet *policies, const Planne
                                .policies = policies->irqs,
                                .n_policies = policies->n_irqs,
                                .reserved = planned->report.reserved,
+                               .reserved_cpus = planned->report.reserved_cpus,
                                .owners = owners };
         int r;
 

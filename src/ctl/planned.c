@@ -213,6 +213,9 @@ static int plan(const PlannedFrom *from, Planned *p) {
         const PlacementInput input = { .topology = &from->machine->topology,
                                        .host = host,
                                        .nic_nodes = nic,
+                                       .nic_speed_mbps = device_nic_speed(
+                                               &from->machine->devices,
+                                               (const char *const *)cards->words, cards->n_words),
                                        .free_bytes = p->free_bytes,
                                        .instances = p->instances,
                                        .n_instances = count(from),
@@ -234,6 +237,7 @@ static int plan(const PlannedFrom *from, Planned *p) {
                                   .devices = &from->machine->devices,
                                   .free_bytes = p->free_bytes,
                                   .reserved = p->plan.reserved,
+                                  .reserved_cpus = p->plan.reserved_cpus,
                                   .nic_nodes = nic,
                                   .instances = p->rows,
                                   .n_instances = p->plan.n_choices,

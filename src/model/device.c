@@ -100,3 +100,16 @@ NodeSet device_nic_nodes(const DeviceList *list, const char *const *names, size_
         }
         return nodes;
 }
+
+uint32_t device_nic_speed(const DeviceList *list, const char *const *names, size_t n_names) {
+        uint32_t speed = 0;
+
+        for (size_t i = 0; i < list->n_devices; i++) {
+                const Device *device = &list->devices[i];
+
+                if (device->kind == DEVICE_NET && is_named(device, names, n_names) &&
+                    device->speed_mbps > speed)
+                        speed = device->speed_mbps;
+        }
+        return speed;
+}

@@ -35,7 +35,18 @@ NodeKind node_kind_from_string(const char *kind) {
 void topology_done(Topology *topology) {
         free(topology->nodes);
         free(topology->distances);
+        free(topology->core);
         *topology = (Topology){ 0 };
+}
+
+CpuSet topology_core(const Topology *topology, uint32_t first) {
+        const CpuSet online = topology_cpus(topology);
+        CpuSet cpus = { 0 };
+
+        ID_SET_FOREACH(cpu, &online)
+        if (topology->core ? topology->core[cpu] == first : (uint32_t)cpu == first)
+                id_set_add(&cpus, (uint32_t)cpu);
+        return cpus;
 }
 
 const Node *topology_find(const Topology *topology, uint32_t id) {

@@ -161,22 +161,30 @@ static void fill_cpus(hwloc_topology_t t, const NodeSet *has_cpu, Topology *topo
 }
 
 /* Of each core the lowest; a CPU of no core that hwloc knows is one by itself. */
-static void fill_first_threads(hwloc_topology_t t, Topology *topology) {
+static int fill_cores(hwloc_topology_t t, Topology *topology) {
         hwloc_obj_t core = NULL;
         CpuSet others = { 0 };
 
+        topology->core = calloc(CPU_SET_MAX, sizeof(topology->core[0]));
+        if (!topology->core)
+                return -ENOMEM;
+        for (uint32_t cpu = 0; cpu < CPU_SET_MAX; cpu++)
+                topology->core[cpu] = (uint16_t)cpu;
         while ((core = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, core))) {
                 CpuSet threads = topology_fill_cpus(core->cpuset);
                 int first = id_set_next(&threads, 0);
 
-                ID_SET_FOREACH(cpu, &threads)
-                if (cpu != first)
-                        id_set_add(&others, (uint32_t)cpu);
+                ID_SET_FOREACH(cpu, &threads) {
+                        topology->core[cpu] = (uint16_t)first;
+                        if (cpu != first)
+                                id_set_add(&others, (uint32_t)cpu);
+                }
         }
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 topology->nodes[i].first_threads = topology->nodes[i].cpus;
                 id_set_subtract(&topology->nodes[i].first_threads, &others);
         }
+        return 0;
 }
 
 static ssize_t index_of(const Topology *topology, uint32_t id) {
@@ -224,8 +232,9 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
         if (r < 0)
                 return r;
         fill_cpus(t, has_cpu, &topology);
-        fill_first_threads(t, &topology);
-        r = fill_distances(t, &topology);
+        r = fill_cores(t, &topology);
+        if (r >= 0)
+                r = fill_distances(t, &topology);
         if (r < 0)
                 return r;
         *ret = topology;

@@ -99,17 +99,40 @@ static CpuSet nearest(const Topology *topology, int32_t node) {
         return cpus;
 }
 
-/* Everywhere: shared instances anywhere before exclusive ones, and of those only the nearest. */
+static CpuSet cpus_of_package(const Topology *topology, int32_t node) {
+        const Node *at = node >= 0 ? topology_find(topology, (uint32_t)node) : NULL;
+        CpuSet cpus = { 0 };
+
+        for (size_t i = 0; at && i < topology->n_nodes; i++)
+                if (topology_same_package(at, &topology->nodes[i]))
+                        id_set_union(&cpus, &topology->nodes[i].cpus);
+        return at ? cpus : topology_cpus(topology);
+}
+
+/* To free CPUs anywhere. Without such it is better to stay near than to cross the sockets onto the
+ * CPUs of an instance: shared instances of the socket, else the nearest CPUs. */
 static IrqPool away(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDevice *device) {
         IrqPool pool =
                 within(cpus, STEER_AWAY, &cpus->online, IRQ_REASON_AWAY, IRQ_REASON_CPUS_ABSENT);
 
+        if (pool.reason == IRQ_REASON_SHARED) {
+                const CpuSet package = cpus_of_package(input->topology, device->node);
+
+                pool = nowhere(cpus, STEER_AWAY, &package);
+        }
         if (pool.reason == IRQ_REASON_OWNED) {
                 const CpuSet near = nearest(input->topology, device->node);
 
                 pool = nowhere(cpus, STEER_AWAY, &near);
         }
         return pool;
+}
+
+static CpuSet reserved_cpus(const IrqPlanInput *input) {
+        CpuSet cpus = topology_cpus_of(input->topology, &input->reserved);
+
+        id_set_union(&cpus, &input->reserved_cpus);
+        return cpus;
 }
 
 /* R11. A device without a speed of its own, and a card without a link, count as slow. */
@@ -121,10 +144,11 @@ static bool is_irqbalances(const IrqPlanInput *input, const IrqPolicy *policy,
 
 static IrqPool choose_auto(const IrqPlanInput *input, const IrqCpus *cpus, const IrqPolicy *policy,
                            const IrqDevice *device) {
-        const CpuSet reserved = topology_cpus_of(input->topology, &input->reserved);
+        const CpuSet reserved = reserved_cpus(input);
         const CpuSet local = cpus_of_node(input->topology, device->node);
 
-        if (is_irqbalances(input, policy, device))
+        if (!id_set_intersects(&input->reserved_cpus, &cpus->free) &&
+            is_irqbalances(input, policy, device))
                 return left(IRQ_REASON_IRQBALANCE);
         if (id_set_intersects(&reserved, &cpus->free))
                 return within(cpus, STEER_RESERVED, &reserved, IRQ_REASON_RESERVED,
@@ -144,7 +168,7 @@ static IrqPool choose_listed(const IrqCpus *cpus, const IrqPolicy *policy) {
 
 static IrqPool choose_by_policy(const IrqPlanInput *input, const IrqCpus *cpus,
                                 const IrqPolicy *policy, const IrqDevice *device) {
-        const CpuSet reserved = topology_cpus_of(input->topology, &input->reserved);
+        const CpuSet reserved = reserved_cpus(input);
         const CpuSet local = cpus_of_node(input->topology, device->node);
 
         switch (policy->steer) {

@@ -145,7 +145,8 @@ static int build_balance(const IrqCpus *cpus, IrqPlan *plan) {
                 if (!is_cared_for(device) || device->policy->irqbalance == IRQBALANCE_IGNORE)
                         continue;
                 balance->told = true;
-                if (device->policy->irqbalance == IRQBALANCE_BAN &&
+                if ((device->policy->irqbalance == IRQBALANCE_BAN ||
+                     device->steer == STEER_RESERVED) &&
                     ban_vectors(device, &allocated, balance) < 0)
                         return -ENOMEM;
         }

@@ -11,13 +11,16 @@ static bool allows_nodes(const PlacementInstance *in, const NodeSet *nodes) {
         return id_set_is_empty(&in->allowed_nodes) || id_set_is_subset(nodes, &in->allowed_nodes);
 }
 
-/* What of these CPUs the policy chooses and the parent cgroup allows. */
-static CpuSet usable_cpus(const PlanItem *item, const Node *node) {
+/* What of these CPUs the policy chooses and the parent cgroup allows. CPUs that it lists are its
+ * own even if they are reserved. */
+static CpuSet usable_cpus(const PlanProblem *problem, const PlanItem *item, const Node *node) {
         CpuSet cpus =
                 item->policy->cpus.choice == CPUS_ONE_PER_CORE ? node->first_threads : node->cpus;
 
         if (item->policy->cpus.choice == CPUS_LIST)
                 id_set_intersect(&cpus, &item->policy->cpus.list);
+        else
+                id_set_subtract(&cpus, &problem->reserved_cpus);
         if (!id_set_is_empty(&item->in->allowed_cpus))
                 id_set_intersect(&cpus, &item->in->allowed_cpus);
         return cpus;
@@ -28,7 +31,7 @@ CpuSet placement_open_cpus(const PlanProblem *problem, const PlanItem *item,
         CpuSet all = { 0 };
 
         ID_SET_FOREACH(i, nodes) {
-                CpuSet cpus = usable_cpus(item, problem->nodes[i].node);
+                CpuSet cpus = usable_cpus(problem, item, problem->nodes[i].node);
 
                 id_set_union(&all, &cpus);
         }
@@ -195,7 +198,7 @@ static bool open_by_cgroup(const PlanProblem *problem, PlanItem *item) {
         if (id_set_is_empty(&item->in->allowed_cpus))
                 return true; /* homes have CPUs, and each core a first thread */
         ID_SET_FOREACH(i, &item->open) {
-                CpuSet cpus = usable_cpus(item, problem->nodes[i].node);
+                CpuSet cpus = usable_cpus(problem, item, problem->nodes[i].node);
 
                 if (!id_set_is_empty(&cpus))
                         id_set_add(&with_cpus, (size_t)i);

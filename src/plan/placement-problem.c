@@ -38,18 +38,6 @@ uint32_t placement_problem_distance(const PlanProblem *problem, size_t from, siz
         return topology->distances[from * topology->n_nodes + to];
 }
 
-NodeSet placement_reserved(const PlacementInput *input) {
-        const Reserve *reserve = &input->host->reserve;
-        NodeSet nodes = { 0 }, all = topology_nodes(input->topology);
-
-        if (reserve->kind == RESERVE_NIC)
-                nodes = input->nic_nodes;
-        else if (reserve->kind == RESERVE_LIST)
-                nodes = reserve->nodes;
-        id_set_intersect(&nodes, &all);
-        return nodes;
-}
-
 NodeSet placement_devices(const PlacementInput *input, const PlacementInstance *in) {
         NodeSet nodes = { 0 }, all = topology_nodes(input->topology);
 
@@ -93,7 +81,7 @@ static void add_node(PlanProblem *problem, size_t i, const NodeSet *reserved) {
                 problem->n_packages++;
         n->home = topology_is_home(node);
         n->reserved = id_set_has(reserved, node->id);
-        n->cpu_part = placement_cpu_part(problem->input->topology, i);
+        n->cpu_part = placement_cpu_part(problem->input, i);
         n->room_part = placement_room_part(problem->input->topology, i);
         n->free_mib = placement_free_mib(problem->input, i);
         if (n->home)
@@ -248,7 +236,8 @@ static int finish_items(PlanProblem *problem) {
 }
 
 int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, PlanProblem *ret) {
-        _cleanup_placement_problem_ PlanProblem problem = { .input = input };
+        _cleanup_placement_problem_ PlanProblem problem = { .input = input,
+                                                            .reserved_cpus = plan->reserved_cpus };
 
         if (build_nodes(&problem, &plan->reserved) < 0 || build_items(&problem, plan) < 0 ||
             placement_open(&problem) < 0)

@@ -158,7 +158,7 @@ static void score_node(const PlacementInput *input, size_t node, const NodeSet *
         score->by[WEIGH_RESERVED] += has_node(topology, reserved, node) ? n : 0;
         score->by[WEIGH_MEMORY] += missing_mib(input, node, nodes);
         score->by[WEIGH_ROOM] += weight * weight * placement_room_part(topology, node);
-        score->by[WEIGH_LOAD] += weight * weight * placement_cpu_part(topology, node);
+        score->by[WEIGH_LOAD] += weight * weight * placement_cpu_part(input, node);
         score->by[WEIGH_NUMBER] += n * node;
         if (is_first_of_package(topology, node))
                 score->by[WEIGH_SPREAD] += pairs_of_exclusive(input, nodes, has_package, node) +

@@ -33,9 +33,13 @@ uint32_t placement_node_weight(const PlacementInstance *in, size_t n_nodes) {
         return n_nodes ? (placement_weight(in) + (uint32_t)n_nodes - 1) / (uint32_t)n_nodes : 0;
 }
 
-uint64_t placement_cpu_part(const Topology *topology, size_t node) {
-        const uint32_t n_cpus = id_set_count(&topology->nodes[node].cpus);
+uint64_t placement_cpu_part(const PlacementInput *input, size_t node) {
+        const CpuSet reserved = placement_reserved_cpus(input);
+        CpuSet cpus = input->topology->nodes[node].cpus;
+        uint32_t n_cpus;
 
+        id_set_subtract(&cpus, &reserved);
+        n_cpus = id_set_count(&cpus);
         return n_cpus ? (1000 + n_cpus - 1) / n_cpus : 0;
 }
 

@@ -104,6 +104,7 @@ int placement_plan_build(const PlacementInput *input, PlacementPlan *ret) {
                 return -ENOMEM;
         }
         plan.reserved = placement_reserved(input);
+        plan.reserved_cpus = placement_reserved_cpus(input);
         if (placement_problem_build(input, &plan, &problem) < 0 || solve(&problem, &plan) < 0)
                 return -ENOMEM;
         *ret = plan;

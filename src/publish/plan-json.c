@@ -170,6 +170,7 @@ json_t *plan_json_report(const PlanReport *report) {
         object_set(&o, "nodes", nodes(report));
         object_set(&o, "devices", devices(report));
         object_set(&o, "reserved_nodes", object_list(ID_VIEW(&report->reserved)));
+        object_set(&o, "reserved_cpus", object_list(ID_VIEW(&report->reserved_cpus)));
         object_set(&o, "nic_nodes", object_list(ID_VIEW(&report->nic_nodes)));
         object_set(&o, "score", score(&report->score));
         object_set(&o, "notes", object_strings(report->notes, report->n_notes));

@@ -48,6 +48,17 @@ static void append_inhabitants(const PlanReport *report, uint32_t node, Text *ce
                                      report->instances[i].name);
 }
 
+static void add_reserved_cpus(const PlanReport *report, const Node *node, Table *table) {
+        _cleanup_text_ Text text = { 0 };
+        CpuSet cpus = node->cpus;
+
+        id_set_intersect(&cpus, &report->reserved_cpus);
+        text_append(&text, "CPUs ");
+        plan_words_set(ID_VIEW(&cpus), &text);
+        text_append(&text, " reserved");
+        table_add_text(table, &text);
+}
+
 static void add_node(Table *table, const PlanReport *report, size_t index, Text *cell) {
         const Node *node = &report->topology->nodes[index];
 
@@ -67,6 +78,8 @@ static void add_node(Table *table, const PlanReport *report, size_t index, Text 
                 table_add(table, "-");
         if (id_set_has(&report->reserved, node->id))
                 table_add(table, "reserved");
+        else if (id_set_intersects(&report->reserved_cpus, &node->cpus))
+                add_reserved_cpus(report, node, table);
         else if (topology_is_home(node))
                 table_add(table, "");
         else

@@ -48,5 +48,8 @@ const Device *device_list_find(const DeviceList *list, DeviceKind kind, const ch
  * of those that carry the default route. Empty: none known. */
 NodeSet device_nic_nodes(const DeviceList *list, const char *const *names, size_t n_names);
 
+/* The speed of the fastest of them; 0: not known. */
+uint32_t device_nic_speed(const DeviceList *list, const char *const *names, size_t n_names);
+
 /* "eth2" before "eth10": digits compare by value. As strcmp(3). */
 int device_name_compare(const char *a, const char *b);

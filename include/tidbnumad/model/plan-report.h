@@ -47,6 +47,7 @@ typedef struct PlanReport {
         const DeviceList *devices;
         const uint64_t *free_bytes; /* by index of the nodes; NULL: not known */
         NodeSet reserved;
+        CpuSet reserved_cpus; /* of nodes that are not reserved */
         NodeSet nic_nodes;
         const PlanReportInstance *instances;
         size_t n_instances;

@@ -149,12 +149,15 @@ typedef struct WordList {
 int word_list_add(WordList *list, const char *word); /* a copy; 0 or -ENOMEM */
 void word_list_done(WordList *list);
 
+#define RESERVE_CPUS_AUTO UINT32_MAX
+
 typedef struct Reserve {
         ReserveKind kind;
         NodeSet nodes;    /* of RESERVE_LIST */
         WordList devices; /* the cards that decide for RESERVE_NIC; none: that of the default route
                            */
         bool strict;      /* not even in need */
+        uint32_t cpus;    /* whole cores of the cards' nodes, where these are not reserved */
 } Reserve;
 
 typedef struct HostPolicy {

@@ -39,8 +39,10 @@ typedef struct Node {
 typedef struct Topology {
         Node *nodes; /* ascending by id; owned */
         size_t n_nodes;
-        uint16_t *distances;  /* n_nodes × n_nodes by index, ACPI SLIT values (10 = local); owned.
-                               * NULL where the machine tells none */
+        uint16_t *distances; /* n_nodes × n_nodes by index, ACPI SLIT values (10 = local); owned.
+                              * NULL where the machine tells none */
+        uint16_t *core; /* by CPU number, CPU_SET_MAX of them: the lowest CPU of its core; owned.
+                         * NULL: each CPU is a core */
         CpuSet offline_cpus;  /* present, and not online */
         CpuSet isolated_cpus; /* isolcpus= and isolated cpuset partitions */
         CpuSet nohz_full_cpus;
@@ -63,6 +65,9 @@ NodeSet topology_nodes(const Topology *topology);
 /* The nodes that have memory: no cpuset.mems.effective ever holds another. */
 NodeSet topology_memory_nodes(const Topology *topology);
 CpuSet topology_cpus(const Topology *topology);
+
+/* The online CPUs of the core whose lowest CPU is this one. */
+CpuSet topology_core(const Topology *topology, uint32_t first);
 
 bool topology_has_memory(const Node *node); /* also where the size is unknown */
 

@@ -1,12 +1,12 @@
 /* Where interrupts are to go: the rules of irq.md, "Where to". Pure.
  *
- * `reserved`: the CPUs of the reserved nodes. `local`: those of the device's node. `away`: all that
- * no instance owns, the nearest to the device first. A list: there. `auto`: reserved where a
- * reserved node has CPUs that no instance owns, else local likewise, else away; and by R11 below
- * 100 Gbit/s irqbalance keeps the distribution where it runs and is to be told (`cooperate`).
- * Of the first three and auto, CPUs that an instance owns, and those isolated from the scheduler,
- * are taken only where there are no others: then those of shared instances, and without such all
- * (of `away` and auto those nearest to the device). A list counts as it stands.
+ * `reserved`: the CPUs of the reserved nodes and the reserved CPUs. `local`: those of the device's
+ * node. `away`: all that no instance owns, the nearest to the device first. A list: there. `auto`:
+ * reserved where a reserved node has CPUs that no instance owns, else local likewise, else away;
+ * and by R11 below 100 Gbit/s irqbalance keeps the distribution where it runs and is to be told
+ * (`cooperate`). Of the first three and auto, CPUs that an instance owns, and those isolated from
+ * the scheduler, are taken only where there are no others: then those of shared instances, and
+ * without such all (of `away` and auto those nearest to the device). A list counts as it stands.
  *
  * Receive queue i and transmit queue i of a device are on one CPU. Of the CPUs that serve a device
  * the queue gets that with the fewest queues so far, of equal ones the nearest, then the first
@@ -34,6 +34,7 @@ typedef struct IrqPlanInput {
         const IrqPolicy *policies; /* the entries of `irq`, in file order */
         size_t n_policies;
         NodeSet reserved;
+        CpuSet reserved_cpus; /* of nodes that are not reserved, see placement_reserved_cpus() */
         const IrqOwner *owners;
         size_t n_owners;
 } IrqPlanInput;

@@ -56,6 +56,7 @@ typedef struct PlanProblem {
         size_t n_nodes;
         size_t n_packages, n_policies;
         NodeBits homes, reserved;
+        CpuSet reserved_cpus;
         PlanItem *items; /* by name */
         size_t n_items;
 } PlanProblem;
@@ -82,7 +83,7 @@ uint64_t placement_free_mib(const PlacementInput *input, size_t node);
 uint32_t placement_node_weight(const PlacementInstance *in, size_t n_nodes);
 
 /* What a weight costs per CPU and per memory; by index of the topology's nodes. */
-uint64_t placement_cpu_part(const Topology *topology, size_t node);
+uint64_t placement_cpu_part(const PlacementInput *input, size_t node);
 uint64_t placement_room_part(const Topology *topology, size_t node);
 
 /* The hard rules: whether and where each item may be. Says what is refused, explicit and kept, and

@@ -38,6 +38,7 @@ typedef struct PlacementInstance {
 typedef struct PlacementInput {
         const Topology *topology;
         const HostPolicy *host;
+        uint32_t nic_speed_mbps;    /* of the fastest of the cards; 0: not known */
         NodeSet nic_nodes;          /* of the cards that `host` names; empty: none known */
         const uint64_t *free_bytes; /* by index of the topology's nodes: what each has left beside
                                      * what the instances here hold; NULL: not known, then all of
@@ -68,7 +69,8 @@ typedef struct PlacementChoice {
 typedef struct PlacementPlan {
         PlacementChoice *choices; /* beside the input's instances; owned */
         size_t n_choices;
-        NodeSet reserved; /* what `host.reserve` comes to */
+        NodeSet reserved;     /* what `host.reserve` comes to */
+        CpuSet reserved_cpus; /* likewise, see placement_reserved_cpus() */
         PlacementScore score;
         size_t n_prices; /* that were asked to improve it: the work, on any machine alike */
 } PlacementPlan;
@@ -88,6 +90,10 @@ uint32_t placement_weight(const PlacementInstance *in);
 
 /* What `host.reserve` comes to. Looks at `topology`, `host` and `nic_nodes` only. */
 NodeSet placement_reserved(const PlacementInput *input);
+
+/* Whole cores of the nodes of the network cards, the lowest first, where these nodes are not
+ * reserved themselves: for interrupts. No instance gets them unless its policy lists CPUs. */
+CpuSet placement_reserved_cpus(const PlacementInput *input);
 
 /* Does the policy itself name the instance's nodes, so that nobody else has a say in its place? */
 bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_t *ports,

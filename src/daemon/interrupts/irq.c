@@ -169,6 +169,7 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
                 .policies = irq->host->policies.irqs,
                 .n_policies = irq->host->policies.n_irqs,
                 .reserved = irq->placing->reserved,
+                .reserved_cpus = irq->placing->reserved_cpus,
                 .owners = owners,
                 .n_owners = owners ? collect_owners(irq, owners) : 0,
         };

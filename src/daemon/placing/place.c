@@ -103,6 +103,8 @@ static PlacementInput input_of(const Placing *placing, const PolicySet *policies
                 .host = &policies->host,
                 .nic_nodes = device_nic_nodes(&placing->host->devices,
                                               (const char *const *)cards->words, cards->n_words),
+                .nic_speed_mbps = device_nic_speed(
+                        &placing->host->devices, (const char *const *)cards->words, cards->n_words),
                 .free_bytes = placing->left_known ? placing->left_bytes : NULL,
         };
 }
@@ -140,6 +142,7 @@ void place_refresh(Placing *placing) {
         read_room(placing);
         input = input_of(placing, &placing->host->policies);
         placing->reserved = placement_reserved(&input);
+        placing->reserved_cpus = placement_reserved_cpus(&input);
         if (place_input_collect(placing, &in) < 0)
                 return;
         input.instances = in.instances;

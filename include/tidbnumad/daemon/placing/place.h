@@ -34,6 +34,7 @@ typedef struct Placing {
         sd_event_source *timer;
         PlannedUnit **units; /* ascending by name; the list is owned, they are borrowed */
         size_t n_units, units_allocated;
+        CpuSet reserved_cpus; /* likewise */
         NodeSet reserved;     /* by host.reserve, at the last plan */
         uint64_t *left_bytes; /* by index of the topology's nodes; owned */
         bool left_known;
