@@ -89,24 +89,25 @@ class Suite:
         self.started, self.daemons = [], []
         atexit.register(self.clean)
 
-    def end_all(self):
-        for process in self.started + [daemon.process for daemon in self.daemons]:
+    def end_since(self, n_started, n_daemons):
+        for process in self.started[n_started:] + [daemon.process for daemon in self.daemons[n_daemons:]]:
             if process.poll() is None:
                 process.kill()
                 process.wait()
 
     def clean(self):
-        self.end_all()
+        self.end_since(0, 0)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def case(self, name, function):
         self.n += 1
+        before = len(self.started), len(self.daemons)
         try:
             function()
             print("ok %d - %s" % (self.n, name))
         except Exception as problem:  # the next cases count as well
             self.bad += 1
-            self.end_all()  # what it leaves behind must not fail them too
+            self.end_since(*before)  # what it leaves behind must not fail them too
             print("not ok %d - %s" % (self.n, name))
             text = str(problem) if isinstance(problem, Failed) else traceback.format_exc()
             print("\n".join("# " + line for line in text.splitlines()))
