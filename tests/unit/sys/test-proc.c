@@ -184,8 +184,8 @@ TEST(cgroup_forged) {
         static const char *const no_unit[] = {
                 "4:pids:/user.slice/x:name=systemd:/system.slice/tikv.service\n",
                 "4:pids:/1:name=systemd:/system.slice/tikv.service\n",
-                "4:pids:/a\n1:name=systemd:/system.slice/tikv.service\n1:name=systemd:/"
-                "user.slice\n",
+                ("4:pids:/a\n1:name=systemd:/system.slice/tikv.service\n1:name=systemd:/"
+                 "user.slice\n"),
                 "1:name=systemd:/user.slice\n1:name=systemd:/system.slice/tikv.service\n",
                 "4:pids:/a\n0::/system.slice/tikv.service\n0::/user.slice/s.scope\n",
                 "4:pids:/a\n0::/system.slice/tikv.service/\nb\n1:name=systemd:/user.slice\n",
