@@ -69,7 +69,7 @@ int __wrap_link_events_open(int *ret_fd) {
 /* --- systemd, and what irqbalance would be sent --- */
 
 int __wrap_backend_systemd_ensure_bus(Backend *backend);
-int __wrap_bus_start(sd_bus *bus, const char *unit);
+int __wrap_bus_units_start(sd_bus *bus, const char *unit);
 int __wrap_sd_bus_flush(sd_bus *bus);
 
 int __wrap_backend_systemd_ensure_bus(Backend *backend) {
@@ -77,7 +77,7 @@ int __wrap_backend_systemd_ensure_bus(Backend *backend) {
         return world.error;
 }
 
-int __wrap_bus_start(sd_bus *bus, const char *unit) {
+int __wrap_bus_units_start(sd_bus *bus, const char *unit) {
         (void)bus;
         (void)snprintf(world.unit, sizeof(world.unit), "%s", unit);
         world.n_started++;
