@@ -161,7 +161,7 @@ def judge_plan(machine, instance, unit_cpus, unit_mems):
         return
     if not is_service(instance["unit"]):
         expected = "planned" if (instance["unit"] or "").endswith(".scope") else "refused"
-        if instance["state"] != expected or expected == "planned" and "scope of its own" not in instance["reason"]:
+        if instance["state"] != expected or expected == "planned" and "its own scope" not in instance["reason"]:
             yield "it runs in %s, so it is to be %s, and its state is '%s' (%s)" % (
                 instance["unit"] or "no unit", expected, instance["state"], instance["reason"])
         return
