@@ -90,18 +90,22 @@ static int on_end(sd_event_source *source, int pidfd, uint32_t revents, void *us
         (void)revents;
         (void)userdata;
         (void)reap(pidfd);
-        (void)close(pidfd);
-        sd_event_source_disable_unref(source);
+        (void)sd_event_source_set_floating(source, false); /* which drops it */
         return 0;
 }
 
-/* Whenever it may end. */
+/* Whenever it may end. The loop owns the source, and the source the descriptor. */
 static void reap_later(sd_event *event, int pidfd) {
         sd_event_source *source;
 
         if (reap(pidfd) || !event ||
-            sd_event_add_io(event, &source, pidfd, EPOLLIN, on_end, NULL) < 0)
+            sd_event_add_io(event, &source, pidfd, EPOLLIN, on_end, NULL) < 0) {
                 (void)close(pidfd);
+                return;
+        }
+        (void)sd_event_source_set_io_fd_own(source, true);
+        (void)sd_event_source_set_floating(source, true);
+        (void)sd_event_source_unref(source);
 }
 
 void worker_child_kill(const WorkerChild *child) {

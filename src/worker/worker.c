@@ -72,9 +72,13 @@ static void give_up(const WorkerChild *child) {
 /* --- those that are put aside --- */
 
 static void drop_late(WorkerChild *child) {
+        Workers *all = child->all;
+
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                if (child->all->late[i] == child)
-                        child->all->late[i] = worker_child_free(child);
+                if (all->late[i] == child) {
+                        all->late[i] = worker_child_free(child);
+                        return;
+                }
 }
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
