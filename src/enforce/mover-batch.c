@@ -28,7 +28,7 @@ static int find_userfaultfd(int fd, const char *target, void *userdata) {
 /* Who reads a page that has gone meanwhile waits for the one that serves the process's faults,
  * which may be for ever. One whose descriptors cannot be listed counts as having a userfaultfd. */
 static bool may_touch(Mover *mover, const PageBatch *batch) {
-        if (!batch->is_own_memory)
+        if (!batch->may_be_read)
                 return false;
         if (mover->touch == MOVER_TOUCH_UNKNOWN)
                 mover->touch = open_files_foreach(mover->process, find_userfaultfd, NULL) == 0

@@ -154,10 +154,11 @@ static int add_shared(Walk *w, const uint64_t *entries, size_t n) {
 }
 
 static int add_own(Walk *w, const uint64_t *entries, size_t n) {
-        const bool is_own_memory = !w->mover->mapping.has_file;
-        int r = is_own_memory == w->own.is_own_memory ? 0 : flush(w, &w->own);
+        const Mapping *mapping = &w->mover->mapping;
+        const bool may_be_read = !mapping->has_file || mapping->on_disk;
+        int r = may_be_read == w->own.may_be_read ? 0 : flush(w, &w->own);
 
-        w->own.is_own_memory = is_own_memory;
+        w->own.may_be_read = may_be_read;
         return r < 0 ? r : add(w, &w->own, entries, n, PAGE_OWN);
 }
 

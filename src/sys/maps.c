@@ -67,6 +67,7 @@ int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret) {
                           .kind = kind_of(permissions, line,
                                           device != 0 && device == shmem->kernel),
                           .has_file = *line == '/',
+                          .on_disk = *line == '/' && major != 0,
                           .is_shmem = permissions[3] != 'p' && device != 0 &&
                                       (device == shmem->kernel || device == shmem->dev_shm) };
         return 0;

@@ -8,9 +8,9 @@ typedef struct PageBatch {
         size_t n;
         bool shared;     /* shared memory */
         PageReach reach; /* whose pages */
-        /* Private, of a mapping without a file: a page that was dropped meanwhile is filled with
-         * zeros when it is read, and waits for nobody, unless a userfaultfd serves it. */
-        bool is_own_memory;
+        /* Private, of a mapping without a file or with one on a block device: a page that was
+         * dropped meanwhile is filled by the kernel, unless a userfaultfd serves it. */
+        bool may_be_read;
         bool dense; /* it is one chunk and all of it, so that it may be one huge page */
 } PageBatch;
 

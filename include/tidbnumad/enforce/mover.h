@@ -11,9 +11,10 @@
  * they are: they are the page cache's, and a disk may have to answer before one can be moved.
  *
  * Pages that NUMA balancing has marked show no node until they are read. They are read only in
- * private mappings without a file, and only of a process that has no userfaultfd open: a page of
- * another kind may have been dropped meanwhile, and the one who reads it waits for whoever serves
- * it, for ever if a FUSE server or a userfaultfd never answers.
+ * private mappings without a file or with one on a block device, and only of a process that has no
+ * userfaultfd open: a page of another kind may have been dropped meanwhile, and the one who reads
+ * it waits for whoever serves it, for ever if a FUSE server or a userfaultfd never answers. What a
+ * server has written to its libraries' data and never uses again is moved by nothing else.
  *
  * Memory that a fork still shares is moved if the instance is alone in its cgroup (`alone`), for
  * its holders are then the processes of the instance. What is not proven: a process that was forked

@@ -21,6 +21,7 @@ typedef struct Mapping {
         uint64_t end;
         MappingKind kind;
         bool has_file; /* of MAPPING_PRIVATE: what was not written to is the file's */
+        bool on_disk;  /* its file is on a block device: no other process serves it, as with FUSE */
         bool is_shmem; /* of a shared one: its pages count as shared memory, no disk has them */
 } Mapping;
 

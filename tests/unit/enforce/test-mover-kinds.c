@@ -133,19 +133,23 @@ TEST(shared_memory_with_a_name, .teardown_func = end_test) {
 }
 
 /* A page that was written to and dropped since is the file's again: reading it would wait for
- * whoever serves the file. */
-TEST(private_pages_of_a_file_are_not_read, .teardown_func = end_test) {
-        Mover mover;
-        ProcHandle handle;
+ * whoever serves the file, which on a block device is the kernel itself. */
+TEST(private_pages_of_a_file_are_read_on_disk_only, .teardown_func = end_test) {
+        for (unsigned on_disk = 0; on_disk < 2; on_disk++) {
+                Mover mover;
+                ProcHandle handle;
 
-        kernel_init(1);
-        kernel.mappings[0].has_file = true;
-        kernel.marked[5] = true;
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1));
-        assert_int_equal(kernel.touches[5], 0);
-        mover_end(&mover);
-        proc_close(&handle);
+                kernel_init(1);
+                kernel.mappings[0].has_file = true;
+                kernel.mappings[0].on_disk = on_disk;
+                kernel.marked[5] = true;
+                assert_int_equal(begin(state, &mover, &handle), 0);
+                assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1 + on_disk));
+                assert_int_equal(kernel.touches[5], on_disk);
+                mover_end(&mover);
+                proc_close(&handle);
+                (void)end_test(NULL);
+        }
 }
 
 /* Neither is memory whose faults another thread or process serves. */

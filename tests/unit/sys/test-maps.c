@@ -24,6 +24,25 @@ typedef struct KnownLine {
 /* 00:01 and 00:19 */
 static const ShmemDevices shmem = { .kernel = 0x01, .dev_shm = 0x19 };
 
+TEST(on_disk) {
+        static const struct {
+                const char *line;
+                bool on_disk;
+        } rows[] = {
+                { "1000-2000 rw-p 00033000 fe:00 325835   /usr/lib/libc.so.6", true },
+                { "1000-2000 rw-p 00033000 00:2f 325835   /mnt/fuse/libc.so.6", false },
+                { "1000-2000 rw-p 00000000 00:00 0 ", false },
+        };
+        const ShmemDevices none = { 0 };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                Mapping mapping;
+
+                assert_int_equal(maps_parse_line(rows[i].line, &none, &mapping), 0);
+                assert_int_equal(mapping.on_disk, rows[i].on_disk);
+        }
+}
+
 TEST(lines) {
         static const KnownLine known[] = {
                 { AT "rw-p 00000000 00:00 0                          [heap]", MAPPING_PRIVATE,
