@@ -40,17 +40,23 @@ void text_append(Text *text, const char *string) {
         text_append_bytes(text, string, strlen(string));
 }
 
-void text_appendf(Text *text, const char *format, ...) {
-        va_list args;
+void text_appendv(Text *text, const char *format, va_list args) {
+        va_list again;
         int n;
 
-        va_start(args, format);
-        n = vsnprintf(NULL, 0, format, args);
-        va_end(args);
+        va_copy(again, args);
+        n = vsnprintf(NULL, 0, format, again);
+        va_end(again);
         if (n < 0 || reserve(text, (size_t)n) < 0)
                 return;
-        va_start(args, format);
         (void)vsnprintf(text->data + text->length, (size_t)n + 1, format, args);
-        va_end(args);
         text->length += (size_t)n;
+}
+
+void text_appendf(Text *text, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        text_appendv(text, format, args);
+        va_end(args);
 }

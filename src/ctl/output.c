@@ -41,20 +41,14 @@ int output_text(const Text *text) {
 }
 
 void output_line(FILE *stream, const char *format, ...) {
-        _cleanup_free_ char *message = NULL;
-        _cleanup_text_ Text line = { 0 };
+        _cleanup_text_ Text message = { 0 }, line = { 0 };
         va_list args;
-        int n;
 
         va_start(args, format);
-        n = vasprintf(&message, format, args);
+        text_appendv(&message, format, args);
         va_end(args);
-        if (n < 0) {
-                message = NULL;
-                return;
-        }
-        text_append_printable(&line, message);
-        if (line.error >= 0)
+        text_append_printable(&line, message.data ? message.data : "");
+        if (message.error >= 0 && line.error >= 0)
                 (void)fprintf(stream, "%s\n", line.data ? line.data : "");
 }
 

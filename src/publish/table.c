@@ -39,19 +39,13 @@ void table_add(Table *table, const char *cell) {
 }
 
 void table_addf(Table *table, const char *format, ...) {
-        char *cell = NULL;
+        _cleanup_text_ Text cell = { 0 };
         va_list args;
-        int n;
 
         va_start(args, format);
-        n = vasprintf(&cell, format, args);
+        text_appendv(&cell, format, args);
         va_end(args);
-        if (n < 0) {
-                table->error = -ENOMEM;
-                return;
-        }
-        table_add(table, cell);
-        free(cell);
+        table_add_text(table, &cell);
 }
 
 void table_add_text(Table *table, Text *cell) {

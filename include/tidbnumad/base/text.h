@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "tidbnumad/base/cleanup.h"
@@ -21,5 +22,6 @@ void text_reset(Text *text); /* empties it, keeps the memory */
 void text_append(Text *text, const char *string);
 void text_append_bytes(Text *text, const char *data, size_t length);
 void text_appendf(Text *text, const char *format, ...) _printf_(2, 3);
+void text_appendv(Text *text, const char *format, va_list args) _printf_(2, 0);
 
 #define _cleanup_text_ _cleanup_(text_done)
