@@ -59,41 +59,43 @@ static int nic_node(const AuditInput *input, AuditReport *report) {
         return r;
 }
 
-static double busy_seconds(const NodeSnapshot *before, const NodeSnapshot *now, bool softirq) {
-        double sum = 0;
+/* Soft interrupts' share of a node's CPU time between two looks, in percent; negative: not known.
+ */
+static double softirq_percent(const NodeSnapshot *before, const NodeSnapshot *now) {
+        double all = 0;
 
         for (NodeMode m = 0; m < N_MODES; m++)
-                if (!softirq || m == MODE_SOFTIRQ)
-                        sum += now->cpu_seconds[m] - before->cpu_seconds[m];
-        return sum;
+                all += now->cpu_seconds[m] - before->cpu_seconds[m];
+        if (!before->cpu_known || !now->cpu_known || all <= 0)
+                return -1;
+        return (now->cpu_seconds[MODE_SOFTIRQ] - before->cpu_seconds[MODE_SOFTIRQ]) * 100 / all;
+}
+
+static bool is_lived_on(const AuditInput *input, uint32_t node) {
+        for (size_t i = 0; i < input->n_instances; i++)
+                if (id_set_has(&input->instances[i].nodes, node))
+                        return true;
+        return false;
 }
 
 static int softirq(const AuditInput *input, AuditReport *report) {
         int r = 0;
 
-        if (!input->nodes_before || !input->nodes)
-                return 0;
-        for (size_t i = 0; i < input->topology->n_nodes && r >= 0; i++) {
-                const NodeSnapshot *before = &input->nodes_before[i], *now = &input->nodes[i];
-                const double all = busy_seconds(before, now, false);
+        for (size_t i = 0; input->nodes && i < input->topology->n_nodes && r >= 0; i++) {
+                const double percent = softirq_percent(&input->nodes_before[i], &input->nodes[i]);
                 const uint32_t id = input->topology->nodes[i].id;
-                bool lived_on = false;
 
-                if (!before->cpu_known || !now->cpu_known || all <= 0)
-                        continue;
-                for (size_t k = 0; k < input->n_instances; k++)
-                        lived_on |= id_set_has(&input->instances[k].nodes, id);
-                if (!lived_on)
+                if (percent < 0 || !is_lived_on(input, id))
                         continue;
                 audit_report_hold(report, AUDIT_SOFTIRQ);
-                if (busy_seconds(before, now, true) * 100 <= all * SOFTIRQ_PERCENT)
+                if (percent <= SOFTIRQ_PERCENT)
                         continue;
                 r = audit_find(report, AUDIT_SOFTIRQ, AUDIT_WARNING, audit_text("/proc/stat"),
                                audit_text("host.reserve and an entry of irq in a policy file: the "
                                           "network gets CPUs of its own"),
                                "soft interrupts take %.0f %% of the CPU time of node %" PRIu32
                                ", where instances are",
-                               busy_seconds(before, now, true) * 100 / all, id);
+                               percent, id);
         }
         return r;
 }

@@ -151,10 +151,13 @@ static int offline_cpus(const AuditInput *input, AuditReport *report) {
         if (id_set_is_empty(&input->topology->offline_cpus))
                 return 0;
         (void)id_set_render_list(&input->topology->offline_cpus, cpus, sizeof(cpus));
-        return audit_find(report, AUDIT_LOST_CPUS, AUDIT_WARNING,
-                          audit_text("/sys/devices/system/cpu/offline"),
-                          audit_text("echo 1 >/sys/devices/system/cpu/cpuN/online"),
-                          "CPUs %s are offline", cpus);
+        return audit_find(
+                report, AUDIT_LOST_CPUS, AUDIT_WARNING,
+                audit_text("/sys/devices/system/cpu/offline"),
+                audit_text("echo 1 >/sys/devices/system/cpu/cpu%d/online, and so on; leave them "
+                           "if they are off on purpose (SMT)",
+                           id_set_next(&input->topology->offline_cpus, 0)),
+                "CPUs %s are offline", cpus);
 }
 
 int audit_instances(const AuditInput *input, AuditReport *report) {

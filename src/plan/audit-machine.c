@@ -5,13 +5,8 @@
 
 enum { SIZE_SLACK_PERCENT = 10, SIZE_SLACK_MIB = 128 };
 
-/* Sockets by their CPUs, else those of the topology; 0: not known. */
-static uint32_t count_sockets(const AuditInput *input) {
-        return input->facts ? input->facts->n_packages : 0;
-}
-
 static int hidden_nodes(const AuditInput *input, AuditReport *report) {
-        const uint32_t sockets = count_sockets(input);
+        const uint32_t sockets = input->facts ? input->facts->n_packages : 0;
         const size_t nodes = input->topology->n_nodes;
 
         if (sockets == 0)

@@ -1,15 +1,17 @@
 /* The audit of a host. */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/plan/audit-rules.h"
 
 static _printf_(1, 0) char *format_text(const char *format, va_list arguments) {
-        char *text;
+        Text text = { 0 };
 
-        return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+        text_appendv(&text, format, arguments);
+        if (text.error < 0)
+                text_done(&text);
+        return text.data;
 }
 
 char *audit_text(const char *format, ...) {

@@ -33,7 +33,7 @@ static void append_findings(const AuditReport *report, unsigned width, Text *tex
                 table_add(&table, audit_state_to_string(f->state));
                 table_addf(&table, "%s%s%s%s", audit_rule_to_id(f->rule), *rule ? " (" : "", rule,
                            *rule ? ")" : "");
-                table_add(&table, f->found);
+                table_addf(&table, "%s (%s)", f->found, f->where);
         }
         table_render(&table, width, text);
 }

@@ -7,7 +7,7 @@
 int audit_find(AuditReport *report, AuditRule rule, AuditState state, char *where, char *remedy,
                const char *format, ...) _printf_(6, 7);
 
-/* As asprintf(3), which leaves its result undefined on failure: NULL then. */
+/* A new string; NULL: no memory. */
 char *audit_text(const char *format, ...) _printf_(1, 2);
 
 int audit_host(const AuditInput *input, AuditReport *report);

@@ -40,7 +40,7 @@ typedef struct AuditInput {
         const DeviceList *devices;
         const HostFacts *facts; /* NULL: of a described machine nothing is known */
         const IrqHost *irqs;    /* NULL: not read */
-        const NodeSnapshot *nodes_before, *nodes; /* two looks, by index; NULL: not read */
+        const NodeSnapshot *nodes_before, *nodes; /* two looks, by index; both NULL: not read */
         const PolicySet *policies;
         const AuditInstance *instances;
         size_t n_instances;

@@ -32,9 +32,9 @@ TEST(text) {
         audit_render_text(&report, 0, &text);
         assert_int_equal(text.error, 0);
         assert_non_null(strstr(text.data, "RESULT   RULE              FOUND\n"
-                                          "failure  cpuset            none\n"
-                                          "warning  shared-disk (A8)  a and b\n"
-                                          "warning  shared-disk (A8)  a and\\x1b c\n"
+                                          "failure  cpuset            none (/proc/x)\n"
+                                          "warning  shared-disk (A8)  a and b (/proc/x)\n"
+                                          "warning  shared-disk (A8)  a and\\x1b c (/proc/x)\n"
                                           "\n"
                                           "What to do:\n"
                                           "  cpuset: boot\n"
