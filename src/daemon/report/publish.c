@@ -150,6 +150,22 @@ static void fill_self(Report *report, Snapshot *s) {
         s->self.pid = getpid();
 }
 
+static void fill_timeouts(const Report *report, JobTimeouts *ret) {
+        for (WorkerJob job = WORKER_ARGS; job < N_WORKER_JOBS; job++)
+                ret[job - WORKER_ARGS] =
+                        (JobTimeouts){ .job = worker_job_to_string(job),
+                                       .n = report->host->workers.n_timeouts[job] };
+}
+
+static void fill_load(const Host *host, Snapshot *s) {
+        s->policy_load_success = host->policy_load_success;
+        s->policy_load_seconds = host->policy_load_seconds;
+        s->policy_errors = (const char *const *)host->policy_errors.messages;
+        s->n_policy_errors = host->policy_errors.n_messages;
+        s->policy_warnings = (const char *const *)host->policy_warnings.messages;
+        s->n_policy_warnings = host->policy_warnings.n_messages;
+}
+
 static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapshot *policies,
                        UnitSnapshot *units, ReleaseSnapshot *releases, NodeSnapshot *nodes) {
         _cleanup_free_ IrqDeviceSnapshot *irq_devices = NULL;
@@ -168,12 +184,6 @@ static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapsh
                 .realtime_seconds = clock_realtime_seconds(),
                 .ready = report->host->ready,
                 .enforcing = host_enforces(report->host),
-                .policy_load_success = report->host->policy_load_success,
-                .policy_load_seconds = report->host->policy_load_seconds,
-                .policy_errors = (const char *const *)report->host->policy_errors.messages,
-                .n_policy_errors = report->host->policy_errors.n_messages,
-                .policy_warnings = (const char *const *)report->host->policy_warnings.messages,
-                .n_policy_warnings = report->host->policy_warnings.n_messages,
                 .sample_interval_seconds = (double)sampling_interval_usec(report->sampling) / 1e6,
                 .sample_durations = report->sampling->rounds.durations,
                 .topology = &report->host->topology,
@@ -199,10 +209,8 @@ static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapsh
         };
 
         fill_self(report, &s);
-        for (WorkerJob job = WORKER_ARGS; job < N_WORKER_JOBS; job++)
-                timeouts[job - WORKER_ARGS] =
-                        (JobTimeouts){ .job = worker_job_to_string(job),
-                                       .n = report->host->workers.n_timeouts[job] };
+        fill_load(report->host, &s);
+        fill_timeouts(report, timeouts);
         if (irq_report_fill(*report->irq, &s.irq, &irq_devices, &irq_landed) < 0)
                 return -ENOMEM;
         access_fill(report->sampling, &s.access);
