@@ -3,9 +3,9 @@
  * properties are then set as those of a service.
  *
  * A scope never loosens anything. What has limits or filters of its own stays where it is; limits
- * of the slice hold for both. Only what lies in a scope is moved. A service is left as it is, even
- * where others share it: systemd ends a service by ending all that is in its cgroup, and a process
- * that was taken out of it would outlive its service's restart.
+ * of the slice apply in both places. Only the processes of a scope are moved. A service is not,
+ * even where others share it: systemd ends a service by ending all that is in its cgroup, and a
+ * process that was taken out of it would outlive its service's restart.
  *
  * The memory that a process has when it is moved stays charged to where it came from: the counters
  * of a scope do not tell where its memory lies.

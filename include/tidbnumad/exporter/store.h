@@ -44,7 +44,7 @@ const char *store_file_name(StoreFile file);
 int store_take(Store *store, StoreFile file, StoreBody **ret);
 void store_put_back(Store *store, StoreBody *body);
 
-/* Whether a newer snapshot waits for the memory of those that are still being sent. */
+/* Is a newer snapshot held back until the older ones, which are still being sent, free memory? */
 bool store_is_crowded(Store *store);
 
 /* How many times a file was read so far. */

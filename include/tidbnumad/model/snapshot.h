@@ -114,7 +114,7 @@ typedef struct UnitSnapshot {
         const char *name;
         const char *state;  /* one word: see tidbnumad(8), STATES */
         const char *reason; /* a sentence; "" when all is well */
-        const IdSet *cpus;  /* AllowedCPUs= as it stands; NULL: not read yet */
+        const IdSet *cpus;  /* AllowedCPUs= as systemd has it now; NULL: not read yet */
         const IdSet *mems;  /* AllowedMemoryNodes= likewise; empty = all */
 } UnitSnapshot;
 

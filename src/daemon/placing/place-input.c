@@ -1,4 +1,4 @@
-/* What the planner is told: who there is, where everybody is now, and what is allowed there. */
+/* The planner's input: the instances, where each is now, and what it is allowed. */
 #include <stdlib.h>
 #include <string.h>
 

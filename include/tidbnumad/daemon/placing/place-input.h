@@ -1,10 +1,9 @@
-/* What the planner is told of the host: gathered from the daemon's state, read where it is not
- * known yet. */
+/* The planner's input: gathered from the daemon's state, read where it is not known yet. */
 #pragma once
 
 #include "tidbnumad/daemon/placing/place.h"
 
-/* What the planner is told of one instance. */
+/* The part of one instance. */
 void place_input_fill(const Placing *placing, Instance *instance, PlacementInstance *ret);
 
 /* All that is to be planned, and who is behind each entry. */

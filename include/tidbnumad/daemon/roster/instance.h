@@ -72,7 +72,7 @@ typedef struct Migration {
 typedef struct InstanceAccess {
         AccessCounters counters;
         bool known; /* some of its threads are, or were, counted */
-        bool told;  /* that some are not */
+        bool told;  /* a line in the journal has said that some are not */
         uint64_t counts[N_LOCALITIES];
         double ratio, coverage; /* of the last round */
 } InstanceAccess;
@@ -120,7 +120,7 @@ typedef struct Planned {
         CpuSet allowed_cpus;
 } Planned;
 
-/* Who is told the answer of a call. */
+/* Whom the answer of a call is for. */
 typedef struct Answer {
         const struct Binder *binder;
         struct Instance *instance;

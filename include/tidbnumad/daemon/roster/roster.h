@@ -16,7 +16,7 @@
  * while the loop is busy for a second. */
 #define ROSTER_RECEIVE_BUFFER_BYTES ((size_t)8 << 20)
 
-/* The net under the events, and what stands in for them where there is no connector. */
+/* A scan finds what the events have missed, and everything where there is no connector. */
 #define ROSTER_SCAN_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
 #define ROSTER_POLL_INTERVAL_USEC (UINT64_C(2) * 1000 * 1000)
 
