@@ -237,6 +237,14 @@ static bool is_on_a_device(const char *dir) {
         return stat(dir, &st) == 0 && major(st.st_dev) != 0;
 }
 
+/* In a chroot whose root is no mount point the chain begins with the directory that was asked for. */
+static const char *devices_of(const StorageDevices *storage) {
+        const char *on = strstr(storage->chain, " on ");
+
+        assert_non_null(on);
+        return on;
+}
+
 TEST(this_host) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 }, below = { 0 }, none = { 0 };
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
@@ -253,10 +261,10 @@ TEST(this_host) {
         assert_holds_device_of(&storage, "/");
         /* Not there yet, and a file. */
         assert_int_equal(storage_find_host(&sysroot, "/no-such-directory/kv", &below), 0);
-        assert_string_equal(below.chain, storage.chain);
+        assert_string_equal(devices_of(&below), devices_of(&storage));
         storage_devices_done(&below);
         assert_int_equal(storage_find_host(&sysroot, "/.././", &below), 0);
-        assert_string_equal(below.chain, storage.chain);
+        assert_string_equal(devices_of(&below), devices_of(&storage));
 }
 
 static int open_process(pid_t pid) {
