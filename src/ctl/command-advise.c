@@ -29,7 +29,8 @@ static AdviceInstance subject(const Case *c, size_t i) {
 
         return (AdviceInstance){ .name = input->name,
                                  .policy = input->policy,
-                                 .exe = running ? c->running.instances[i].processes[0].exe : NULL,
+                                 .exe = running ? c->running.instances[i].members[0].process.exe
+                                                : NULL,
                                  .ports = input->ports,
                                  .n_ports = input->n_ports,
                                  .device = disk_of(c, i),

@@ -78,15 +78,15 @@ static uint32_t gomaxprocs_of(const Observed *o) {
         char value[16];
         uint64_t n;
 
-        if (environment_read(&o->handles[0], "GOMAXPROCS", value, sizeof(value)) < 0 ||
+        if (environment_read(o->members[0].handle, "GOMAXPROCS", value, sizeof(value)) < 0 ||
             parse_u64(value, &n) < 0 || n > UINT32_MAX)
                 return 0;
         return (uint32_t)n;
 }
 
 static void add_running(const Observed *o, AuditInstance *ret) {
-        ret->exe = o->processes[0].exe;
-        ret->pid = o->processes[0].id.pid;
+        ret->exe = o->members[0].process.exe;
+        ret->pid = o->members[0].process.id.pid;
         ret->allowed_cpus = o->cpus;
         ret->memory_policy = o->memory_policy;
         ret->disk = o->storage.disks.n_devices > 0 ? o->storage.disks.devices[0].name : NULL;

@@ -83,10 +83,10 @@ static int find_process(const Sysroot *sysroot, const char *subject, Process *re
 static const Process *process_of(const Observed *running, const char *subject) {
         uint64_t pid;
 
-        for (size_t i = 0; parse_u64(subject, &pid) == 0 && i < running->n_processes; i++)
-                if ((uint64_t)running->processes[i].id.pid == pid)
-                        return &running->processes[i];
-        return &running->processes[0];
+        for (size_t i = 0; parse_u64(subject, &pid) == 0 && i < running->n_members; i++)
+                if ((uint64_t)running->members[i].process.id.pid == pid)
+                        return &running->members[i].process;
+        return &running->members[0].process;
 }
 
 /* Names come from processes: they do not talk to the terminal here either. */

@@ -109,7 +109,7 @@ static int say_cannot(pid_t pid, int error) {
         return error;
 }
 
-static int look_at(Subject *s, const Args *args, const ProcHandle *handles, size_t n) {
+static int look_at(Subject *s, const Args *args, const Member *members, size_t n) {
         int r = 0;
 
         s->by_node = calloc(s->topology->n_nodes + 1, sizeof(*s->by_node));
@@ -118,11 +118,11 @@ static int look_at(Subject *s, const Args *args, const ProcHandle *handles, size
                 return -ENOMEM;
         s->halfwidth = s->file_halfwidth = s->shmem_halfwidth = args->exact ? 0 : (double)NAN;
         for (size_t i = 0; i < n; i++) {
-                r = args->exact ? numa_maps_read(&handles[i], add_mapping, s)
-                                : draw(s, &handles[i]);
+                r = args->exact ? numa_maps_read(members[i].handle, add_mapping, s)
+                                : draw(s, members[i].handle);
                 if (r < 0)
-                        return r == -ENOMEM ? r : say_cannot(handles[i].pid, r);
-                s->pids[s->n_processes++] = handles[i].pid;
+                        return r == -ENOMEM ? r : say_cannot(members[i].handle->pid, r);
+                s->pids[s->n_processes++] = members[i].handle->pid;
         }
         return 0;
 }
@@ -147,9 +147,9 @@ static int print(const Subject *s, const Args *args, const char *name) {
 }
 
 static int look_and_print(const Args *args, const Topology *topology, const char *name,
-                          const ProcHandle *handles, size_t n) {
+                          const Member *members, size_t n) {
         _cleanup_(subject_done) Subject s = { .topology = topology };
-        int r = look_at(&s, args, handles, n);
+        int r = look_at(&s, args, members, n);
 
         if (r >= 0)
                 r = print(&s, args, name);
@@ -178,6 +178,7 @@ static int of_process(const Args *args, uint64_t pid) {
         _cleanup_topology_ Topology topology = { 0 };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char exe[PATH_MAX], *slash;
+        const Member member = { .handle = &handle };
         ProcStat stat;
         int r;
 
@@ -197,7 +198,7 @@ static int of_process(const Args *args, uint64_t pid) {
                 return refuse_kernel_thread(args->subject);
         r = proc_exe_read(&sysroot, (pid_t)pid, exe, sizeof(exe));
         slash = r < 0 ? NULL : strrchr(exe, '/');
-        return look_and_print(args, &topology, slash ? slash + 1 : args->subject, &handle, 1);
+        return look_and_print(args, &topology, slash ? slash + 1 : args->subject, &member, 1);
 }
 
 static int of_instance(const Args *args) {
@@ -213,8 +214,8 @@ static int of_instance(const Args *args) {
         running = observed_list_find_subject(&c.running, args->subject);
         if (!running)
                 return refuse(args->subject);
-        return look_and_print(args, &situation.machine.topology, running->name, running->handles,
-                              running->n_processes);
+        return look_and_print(args, &situation.machine.topology, running->name, running->members,
+                              running->n_members);
 }
 
 int command_locality(const Args *args) {

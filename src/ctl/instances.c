@@ -90,9 +90,9 @@ static int add_published(const Sysroot *sysroot, const PolicySet *policies,
 
 static bool holds_published(const Observed *o, const StatusInstance *published,
                             double time_seconds) {
-        for (size_t i = 0; i < o->n_processes; i++)
-                if (o->processes[i].id.pid == published->pid)
-                        return is_older(&o->handles[i], time_seconds);
+        for (size_t i = 0; i < o->n_members; i++)
+                if (o->members[i].process.id.pid == published->pid)
+                        return is_older(o->members[i].handle, time_seconds);
         return false;
 }
 
@@ -150,7 +150,7 @@ static int count_kept(const PolicySet *policies, const StatusFile *status, const
                 for (size_t i = 0; i < list->n_instances && r >= 0; i++) {
                         const Observed *o = &list->instances[i];
                         const size_t policy = (size_t)(o->policy - policies->policies);
-                        const uid_t uid = o->processes[0].uid;
+                        const uid_t uid = o->members[0].process.uid;
 
                         if (is_published(status, o) != (pass == 0) ||
                             instance_counts_of(&counts, policy, uid) >= o->policy->max_instances)

@@ -63,7 +63,7 @@ static PlacementInstance input_running(const PlannedFrom *from, const Observed *
                                     .allowed_nodes = o->allowed_nodes,
                                     .allowed_cpus = o->allowed_cpus,
                                     .device_nodes = o->storage.nodes,
-                                    .exe = o->processes[0].exe,
+                                    .exe = o->members[0].process.exe,
                                     .cpus_used = o->cpus_used,
                                     .need_bytes = fit_need_bytes(o->by_node,
                                                                  from->machine->topology.n_nodes,
@@ -140,7 +140,7 @@ static void fill_running(const PlannedFrom *from, const Observed *r, PlanReportI
         const StatusInstance *told = from->status ? status_file_find(from->status, r->name) : NULL;
 
         row->storage = r->storage.chain;
-        row->pid = r->processes[0].id.pid;
+        row->pid = r->members[0].process.id.pid;
         row->in_force = bound_nodes(from, r);
         if (r->by_node && !id_set_is_empty(&row->placement->nodes)) {
                 row->cost_known = true;

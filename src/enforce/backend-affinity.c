@@ -58,9 +58,9 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
         (void)reply;
         (void)userdata;
         (void)ret_slot;
-        for (size_t i = 0; i < target->n_processes; i++) {
-                int r = backend_affinity_set(backend, &target->handles[i], cpus,
-                                             !target->processes[i].cpus_given);
+        for (size_t i = 0; i < target->n_members; i++) {
+                int r = backend_affinity_set(backend, target->members[i].handle, cpus,
+                                             !target->members[i].cpus_applied);
 
                 if (r < 0 && r != -ESRCH)
                         return r;

@@ -200,9 +200,9 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
  * not. So the threads get their CPUs first, where the present group lets them. It is also the way
  * to threads with a narrow mask of their own, which the kernel keeps in any cpuset. */
 static void give_cpus_early(Backend *backend, const BackendTarget *target, const CpuSet *cpus) {
-        for (size_t i = 0; i < target->n_processes; i++)
-                if (!target->processes[i].cpus_given)
-                        (void)backend_affinity_set(backend, &target->handles[i], cpus, true);
+        for (size_t i = 0; i < target->n_members; i++)
+                if (!target->members[i].cpus_applied)
+                        (void)backend_affinity_set(backend, target->members[i].handle, cpus, true);
 }
 
 static int attach_all(Backend *backend, const BackendTarget *target, int group_fd) {
@@ -211,8 +211,8 @@ static int attach_all(Backend *backend, const BackendTarget *target, int group_f
 
         if (!path)
                 return -ENOMEM;
-        for (size_t i = 0; i < target->n_processes; i++) {
-                int r = backend_cgroup1_attach(backend, group_fd, path, &target->handles[i]);
+        for (size_t i = 0; i < target->n_members; i++) {
+                int r = backend_cgroup1_attach(backend, group_fd, path, target->members[i].handle);
 
                 if (r < 0 && r != -ESRCH)
                         return r;
@@ -299,10 +299,10 @@ static bool is_free(const char *path) {
 
 static const char *refuses(Backend *backend, const BackendTarget *target,
                            const Placement *placement) {
-        for (size_t i = 0; i < target->n_processes; i++) {
+        for (size_t i = 0; i < target->n_members; i++) {
                 _cleanup_free_ char *path = NULL;
 
-                if (proc_cgroup_path_read(&target->handles[i], "cpuset", &path) < 0)
+                if (proc_cgroup_path_read(target->members[i].handle, "cpuset", &path) < 0)
                         continue; /* it has ended */
                 if (!is_free(path) && !allows(backend, path, placement))
                         return "its present cpuset cgroup, of a container or another manager, does "

@@ -70,7 +70,7 @@ static int note(Backend *backend, const BackendTarget *target, BackendNote *note
 
 /* The group of the unit itself: its processes may be in groups below it. */
 static int open_unit(const Backend *backend, const BackendTarget *target, int *ret_fd) {
-        const char *path = target->n_processes > 0 ? target->processes[0].cgroup : NULL;
+        const char *path = target->n_members > 0 ? target->members[0].process.cgroup : NULL;
         const size_t length = path ? unit_cgroup_length(path, target->unit) : 0;
         _cleanup_free_ char *own = NULL;
 

@@ -200,8 +200,8 @@ static const char *refuses_group(const Sysroot *sysroot, const char *path) {
 static const char *refuses(const Sysroot *sysroot, const BackendTarget *target) {
         const char *home = NULL;
 
-        for (size_t i = 0; i < target->n_processes; i++) {
-                const Process *p = &target->processes[i];
+        for (size_t i = 0; i < target->n_members; i++) {
+                const Process *p = &target->members[i].process;
 
                 if (p->scope)
                         continue;
@@ -230,9 +230,9 @@ const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target, R
 }
 
 const Process *scope_first_outside(const BackendTarget *target) {
-        for (size_t i = 0; i < target->n_processes; i++)
-                if (!target->processes[i].scope)
-                        return &target->processes[i];
+        for (size_t i = 0; i < target->n_members; i++)
+                if (!target->members[i].process.scope)
+                        return &target->members[i].process;
         return NULL;
 }
 

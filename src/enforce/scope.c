@@ -31,7 +31,7 @@ static int render_name(const BackendTarget *target, char buffer[static NAME_MAX_
         escaped[n] = '\0';
         /* Numbers of processes and ports come again. */
         length = snprintf(buffer, NAME_MAX_BYTES + 1, OWN_SCOPE_PREFIX "%s-%" PRIu64 ".scope",
-                          escaped, target->processes[0].id.start_ticks);
+                          escaped, target->members[0].process.id.start_ticks);
         return length > (int)NAME_MAX_BYTES ? -ENAMETOOLONG : 0;
 }
 
@@ -147,9 +147,10 @@ int scope_attach(int group_fd, const ProcHandle *handle) {
 }
 
 static int join(const BackendTarget *target, int group_fd) {
-        for (size_t i = 0; i < target->n_processes; i++) {
-                int r = target->processes[i].scope ? 0
-                                                   : scope_attach(group_fd, &target->handles[i]);
+        for (size_t i = 0; i < target->n_members; i++) {
+                int r = target->members[i].process.scope
+                                ? 0
+                                : scope_attach(group_fd, target->members[i].handle);
 
                 if (r < 0 && r != -ESRCH)
                         return r;
@@ -159,7 +160,7 @@ static int join(const BackendTarget *target, int group_fd) {
 
 static int ask(Backend *backend, const BackendTarget *target, const UndoRecord *record,
                BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
-        _cleanup_free_ pid_t *pids = calloc(target->n_processes + 1, sizeof(*pids));
+        _cleanup_free_ pid_t *pids = calloc(target->n_members + 1, sizeof(*pids));
         _cleanup_free_ char *slice = slice_of(record->home), *description = NULL;
         BusScope scope = { .name = record->scope,
                            .slice = slice,
@@ -175,9 +176,9 @@ static int ask(Backend *backend, const BackendTarget *target, const UndoRecord *
         if (!pids || !slice || !description)
                 return -ENOMEM;
         scope.description = description;
-        for (size_t i = 0; i < target->n_processes; i++)
-                if (!target->processes[i].scope && proc_is_alive(&target->handles[i]))
-                        pids[scope.n_pids++] = target->handles[i].pid;
+        for (size_t i = 0; i < target->n_members; i++)
+                if (!target->members[i].process.scope && proc_is_alive(target->members[i].handle))
+                        pids[scope.n_pids++] = target->members[i].handle->pid;
         return scope.n_pids == 0 ? -ESRCH
                                  : bus_scope_start(backend->bus, &scope, reply, userdata, ret_slot);
 }

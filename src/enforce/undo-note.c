@@ -204,9 +204,9 @@ static void drop(UndoRecord *record, const ProcessId *id) {
 
 int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecord *record,
                         unsigned what) {
-        for (size_t i = 0; i < target->n_processes; i++) {
-                const Process *process = &target->processes[i];
-                int r = note_process(backend, record, &target->handles[i], process, what);
+        for (size_t i = 0; i < target->n_members; i++) {
+                const Process *process = &target->members[i].process;
+                int r = note_process(backend, record, target->members[i].handle, process, what);
 
                 /* Half of what is to be known is nothing: it is not to be believed later. */
                 if (r < 0)

@@ -16,15 +16,16 @@ bool process_is_same(const Process *a, const Process *b) {
                (!a->args || !b->args || strcmp(a->args, b->args) == 0);
 }
 
-bool process_joins(const Process *process, const Process *members, size_t n_members,
+bool process_joins(const Process *process, const Member *members, size_t n_members,
                    const char *unit) {
         for (size_t i = 0; process->scope && i < n_members; i++)
-                if (members[i].scope && strcmp(members[i].scope, process->scope) == 0)
+                if (members[i].process.scope &&
+                    strcmp(members[i].process.scope, process->scope) == 0)
                         return true;
         if (unit_is_service(process->unit))
                 return unit && strcmp(unit, process->unit) == 0;
         for (size_t i = 0; i < n_members; i++)
-                if (members[i].id.pid == process->id.pid)
+                if (members[i].process.id.pid == process->id.pid)
                         return true;
         return false;
 }

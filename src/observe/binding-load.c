@@ -53,7 +53,7 @@ enum { ANCESTORS_MAX = 64 };
 typedef struct Load {
         const Topology *topology;
         const Sysroot *sysroot;
-        const ProcHandle *members;
+        const Member *members;
         size_t n_members;
         const ProcHandle *member; /* the one whose threads are read */
         const CpuSet *cpus;
@@ -99,7 +99,7 @@ static int load_thread(pid_t tid, void *userdata) {
 
 static bool is_member(const Load *load, pid_t pid) {
         for (size_t i = 0; i < load->n_members; i++)
-                if (load->members[i].pid == pid)
+                if (load->members[i].handle->pid == pid)
                         return true;
         return false;
 }
@@ -133,7 +133,7 @@ static int check_neighbour(pid_t pid, void *userdata) {
         if (is_member(load, pid) || descends(load, pid, 0))
                 return 0;
         for (size_t i = 0; i < load->n_members; i++)
-                if (descends(load, load->members[i].pid, pid))
+                if (descends(load, load->members[i].handle->pid, pid))
                         return 0;
         if (parent_of(load->sysroot, pid) == 0)
                 return 0; /* ended meanwhile */
@@ -146,7 +146,7 @@ static int check_neighbour(pid_t pid, void *userdata) {
 static bool are_in_cpuset(const Load *load, const char *path) {
         for (size_t i = 0; path && i < load->n_members; i++) {
                 _cleanup_free_ char *now = NULL;
-                int r = proc_cgroup_path_read(&load->members[i], "cpuset", &now);
+                int r = proc_cgroup_path_read(load->members[i].handle, "cpuset", &now);
 
                 if (r != -ESRCH && (r < 0 || strcmp(now, path) != 0))
                         return false;
@@ -193,8 +193,8 @@ static int load_inner(Load *load, const BindingGroups *groups) {
                 _cleanup_free_ char *path = NULL;
                 CpuSet cpus;
                 NodeSet mems;
-                int r = inner_group_read(load->sysroot, &load->members[i], groups->unit_path, &path,
-                                         &cpus, &mems);
+                int r = inner_group_read(load->sysroot, load->members[i].handle, groups->unit_path,
+                                         &path, &cpus, &mems);
 
                 if (r == -ESRCH || r == 0)
                         continue;
@@ -234,7 +234,7 @@ static int load_neighbours(Load *load, const BindingGroups *groups) {
         return load->binding.alone ? r : 0;
 }
 
-int binding_group_is_alone(const Sysroot *sysroot, const ProcHandle *members, size_t n_members,
+int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t n_members,
                            const BindingGroups *groups, int32_t *ret_intruder) {
         Load load = { .sysroot = sysroot, .members = members, .n_members = n_members };
         int r = load_neighbours(&load, groups);
@@ -245,7 +245,7 @@ int binding_group_is_alone(const Sysroot *sysroot, const ProcHandle *members, si
         return 0;
 }
 
-int binding_load(const Topology *topology, const Sysroot *sysroot, const ProcHandle *members,
+int binding_load(const Topology *topology, const Sysroot *sysroot, const Member *members,
                  size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret) {
         Load load = { .topology = topology,
                       .sysroot = sysroot,
@@ -262,8 +262,8 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, const ProcHan
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n_members; i++) {
-                load.member = &members[i];
-                r = proc_foreach_thread(&members[i], load_thread, &load);
+                load.member = members[i].handle;
+                r = proc_foreach_thread(load.member, load_thread, &load);
                 if (r < 0 && r != -ESRCH)
                         return r;
         }

@@ -94,9 +94,9 @@ int members_read_cpus(const Members *m, CpuSet *ret) {
         if (members_read_unit_cpus(m, ret) >= 0)
                 return 0;
         for (size_t p = 0; p < m->n && p < MEMBERS_ASKED_MAX; p++) {
-                ThreadWalk walk = { .handle = &m->handles[p] };
+                ThreadWalk walk = { .handle = m->list[p].handle };
 
-                (void)proc_foreach_thread(&m->handles[p], add_thread, &walk);
+                (void)proc_foreach_thread(m->list[p].handle, add_thread, &walk);
                 id_set_union(&cpus, &walk.cpus);
         }
         if (id_set_is_empty(&cpus))

@@ -65,7 +65,7 @@ static bool counts_all(const Members *m, const Topology *topology, const NodeMem
         ProcMemory memory;
 
         for (size_t k = 0; k < m->n; k++)
-                if (proc_memory_read(&m->handles[k], &memory) >= 0 &&
+                if (proc_memory_read(m->list[k].handle, &memory) >= 0 &&
                     !residency_covers(topology, by_node, memory.anon_bytes))
                         return false;
         return true;
@@ -90,7 +90,7 @@ static int is_alone(const Members *m, int group_fd, const char *path) {
                                        .group_path = v1 ? path : NULL,
                                        .suspect = m->intruder ? *m->intruder : 0 };
         int32_t intruder;
-        int r = binding_group_is_alone(m->sysroot, m->handles, m->n, &groups, &intruder);
+        int r = binding_group_is_alone(m->sysroot, m->list, m->n, &groups, &intruder);
 
         if (r == 0 && m->intruder)
                 *m->intruder = intruder;

@@ -10,6 +10,26 @@
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 
+int member_init(Member *member, Process *process, ProcHandle *handle) {
+        ProcHandle *own = malloc(sizeof(*own));
+
+        if (!own)
+                return -ENOMEM;
+        *own = *handle;
+        *member = (Member){ .process = *process, .handle = own };
+        *process = (Process){ 0 };
+        *handle = PROC_HANDLE_NONE;
+        return 0;
+}
+
+void member_done(Member *member) {
+        process_done(&member->process);
+        if (member->handle)
+                proc_close(member->handle);
+        free(member->handle);
+        *member = (Member){ 0 };
+}
+
 static size_t n_asked(const Members *m) {
         return m->n < MEMBERS_ASKED_MAX ? m->n : MEMBERS_ASKED_MAX;
 }
@@ -40,7 +60,7 @@ int members_read_ports(const Members *m, ListenPorts *ret) {
         for (size_t p = 0; p < n_asked(m); p++) {
                 _cleanup_listen_ports_ ListenPorts own = { 0 };
                 uint16_t *grown;
-                int r = listen_ports_read(m->sysroot, &m->handles[p], &own);
+                int r = listen_ports_read(m->sysroot, m->list[p].handle, &own);
 
                 if (r == -ENOMEM)
                         return r;
@@ -69,7 +89,7 @@ int members_read_data_dir(const Members *m, char **ret) {
         int r = -ENODATA;
 
         for (size_t p = 0; p < n_asked(m); p++) {
-                r = data_dir_read(m->sysroot, &m->handles[p], ret);
+                r = data_dir_read(m->sysroot, m->list[p].handle, ret);
                 if (r >= 0 || r == -ENOMEM)
                         break;
         }
@@ -80,7 +100,7 @@ int members_read_storage(const Members *m, const char *data_dir, StorageDevices 
         int r = -ENODATA;
 
         for (size_t p = 0; p < n_asked(m); p++) {
-                r = storage_find_process(m->sysroot, m->handles[p].dir_fd, data_dir, ret);
+                r = storage_find_process(m->sysroot, m->list[p].handle->dir_fd, data_dir, ret);
                 if (r >= 0 || r == -ENOMEM)
                         break;
         }
@@ -91,13 +111,13 @@ int members_read_storage(const Members *m, const char *data_dir, StorageDevices 
 
 const char *members_scope(const Members *m) {
         for (size_t k = 0; k < m->n; k++)
-                if (m->processes[k].scope)
-                        return m->processes[k].scope;
+                if (m->list[k].process.scope)
+                        return m->list[k].process.scope;
         return NULL;
 }
 
 char *members_group_path(const Members *m) {
-        const char *path = m->n > 0 ? m->processes[0].cgroup : NULL, *scope = members_scope(m);
+        const char *path = m->n > 0 ? m->list[0].process.cgroup : NULL, *scope = members_scope(m);
         const char *unit = scope ? scope : unit_is_service(m->unit) ? m->unit : NULL;
         const size_t length = path && unit ? unit_cgroup_length(path, unit) : 0;
 
@@ -113,7 +133,7 @@ static int open_memory_group(const Members *m, int *ret_fd, char **ret_path) {
         for (size_t k = 0; k < m->n; k++) {
                 _cleanup_free_ char *other = NULL;
 
-                r = proc_cgroup_path_read(&m->handles[k], "memory", &other);
+                r = proc_cgroup_path_read(m->list[k].handle, "memory", &other);
                 if (r == -ESRCH)
                         continue;
                 if (r < 0 || strcmp(other, "/") == 0 || (path && strcmp(path, other) != 0))
@@ -138,7 +158,7 @@ int members_open_group(const Members *m, int *ret_fd, char **ret_path) {
                 return -ESRCH;
         if (cgroup_version(m->sysroot) == CGROUP_V1)
                 return open_memory_group(m, ret_fd, ret_path);
-        if (!m->unit && !m->processes[0].scope)
+        if (!m->unit && !m->list[0].process.scope)
                 return 0;
         path = members_group_path(m);
         if (!path)
@@ -163,7 +183,7 @@ uint32_t members_read_cpus_used(const Members *m) {
         for (size_t p = 0; p < n_asked(m); p++) {
                 ProcStat stat;
 
-                if (proc_stat_read(&m->handles[p], 0, &stat) < 0)
+                if (proc_stat_read(m->list[p].handle, 0, &stat) < 0)
                         continue;
                 used += stat.cpu_ticks;
                 start = stat.start_ticks < start ? stat.start_ticks : start;

@@ -11,12 +11,9 @@
 #include "tidbnumad/sys/memory-policy.h"
 
 static void observed_done(Observed *o) {
-        for (size_t i = 0; i < o->n_processes; i++) {
-                process_done(&o->processes[i]);
-                proc_close(&o->handles[i]);
-        }
-        free(o->processes);
-        free(o->handles);
+        for (size_t i = 0; i < o->n_members; i++)
+                member_done(&o->members[i]);
+        free(o->members);
         free(o->name);
         free(o->unit);
         listen_ports_done(&o->ports);
@@ -39,7 +36,7 @@ static Observed *find_owner(const ObservedList *list, const Process *process) {
         for (size_t i = 0; i < list->n_instances; i++) {
                 Observed *o = &list->instances[i];
 
-                if (process_joins(process, o->processes, o->n_processes, o->unit))
+                if (process_joins(process, o->members, o->n_members, o->unit))
                         return o;
         }
         return NULL;
@@ -65,16 +62,13 @@ int observed_list_add(ObservedList *list, const Policy *policy, Process *process
         Observed *o = find_owner(list, process);
         int r = o ? 0 : add_instance(list, policy, process->unit, &o);
 
-        if (r < 0)
-                return r;
-        if (ARRAY_RESERVE(o->processes, o->processes_allocated, o->n_processes + 1) < 0 ||
-            ARRAY_RESERVE(o->handles, o->handles_allocated, o->n_processes + 1) < 0)
-                return -ENOMEM;
-        o->processes[o->n_processes] = *process;
-        o->handles[o->n_processes++] = *handle;
-        *process = (Process){ 0 };
-        *handle = PROC_HANDLE_NONE;
-        return 0;
+        if (r >= 0)
+                r = ARRAY_RESERVE(o->members, o->members_allocated, o->n_members + 1);
+        if (r >= 0)
+                r = member_init(&o->members[o->n_members], process, handle);
+        if (r >= 0)
+                o->n_members++;
+        return r;
 }
 
 static int consider(const Sysroot *sysroot, const ObservedRules *rules, pid_t pid,
@@ -134,8 +128,8 @@ static int read_memory(const Members *m, const Topology *topology, Observed *o) 
 static int read_memory_policy(Observed *o) {
         char policy[256];
 
-        for (size_t p = 0; p < o->n_processes && p < MEMBERS_ASKED_MAX; p++) {
-                if (memory_policy_read(&o->handles[p], policy, sizeof(policy)) < 0 ||
+        for (size_t p = 0; p < o->n_members && p < MEMBERS_ASKED_MAX; p++) {
+                if (memory_policy_read(o->members[p].handle, policy, sizeof(policy)) < 0 ||
                     strcmp(policy, "default") == 0)
                         continue;
                 o->memory_policy = strdup(policy);
@@ -145,11 +139,9 @@ static int read_memory_policy(Observed *o) {
 }
 
 static int read_facts(const Sysroot *sysroot, const Topology *topology, Observed *o) {
-        const Members members = { .sysroot = sysroot,
-                                  .processes = o->processes,
-                                  .handles = o->handles,
-                                  .n = o->n_processes,
-                                  .unit = o->unit };
+        const Members members = {
+                .sysroot = sysroot, .list = o->members, .n = o->n_members, .unit = o->unit
+        };
         int r = members_read_ports(&members, &o->ports);
 
         if (r >= 0)
@@ -177,10 +169,10 @@ static bool is_name(const char *name, void *userdata) {
 
 static int give_name(ObservedList *list, Observed *o) {
         const InstanceIdentity identity = { .unit = o->unit,
-                                            .exe = o->processes[0].exe,
+                                            .exe = o->members[0].process.exe,
                                             .ports = o->ports.ports,
                                             .n_ports = o->ports.n_ports,
-                                            .first = o->processes[0].id };
+                                            .first = o->members[0].process.id };
 
         return instance_name_choose(&identity, is_name, list, &o->name);
 }
@@ -207,8 +199,8 @@ int observed_list_describe(const Sysroot *sysroot, const Topology *topology, Obs
 
 Observed *observed_list_find_pid(const ObservedList *list, pid_t pid) {
         for (size_t i = 0; i < list->n_instances; i++)
-                for (size_t k = 0; k < list->instances[i].n_processes; k++)
-                        if (list->instances[i].processes[k].id.pid == pid)
+                for (size_t k = 0; k < list->instances[i].n_members; k++)
+                        if (list->instances[i].members[k].process.id.pid == pid)
                                 return &list->instances[i];
         return NULL;
 }

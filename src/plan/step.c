@@ -27,7 +27,7 @@ static bool acts_on_processes(const StepInput *in) {
 }
 
 bool step_begins_blind(const StepInput *in) {
-        return acts_on_processes(in) && in->can_enforce && !in->cpus_given &&
+        return acts_on_processes(in) && in->can_enforce && !in->cpus_applied &&
                !id_set_is_empty(&in->placement->nodes);
 }
 
@@ -333,7 +333,7 @@ static Step step_cpus(const StepInput *in) {
 /* Of affinity, what a thread was before it is first set does not count. */
 static bool are_cpus_done(const StepInput *in) {
         return step_cpus_stand(in->backend, in->binding, in->placement) &&
-               (in->cpus_given || in->backend != BACKEND_AFFINITY ||
+               (in->cpus_applied || in->backend != BACKEND_AFFINITY ||
                 in->binding->n_threads_off_cpus == 0);
 }
 

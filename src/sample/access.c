@@ -87,7 +87,7 @@ static int on_thread(pid_t tid, void *userdata) {
         return 0;
 }
 
-int access_attach(AccessCounters *counters, const ProcHandle *processes, size_t n_processes,
+int access_attach(AccessCounters *counters, const Member *members, size_t n_members,
                   const AccessEvents *events, size_t n_opens, size_t n_max) {
         Locality localities[N_LOCALITIES];
         Listing listing = { .counters = counters, .n_opens = n_opens, .n_max = n_max };
@@ -97,10 +97,10 @@ int access_attach(AccessCounters *counters, const ProcHandle *processes, size_t 
         counters->error = 0;
         for (size_t i = 0; i < counters->n_threads; i++)
                 counters->threads[i].seen = false;
-        for (size_t i = 0; i < n_processes; i++) {
+        for (size_t i = 0; i < n_members; i++) {
                 int r;
 
-                listing.process = &processes[i];
+                listing.process = members[i].handle;
                 r = proc_foreach_thread(listing.process, on_thread, &listing);
                 if (r < 0 && r != -ESRCH)
                         return r;

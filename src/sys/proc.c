@@ -54,6 +54,7 @@ int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat 
 }
 
 void proc_close(ProcHandle *handle) {
+        sd_event_source_disable_unref(handle->exit); /* before the pidfd that it polls */
         closep(&handle->dir_fd);
         closep(&handle->pidfd);
         *handle = PROC_HANDLE_NONE;
@@ -63,6 +64,17 @@ bool proc_is_alive(const ProcHandle *handle) {
         struct pollfd p = { .fd = handle->pidfd, .events = POLLIN };
 
         return handle->pidfd < 0 || poll(&p, 1, 0) == 0;
+}
+
+int proc_watch_exit(ProcHandle *handle, sd_event *event, sd_event_io_handler_t callback,
+                    void *userdata) {
+        int r;
+
+        if (handle->pidfd < 0)
+                return 0;
+        r = sd_event_add_io(event, &handle->exit, handle->pidfd, EPOLLIN, callback, userdata);
+        return r < 0 ? r
+                     : sd_event_source_set_priority(handle->exit, SD_EVENT_PRIORITY_IMPORTANT - 1);
 }
 
 int proc_stat_parse(const char *text, ProcStat *ret) {

@@ -43,7 +43,7 @@ static int ask_members(Workers *workers, const Members *m, WorkerRequest *reques
         int r = -ENODATA;
 
         for (size_t p = 0; p < n_asked(m); p++) {
-                r = worker_call(&workers->facts, request, &m->handles[p], m->processes[p].uid,
+                r = worker_call(&workers->facts, request, m->list[p].handle, m->list[p].process.uid,
                                 reply);
                 if (r >= 0 || r == -ENOMEM || r == -ETIME || r == -EBUSY)
                         break;

@@ -33,9 +33,8 @@
 typedef struct BackendTarget {
         const char *instance;
         const char *unit; /* NULL: none */
-        const ProcHandle *handles;
-        const Process *processes; /* beside `handles` */
-        size_t n_processes;
+        const Member *members;
+        size_t n_members;
 } BackendTarget;
 
 /* error: 0 or negative errno with a message, "" when there is none. Called once for each operation

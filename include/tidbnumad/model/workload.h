@@ -37,9 +37,15 @@ typedef struct Process {
         char *scope;  /* a scope of ours that it is in, see unit_is_own_scope(); `unit` is then the
                        * one that it came from, or NULL; NULL: none; owned */
         Foreign foreign;
-        bool cpus_given; /* each of its threads got the CPUs of its placement once */
-        bool followed;   /* its forks are told by the kernel */
 } Process;
+
+/* A process of an instance, and what the layers that touch the OS hold it by. */
+typedef struct Member {
+        Process process;
+        struct ProcHandle *handle; /* of sys/proc.h; owned */
+        bool forks_reported;       /* the kernel reports each process that it forks */
+        bool cpus_applied;         /* each of its threads got the CPUs of its placement once */
+} Member;
 
 /* Are both the very same process, of the same owner, executable and unit? */
 bool process_is_same(const Process *a, const Process *b);
@@ -47,7 +53,7 @@ bool process_is_same(const Process *a, const Process *b);
 /* Do these processes of one instance (of that unit, NULL: none) share their identity with another
  * process? They do by a system service, or by a scope that the daemon made for them; without either
  * each process is an instance of its own. */
-bool process_joins(const Process *process, const Process *members, size_t n_members,
+bool process_joins(const Process *process, const Member *members, size_t n_members,
                    const char *unit);
 
 void process_done(Process *process);

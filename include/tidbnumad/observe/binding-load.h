@@ -3,6 +3,7 @@
 
 #include "tidbnumad/model/binding.h"
 #include "tidbnumad/model/topology.h"
+#include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/proc.h"
 
 /* The groups to look into. */
@@ -22,11 +23,11 @@ typedef struct BindingGroups {
 /* Does the group hold the instance's processes, what started them and what they started, and nobody
  * else? 1; 0: `ret_intruder` is one of the others; -ESRCH: the group is gone. Of `groups` the
  * group, its path and the suspect count. */
-int binding_group_is_alone(const Sysroot *sysroot, const ProcHandle *members, size_t n_members,
+int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t n_members,
                            const BindingGroups *groups, int32_t *ret_intruder);
 
 /* `members` are the instance's processes, `cpus` what every thread is to have. Reads each thread's
  * status file, so that a thread that set its own affinity is seen too. Members that have ended
  * meanwhile are passed over. -ESRCH: all of them have, or a group is gone. */
-int binding_load(const Topology *topology, const Sysroot *sysroot, const ProcHandle *members,
+int binding_load(const Topology *topology, const Sysroot *sysroot, const Member *members,
                  size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret);

@@ -15,14 +15,17 @@ enum { MEMBERS_ASKED_MAX = 16 };
 /* The processes of one instance. Borrowed. */
 typedef struct Members {
         const Sysroot *sysroot;
-        const Process *processes; /* ascending by pid, beside `handles` */
-        const ProcHandle *handles;
+        const Member *list; /* ascending by pid */
         size_t n;
         const char *unit; /* NULL: none */
         /* Who was last found in a group with others, of whichever instance: a group that many of
          * them share is then read once and not by each. NULL: not kept. */
         int32_t *intruder;
 } Members;
+
+/* Takes over both (they are empty afterwards). -ENOMEM: they stay with the caller. */
+int member_init(Member *member, Process *process, ProcHandle *handle);
+void member_done(Member *member);
 
 /* The ports of all its processes, because a master of haproxy passes its sockets on to its workers.
  * A process that cannot be read counts as one without ports. 0 or -ENOMEM. */

@@ -11,9 +11,8 @@ typedef struct Observed {
         char *name;           /* owned, as all that is not said to be borrowed */
         const Policy *policy; /* borrowed */
         char *unit;           /* NULL: none */
-        Process *processes;   /* ascending by pid, beside `handles` */
-        ProcHandle *handles;
-        size_t n_processes, processes_allocated, handles_allocated;
+        Member *members;      /* ascending by pid */
+        size_t n_members, members_allocated;
         ListenPorts ports;
         char *data_dir;         /* NULL: none, or not known */
         StorageDevices storage; /* under it; without a chain: not known */

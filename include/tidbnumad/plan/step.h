@@ -61,7 +61,7 @@ typedef struct StepInput {
         bool can_enforce;       /* there is a backend for it */
         const char *cannot;     /* why not, where it cannot */
         Reason cannot_code;     /* of what kind that is */
-        bool cpus_given;        /* each of its processes got these CPUs once */
+        bool cpus_applied;      /* each of its processes got these CPUs once */
         unsigned repairs;       /* of CPUs that had stood, within the last minute */
         unsigned mem_repairs;   /* of memory nodes, likewise */
         bool outside_unit;      /* it runs in no service and in no scope of ours */
@@ -109,7 +109,7 @@ bool step_moves_at_once(MigrateMode migrate, bool memory_known);
 
 /* Are the CPUs to be set before anything is read? So it is for processes that are new, by a backend
  * that answers at once: no thread is to run elsewhere while we read about its memory. Looks at
- * `placement`, `backend`, `can_enforce` and `cpus_given` only. */
+ * `placement`, `backend`, `can_enforce` and `cpus_applied` only. */
 bool step_begins_blind(const StepInput *input);
 
 /* Do the CPUs stand, so that nothing is to be set? Of the backends with a cpuset: it has them

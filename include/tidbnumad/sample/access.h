@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "tidbnumad/model/access.h"
+#include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/perf-event.h"
 #include "tidbnumad/sys/proc.h"
 
@@ -43,7 +44,7 @@ size_t access_codes(const AccessEvents *events, PerfCode codes[static N_LOCALITI
 /* One step of giving counters to threads that have none: at most `n_opens` of them, and so many
  * that the instance has `n_max` in all. 0: all that can be are counted; -EAGAIN: more are left for
  * the next step; other negative errno: the threads cannot be listed. */
-int access_attach(AccessCounters *counters, const ProcHandle *processes, size_t n_processes,
+int access_attach(AccessCounters *counters, const Member *members, size_t n_members,
                   const AccessEvents *events, size_t n_opens, size_t n_max);
 
 /* What was counted since the last time. Threads that the last access_attach() did not find have

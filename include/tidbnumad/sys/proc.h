@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <systemd/sd-event.h>
 
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/sys/sysroot.h"
@@ -16,8 +17,9 @@
 typedef struct ProcHandle {
         pid_t pid;
         uint64_t start_ticks;
-        int dir_fd; /* /proc/PID */
-        int pidfd;  /* -EBADF below a --sysroot */
+        int dir_fd;            /* /proc/PID */
+        int pidfd;             /* -EBADF below a --sysroot */
+        sd_event_source *exit; /* see proc_watch_exit(); NULL: not watched */
 } ProcHandle;
 
 #define PROC_HANDLE_NONE                                                                           \
@@ -33,6 +35,12 @@ void proc_close(ProcHandle *handle);
 /* False once the process has ended, also while it waits as a zombie for its parent. Below a
  * --sysroot always true. */
 bool proc_is_alive(const ProcHandle *handle);
+
+/* Calls `callback` when the last thread of the process has ended, ahead of other events of the
+ * loop, until the handle is closed. An event of the process connector reports the end of the first
+ * thread only. 0, also below a --sysroot, where nothing ends. */
+int proc_watch_exit(ProcHandle *handle, sd_event *event, sd_event_io_handler_t callback,
+                    void *userdata);
 
 typedef struct ProcStat {
         char state; /* R S D Z T t X I, proc(5) */

@@ -55,7 +55,8 @@ const char *bind_refuses_scope(const Binder *b, const Instance *i, Reason *ret_c
  * clock tick only: what is no more than two of them counts as nothing. */
 static double age_when_seen(const Instance *i, uint64_t now_usec) {
         const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
-        const double age = clock_boottime_seconds() - (double)i->handles[0].start_ticks * tick -
+        const double age = clock_boottime_seconds() -
+                           (double)i->members[0].handle->start_ticks * tick -
                            (double)(now_usec - i->first_seen_usec) / 1e6;
 
         return age > 2 * tick ? age : 0;
@@ -65,7 +66,7 @@ void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
         double age;
 
         if (i->binding.latency_noted || id_set_is_empty(&i->binding.placement.nodes) ||
-            !host_enforces(b->host) || i->n_processes == 0 ||
+            !host_enforces(b->host) || i->n_members == 0 ||
             i->binding.observed.n_threads_off_cpus > 0 ||
             !step_cpus_stand(backend_kind(&b->host->backend), &i->binding.observed,
                              &i->binding.placement))
@@ -143,8 +144,8 @@ static void succeeded(const Binder *b, Instance *i) {
         }
         if (i->binding.call_kind == STEP_SET_CPUS) {
                 p->cpu_writes++;
-                for (size_t k = 0; k < i->n_processes; k++)
-                        i->processes[k].cpus_given = true;
+                for (size_t k = 0; k < i->n_members; k++)
+                        i->members[k].cpus_applied = true;
                 return;
         }
         p->mem_writes++;

@@ -23,15 +23,15 @@ int binding_carry_counters(Binder *b, const PolicySet *fresh) {
 }
 
 bool binding_cpus_applied(const Instance *i) {
-        for (size_t k = 0; k < i->n_processes; k++)
-                if (!i->processes[k].cpus_given)
+        for (size_t k = 0; k < i->n_members; k++)
+                if (!i->members[k].cpus_applied)
                         return false;
         return true;
 }
 
 void binding_reset_cpus(Instance *i) {
-        for (size_t k = 0; k < i->n_processes; k++)
-                i->processes[k].cpus_given = false;
+        for (size_t k = 0; k < i->n_members; k++)
+                i->members[k].cpus_applied = false;
         i->binding.cpus_drift = i->binding.mems_drift = (Drift){ 0 };
 }
 
@@ -47,10 +47,10 @@ void binding_adopt_record(Instance *i) {
         id_set_convert(&last, &given);
         if (!id_set_equal(&given, &i->binding.placement.cpus))
                 return;
-        for (size_t k = 0; k < i->n_processes; k++) {
-                const UndoProcess *entry = undo_record_find(record, &i->processes[k].id);
+        for (size_t k = 0; k < i->n_members; k++) {
+                const UndoProcess *entry = undo_record_find(record, &i->members[k].process.id);
 
-                i->processes[k].cpus_given |= entry && entry->given;
+                i->members[k].cpus_applied |= entry && entry->given;
         }
 }
 

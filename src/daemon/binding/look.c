@@ -150,7 +150,7 @@ static int observe(const Binder *b, Instance *i) {
 
         if (r < 0)
                 return r;
-        r = binding_load(&b->host->topology, &b->host->sysroot, i->handles, i->n_processes, &groups,
+        r = binding_load(&b->host->topology, &b->host->sysroot, i->members, i->n_members, &groups,
                          &i->binding.placement.cpus, &i->binding.observed);
         if (r < 0)
                 return r;
@@ -185,7 +185,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
                 .can_enforce = !cannot,
                 .cannot = cannot,
                 .cannot_code = cannot_code,
-                .cpus_given = binding_cpus_applied(i),
+                .cpus_applied = binding_cpus_applied(i),
                 .repairs = drift_repairs(&i->binding.cpus_drift, now_usec),
                 .mem_repairs = drift_repairs(&i->binding.mems_drift, now_usec),
                 .outside_unit = !instance_is_service(i) && !scope_holds(i),
@@ -230,7 +230,7 @@ static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
         const StepInput in = { .placement = &i->binding.placement,
                                .backend = backend_kind(&b->host->backend),
                                .can_enforce = true,
-                               .cpus_given = binding_cpus_applied(i) };
+                               .cpus_applied = binding_cpus_applied(i) };
 
         if (host_enforces(b->host) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
             !silent_refuses(b, i, now_usec))

@@ -40,13 +40,13 @@ static void pull_the_rest(const Binder *b, Instance *i, const ProcHandle *proces
 
 static void run_errands(const Binder *b, Instance *i, const Errand *errands, size_t n, int fd) {
         for (size_t k = 0; k < n; k++)
-                for (size_t p = 0; p < i->n_processes; p++)
-                        if (!is_unwanted(fd) && proc_is_alive(&i->handles[p]))
-                                (void)pages_sweep(i->handles[p].pid, errands[k].from,
+                for (size_t p = 0; p < i->n_members; p++)
+                        if (!is_unwanted(fd) && proc_is_alive(i->members[p].handle))
+                                (void)pages_sweep(i->members[p].handle->pid, errands[k].from,
                                                   errands[k].to);
-        for (size_t p = 0; p < i->n_processes; p++)
-                if (!is_unwanted(fd) && proc_is_alive(&i->handles[p]))
-                        pull_the_rest(b, i, &i->handles[p], fd);
+        for (size_t p = 0; p < i->n_members; p++)
+                if (!is_unwanted(fd) && proc_is_alive(i->members[p].handle))
+                        pull_the_rest(b, i, i->members[p].handle, fd);
 }
 
 /* Each node's pages go to the node that has the most room when those before it have come. */

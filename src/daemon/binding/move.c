@@ -47,7 +47,7 @@ static void note_missed(const Binder *b, Instance *i, int error) {
         i->binding.missed = true;
         journal_log(&b->host->journal, LOG_DEBUG, &fields,
                     "the memory of process %d of %s cannot be read: %s",
-                    i->processes[i->binding.mover_process].id.pid, i->name, strerror(-error));
+                    i->members[i->binding.mover_process].process.id.pid, i->name, strerror(-error));
 }
 
 static bool has_worker(const Binder *b) {
@@ -59,9 +59,9 @@ static int begin_walk(const Binder *b, Instance *i) {
         const size_t k = i->binding.mover_process;
 
         if (!has_worker(b))
-                return mover_begin(&i->binding.mover, &i->handles[k]);
+                return mover_begin(&i->binding.mover, i->members[k].handle);
         i->binding.pass = clock_monotonic_usec();
-        return workers_is_hung(&b->host->workers, &i->processes[k].id, WORKER_WAIT_MEMORY)
+        return workers_is_hung(&b->host->workers, &i->members[k].process.id, WORKER_WAIT_MEMORY)
                        ? -EHOSTDOWN
                        : 0;
 }
@@ -69,7 +69,7 @@ static int begin_walk(const Binder *b, Instance *i) {
 /* The next process that is still there; false when all were walked through. */
 static bool begin_process(const Binder *b, Instance *i) {
         i->binding.execs = 0;
-        for (; i->binding.mover_process < i->n_processes; i->binding.mover_process++) {
+        for (; i->binding.mover_process < i->n_members; i->binding.mover_process++) {
                 int r = begin_walk(b, i);
 
                 if (r == 0)
@@ -130,7 +130,7 @@ static int step_walk(const Binder *b, Instance *i, uint32_t target, uint64_t *re
         if (!has_worker(b))
                 return mover_step(&i->binding.mover, &i->binding.placement.nodes, target,
                                   SCAN_BYTES, ret_bytes);
-        return worker_move(&b->host->workers, &i->handles[i->binding.mover_process], &move,
+        return worker_move(&b->host->workers, i->members[i->binding.mover_process].handle, &move,
                            &i->binding.placement.nodes, &i->binding.placement.cpus,
                            &i->binding.mover, ret_bytes);
 }
@@ -204,7 +204,7 @@ static void note_pull(Instance *i) {
 /* -EAGAIN: the worker is at it. */
 static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-        const ProcHandle *process = &i->handles[k];
+        const ProcHandle *process = i->members[k].handle;
         uint32_t target;
         int r;
 
@@ -230,7 +230,7 @@ static void sweep_slice(const Binder *b, Instance *i) {
 
         for (; own->sweep_node < b->host->topology.n_nodes;
              own->sweep_node++, own->sweep_process = 0)
-                for (; is_swept(b, i, own->sweep_node) && own->sweep_process < i->n_processes;
+                for (; is_swept(b, i, own->sweep_node) && own->sweep_process < i->n_members;
                      own->sweep_process++)
                         if (sweep_process(b, i, own->sweep_process,
                                           b->host->topology.nodes[own->sweep_node].id) == -EAGAIN) {

@@ -41,8 +41,8 @@ void silent_start(Binder *b, const char *program) {
 }
 
 static bool is_silent(const Binder *b, const Instance *i, WorkerWait wait) {
-        for (size_t k = 0; k < i->n_processes; k++)
-                if (workers_is_hung(&b->host->workers, &i->processes[k].id, wait))
+        for (size_t k = 0; k < i->n_members; k++)
+                if (workers_is_hung(&b->host->workers, &i->members[k].process.id, wait))
                         return true;
         return false;
 }
@@ -60,8 +60,9 @@ bool silent_set_failure(const Binder *b, Instance *i) {
 }
 
 static int probe(const Binder *b, const Instance *i) {
-        for (size_t k = 0; k < i->n_processes && k < MEMBERS_ASKED_MAX; k++) {
-                int r = worker_probe(&b->host->workers, &i->handles[k], i->processes[k].uid);
+        for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++) {
+                int r = worker_probe(&b->host->workers, i->members[k].handle,
+                                     i->members[k].process.uid);
 
                 if (r == -ETIME || r == -EBUSY || r == -EHOSTDOWN)
                         return r;

@@ -89,7 +89,7 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 .allowed_cpus = p->allowed_cpus,
                 .device_nodes = p->device_nodes,
                 .need_bytes = need_bytes(placing, i),
-                .exe = members.n > 0 ? members.processes[0].exe : NULL,
+                .exe = members.n > 0 ? members.list[0].process.exe : NULL,
                 .cpus_used = members_read_cpus_used(&members),
         };
         if (!is_explicit(i))

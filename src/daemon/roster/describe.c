@@ -150,7 +150,7 @@ void describe_again(Roster *roster, Instance *i, uint64_t now_usec) {
 
 static int compare_pids(const void *a, const void *b) {
         const Instance *const *x = a, *const *y = b;
-        const pid_t p = (*x)->processes[0].id.pid, q = (*y)->processes[0].id.pid;
+        const pid_t p = (*x)->members[0].process.id.pid, q = (*y)->members[0].process.id.pid;
 
         return p < q ? -1 : p > q;
 }

@@ -29,8 +29,9 @@ static int append_child(pid_t pid, void *userdata) {
 
 static int collect_members(const Roster *roster, Collection *c) {
         for (size_t k = 0; k < roster->n_instances; k++)
-                for (size_t p = 0; p < roster->instances[k]->n_processes; p++)
-                        if (append(&c->members, roster->instances[k]->processes[p].id.pid) < 0)
+                for (size_t p = 0; p < roster->instances[k]->n_members; p++)
+                        if (append(&c->members, roster->instances[k]->members[p].process.id.pid) <
+                            0)
                                 return -ENOMEM;
         return 0;
 }
@@ -40,10 +41,10 @@ static void collect_children(const Roster *roster, Collection *c) {
         for (size_t k = 0; k < roster->n_instances; k++) {
                 Instance *i = roster->instances[k];
 
-                for (size_t p = 0; p < i->n_processes; p++) {
-                        if (!i->processes[p].followed)
-                                (void)proc_foreach_child(&i->handles[p], append_child, c);
-                        i->processes[p].followed = true;
+                for (size_t p = 0; p < i->n_members; p++) {
+                        if (!i->members[p].forks_reported)
+                                (void)proc_foreach_child(i->members[p].handle, append_child, c);
+                        i->members[p].forks_reported = true;
                 }
         }
 }

@@ -32,8 +32,8 @@ static void forget(Roster *roster, pid_t pid) {
 
 static Instance *find_pidfd(const Roster *roster, int pidfd, size_t *ret_index) {
         for (size_t k = 0; k < roster->n_instances; k++)
-                for (size_t i = 0; i < roster->instances[k]->n_processes; i++)
-                        if (roster->instances[k]->handles[i].pidfd == pidfd) {
+                for (size_t i = 0; i < roster->instances[k]->n_members; i++)
+                        if (roster->instances[k]->members[i].handle->pidfd == pidfd) {
                                 *ret_index = i;
                                 return roster->instances[k];
                         }
@@ -52,33 +52,21 @@ static int on_process_exit(sd_event_source *source, int fd, uint32_t revents, vo
         return 0;
 }
 
-/* A pidfd tells when the last thread has gone, which an event of the first one's end does not, and
- * it never speaks of another process that got the number. */
-static int watch_exit(Roster *roster, Instance *instance, pid_t pid) {
-        ssize_t i = instance_find(instance, pid);
-        int r;
-
-        if (instance->handles[i].pidfd < 0)
-                return 0;
-        r = sd_event_add_io(roster->host->event, &instance->exits[i], instance->handles[i].pidfd,
-                            EPOLLIN, on_process_exit, roster);
-        /* Ends go before starts: who has ended does not count for max_instances. */
-        return r < 0 ? r
-                     : sd_event_source_set_priority(instance->exits[i],
-                                                    SD_EVENT_PRIORITY_IMPORTANT - 1);
-}
-
 static int join(Roster *roster, Instance *instance, Process *process, ProcHandle *handle) {
         const pid_t pid = process->id.pid;
+        size_t at;
         int r;
 
         r = instance_add_process(instance, process, handle);
         if (r < 0)
                 return r;
         roster->follow_stale = true;
-        r = watch_exit(roster, instance, pid);
+        /* Ends are handled before starts: what has ended does not count for max_instances. */
+        at = (size_t)instance_find(instance, pid);
+        r = proc_watch_exit(instance->members[at].handle, roster->host->event, on_process_exit,
+                            roster);
         if (r < 0)
-                instance_remove_process(instance, (size_t)instance_find(instance, pid));
+                instance_remove_process(instance, at);
         return r;
 }
 
@@ -115,7 +103,7 @@ static int add_process(Roster *roster, const Policy *policy, Process *process, P
                 describe_storage(roster, instance);
         journal_log(&roster->host->journal, LOG_DEBUG, NULL,
                     "process %d (%s) belongs to %s of policy '%s'", pid,
-                    instance->processes[index].exe, instance->name, policy->name);
+                    instance->members[index].process.exe, instance->name, policy->name);
         return 0;
 }
 
@@ -140,9 +128,7 @@ static int add_stranger(Roster *roster, const Policy *policy, MatchVerdict verdi
         if (r < 0)
                 return r;
         s = &roster->strangers.strangers[roster->strangers.n_strangers - 1];
-        if (s->handle.pidfd >= 0)
-                (void)sd_event_add_io(roster->host->event, &s->exit, s->handle.pidfd, EPOLLIN,
-                                      on_stranger_exit, roster);
+        (void)proc_watch_exit(&s->handle, roster->host->event, on_stranger_exit, roster);
         journal_log(&roster->host->journal, LOG_DEBUG, NULL, "process %d (%s) is ignored: %s",
                     s->process.id.pid, s->process.exe, s->reason);
         host_mark(roster->host, HOST_MARK_PUBLISH);
@@ -181,7 +167,7 @@ static bool is_known(const Roster *roster, const Process *process) {
 
         if (!instance)
                 return strangers_has(&roster->strangers, process);
-        return process_is_same(&instance->processes[index], process) &&
+        return process_is_same(&instance->members[index].process, process) &&
                instance_owns(instance, process);
 }
 
@@ -221,7 +207,8 @@ static bool lives_on_without_its_first_thread(const Roster *roster, pid_t pid) {
 
         return instance &&
                proc_exe_read(&roster->host->sysroot, pid, exe, sizeof(exe)) == -ENOENT &&
-               instance->handles[index].pidfd >= 0 && proc_is_alive(&instance->handles[index]);
+               instance->members[index].handle->pidfd >= 0 &&
+               proc_is_alive(instance->members[index].handle);
 }
 
 static void cannot_identify(Roster *roster, pid_t pid, int error) {

@@ -14,7 +14,7 @@ InstanceIdentity instance_identity(const Instance *instance) {
                                    .exe = instance->exe,
                                    .ports = instance->ports,
                                    .n_ports = instance->n_ports,
-                                   .first = instance->processes[0].id };
+                                   .first = instance->members[0].process.id };
 }
 
 int instance_new(const Process *first, uint64_t now_usec, Instance **ret) {
@@ -40,14 +40,9 @@ int instance_new(const Process *first, uint64_t now_usec, Instance **ret) {
 Instance *instance_free(Instance *instance) {
         if (!instance)
                 return NULL;
-        for (size_t i = 0; i < instance->n_processes; i++) {
-                sd_event_source_disable_unref(instance->exits[i]);
-                process_done(&instance->processes[i]);
-                proc_close(&instance->handles[i]);
-        }
-        free(instance->exits);
-        free(instance->processes);
-        free(instance->handles);
+        for (size_t i = 0; i < instance->n_members; i++)
+                member_done(&instance->members[i]);
+        free(instance->members);
         free(instance->name);
         free(instance->unit);
         free(instance->exe);
@@ -59,42 +54,37 @@ Instance *instance_free(Instance *instance) {
 
 Members instance_members(const Instance *instance, const Sysroot *sysroot) {
         return (Members){ .sysroot = sysroot,
-                          .processes = instance->processes,
-                          .handles = instance->handles,
-                          .n = instance->n_processes,
+                          .list = instance->members,
+                          .n = instance->n_members,
                           .unit = instance->unit };
 }
 
 bool instance_owns(const Instance *instance, const Process *process) {
-        return process_joins(process, instance->processes, instance->n_processes, instance->unit);
+        return process_joins(process, instance->members, instance->n_members, instance->unit);
 }
 
 int instance_add_process(Instance *instance, Process *process, ProcHandle *handle) {
-        size_t i = instance->n_processes;
+        const pid_t pid = process->id.pid;
+        size_t at = instance->n_members;
+        Member member;
+        int r = ARRAY_RESERVE(instance->members, instance->members_allocated, at + 1);
 
-        if (ARRAY_RESERVE(instance->processes, instance->processes_allocated, i + 1) < 0 ||
-            ARRAY_RESERVE(instance->handles, instance->handles_allocated, i + 1) < 0 ||
-            ARRAY_RESERVE(instance->exits, instance->exits_allocated, i + 1) < 0)
-                return -ENOMEM;
-        for (; i > 0 && instance->processes[i - 1].id.pid > process->id.pid; i--) {
-                instance->processes[i] = instance->processes[i - 1];
-                instance->handles[i] = instance->handles[i - 1];
-                instance->exits[i] = instance->exits[i - 1];
-        }
-        instance->processes[i] = *process;
-        instance->handles[i] = *handle;
-        instance->exits[i] = NULL;
-        instance->n_processes++;
+        if (r >= 0)
+                r = member_init(&member, process, handle);
+        if (r < 0)
+                return r;
+        while (at > 0 && instance->members[at - 1].process.id.pid > pid)
+                at--;
+        (void)ARRAY_INSERT(instance->members, instance->n_members, instance->members_allocated, at,
+                           &member);
         instance->n_member_changes++;
         instance->news |= NEWS_JOINED;
-        *process = (Process){ 0 };
-        *handle = PROC_HANDLE_NONE;
         return 0;
 }
 
 ssize_t instance_find(const Instance *instance, pid_t pid) {
-        for (size_t i = 0; i < instance->n_processes; i++)
-                if (instance->processes[i].id.pid == pid)
+        for (size_t i = 0; i < instance->n_members; i++)
+                if (instance->members[i].process.id.pid == pid)
                         return (ssize_t)i;
         return -1;
 }
@@ -102,13 +92,6 @@ ssize_t instance_find(const Instance *instance, pid_t pid) {
 void instance_remove_process(Instance *instance, size_t index) {
         instance->n_member_changes++;
         instance->news |= NEWS_LEFT;
-        sd_event_source_disable_unref(instance->exits[index]);
-        process_done(&instance->processes[index]);
-        proc_close(&instance->handles[index]);
-        instance->n_processes--;
-        for (size_t i = index; i < instance->n_processes; i++) {
-                instance->processes[i] = instance->processes[i + 1];
-                instance->handles[i] = instance->handles[i + 1];
-                instance->exits[i] = instance->exits[i + 1];
-        }
+        member_done(&instance->members[index]);
+        ARRAY_REMOVE(instance->members, instance->n_members, index);
 }

@@ -40,7 +40,8 @@ static void say_collision(const Roster *roster, const Instance *instance, const 
 
         journal_log(&roster->host->journal, LOG_NOTICE, &fields,
                     "process %d is named %s, because %s is already the name of process %d",
-                    instance->processes[0].id.pid, name, other->name, other->processes[0].id.pid);
+                    instance->members[0].process.id.pid, name, other->name,
+                    other->members[0].process.id.pid);
 }
 
 typedef struct NameSearch {
@@ -141,7 +142,7 @@ void roster_remove_process(Roster *roster, Instance *instance, size_t index) {
         const JournalFields fields = { .instance = instance->name };
 
         instance_remove_process(instance, index);
-        if (instance->n_processes > 0)
+        if (instance->n_members > 0)
                 return;
         journal_log(&roster->host->journal, LOG_DEBUG, &fields, "%s has ended", instance->name);
         instance_counts_remove(&roster->counts, instance->policy_index, instance->uid);

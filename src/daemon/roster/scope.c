@@ -35,11 +35,11 @@ static void take_group(Process *process, char *cgroup) {
 void scope_follow(const Roster *roster, Instance *i) {
         if (instance_is_service(i) || backend_kind(&roster->host->backend) != BACKEND_SYSTEMD)
                 return;
-        for (size_t k = 0; k < i->n_processes; k++) {
-                Process *p = &i->processes[k];
+        for (size_t k = 0; k < i->n_members; k++) {
+                Process *p = &i->members[k].process;
                 char *cgroup;
 
-                if (proc_cgroup_read(&i->handles[k], &cgroup) < 0)
+                if (proc_cgroup_read(i->members[k].handle, &cgroup) < 0)
                         continue;
                 if (p->cgroup && strcmp(p->cgroup, cgroup) == 0)
                         free(cgroup);
@@ -57,8 +57,8 @@ const char *scope_of(const Instance *i) {
 bool scope_holds(const Instance *i) {
         const char *scope = scope_of(i);
 
-        for (size_t k = 0; scope && k < i->n_processes; k++)
-                if (!i->processes[k].scope || strcmp(i->processes[k].scope, scope) != 0)
+        for (size_t k = 0; scope && k < i->n_members; k++)
+                if (!i->members[k].process.scope || strcmp(i->members[k].process.scope, scope) != 0)
                         return false;
         return scope;
 }

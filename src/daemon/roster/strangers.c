@@ -14,7 +14,6 @@ typedef struct Counted {
 } Counted;
 
 static void stranger_done(Stranger *stranger) {
-        sd_event_source_disable_unref(stranger->exit);
         process_done(&stranger->process);
         proc_close(&stranger->handle);
         free(stranger->policy);

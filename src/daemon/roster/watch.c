@@ -142,7 +142,8 @@ int watch_start(Roster *roster) {
 
 /* The policy of its first process, unless that has max_instances of the user already. */
 static const Policy *match_within_limit(const Roster *roster, const Instance *instance) {
-        const Policy *policy = match_process(&roster->host->policies, &instance->processes[0]);
+        const Policy *policy =
+                match_process(&roster->host->policies, &instance->members[0].process);
 
         return policy && instance_counts_of(&roster->counts,
                                             (size_t)(policy - roster->host->policies.policies),
@@ -153,11 +154,12 @@ static const Policy *match_within_limit(const Roster *roster, const Instance *in
 
 /* Keeps the processes that still belong to the policy of the instance's first one. */
 static void rematch_instance(Roster *roster, Instance *instance) {
-        size_t i = instance->n_processes;
+        size_t i = instance->n_members;
         const Policy *policy;
 
         for (size_t k = 0; k < i; k++)
-                identify_read_args(roster, &instance->processes[k], &instance->handles[k]);
+                identify_read_args(roster, &instance->members[k].process,
+                                   instance->members[k].handle);
         policy = match_within_limit(roster, instance);
         instance->policy = policy;
         /* The counters behind the last policy's are nobody's. */
@@ -169,8 +171,8 @@ static void rematch_instance(Roster *roster, Instance *instance) {
         }
         /* The last of them takes the instance away. */
         for (; i > 0; i--)
-                if (!policy ||
-                    match_process(&roster->host->policies, &instance->processes[i - 1]) != policy)
+                if (!policy || match_process(&roster->host->policies,
+                                             &instance->members[i - 1].process) != policy)
                         roster_remove_process(roster, instance, i - 1);
 }
 

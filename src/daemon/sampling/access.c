@@ -236,7 +236,7 @@ static void read_counters(Sampling *s, Instance *i) {
 /* -EAGAIN: it goes on with the next turn. */
 static int step(Sampling *s, Instance *i) {
         const Begun begun = cost_begin();
-        int r = access_attach(&i->sampling.access.counters, i->handles, i->n_processes,
+        int r = access_attach(&i->sampling.access.counters, i->members, i->n_members,
                               &s->access.events, OPENS_A_TURN, room(s, i));
 
         if (r < 0) {

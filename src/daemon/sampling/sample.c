@@ -113,8 +113,8 @@ static int draw_pages(Sampling *s, const ProcHandle *process, size_t n_pages, Dr
 }
 
 static int draw_process(Sampling *s, const Instance *i, size_t k, Drawing *d) {
-        const ProcHandle *process = &i->handles[k];
-        const size_t share = SAMPLER_PAGES / i->n_processes;
+        const ProcHandle *process = i->members[k].handle;
+        const size_t share = SAMPLER_PAGES / i->n_members;
         _cleanup_draws_ Draws draws = { 0 };
         ProcMemory memory;
         int r;
@@ -135,7 +135,7 @@ static int begin_drawing(const Sampling *s, Instance *i) {
         const size_t n_nodes = s->host->topology.n_nodes;
         Drawing *d = i->sampling.drawing;
 
-        if (i->n_processes == 0 || i->n_processes > PROCESSES_MAX)
+        if (i->n_members == 0 || i->n_members > PROCESSES_MAX)
                 return -E2BIG;
         if (!has_counts(s, i))
                 return -ENOMEM;
@@ -164,13 +164,13 @@ static int draw_some(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
 
                 if (r < 0) /* one that has just ended: the next round knows */
                         return r;
-        } while (++d->next < i->n_processes && clock_usec() - begun < SAMPLE_TURN_USEC);
-        return d->next < i->n_processes ? -EAGAIN : 0;
+        } while (++d->next < i->n_members && clock_usec() - begun < SAMPLE_TURN_USEC);
+        return d->next < i->n_members ? -EAGAIN : 0;
 }
 
 static void finish_drawing(Instance *i) {
         const Drawing *d = i->sampling.drawing;
-        const Estimate estimate = estimate_combine(d->parts, d->weights, i->n_processes);
+        const Estimate estimate = estimate_combine(d->parts, d->weights, i->n_members);
 
         memcpy(i->sampling.by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
         i->sampling.sampled = true;
@@ -198,8 +198,7 @@ static const char *not_drawn_reason(int error) {
 static void say_not_drawn(const Sampling *s, Instance *i, int error) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
-        if (i->sampling.not_drawn_told || i->n_processes == 0 || error == -ESRCH ||
-            error == -ESTALE)
+        if (i->sampling.not_drawn_told || i->n_members == 0 || error == -ESRCH || error == -ESTALE)
                 return;
         i->sampling.not_drawn_told = true;
         journal_log(&s->host->journal, LOG_NOTICE, &fields,

@@ -67,9 +67,9 @@ static const char *unit_of(const Instance *i) {
 static UndoRecord *find(const Undoing *undo, const Instance *i) {
         UndoRecord *record = scope_of(i) ? undo_find_scope(&undo->records, scope_of(i)) : NULL;
 
-        return record || i->n_processes == 0
+        return record || i->n_members == 0
                        ? record
-                       : undo_find(&undo->records, unit_of(i), &i->processes[0].id);
+                       : undo_find(&undo->records, unit_of(i), &i->members[0].process.id);
 }
 
 void record_adopt(const Undoing *undo, Instance *i) {
@@ -90,9 +90,8 @@ void record_adopt(const Undoing *undo, Instance *i) {
 BackendTarget record_target(const Instance *i) {
         return (BackendTarget){ .instance = i->undo.name ? i->undo.name : i->name,
                                 .unit = scope_of(i) ? scope_of(i) : i->unit,
-                                .handles = i->handles,
-                                .processes = i->processes,
-                                .n_processes = i->n_processes };
+                                .members = i->members,
+                                .n_members = i->n_members };
 }
 
 UndoRecord *record_of_unit(const Undoing *undo, const char *unit) {
@@ -136,16 +135,16 @@ static void tell_policies(const Undoing *undo, const Instance *i) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         char policy[256];
 
-        for (size_t k = 0; k < i->n_processes; k++)
-                if (worker_read_memory_policy(&undo->host->workers, &i->handles[k], i->uid, policy,
-                                              sizeof(policy)) == 0 &&
+        for (size_t k = 0; k < i->n_members; k++)
+                if (worker_read_memory_policy(&undo->host->workers, i->members[k].handle, i->uid,
+                                              policy, sizeof(policy)) == 0 &&
                     strcmp(policy, "default") != 0)
                         journal_log(
                                 &undo->host->journal, LOG_NOTICE, &fields,
                                 "%s: process %d has its own memory policy, %s (numactl?). The "
                                 "kernel changes this policy when memory is bound, and a release "
                                 "cannot restore it: restart the process after a release",
-                                i->name, i->processes[k].id.pid, policy);
+                                i->name, i->members[k].process.id.pid, policy);
 }
 
 /* The record to be filled in. A scope of which none is left is taken over: where its processes came
@@ -155,9 +154,10 @@ static int get(Undoing *undo, Instance *i, UndoRecord **ret) {
 
         if (!i->undo.record)
                 r = undo_get(&undo->records, record_target(i).instance, unit_of(i),
-                             &i->processes[0].id, &i->undo.record);
+                             &i->members[0].process.id, &i->undo.record);
         if (r >= 0 && scope_holds(i) && !i->undo.record->scope)
-                r = undo_record_set_scope(i->undo.record, scope_of(i), i->processes[0].cgroup);
+                r = undo_record_set_scope(i->undo.record, scope_of(i),
+                                          i->members[0].process.cgroup);
         if (r >= 0)
                 *ret = i->undo.record;
         return r;
@@ -215,8 +215,8 @@ void record_after(Undoing *undo, Instance *i, StepKind step) {
                 undo_values_confirm(values);
         if (!values || is_by_unit(undo))
                 return;
-        for (size_t k = 0; k < i->n_processes; k++) {
-                UndoProcess *entry = undo_record_find(record, &i->processes[k].id);
+        for (size_t k = 0; k < i->n_members; k++) {
+                UndoProcess *entry = undo_record_find(record, &i->members[k].process.id);
 
                 if (entry && !entry->given)
                         entry->given = record->stale = true;

@@ -288,7 +288,7 @@ void release_if_asked(Undoing *undo, Instance *i) {
 
 void release_note_left(Undoing *undo, Instance *i) {
         UndoRecord *record = i->undo.record;
-        const bool ended = i->n_processes == 0;
+        const bool ended = i->n_members == 0;
 
         if (!record || record->releasing)
                 return;

@@ -63,7 +63,7 @@ static void check(World *w, const char *expected) {
                 const Observed *r = &w->list.instances[i];
 
                 (void)snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s%s:%s:%zu",
-                               i > 0 ? " " : "", r->name, r->policy->name, r->n_processes);
+                               i > 0 ? " " : "", r->name, r->policy->name, r->n_members);
         }
         assert_string_equal(told, expected);
 }
@@ -89,7 +89,7 @@ TEST(groups, .setup_func = setup, .teardown_func = teardown) {
         /* Numbers in names by value. */
         check(w, "haproxy:rest:2 pd-server:600:pd:1 pd-server:601:pd:1 tidb-9:tidb:1 "
                  "tidb-10:tidb:1");
-        assert_int_equal(w->list.instances[0].processes[0].id.pid, 20);
+        assert_int_equal(w->list.instances[0].members[0].process.id.pid, 20);
         assert_string_equal(w->list.instances[0].unit, "haproxy.service");
         /* A service is one instance, by the policy of its oldest process. */
         service(w, 502, "/bin/helper", "tidb-9.service", "0-7");

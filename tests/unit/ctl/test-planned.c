@@ -20,7 +20,7 @@ typedef struct World {
         PolicySet set;
         Imagined imagined[2];
         ImaginedList imagined_list;
-        Process processes[2];
+        Member members[2];
         Observed running[2];
         ObservedList running_list;
         NodeMemory by_node[2][2];
@@ -70,11 +70,11 @@ static void world_init(World *w) {
 /* The same two, running: tidb-1 on node 1, tikv-1 anywhere. */
 static void world_run(World *w) {
         for (size_t i = 0; i < 2; i++) {
-                w->processes[i] = (Process){ .id = { .pid = 100 + (pid_t)i } };
+                w->members[i].process.id.pid = 100 + (pid_t)i;
                 w->running[i] = (Observed){ .name = w->imagined[i].name,
                                             .policy = w->imagined[i].policy,
-                                            .processes = &w->processes[i],
-                                            .n_processes = 1 };
+                                            .members = &w->members[i],
+                                            .n_members = 1 };
         }
         w->running[0].cpus = cpu_set("4-7");
         w->running[0].by_node = w->by_node[0];

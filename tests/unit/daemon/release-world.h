@@ -181,13 +181,13 @@ static inline void note_unit(UndoRecord *r) {
 }
 
 static inline int note_process(const BackendTarget *target, UndoRecord *r) {
-        UndoProcess *p = undo_record_find(r, &target->processes[0].id);
+        UndoProcess *p = undo_record_find(r, &target->members[0].process.id);
 
         if (p)
                 return 0;
         assert_true(is(ID_VIEW(&world.cpus),
                        BEFORE_CPUS)); /* what is ours is never taken for what was */
-        assert_int_equal(undo_record_add(r, &target->processes[0].id, &p), 0);
+        assert_int_equal(undo_record_add(r, &target->members[0].process.id, &p), 0);
         p->noted_ticks = UINT32_MAX;
         return undo_process_add_thread(p, world.pid, &world.cpus);
 }

@@ -40,6 +40,7 @@ typedef struct TestHost {
         Policy policy;
         Instance instance, *instances[1];
         ProcHandle handle;
+        Member member;
         Capture said;
 } TestHost;
 
@@ -49,11 +50,12 @@ static void host_init(TestHost *h) {
         *h = (TestHost){ .rooms = { .host.sysroot = SYSROOT_NONE }, .handle = PROC_HANDLE_NONE };
         assert_int_equal(sysroot_open(NULL, &h->rooms.host.sysroot), 0);
         assert_int_equal(proc_open(&h->rooms.host.sysroot, getpid(), &h->handle), 0);
+        h->member.handle = &h->handle;
         h->policy = (Policy){ .name = (char *)"tidb" };
         h->instance = (Instance){ .name = (char *)"tidb-4000",
                                   .policy = &h->policy,
-                                  .handles = &h->handle,
-                                  .n_processes = 1 };
+                                  .members = &h->member,
+                                  .n_members = 1 };
         h->instances[0] = &h->instance;
         h->rooms.roster.instances = h->instances;
         h->rooms.roster.n_instances = 1;

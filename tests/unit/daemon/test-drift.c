@@ -27,7 +27,7 @@ typedef struct TestHost {
 /* On node 1 of 0-3, CPUs 4-7, as it is to be. */
 static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
         Rooms *m = &h->rooms;
-        Process process = { .id = { 10, 100 }, .exe = strdup("/x"), .cpus_given = true };
+        Process process = { .id = { 10, 100 }, .exe = strdup("/x") };
         Instance *i;
 
         *h = (TestHost){ .policy = { .name = (char *)"ours" },
@@ -44,6 +44,7 @@ static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
         rooms_wire(m);
         assert_int_equal(sd_event_new(&m->host.event), 0);
         i = rooms_add(m, &h->policy, &process, NULL);
+        i->members[0].cpus_applied = true;
         i->binding.placement = (Placement){
                 .nodes = node_set("1"), .cpus = cpu_set("4-7"), .memory = memory, .reason = ""
         };
@@ -165,7 +166,7 @@ TEST(new_process_is_no_drift) {
 
                 host_init(&h, kinds[k], MEMORY_NONE);
                 drift_note(h.instance, &h.in);
-                h.instance->processes[0].cpus_given = false;
+                h.instance->members[0].cpus_applied = false;
                 h.instance->binding.observed.cpus = cpu_set("0-31");
                 count(&h, &set_cpus, SEC(1), counts ? "its CPUs to 0-31" : "");
                 assert_int_equal(counted(&h, DRIFT_CPUS), counts ? 1 : 0);

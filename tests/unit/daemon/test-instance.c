@@ -45,12 +45,12 @@ static void add(Instance *i, pid_t pid) {
 }
 
 static void assert_pids(const Instance *i, const pid_t *pids, size_t n) {
-        assert_int_equal(i->n_processes, n);
+        assert_int_equal(i->n_members, n);
         for (size_t k = 0; k < n; k++) {
-                assert_int_equal(i->processes[k].id.pid, pids[k]);
-                assert_int_equal(i->processes[k].id.start_ticks, 100 + pids[k]);
-                assert_int_equal(i->handles[k].pid, pids[k]);
-                assert_true(fcntl(i->handles[k].dir_fd, F_GETFD) >= 0);
+                assert_int_equal(i->members[k].process.id.pid, pids[k]);
+                assert_int_equal(i->members[k].process.id.start_ticks, 100 + pids[k]);
+                assert_int_equal(i->members[k].handle->pid, pids[k]);
+                assert_true(fcntl(i->members[k].handle->dir_fd, F_GETFD) >= 0);
                 assert_int_equal(instance_find(i, pids[k]), k);
         }
 }
@@ -163,11 +163,11 @@ TEST(order) {
         ASSERT_PIDS(i, 30, 35);
         instance_remove_process(i, 0);
         instance_remove_process(i, 0);
-        assert_int_equal(i->n_processes, 0);
+        assert_int_equal(i->n_members, 0);
         for (pid_t pid = 100; pid > 0; pid--) /* over several growths */
                 add(i, pid);
         for (pid_t pid = 1; pid <= 100; pid++)
-                assert_int_equal(i->handles[pid - 1].pid, pid);
+                assert_int_equal(i->members[pid - 1].handle->pid, pid);
 }
 
 TEST(removal_closes) {
@@ -176,11 +176,11 @@ TEST(removal_closes) {
         int fd;
 
         add(i, 10);
-        fd = i->handles[0].dir_fd;
+        fd = i->members[0].handle->dir_fd;
         instance_remove_process(i, 0);
         assert_int_equal(fcntl(fd, F_GETFD), -1);
         add(other, 10);
-        fd = other->handles[0].dir_fd;
+        fd = other->members[0].handle->dir_fd;
         instance_free(other);
         assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
@@ -188,7 +188,7 @@ TEST(removal_closes) {
 /* As if a pass over the instance's first process were under way. */
 static void pretend_pass(Instance *i) {
         i->binding.moving = true;
-        i->binding.mover.process = &i->handles[0];
+        i->binding.mover.process = i->members[0].handle;
         i->binding.mover.maps = calloc(1, sizeof(*i->binding.mover.maps));
         assert_non_null(i->binding.mover.maps);
         i->binding.mover.maps->fd = -EBADF;

@@ -193,8 +193,8 @@ TEST(a_disk_that_becomes_known) {
 
 /* What its unit sets itself is read before it is bound for the first time. */
 TEST(own_limits_that_become_known) {
-        Process process = { .id = { .pid = 50 } };
         ProcHandle handle = PROC_HANDLE_NONE;
+        Member member = { .process.id.pid = 50, .handle = &handle };
         UndoRecord *record;
         Instance *a;
         _cleanup_host_ TestHost h;
@@ -203,9 +203,8 @@ TEST(own_limits_that_become_known) {
         h.rooms.host.backend.ops = &backend_systemd_ops;
         a = host_add(&h, "a", 0);
         a->unit = (char *)"a.service";
-        a->processes = &process;
-        a->handles = &handle;
-        a->n_processes = 1;
+        a->members = &member;
+        a->n_members = 1;
         assert_place(&h, a, "0");
         assert_int_equal(undo_get(&h.rooms.undo.records, "a", "a.service", NULL, &record), 0);
         record_adopt(&h.rooms.undo, a);

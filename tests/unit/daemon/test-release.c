@@ -150,19 +150,19 @@ TEST(a_new_life_knows_what_it_did, .setup_func = setup, .teardown_func = teardow
         world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         bind(&l, "2", "1");
-        assert_true(l.instance->processes[0].cpus_given);
+        assert_true(l.instance->members[0].cpus_applied);
         life_end(&l);
         n = world.n_operations;
         life_begin(&l); /* which is to be on CPU 2 */
-        assert_true(l.instance->processes[0].cpus_given);
+        assert_true(l.instance->members[0].cpus_applied);
         bind(&l, "2", "1");
         assert_int_equal(world.n_operations, n); /* nothing is done twice */
         bind(&l, "3", "1");
         life_end(&l);
         life_begin(&l);
-        assert_false(l.instance->processes[0].cpus_given); /* of CPU 2 */
+        assert_false(l.instance->members[0].cpus_applied); /* of CPU 2 */
         release(&l);
-        assert_false(l.instance->processes[0].cpus_given);
+        assert_false(l.instance->members[0].cpus_applied);
         life_end(&l);
         assert_as_before();
 

@@ -68,7 +68,7 @@ TEST(order_and_search) {
         i = m.roster.instances[1];
         roster_remove_process(&m.roster, i, 0);
         assert_ptr_equal(roster_take_ended(&m.roster), i);
-        assert_int_equal(i->n_processes, 0);
+        assert_int_equal(i->n_members, 0);
         instance_free(i);
         assert_null(roster_take_ended(&m.roster));
         ASSERT_NAMES(&m, "a", "c");

@@ -18,6 +18,7 @@ typedef struct TestHost {
         Rooms rooms;
         Instance instance;
         ProcHandle handle;
+        Member members[1];
         Policy policy;
         Capture said;
 } TestHost;
@@ -27,6 +28,7 @@ static void host_init(TestHost *h) {
         assert_int_equal(sysroot_open(NULL, &h->rooms.host.sysroot), 0);
         assert_int_equal(topology_load(&h->rooms.host.sysroot, &h->rooms.host.topology), 0);
         assert_int_equal(proc_open(&h->rooms.host.sysroot, getpid(), &h->handle), 0);
+        h->members[0].handle = &h->handle;
         journal_init(&h->rooms.host.journal, false);
         rooms_wire(&h->rooms);
         h->policy = (Policy){ .name = (char *)"tidb" };
@@ -35,8 +37,8 @@ static void host_init(TestHost *h) {
         h->instance = (Instance){
                 .name = (char *)"tidb-4000",
                 .policy = &h->policy,
-                .handles = &h->handle,
-                .n_processes = 1,
+                .members = h->members,
+                .n_members = 1,
                 .sampling.remote_ratio = NAN,
         };
         h->instance.sampling.by_node = calloc(h->rooms.host.topology.n_nodes, sizeof(NodeMemory));
@@ -109,7 +111,7 @@ TEST(nothing_known_of_what_ended) {
 
         host_init(&h);
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        h.instance.n_processes = 0;
+        h.instance.n_members = 0;
         assert_true(sample_draw(&h.rooms.sampling, &h.instance, still) < 0);
         assert_false(h.instance.sampling.sampled);
         assert_true(isnan(h.instance.sampling.remote_ratio));
@@ -120,19 +122,19 @@ TEST(nothing_known_of_what_ended) {
 enum { PROCESSES = 5 };
 
 /* The same process, five times: by 3 ms a look two of them fit into a turn of 5 ms. */
-static void five(TestHost *h, ProcHandle handles[static PROCESSES]) {
+static void five(TestHost *h, Member members[static PROCESSES]) {
         host_init(h);
         for (size_t i = 0; i < PROCESSES; i++)
-                handles[i] = h->handle;
-        h->instance.handles = handles;
-        h->instance.n_processes = PROCESSES;
+                members[i] = (Member){ .handle = &h->handle };
+        h->instance.members = members;
+        h->instance.n_members = PROCESSES;
 }
 
 TEST(a_turn_ends) {
-        ProcHandle handles[PROCESSES];
+        Member members[PROCESSES];
         TestHost h;
 
-        five(&h, handles);
+        five(&h, members);
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
         assert_int_equal(h.rooms.sampling.rounds.n_draws, 2);
         assert_false(h.instance.sampling.sampled); /* not from a part */
@@ -155,10 +157,10 @@ TEST(a_turn_ends) {
 /* What is known stands while the next draw is under way; another round, or other processes, and
  * the draw begins anew. */
 TEST(turns_of_one_round) {
-        ProcHandle handles[PROCESSES];
+        Member members[PROCESSES];
         TestHost h;
 
-        five(&h, handles);
+        five(&h, members);
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
         assert_true(h.instance.sampling.sampled);
@@ -170,7 +172,7 @@ TEST(turns_of_one_round) {
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         assert_int_equal(h.rooms.sampling.rounds.n_draws, PROCESSES);
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
-        h.instance.n_processes = 0;
+        h.instance.n_members = 0;
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -E2BIG);
         assert_null(h.instance.sampling.drawing);
         host_done(&h);
@@ -184,29 +186,32 @@ static void draw_in_vain(TestHost *h, int error) {
 
 /* Why, once; not of what has ended, nor of what is gone while it is looked at. */
 TEST(why_not) {
-        ProcHandle handles[100];
+        Member members[100];
+        ProcHandle elsewhere;
         TestHost h;
 
         host_init(&h);
+        elsewhere = h.handle;
         for (size_t i = 0; i < 100; i++)
-                handles[i] = h.handle;
-        h.instance.handles = handles;
-        h.instance.n_processes = 100;
+                members[i] = (Member){ .handle = &h.handle };
+        h.instance.members = members;
+        h.instance.n_members = 100;
         draw_in_vain(&h, -E2BIG);
         assert_contains(h.said.text, "memory of tidb-4000 cannot be sampled: it has too many");
         draw_in_vain(&h, -E2BIG);
         assert_string_equal(h.said.text, "");
-        h.instance.n_processes = 1;
+        h.instance.n_members = 1;
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        h.instance.n_processes = 100;
+        h.instance.n_members = 100;
         draw_in_vain(&h, -E2BIG);
         assert_contains(h.said.text, "cannot be sampled");
         h.instance.sampling.not_drawn_told = false;
-        h.instance.n_processes = 0;
+        h.instance.n_members = 0;
         draw_in_vain(&h, -E2BIG);
         assert_string_equal(h.said.text, "");
-        h.instance.n_processes = 1;
-        handles[0].dir_fd = h.rooms.host.sysroot.sys_fd; /* there is no such file */
+        h.instance.n_members = 1;
+        elsewhere.dir_fd = h.rooms.host.sysroot.sys_fd; /* there is no such file */
+        members[0].handle = &elsewhere;
         draw_in_vain(&h, -ESRCH);
         assert_string_equal(h.said.text, "");
         host_done(&h);
@@ -244,7 +249,8 @@ static void set_resident(const FakeTree *tree, const char *kib) {
 TEST(counted_in_part) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF, dir_fd = -EBADF;
-        ProcHandle handles[2];
+        ProcHandle other;
+        Member members[2];
         uint64_t drawn;
         TestHost h;
 
@@ -256,10 +262,11 @@ TEST(counted_in_part) {
         drawn = anon_bytes(&h);
         set_resident(&tree, "400000000");
         dir_fd = openat(tree.sysroot.proc_fd, "9", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        handles[0] = h.handle;
-        handles[1] = (ProcHandle){ .pid = 9, .dir_fd = dir_fd, .pidfd = -EBADF };
-        h.instance.handles = handles;
-        h.instance.n_processes = 2;
+        other = (ProcHandle){ .pid = 9, .dir_fd = dir_fd, .pidfd = -EBADF };
+        members[0] = (Member){ .handle = &h.handle };
+        members[1] = (Member){ .handle = &other };
+        h.instance.members = members;
+        h.instance.n_members = 2;
         assert_int_equal(sample_count(&h.rooms.sampling, &h.instance, fd), -ENODATA);
         assert_true(h.instance.sampling.sampled);
         assert_int_equal(anon_bytes(&h), drawn);

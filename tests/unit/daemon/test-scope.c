@@ -130,7 +130,7 @@ TEST(a_move_shows) {
         fake_process(&h.tree, 50, 1, "/srv/tidb-server", HOME, "0-7");
         scope_follow(&h.m.roster, h.instance);
         assert_null(scope_of(h.instance));
-        assert_string_equal(h.instance->processes[0].cgroup, HOME);
+        assert_string_equal(h.instance->members[0].process.cgroup, HOME);
 }
 
 /* A group below its scope is still in it; that of a service is the service's. */
@@ -143,15 +143,15 @@ TEST(the_path_of_its_unit) {
         path = path_of(&h);
         assert_string_equal(path, SCOPE);
         free(path);
-        free(h.instance->processes[0].scope);
-        h.instance->processes[0].scope = NULL;
+        free(h.instance->members[0].process.scope);
+        h.instance->members[0].process.scope = NULL;
         path = path_of(&h); /* of no unit of its own */
         assert_string_equal(path, SCOPE "/inner");
         free(path);
         free(h.instance->unit);
         h.instance->unit = strdup("a.service");
-        free(h.instance->processes[0].cgroup);
-        h.instance->processes[0].cgroup = strdup("/system.slice/a.service/inner/most");
+        free(h.instance->members[0].process.cgroup);
+        h.instance->members[0].process.cgroup = strdup("/system.slice/a.service/inner/most");
         path = path_of(&h);
         assert_string_equal(path, "/system.slice/a.service");
         free(path);
@@ -178,7 +178,7 @@ TEST(who_belongs_to_it) {
         assert_false(instance_owns(h.instance, &stranger));
         assert_false(instance_owns(h.instance, &neighbour));
         add(&h, 20, SCOPE, NAME); /* before it, and not in the record */
-        assert_int_equal(h.instance->processes[0].id.pid, 20);
+        assert_int_equal(h.instance->members[0].process.id.pid, 20);
         assert_ptr_equal(h.instance->undo.record, r);
         assert_true(scope_holds(h.instance));
         fake_process(&h.tree, 20, 1, "/srv/tidb-server", HOME, "0-7");
@@ -232,7 +232,7 @@ static struct {
 
 static int note_scope(Backend *b, const BackendTarget *target, BackendNote *note,
                       BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
-        const ProcessId *id = &target->processes[0].id;
+        const ProcessId *id = &target->members[0].process.id;
         UndoProcess *entry;
 
         (void)b;

@@ -52,7 +52,7 @@ static void host_init(TestHost *h) {
         assert_int_equal(manager_new(&h->args, &h->m), 0);
         assert_int_equal(manager_start(h->m), 0);
         assert_int_equal(h->m->roster.n_instances, 1);
-        assert_int_equal(h->m->roster.instances[0]->n_processes, 2);
+        assert_int_equal(h->m->roster.instances[0]->n_members, 2);
 }
 
 static void host_done(TestHost *h) {
@@ -87,12 +87,12 @@ TEST(who_leaves_ends_a_pass) {
         host_init(&h);
         i = h.m->roster.instances[0];
         i->binding.moving = true;
-        i->binding.mover.process = &i->handles[1];
+        i->binding.mover.process = i->members[1].handle;
         roster_remove_process(&h.m->roster, i, 1);
         turn_hand_on(h.m);
         assert_false(i->binding.moving);
         assert_null(i->binding.mover.process);
-        assert_int_equal(i->n_processes, 1);
+        assert_int_equal(i->n_members, 1);
 }
 
 TEST(the_last_one_takes_the_instance_away) {

@@ -143,7 +143,7 @@ typedef struct Host {
         Backend backend;
         UndoRecord *record;
         BackendNote note;
-        Process processes[2];
+        Member members[2];
         ProcHandle handles[2];
         BackendTarget target;
         Restore restore;
@@ -166,16 +166,16 @@ static inline void host_init(Host *h) {
         write_procs(HOME, "40\n50\n");
         for (int i = 0; i < 2; i++) {
                 fake_process(&h->tree, 50 + i, 1, "/srv/tidb-server", HOME, "0-7");
-                h->processes[i] = process(50 + i, HOME);
                 assert_int_equal(proc_open(&h->tree.sysroot, 50 + i, &h->handles[i]), 0);
+                h->members[i] =
+                        (Member){ .process = process(50 + i, HOME), .handle = &h->handles[i] };
         }
         fake_process(&h->tree, 60, 50, "/bin/helper", SCOPE, "0-7");
         backend_init(&h->backend, &h->tree.sysroot, NULL);
         assert_int_equal(undo_record_new("tidb-server:50", NULL, &h->record), 0);
         h->target = (BackendTarget){ .instance = "tidb-server:50",
-                                     .handles = h->handles,
-                                     .processes = h->processes,
-                                     .n_processes = 1 };
+                                     .members = h->members,
+                                     .n_members = 1 };
         h->note.record = h->record;
         bus.state = (BusScopeState){ .send_sighup = true,
                                      .stop_timeout_usec = 77,

@@ -29,7 +29,7 @@ typedef struct Host {
         FakeTree tree;
         Backend backend;
         ProcHandle handle;
-        Process process;
+        Member member;
 } Host;
 
 /* A process of one thread. */
@@ -38,6 +38,7 @@ static void host_init(Host *h, unsigned changes) {
         fake_init(&h->tree);
         fake_process(&h->tree, 50, 1, "/srv/a", "/", "0-7");
         assert_int_equal(proc_open(&h->tree.sysroot, 50, &h->handle), 0);
+        h->member.handle = &h->handle;
         backend_init(&h->backend, &h->tree.sysroot, NULL);
         n_calls = 0;
         n_changes = changes;
@@ -52,9 +53,7 @@ static void host_done(Host *h) {
 #define _cleanup_host_ _cleanup_(host_done)
 
 static int set_cpus(Host *h) {
-        const BackendTarget target = { .handles = &h->handle,
-                                       .processes = &h->process,
-                                       .n_processes = 1 };
+        const BackendTarget target = { .members = &h->member, .n_members = 1 };
         const CpuSet cpus = cpu_set("4-7");
 
         return backend_affinity_ops.set_cpus(&h->backend, &target, &cpus, NULL, NULL, NULL);
@@ -85,7 +84,7 @@ TEST(exactly_once) {
         host_init(&h, 0);
         assert_int_equal(set_cpus(&h), 1);
         assert_true(was_exact);
-        h.process.cpus_given = true;
+        h.member.cpus_applied = true;
         assert_int_equal(set_cpus(&h), 1);
         assert_false(was_exact);
 }

@@ -31,7 +31,7 @@ typedef struct Host {
         Backend backend;
         char name[64];
         ProcHandle handle;
-        Process process;
+        Member member;
         BackendTarget target;
         CpuSet all, one;
         NodeSet mems;
@@ -77,10 +77,8 @@ static void host_init(Host *h) {
         }
         (void)snprintf(h->name, sizeof(h->name), "test-backend-cgroup1:%d", getpid());
         assert_int_equal(proc_open(&h->sysroot, start_child(), &h->handle), 0);
-        h->target = (BackendTarget){ .instance = h->name,
-                                     .handles = &h->handle,
-                                     .processes = &h->process,
-                                     .n_processes = 1 };
+        h->target = (BackendTarget){ .instance = h->name, .members = &h->member, .n_members = 1 };
+        h->member.handle = &h->handle;
         assert_int_equal(proc_status_read(&h->handle, 0, &status), 0);
         h->all = status.cpus_allowed;
         h->mems = status.mems_allowed;
@@ -144,7 +142,7 @@ TEST(narrow_before) {
         assert_int_equal(set_cpus(&h, &h.all), 1);
         assert_cpus(&h, &h.all);
         /* Once it was given them, its choice is its own. */
-        h.process.cpus_given = true;
+        h.member.cpus_applied = true;
         assert_int_equal(sched_setaffinity(h.handle.pid, sizeof(one), &one), 0);
         assert_int_equal(set_cpus(&h, &h.all), 1);
         assert_cpus(&h, &h.one);
@@ -265,7 +263,8 @@ TEST(goes_back) {
         ProcStatus status;
 
         host_init(&h);
-        h.process.id = (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
+        h.member.process.id =
+                (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
         assert_int_equal(proc_cgroup_path_read(&h.handle, "cpuset", &home), 0);
         assert_int_equal(undo_record_new(h.name, NULL, &record), 0);
         assert_int_equal(note(&h, record), 1);
@@ -299,7 +298,8 @@ TEST(fallen_out_of_its_directory) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        h.process.id = (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
+        h.member.process.id =
+                (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
         assert_int_equal(proc_cgroup_path_read(&h.handle, "cpuset", &home), 0);
         assert_int_equal(undo_record_new(h.name, NULL, &record), 0);
         assert_int_equal(note(&h, record), 1);

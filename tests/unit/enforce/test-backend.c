@@ -84,8 +84,8 @@ TEST(this_machine) {
 static void assert_systemd_widens(const char *unit, const char *cgroup, const char *group) {
         _cleanup_fake_ FakeTree tree;
         Backend backend = { .ops = &backend_systemd_ops };
-        Process process = { .cgroup = (char *)cgroup };
-        const BackendTarget target = { .unit = unit, .processes = &process, .n_processes = 1 };
+        const Member member = { .process.cgroup = (char *)cgroup };
+        const BackendTarget target = { .unit = unit, .members = &member, .n_members = 1 };
         const NodeSet mems = node_set("2-3");
         char name[256], text[64];
 
@@ -115,8 +115,8 @@ TEST(systemd_widens) {
 TEST(systemd_widens_no_other) {
         _cleanup_fake_ FakeTree tree;
         Backend backend = { .ops = &backend_systemd_ops };
-        Process process = { .cgroup = (char *)"/system.slice/aa.service" };
-        BackendTarget target = { .unit = "a.service", .processes = &process };
+        Member member = { .process.cgroup = (char *)"/system.slice/aa.service" };
+        BackendTarget target = { .unit = "a.service", .members = &member };
         const NodeSet mems = node_set("2-3");
 
         fake_init(&tree);
@@ -124,9 +124,9 @@ TEST(systemd_widens_no_other) {
         fake_write(&tree, "sys/fs/cgroup/system.slice/aa.service/cpuset.mems", "3\n");
         fake_write(&tree, "sys/fs/cgroup/system.slice/aa.service/cpuset.mems.effective", "3\n");
         assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), -ENXIO);
-        target.n_processes = 1;
+        target.n_members = 1;
         assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), -ENXIO);
-        process.cgroup = (char *)"/system.slice/a.service"; /* it has ended */
+        member.process.cgroup = (char *)"/system.slice/a.service"; /* it has ended */
         assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), -ESRCH);
         assert_null(backend_affinity_ops.widen_mems);
 }

@@ -66,7 +66,7 @@ typedef struct Host {
         FakeTree tree;
         Backend backend;
         ProcHandle handles[2];
-        Process processes[2];
+        Member members[2];
         BackendTarget target;
         UndoRecord *record;
 } Host;
@@ -84,9 +84,12 @@ static void process(Host *h, size_t i, pid_t pid, pid_t parent, const char *cpus
         fake_process(&h->tree, pid, parent, "/srv/a", "/a/b", cpus);
         thread(h, pid, pid, cpus);
         assert_int_equal(proc_open(&h->tree.sysroot, pid, &h->handles[i]), 0);
-        h->processes[i] = (Process){ .id = { .pid = pid, .start_ticks = h->handles[i].start_ticks },
-                                     .cgroup = (char *)"/a/b" };
-        h->target.n_processes = i + 1;
+        h->members[i] = (Member){
+                .process = { .id = { .pid = pid, .start_ticks = h->handles[i].start_ticks },
+                             .cgroup = (char *)"/a/b" },
+                .handle = &h->handles[i],
+        };
+        h->target.n_members = i + 1;
 }
 
 static void cpuset(Host *h, const char *cpus) {
@@ -106,9 +109,7 @@ static void host_init(Host *h) {
         cpuset(h, "0-7");
         backend_init(&h->backend, &h->tree.sysroot, NULL);
         assert_int_equal(undo_record_new("a", NULL, &h->record), 0);
-        h->target = (BackendTarget){ .instance = "a",
-                                     .handles = h->handles,
-                                     .processes = h->processes };
+        h->target = (BackendTarget){ .instance = "a", .members = h->members };
         process(h, 0, 50, 1, "0-7");
 }
 
@@ -136,7 +137,8 @@ static void give(Host *h, const char *cpus) {
 
 static int restore(Host *h, size_t i) {
         return restore_threads(&h->backend, h->record,
-                               undo_record_find(h->record, &h->processes[i].id), &h->handles[i]);
+                               undo_record_find(h->record, &h->members[i].process.id),
+                               &h->handles[i]);
 }
 
 static void assert_mask(pid_t tid, const char *expected) {

@@ -5,7 +5,7 @@ static void assert_refused(Host *h, const char *cgroup, const char *in_reason) {
         const char *reason;
         Reason code;
 
-        h->processes[0].cgroup = (char *)cgroup;
+        h->members[0].process.cgroup = (char *)cgroup;
         reason = scope_refuses(&h->tree.sysroot, &h->target, &code);
         assert_int_equal(code, !in_reason ? REASON_NONE
                                : strstr(in_reason, "does not run in a systemd unit") ||
@@ -37,7 +37,7 @@ TEST(where_it_may_run) {
         assert_refused(&h, "/system.slice/a.service/b.scope", "below its unit");
         assert_refused(&h, "/machine.slice/libpod-1.scope/container", "below its unit");
         assert_refused(&h, "/lxc/1", "below its unit");
-        h.processes[0].foreign = FOREIGN_PID;
+        h.members[0].process.foreign = FOREIGN_PID;
         assert_refused(&h, HOME, "in a container");
 }
 
@@ -45,12 +45,12 @@ TEST(all_in_one_place) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        h.target.n_processes = 2;
+        h.target.n_members = 2;
         assert_refused(&h, HOME, NULL);
         assert_refused(&h, "/b.scope", "in several cgroups");
-        h.processes[1].scope = (char *)NAME; /* it is there already: nothing is asked of it */
+        h.members[1].process.scope = (char *)NAME; /* it is there already: nothing is asked of it */
         assert_refused(&h, "/b.scope", NULL);
-        h.processes[0].scope = (char *)NAME;
+        h.members[0].process.scope = (char *)NAME;
         assert_refused(&h, "/system.slice/a.service", NULL);
 }
 
@@ -232,9 +232,9 @@ TEST(by_its_record) {
         h.record->former.delegated = false;
         assert_int_equal(undo_record_set_scope(h.record, NAME, HOME), 0);
         assert_null(refuses_by(&h, &code));
-        h.processes[0].cgroup = (char *)"/b.scope";
+        h.members[0].process.cgroup = (char *)"/b.scope";
         assert_non_null(strstr(refuses_by(&h, &code), "something else"));
         assert_int_equal(code, REASON_CONTESTED);
-        h.processes[0].scope = (char *)NAME;
+        h.members[0].process.scope = (char *)NAME;
         assert_null(refuses_by(&h, &code));
 }

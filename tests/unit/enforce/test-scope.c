@@ -78,7 +78,7 @@ TEST(systemd_is_asked) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        h.target.n_processes = 2;
+        h.target.n_members = 2;
         note_all(&h);
         assert_int_equal(start(&h), 0);
         assert_int_equal(bus.n_starts, 1);
@@ -91,7 +91,7 @@ TEST(systemd_is_asked) {
         assert_int_equal(bus.scope.n_pids, 2);
         assert_int_equal(bus.pids[0], 50);
         assert_int_equal(bus.pids[1], 51);
-        h.processes[0].scope = (char *)NAME;
+        h.members[0].process.scope = (char *)NAME;
         bus.state.has_oom_policy = true;
         h.record->former.known = false;
         note_all(&h);
@@ -114,7 +114,7 @@ TEST(slices) {
                 _cleanup_host_ Host h;
 
                 host_init(&h);
-                h.processes[0].cgroup = (char *)slices[i][0];
+                h.members[0].process.cgroup = (char *)slices[i][0];
                 note_all(&h);
                 assert_int_equal(start(&h), 0);
                 assert_string_equal(bus.slice, slices[i][1]);
@@ -128,8 +128,8 @@ TEST(one_that_comes_later_joins) {
 
         host_init(&h);
         write_procs(SCOPE, "51\n");
-        h.target.n_processes = 2;
-        h.processes[1].scope = (char *)NAME;
+        h.target.n_members = 2;
+        h.members[1].process.scope = (char *)NAME;
         note_all(&h);
         assert_int_equal(start(&h), 1);
         assert_int_equal(bus.n_starts, 0);

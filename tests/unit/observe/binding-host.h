@@ -16,7 +16,8 @@ typedef struct Host {
         FakeTree tree;
         Node nodes[2];
         Topology topology;
-        ProcHandle members[2];
+        ProcHandle handles[2];
+        Member members[2];
         size_t n_members;
         int cgroup_fd;
         int own_cpuset_fd; /* 0: the unit's counts */
@@ -24,6 +25,13 @@ typedef struct Host {
         const char *group_path;
         int32_t suspect;
 } Host;
+
+static inline void host_add(Host *h, pid_t pid) {
+        const size_t i = h->n_members++;
+
+        assert_int_equal(proc_open(&h->tree.sysroot, pid, &h->handles[i]), 0);
+        h->members[i].handle = &h->handles[i];
+}
 
 /* Node 0 with the CPUs 0-3, node 2 with 4-7; the unit of a server, pid 50, under pid 1. */
 static inline void host_init(Host *h) {
@@ -37,14 +45,13 @@ static inline void host_init(Host *h) {
         fake_write(&h->tree, FOLDER "cgroup.procs", "50\n");
         fake_write(&h->tree, FOLDER "cpuset.cpus.effective", "4-7\n");
         fake_write(&h->tree, FOLDER "cpuset.mems.effective", "2\n");
-        assert_int_equal(proc_open(&h->tree.sysroot, 50, &h->members[0]), 0);
-        h->n_members = 1;
+        host_add(h, 50);
         assert_int_equal(cgroup_open(&h->tree.sysroot, CGROUP, &h->cgroup_fd), 0);
 }
 
 static inline void host_done(Host *h) {
         for (size_t i = 0; i < h->n_members; i++)
-                proc_close(&h->members[i]);
+                proc_close(&h->handles[i]);
         closep(&h->cgroup_fd);
         fake_done(&h->tree);
 }

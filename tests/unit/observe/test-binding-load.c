@@ -102,8 +102,7 @@ TEST(inner_groups_of_several) {
         inner(&h, "a", 50, "4-6", "0,2");
         inner(&h, "b/c", 51, NULL, NULL); /* the nearest above it that has a cpuset counts */
         inner(&h, "b", 60, "5-7", "2");
-        assert_int_equal(proc_open(&h.tree.sysroot, 51, &h.members[1]), 0);
-        h.n_members = 2;
+        host_add(&h, 51);
         b = load_good(&h);
         assert_ids(b.inner_cpus, "5-6");
         assert_ids(b.inner_mems, "2");
@@ -155,8 +154,7 @@ TEST(several_members) {
         fake_process(&h.tree, 60, 50, "/srv/a", CGROUP, "4-7");
         fake_thread(&h.tree, 60, 61, "0", 0);
         fake_write(&h.tree, FOLDER "cgroup.procs", "50\n60\n");
-        assert_int_equal(proc_open(&h.tree.sysroot, 60, &h.members[1]), 0);
-        h.n_members = 2;
+        host_add(&h, 60);
         assert_int_equal(load_good(&h).n_threads, 3);
         assert_int_equal(load_good(&h).n_threads_off_cpus, 1);
         /* One has ended: the other counts. */
@@ -218,8 +216,7 @@ TEST(own_cpuset) {
         assert_ids(b.mems, "2");
         fake_process(&h.tree, 60, 50, "/srv/a", CGROUP, "4-7");
         fake_write(&h.tree, "proc/60/cgroup", "3:cpu,cpuset:/tidbnumad/ab\n");
-        assert_int_equal(proc_open(&h.tree.sysroot, 60, &h.members[1]), 0);
-        h.n_members = 2;
+        host_add(&h, 60);
         b = load_good(&h);
         assert_false(b.cpuset);
         assert_ids(b.cpus, "0-7");

@@ -5,7 +5,7 @@
 static void init_by(Situation *s, BackendKind backend, MemoryMode memory) {
         init(s, memory);
         s->in.backend = backend;
-        s->in.cpus_given = true;
+        s->in.cpus_applied = true;
         s->binding.alone = false;
         if (backend == BACKEND_AFFINITY) {
                 s->binding.cpuset = false;
@@ -21,9 +21,9 @@ TEST(affinity_cpus) {
         assert_step(&s, STEP_DONE, "");
         s.binding.n_threads_off_cpus = 2; /* narrower: its own choice, once it got all */
         assert_step(&s, STEP_PARTLY, "fewer CPUs");
-        s.in.cpus_given = false;
+        s.in.cpus_applied = false;
         assert_step(&s, STEP_SET_CPUS, "");
-        s.in.cpus_given = true;
+        s.in.cpus_applied = true;
         s.binding.n_threads_outside = 1;
         assert_step(&s, STEP_SET_CPUS, "");
         s.in.cpu_writes = STEP_WRITES_MAX;
@@ -101,7 +101,7 @@ TEST(begins_blind) {
 
         init_by(&s, BACKEND_CGROUP1, MEMORY_BIND);
         assert_false(step_begins_blind(&s.in));
-        s.in.cpus_given = false;
+        s.in.cpus_applied = false;
         assert_true(step_begins_blind(&s.in));
         s.in.backend = BACKEND_AFFINITY;
         assert_true(step_begins_blind(&s.in));

@@ -6,7 +6,7 @@
 static void init_open(Situation *s, BackendKind backend, MemoryMode memory) {
         init(s, memory);
         s->in.backend = backend;
-        s->in.cpus_given = true;
+        s->in.cpus_applied = true;
         s->binding.mems = node_set("0-3");
 }
 

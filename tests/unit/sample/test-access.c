@@ -77,6 +77,7 @@ static pid_t end_worker(pid_t tid) {
 typedef struct Host {
         Sysroot sysroot;
         ProcHandle process;
+        Member member;
         AccessCounters counters;
         AccessSample sample;
 } Host;
@@ -94,6 +95,7 @@ static void set_up(Host *h) {
         perf_group_close(&group);
         assert_int_equal(sysroot_open(NULL, &h->sysroot), 0);
         assert_int_equal(proc_open(&h->sysroot, getpid(), &h->process), 0);
+        h->member.handle = &h->process;
 }
 
 static void tear_down(Host *h) {
@@ -103,7 +105,7 @@ static void tear_down(Host *h) {
 }
 
 static int attach(Host *h, size_t n_opens, size_t n_max) {
-        return access_attach(&h->counters, &h->process, 1, &both, n_opens, n_max);
+        return access_attach(&h->counters, &h->member, 1, &both, n_opens, n_max);
 }
 
 static void look(Host *h) {
@@ -186,7 +188,7 @@ TEST(remote_alone) {
         Host h;
 
         set_up(&h);
-        assert_int_equal(access_attach(&h.counters, &h.process, 1, &remote_alone, ALL, ALL), 0);
+        assert_int_equal(access_attach(&h.counters, &h.member, 1, &remote_alone, ALL, ALL), 0);
         access_read(&h.counters, &remote_alone, &h.sample);
         fault();
         access_read(&h.counters, &remote_alone, &h.sample);

@@ -104,14 +104,12 @@ TEST(facts_are_those_of_the_process) {
 TEST(where_a_directory_is) {
         _cleanup_office_ Office o;
         _cleanup_storage_devices_ StorageDevices here = { 0 }, there = { 0 };
-        Process process = { 0 };
         _cleanup_free_ char *data_dir = NULL;
         const CpuSet any = { 0 };
 
         office_init(&o);
-        const Members members = {
-                .sysroot = &o.sysroot, .processes = &process, .handles = o.handles, .n = 1
-        };
+        const Member member = { .handle = &o.handles[0] };
+        const Members members = { .sysroot = &o.sysroot, .list = &member, .n = 1 };
         const int r = members_read_storage(&members, "/", &here);
 
         assert_int_equal(worker_read_storage(&o.workers, &members, "/", &there), r);

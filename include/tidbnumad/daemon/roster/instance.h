@@ -211,10 +211,8 @@ typedef struct Instance {
         uid_t uid;                /* of its first process, when it was found */
         uint64_t first_seen_usec; /* monotonic */
 
-        Process *processes; /* ascending by pid, beside `handles`; owned */
-        ProcHandle *handles;
-        sd_event_source **exits; /* its end, from its pidfd; beside the two; owned */
-        size_t n_processes, processes_allocated, handles_allocated, exits_allocated;
+        Member *members; /* ascending by pid; `cpus_applied` is written by binding; owned */
+        size_t n_members, members_allocated;
         uint64_t n_member_changes;   /* a process came or went */
         struct Instance *next_ended; /* see roster_take_ended() */
         uint32_t news;               /* InstanceNews */

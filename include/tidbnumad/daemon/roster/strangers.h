@@ -2,8 +2,6 @@
  * another user's, or a container's. Kept so that status can say why. */
 #pragma once
 
-#include <systemd/sd-event.h>
-
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/proc.h"
@@ -15,7 +13,6 @@ typedef struct Stranger {
         Process process;
         MatchVerdict verdict;
         ProcHandle handle;
-        sd_event_source *exit; /* its end, from its pidfd; owned */
         char *policy;
         char *reason;
 } Stranger;
