@@ -237,7 +237,8 @@ static bool is_on_a_device(const char *dir) {
         return stat(dir, &st) == 0 && major(st.st_dev) != 0;
 }
 
-/* In a chroot whose root is no mount point the chain begins with the directory that was asked for. */
+/* In a chroot whose root is no mount point the chain begins with the directory that was asked for.
+ */
 static const char *devices_of(const StorageDevices *storage) {
         const char *on = strstr(storage->chain, " on ");
 
