@@ -43,7 +43,8 @@ static bool are_released(const Await *a, const StatusFile *s, bool released) {
                         return false;
         }
         for (size_t i = 0; released && i < s->n_devices; i++)
-                if (s->devices[i].n_steered > 0 && await_names(a, s->devices[i].name, NULL))
+                if (s->devices[i].vectors[IRQ_STATE_STEERED] > 0 &&
+                    await_names(a, s->devices[i].name, NULL))
                         return false;
         return true;
 }

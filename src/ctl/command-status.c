@@ -10,6 +10,7 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/status-history.h"
 #include "tidbnumad/ctl/status-table.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/sys/clock.h"
@@ -87,6 +88,9 @@ static int print_text(const StatusQuestion *q) {
         _cleanup_text_ Text text = { 0 };
 
         status_table_render(q, &text);
+        for (size_t i = 0; i < q->status->n_instances && q->n_names > 0; i++)
+                if (status_is_asked(q, &q->status->instances[i]))
+                        status_history_render(q->status->instances[i].name, &text);
         return output_text(&text);
 }
 

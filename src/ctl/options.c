@@ -29,15 +29,15 @@ static const OptionRow rows[] = {
           "read this policy file and no folder; may be given\n"
           "several times, later ones win" },
         { "sysroot", "DIR", OPTION_SYSROOT, READING,
-          "read DIR/proc and DIR/sys, the dump of another machine" },
+          "read DIR/proc and DIR/sys, a dump of another machine" },
         { "topology", "MACHINE", OPTION_TOPOLOGY, READING,
-          "plan for another machine: a file with hwloc's XML or\n"
-          "a description, \"package:2 numa:4(memory=128GiB) core:8\"" },
+          "plan for another machine: a file with hwloc's XML, or\n"
+          "a description: \"package:2 numa:4(memory=9GiB) core:8\"" },
         { "instances", "LIST", OPTION_INSTANCES, PLANNING,
           "plan imagined instances, COUNT:POLICY, instead of the\n"
           "running ones: 4:tidb,2:tikv@nvme0n1:32GiB,1:pd" },
         { "against", "PATH", OPTION_AGAINST, PLAN,
-          "show what other policies, a file or folder, would change" },
+          "show what other policies (file, folder) would change" },
         { "explain", NULL, OPTION_EXPLAIN, PLAN, "show every alternative and why it lost" },
         { "export", "FILE", OPTION_EXPORT, PLAN,
           "write the plan as hwloc XML, which lstopo draws" },
@@ -62,13 +62,11 @@ static const CommandRow commands[N_COMMANDS] = {
                                "Read the policies as the daemon would, and report all errors and "
                                "warnings; with\n"
                                "files, only those. Changes nothing. Exit status 1: the policies "
-                               "would be refused.\n",
+                               "are refused.\n",
                                "  tidbnumactl validate\n"
                                "  tidbnumactl validate ./10-tidb.yaml --topology \"package:2 "
                                "numa:4 core:8\"\n" },
-        [COMMAND_PLAN] = { "plan", "",
-                           "show show show show show show show where each instance belongs, and "
-                           "why",
+        [COMMAND_PLAN] = { "plan", "", "show where each instance belongs, and why",
                            "Plan as the daemon does, for running or imagined instances, on this "
                            "host or\n"
                            "another, including interrupts if the policies have entries of irq. "
@@ -88,22 +86,20 @@ static const CommandRow commands[N_COMMANDS] = {
                               "instance, the alternatives, and its state. Changes nothing.\n",
                               "  tidbnumactl explain tidb-4000\n"
                               "  tidbnumactl explain 4711\n" },
-        [COMMAND_ADVISE] = { "advise", "",
-                             "suggest suggest suggest suggest suggest suggest suggest settings "
-                             "that fit the places",
+        [COMMAND_ADVISE] = { "advise", "", "suggest settings that fit the places",
                              "Show the settings of each instance that fit its place, each with its "
                              "rule and\n"
                              "reason. Changes nothing.\n",
                              "  tidbnumactl advise\n"
                              "  tidbnumactl advise --tiup >fragment.yaml\n" },
-        [COMMAND_CHECK] = { "check", "", "is the host set up as it should be?",
-                            "Judges the host's settings, devices and instances by the rules that "
-                            "tidbnumactl(8) lists,\n"
-                            "without a daemon too: what was found, and what mends it. Ends with 0 "
-                            "when all is in\n"
-                            "order, with 1 after warnings, with 2 after failures, and with 3 when "
-                            "nothing could be\n"
-                            "judged. Some rules need root.\n",
+        [COMMAND_CHECK] = { "check", "", "check the host's settings and instances",
+                            "Check the host's settings, devices and instances by the rules of "
+                            "tidbnumactl(8),\n"
+                            "also without a daemon: show what was found, and what to do. Changes "
+                            "nothing. Exit\n"
+                            "status 1: there are warnings; 2: failures; 3: nothing could be "
+                            "checked. Some\n"
+                            "rules need root.\n",
                             "  tidbnumactl check\n"
                             "  tidbnumactl check --sysroot ./dump-of-host7 --json\n" },
         [COMMAND_STATUS] = { "status", "[INSTANCE…]",
@@ -127,8 +123,8 @@ static const CommandRow commands[N_COMMANDS] = {
                                "  tidbnumactl locality tikv-20160 --exact\n" },
         [COMMAND_PAUSE] = { "pause", "", "change nothing until resume or the next boot",
                             "Make the daemon change nothing until 'resume' or the next boot. "
-                            "Bindings are kept,\n"
-                            "and changes by others are not repaired. Needs root.\n",
+                            "Bindings are\n"
+                            "kept, and changes by others are not repaired. Needs root.\n",
                             "  tidbnumactl pause\n" },
         [COMMAND_RESUME] = { "resume", "", "end a pause",
                              "End a pause. Released instances stay released: see 'release --undo'. "
@@ -136,10 +132,10 @@ static const CommandRow commands[N_COMMANDS] = {
                              "  tidbnumactl resume\n" },
         [COMMAND_RELEASE] = { "release", "INSTANCE…", "restore the original binding of instances",
                               "Restore the original CPUs and memory nodes of instances, given by "
-                              "globs over name\n"
-                              "or unit, and leave them alone until 'release --undo' or the next "
-                              "boot. Memory\n"
-                              "stays where it is. Needs root.\n",
+                              "globs over\n"
+                              "name or unit, and leave them alone until 'release --undo' or the "
+                              "next boot.\n"
+                              "Memory stays where it is. Needs root.\n",
                               "  tidbnumactl release tikv-20160\n"
                               "  tidbnumactl release --all\n"
                               "  tidbnumactl release --undo tikv-20160\n" },
@@ -197,8 +193,8 @@ static void print_option(const OptionRow *row) {
 void options_print_help(void) {
         puts("tidbnumactl COMMAND [OPTION…]\n"
              "\n"
-             "Checks policies, shows the plan and the state of tidbnumad, pauses it and releases\n"
-             "instances. Only pause, resume and release change something.\n"
+             "Checks policies, shows the plan and the state of tidbnumad, pauses it and\n"
+             "releases instances. Only pause, resume and release change something.\n"
              "\n"
              "Commands:");
         for (unsigned c = 0; c < N_COMMANDS; c++) {

@@ -48,8 +48,16 @@ void status_file_done(StatusFile *status) {
         for (size_t i = 0; i < status->n_devices; i++) {
                 free(status->devices[i].name);
                 free(status->devices[i].reason_code);
+                free(status->devices[i].reason);
+                free(status->devices[i].cpus);
         }
         free(status->devices);
+        for (size_t i = 0; i < status->n_ignored; i++) {
+                free(status->ignored[i].exe);
+                free(status->ignored[i].policy);
+                free(status->ignored[i].reason);
+        }
+        free(status->ignored);
         strings_done(status->errors, status->n_errors);
         strings_done(status->units, status->n_units);
         free(status->version);
@@ -116,6 +124,27 @@ static int take_if_there(const json_t *object, const char *key, char **ret) {
         return 0;
 }
 
+typedef struct OptionalString {
+        const char *key;
+        char **field;
+} OptionalString;
+
+static int take_all_if_there(const json_t *object, const OptionalString *strings, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                int r = take_if_there(object, strings[i].key, strings[i].field);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static uint64_t count_of(const json_t *object, const char *key) {
+        const json_int_t value = json_integer_value(json_object_get(object, key));
+
+        return value > 0 ? (uint64_t)value : 0;
+}
+
 static int take_memory(const json_t *array, StatusInstance *ret) {
         ret->memory = calloc(json_array_size(array) + 1, sizeof(*ret->memory));
         if (!ret->memory)
@@ -135,27 +164,19 @@ static int take_memory(const json_t *array, StatusInstance *ret) {
 static int take_state(const json_t *object, StatusInstance *ret) {
         const json_t *ratio = json_object_get(object, "remote_memory_ratio");
         const json_t *left = json_object_get(object, "migration_left_seconds");
-        const json_int_t pending = json_integer_value(json_object_get(object, "pending_bytes"));
-        const struct {
-                const char *key;
-                char **field;
-        } fields[] = { { "reason_code", &ret->reason_code },
-                       { "remedy", &ret->remedy },
-                       { "backend", &ret->backend },
-                       { "cpus", &ret->cpus } };
+        const OptionalString strings[] = { { "reason_code", &ret->reason_code },
+                                           { "remedy", &ret->remedy },
+                                           { "backend", &ret->backend },
+                                           { "cpus", &ret->cpus } };
+        int r;
 
         ret->cpu_bound = json_is_true(json_object_get(object, "cpu_bound"));
         ret->memory_bound = json_is_true(json_object_get(object, "memory_bound"));
         ret->remote_ratio = json_is_number(ratio) ? json_number_value(ratio) : (double)NAN;
         ret->left_seconds = json_is_number(left) ? json_number_value(left) : (double)NAN;
-        ret->pending_bytes = pending > 0 ? (uint64_t)pending : 0;
-        for (size_t i = 0; i < ELEMENTSOF(fields); i++) {
-                int r = take_if_there(object, fields[i].key, fields[i].field);
-
-                if (r < 0)
-                        return r;
-        }
-        return take_memory(json_object_get(object, "memory_by_node"), ret);
+        ret->pending_bytes = count_of(object, "pending_bytes");
+        r = take_all_if_there(object, strings, ELEMENTSOF(strings));
+        return r < 0 ? r : take_memory(json_object_get(object, "memory_by_node"), ret);
 }
 
 static int take_instance(const json_t *object, StatusInstance *ret) {
@@ -211,40 +232,67 @@ static int take_releases(const json_t *array, StatusFile *ret) {
         if (!ret->releases)
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(array); i++) {
-                const json_t *object = json_array_get(array, i);
                 StatusRelease *release = &ret->releases[ret->n_releases++];
-                int r = take_if_there(object, "name", &release->name);
+                const OptionalString strings[] = { { "name", &release->name },
+                                                   { "unit", &release->unit },
+                                                   { "failure", &release->failure } };
+                int r = take_all_if_there(json_array_get(array, i), strings, ELEMENTSOF(strings));
 
-                if (r >= 0)
-                        r = take_if_there(object, "unit", &release->unit);
-                if (r >= 0)
-                        r = take_if_there(object, "failure", &release->failure);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-/* One without a name is none. */
+static int take_device(const json_t *object, StatusDevice *ret) {
+        const json_t *node = json_object_get(object, "node");
+        const OptionalString strings[] = { { "name", &ret->name },
+                                           { "reason_code", &ret->reason_code },
+                                           { "reason", &ret->reason },
+                                           { "cpus", &ret->cpus } };
+
+        ret->node = json_is_integer(node) && json_integer_value(node) < NODE_SET_MAX
+                            ? (int32_t)json_integer_value(node)
+                            : -1;
+        for (IrqState state = 0; state < N_IRQ_STATES; state++)
+                ret->vectors[state] = count_of(object, irq_state_to_string(state));
+        return take_all_if_there(object, strings, ELEMENTSOF(strings));
+}
+
+/* An object without a name is no device. */
 static int take_devices(const json_t *array, StatusFile *ret) {
         ret->devices = calloc(json_array_size(array) + 1, sizeof(*ret->devices));
         if (!ret->devices)
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(array); i++) {
                 const json_t *object = json_array_get(array, i);
-                const json_int_t steered = json_integer_value(json_object_get(object, "steered"));
-                StatusDevice *device = &ret->devices[ret->n_devices];
                 int r;
 
                 if (!json_is_string(json_object_get(object, "name")))
                         continue;
-                ret->n_devices++;
-                device->n_steered = steered > 0 ? (uint64_t)steered : 0;
-                r = take_if_there(object, "name", &device->name);
-                if (r >= 0)
-                        r = take_if_there(object, "reason_code", &device->reason_code);
+                r = take_device(object, &ret->devices[ret->n_devices++]);
                 if (r < 0)
                         return r;
+        }
+        return 0;
+}
+
+static int take_ignored(const json_t *array, StatusFile *ret) {
+        ret->ignored = calloc(json_array_size(array) + 1, sizeof(*ret->ignored));
+        if (!ret->ignored)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(array); i++) {
+                const json_t *object = json_array_get(array, i);
+                StatusIgnored *one = &ret->ignored[ret->n_ignored++];
+                const uint64_t pid = count_of(object, "pid");
+                const OptionalString strings[] = { { "exe", &one->exe },
+                                                   { "policy", &one->policy },
+                                                   { "reason", &one->reason } };
+                int r = take_all_if_there(object, strings, ELEMENTSOF(strings));
+
+                if (r < 0)
+                        return r;
+                one->pid = pid <= INT_MAX ? (pid_t)pid : 0;
         }
         return 0;
 }
@@ -273,13 +321,7 @@ static int take_daemon(const json_t *root, StatusFile *ret) {
                                     ret);
 }
 
-static uint64_t count_of(const json_t *object, const char *key) {
-        const json_int_t value = json_integer_value(json_object_get(object, key));
-
-        return value > 0 ? (uint64_t)value : 0;
-}
-
-static void take_ignored(const json_t *object, StatusFile *ret) {
+static void count_ignored(const json_t *object, StatusFile *ret) {
         ret->n_full = count_of(object, "max_instances");
         ret->n_of_others = count_of(object, "user");
         ret->n_in_containers = count_of(object, "namespace");
@@ -301,8 +343,10 @@ static int take_status(const json_t *root, StatusFile *ret) {
         ret->time_seconds = json_number_value(time);
         ret->sample_interval_seconds = json_number_value(interval);
         ret->enforcing = json_is_true(json_object_get(root, "enforcing"));
-        take_ignored(json_object_get(root, "ignored"), ret);
+        count_ignored(json_object_get(root, "ignored"), ret);
         r = take_daemon(root, ret);
+        if (r >= 0)
+                r = take_ignored(json_object_get(root, "strangers"), ret);
         if (r >= 0)
                 r = take_access(json_object_get(root, "access_sampling"), ret);
         return r < 0 ? r : take_instances(json_object_get(root, "instances"), ret);

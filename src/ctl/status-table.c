@@ -1,15 +1,18 @@
-/* What the daemon published, as text for people: one line a thing, remedies below, each once. */
+/* What the daemon published, as text for people: problems first, then instances, interrupts and
+ * what is ignored. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "tidbnumad/base/utf8.h"
+#include "tidbnumad/ctl/status-problems.h"
 #include "tidbnumad/ctl/status-table.h"
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"
 
-/* So many nodes of an instance are told, those with the most of its memory first. */
-enum { NODES_TOLD = 3 };
+/* So many nodes of an instance are shown, those with the most of its memory first; and so many
+ * ignored processes. */
+enum { NODES_TOLD = 3, IGNORED_LISTED = 5 };
 
 bool status_is_asked(const StatusQuestion *q, const StatusInstance *i) {
         for (size_t k = 0; k < q->n_names; k++)
@@ -30,19 +33,6 @@ static const char *backend_of(const StatusFile *s) {
         return s->n_instances > 0 && s->instances[0].backend ? s->instances[0].backend : NULL;
 }
 
-static void render_age(const StatusQuestion *q, Text *text) {
-        const double age = q->now_seconds - q->status->time_seconds;
-
-        if (!q->alive)
-                text_append(text, "warning: the daemon does not run: bindings are kept, but not "
-                                  "watched; run systemctl start tidbnumad\n");
-        else if (!status_file_is_fresh(q->status, q->now_seconds))
-                text_appendf(text,
-                             "warning: this is %.0f s old, but the daemon publishes every %.0f s: "
-                             "it may hang; see journalctl -u tidbnumad\n",
-                             age, q->status->sample_interval_seconds);
-}
-
 static void render_daemon(const StatusQuestion *q, Text *text) {
         const StatusFile *s = q->status;
         const char *backend = backend_of(s);
@@ -59,23 +49,6 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
         text_appendf(text, ", %zu %s, %.0f s ago\n", s->n_policies,
                      s->n_policies == 1 ? "policy" : "policies",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
-        render_age(q, text);
-        if (s->load_failed)
-                text_append(text, "warning: the policy files have errors, so the previous policies "
-                                  "stay in force; run tidbnumactl validate\n");
-        for (size_t i = 0; i < s->n_errors; i++) {
-                text_append(text, "  ");
-                text_append_printable(text, s->errors[i]);
-                text_append(text, "\n");
-        }
-        if (s->n_warnings > 0)
-                text_appendf(text, "warning: %zu about the policies; run tidbnumactl validate\n",
-                             s->n_warnings);
-        if (s->uncounted) {
-                text_append(text, "memory accesses are not counted: ");
-                text_append_printable(text, s->uncounted);
-                text_append(text, "\n");
-        }
 }
 
 /* --- the instances --- */
@@ -119,10 +92,11 @@ static void append_why(const StatusInstance *i, Text *cell) {
                 if (!isnan(i->left_seconds))
                         text_appendf(cell, ", %.0f s left", i->left_seconds);
         }
-        if (*i->reason)
-                text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason);
-        if (i->reason_code && *i->reason_code)
-                text_appendf(cell, " (%s)", i->reason_code);
+        if (status_is_at_rest(i) || !i->reason_code || !*i->reason_code) {
+                if (*i->reason)
+                        text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason);
+        } else /* the sentence is among the problems */
+                text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason_code);
 }
 
 static void add_instance(Table *table, const StatusInstance *i, Text *cell) {
@@ -156,18 +130,63 @@ static void render_instances(const StatusQuestion *q, Text *text) {
                 text_append(text, "No process matches a policy.\n");
 }
 
+/* Those that failed are among the problems. */
 static void render_releases(const StatusFile *s, Text *text) {
         for (size_t i = 0; i < s->n_releases; i++) {
-                const StatusRelease *r = &s->releases[i];
-
+                if (s->releases[i].failure)
+                        continue;
                 text_append(text, "release in progress: ");
-                text_append_printable(text, r->name ? r->name : "?");
-                if (r->failure) {
-                        text_append(text, ": ");
-                        text_append_printable(text, r->failure);
-                }
+                text_append_printable(text, s->releases[i].name ? s->releases[i].name : "?");
                 text_append(text, "\n");
         }
+}
+
+/* --- interrupts --- */
+
+static void add_device(Table *table, const StatusDevice *d, Text *cell) {
+        table_add(table, d->name);
+        if (d->node < 0)
+                table_add(table, "?");
+        else
+                table_addf(table, "%" PRId32, d->node);
+        for (IrqState state = 0; state < N_IRQ_STATES; state++)
+                if (d->vectors[state] > 0)
+                        text_appendf(cell, "%s%" PRIu64 " %s", cell->length > 0 ? ", " : "",
+                                     d->vectors[state], irq_state_to_string(state));
+        take(table, cell);
+        table_add(table, d->cpus && *d->cpus ? d->cpus : "-");
+        table_add(table, d->reason ? d->reason : "");
+}
+
+static void render_devices(const StatusQuestion *q, Text *text) {
+        static const char *const headings[] = { "DEVICE", "NODE", "INTERRUPTS", "CPUS", "WHY" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < q->status->n_devices; i++)
+                add_device(&table, &q->status->devices[i], &cell);
+        if (q->status->n_devices > 0)
+                text_append(text, "\n");
+        table_render(&table, q->width, text);
+}
+
+/* --- ignored processes --- */
+
+static void render_ignored_processes(const StatusFile *s, Text *text) {
+        for (size_t i = 0; i < s->n_ignored && i < IGNORED_LISTED; i++) {
+                const StatusIgnored *one = &s->ignored[i];
+
+                text_appendf(text, "  %d ", one->pid);
+                text_append_printable(text, one->exe ? one->exe : "?");
+                text_append(text, " (policy ");
+                text_append_printable(text, one->policy ? one->policy : "?");
+                text_append(text, "): ");
+                text_append_printable(text, one->reason ? one->reason : "?");
+                text_append(text, "\n");
+        }
+        if (s->n_ignored > IGNORED_LISTED)
+                text_appendf(text, "  and %zu more\n", s->n_ignored - IGNORED_LISTED);
 }
 
 static void render_ignored(const StatusFile *s, Text *text) {
@@ -185,51 +204,21 @@ static void render_ignored(const StatusFile *s, Text *text) {
                 if (reasons[i].n == 0)
                         continue;
                 text_appendf(text, "%s%" PRIu64 " %s",
-                             any ? ", " : "Ignored processes: ", reasons[i].n, reasons[i].why);
+                             any ? ", " : "\nIgnored processes: ", reasons[i].n, reasons[i].why);
                 any = true;
         }
         if (any)
                 text_append(text, "; run tidbnumactl explain PID to see why\n");
-}
-
-/* --- what to do --- */
-
-static bool has_remedy(const StatusQuestion *q, const StatusInstance *i) {
-        return status_is_asked(q, i) && !status_is_at_rest(i) && i->remedy && *i->remedy &&
-               i->reason_code;
-}
-
-static bool is_told(const StatusQuestion *q, size_t index) {
-        for (size_t i = 0; i < index; i++)
-                if (has_remedy(q, &q->status->instances[i]) &&
-                    strcmp(q->status->instances[i].reason_code,
-                           q->status->instances[index].reason_code) == 0)
-                        return true;
-        return false;
-}
-
-static void render_remedies(const StatusQuestion *q, Text *text) {
-        bool any = false;
-
-        for (size_t i = 0; i < q->status->n_instances; i++) {
-                const StatusInstance *instance = &q->status->instances[i];
-
-                if (!has_remedy(q, instance) || is_told(q, i))
-                        continue;
-                text_append(text, any ? "  " : "\nWhat to do:\n  ");
-                text_append_printable(text, instance->reason_code);
-                text_append(text, ": ");
-                text_append_printable(text, instance->remedy);
-                text_append(text, "\n");
-                any = true;
-        }
+        render_ignored_processes(s, text);
 }
 
 void status_table_render(const StatusQuestion *q, Text *text) {
         render_daemon(q, text);
+        status_problems_render(q, text);
         render_instances(q, text);
+        if (q->n_names > 0)
+                return;
         render_releases(q->status, text);
-        if (q->n_names == 0)
-                render_ignored(q->status, text);
-        render_remedies(q, text);
+        render_devices(q, text);
+        render_ignored(q->status, text);
 }

@@ -8,6 +8,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/snapshot.h"
 
 typedef struct StatusMemory {
         uint32_t node;
@@ -39,9 +40,16 @@ typedef struct StatusRelease {
 
 /* That has interrupts. */
 typedef struct StatusDevice {
-        char *name, *reason_code; /* NULL: none is told; owned */
-        uint64_t n_steered;       /* interrupts that are where we want them */
+        char *name, *reason_code, *reason, *cpus; /* NULL: not reported; owned */
+        int32_t node;                             /* -1: not known */
+        uint64_t vectors[N_IRQ_STATES];
 } StatusDevice;
+
+/* A process that a policy names and the daemon ignores. */
+typedef struct StatusIgnored {
+        char *exe, *policy, *reason; /* NULL: not reported; owned */
+        pid_t pid;
+} StatusIgnored;
 
 typedef struct StatusFile {
         double time_seconds; /* when it was written, since the epoch */
@@ -65,6 +73,8 @@ typedef struct StatusFile {
         size_t n_releases;
         StatusDevice *devices; /* owned */
         size_t n_devices;
+        StatusIgnored *ignored; /* some of them; owned */
+        size_t n_ignored;
         char *uncounted; /* why accesses to memory are not counted, which somebody asked for; NULL;
                           * owned */
 } StatusFile;

@@ -15,8 +15,8 @@ typedef struct StatusQuestion {
         unsigned width; /* of the terminal; 0: none */
 } StatusQuestion;
 
-/* A line about the daemon, a table of instances, what is on its way back, and what to do. Failure
- * shows in text->error. */
+/* A line about the daemon, problems with what to do, then tables of instances and of devices with
+ * interrupts, and the ignored processes. Failure shows in text->error. */
 void status_table_render(const StatusQuestion *question, Text *text);
 
 /* Is it one of those that are asked for? */

@@ -211,12 +211,24 @@ static void answer(const char *const *words, Capture *capture) {
 
 #define ANSWER(capture, ...) answer((const char *const[]){ __VA_ARGS__, NULL }, capture)
 
+/* Letters, and not bytes, are what a terminal counts. */
+static void assert_fits_80(const char *text) {
+        size_t column = 0;
+
+        for (const char *c = text; *c; c++) {
+                column = *c == '\n' ? 0 : column + (((unsigned char)*c & 0xc0) != 0x80);
+                if (column > 80)
+                        fail_msg("a line of more than 80 columns ends with '%.40s'", c);
+        }
+}
+
 TEST(help) {
         const OptionRow *rows;
         size_t n = options_rows(&rows);
         Capture capture;
 
         ANSWER(&capture, "--help");
+        assert_fits_80(capture.text);
         for (size_t i = 0; i < n; i++)
                 assert_contains(capture.text, rows[i].name);
         for (unsigned c = 0; c < N_COMMANDS; c++)
@@ -239,6 +251,7 @@ TEST(command_help) {
 
         for (unsigned c = 0; c < N_COMMANDS; c++) {
                 ANSWER(&capture, args_command_name(c), "--help");
+                assert_fits_80(capture.text);
                 for (size_t i = 0; i < n; i++) {
                         char line[64];
 

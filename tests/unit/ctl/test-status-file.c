@@ -107,9 +107,13 @@ TEST(round_trip) {
                 { .name = "eth0",
                   .kind = "net",
                   .reason_id = "away",
-                  .reason = "",
+                  .reason = "far",
+                  .node = 2,
                   .cpus = &cpus,
                   .vectors = { [IRQ_STATE_STEERED] = 3, [IRQ_STATE_LEFT] = 7 } }
+        };
+        const StrangerSnapshot strangers[] = {
+                { .pid = 9, .exe = "/pd", .policy = "pd", .reason = "of others" }
         };
         const UnitSnapshot units[] = { { .name = "u.service", .state = "prepared", .reason = "" } };
         const PolicySnapshot policies[] = { { .name = "pd" }, { .name = "tidb" } };
@@ -123,6 +127,8 @@ TEST(round_trip) {
                               .topology = &topology,
                               .releases = releases,
                               .n_releases = 2,
+                              .strangers = strangers,
+                              .n_strangers = 1,
                               .units = units,
                               .n_units = 1,
                               .irq = { .known = true, .devices = devices, .n_devices = 1 },
@@ -184,7 +190,15 @@ TEST(round_trip) {
         assert_int_equal(status.n_devices, 1);
         assert_string_equal(status.devices[0].name, "eth0");
         assert_string_equal(status.devices[0].reason_code, "away");
-        assert_int_equal(status.devices[0].n_steered, 3);
+        assert_int_equal(status.devices[0].vectors[IRQ_STATE_STEERED], 3);
+        assert_int_equal(status.devices[0].vectors[IRQ_STATE_LEFT], 7);
+        assert_int_equal(status.devices[0].node, 2);
+        assert_string_equal(status.devices[0].cpus, "0-1");
+        assert_string_equal(status.devices[0].reason, "far");
+        assert_int_equal(status.n_ignored, 1);
+        assert_int_equal(status.ignored[0].pid, 9);
+        assert_string_equal(status.ignored[0].exe, "/pd");
+        assert_string_equal(status.ignored[0].reason, "of others");
         assert_null(i->data_dir);
         assert_string_equal(i->reason, "not alone");
         assert_ids(i->nodes, "");

@@ -91,18 +91,21 @@ TEST(all) {
                 text,
                 "tidbnumad 0.1.0, enforcing, backend systemd, 2 policies, 2 s ago\n"
                 "\n"
+                "Problems:\n"
+                "  b-1: does not fit on its nodes (no-room)\n"
+                "      free memory\n"
+                "  b-2: no room (no-room)\n"
+                "      free memory\n"
+                "\n"
                 "INSTANCE  STATE   NODES  CPUS  ANONYMOUS                               REMOTE  "
                 "WHY\n"
                 "a-1       bound   1      4-7   1: 12.0 GiB, 2: 3.0 MiB, 3: 2.0 MiB, …  6.2 %\n"
                 "b-1       partly  -      -     -                                       -       "
-                "does not fit on its nodes (no-room)\n"
+                "no-room\n"
                 "b-2       partly  -      -     -                                       -       "
-                "no room (no-room)\n"
+                "no-room\n"
                 "c-1       moving  -      -     -                                       -       "
-                "5.0 MiB to move\n"
-                "\n"
-                "What to do:\n"
-                "  no-room: free memory\n");
+                "5.0 MiB to move\n");
         free(text);
 }
 
@@ -127,7 +130,7 @@ TEST(one) {
 
                 assert_shows(text, "\na-1 ");
                 assert_null(strstr(text, "b-1"));
-                assert_null(strstr(text, "What to do"));
+                assert_null(strstr(text, "Problems"));
                 free(text);
         }
         e.status.n_instances = 0;
@@ -147,7 +150,7 @@ TEST(warnings) {
 
         init(&e);
         text = render(&e, NULL, 1029, true);
-        assert_null(strstr(text, "warning"));
+        assert_null(strstr(text, "may hang"));
         free(text);
         assert_told(&e, 1031, true, "it may hang");
         assert_told(&e, 1001, false, "does not run");
@@ -158,17 +161,100 @@ TEST(warnings) {
         e.status.errors = e.errors;
         e.status.n_errors = 1;
         assert_told(&e, 1001, true, "policy files have errors");
-        assert_told(&e, 1001, true, "  a.yaml:1:1: wrong\n");
+        assert_told(&e, 1001, true, "\n      a.yaml:1:1: wrong\n");
         e.status.n_warnings = 3;
-        assert_told(&e, 1001, true, "warning: 3 about the policies");
+        assert_told(&e, 1001, true, "\n  policies: 3 warnings\n      tidbnumactl validate\n");
         e.releases[0] = (StatusRelease){ .name = TEXT("r\x1b[2J"), .failure = TEXT("why") };
         e.status.releases = e.releases;
         e.status.n_releases = 1;
-        assert_told(&e, 1001, true, "release in progress: r\\x1b[2J: why\n");
+        assert_told(&e, 1001, true,
+                    "\n  r\\x1b[2J: its release failed: why\n      the daemon tries again; ");
         e.status.uncounted = TEXT("no\x1b such counters");
-        assert_told(&e, 1001, true, "memory accesses are not counted: no\\x1b such counters\n");
+        assert_told(&e, 1001, true, "\n  accesses: no\\x1b such counters\n      set ");
         e.status.n_instances = 0;
         assert_told(&e, 1001, true, "No process matches");
+}
+
+/* Instances of one reason share an entry, the refused ones come first, and a long list is cut. */
+TEST(problems_are_grouped) {
+        StatusInstance many[12];
+        Example e;
+        char *text;
+
+        init(&e);
+        for (size_t i = 0; i < ELEMENTSOF(many); i++)
+                many[i] = instance(i < 10 ? "p-1" : "r-1", i < 10 ? "partly" : "refused",
+                                   i < 10 ? "no room" : "not alone",
+                                   i < 10 ? "no-room" : "shared-unit", "do it");
+        e.status.instances = many;
+        e.status.n_instances = ELEMENTSOF(many);
+        text = render(&e, NULL, 1000, false);
+        assert_shows(text,
+                     "\nProblems:\n"
+                     "  daemon: the daemon does not run: bindings are kept, but not watched\n"
+                     "      systemctl start tidbnumad\n"
+                     "  r-1, r-1: not alone (shared-unit)\n"
+                     "      do it\n"
+                     "  p-1, p-1, p-1, p-1, p-1, p-1, p-1, p-1 and 2 more: no room (no-room)\n"
+                     "      do it\n"
+                     "\nINSTANCE");
+        free(text);
+}
+
+/* A move in progress, and what is at rest, is no problem. */
+TEST(without_problems) {
+        Example e;
+        char *text;
+
+        init(&e);
+        e.instances[1] = e.instances[2] = instance("w", "watched", "matches only", "no-place", "x");
+        text = render(&e, NULL, 1000, true);
+        assert_null(strstr(text, "Problems"));
+        assert_shows(text, "matches only\n");
+        free(text);
+}
+
+TEST(interrupts) {
+        StatusDevice devices[] = {
+                { .name = TEXT("eth\x1b"
+                               "0"),
+                  .node = 1,
+                  .cpus = TEXT("0-3"),
+                  .reason = TEXT("steered there"),
+                  .vectors = { [IRQ_STATE_STEERED] = 8, [IRQ_STATE_CONTESTED] = 2 } },
+                { .name = TEXT("nvme0"), .node = -1, .vectors = { [IRQ_STATE_FAILED] = 3 } }
+        };
+        Example e;
+        char *text;
+
+        init(&e);
+        e.status.devices = devices;
+        e.status.n_devices = 2;
+        text = render(&e, NULL, 1000, true);
+        assert_shows(text,
+                     "  eth\\x1b0: 2 interrupts are set again and again by something else\n      ");
+        assert_shows(text, "  nvme0: 3 interrupts are not where they were sent\n      ");
+        assert_shows(text, "\n\nDEVICE    NODE  INTERRUPTS              CPUS  WHY\n"
+                           "eth\\x1b0  1     8 steered, 2 contested  0-3   steered there\n"
+                           "nvme0     ?     3 failed                -\n");
+        free(text);
+        text = render(&e, "a-1", 1000, true);
+        assert_null(strstr(text, "nvme0"));
+        free(text);
+}
+
+TEST(ignored_processes) {
+        StatusIgnored ignored[6];
+        Example e;
+
+        init(&e);
+        for (size_t i = 0; i < ELEMENTSOF(ignored); i++)
+                ignored[i] = (StatusIgnored){ TEXT("/x\x1b"), TEXT("db"), TEXT("it runs as user 7"),
+                                              12 };
+        e.status.ignored = ignored;
+        e.status.n_ignored = 6;
+        assert_told(&e, 1000, true, "\n  12 /x\\x1b (policy db): it runs as user 7\n");
+        assert_told(&e, 1000, true, "user 7\n  and 1 more\n");
 }
 
 TEST(ignored) {
@@ -201,8 +287,7 @@ TEST(older) {
                 e.instances[i].reason_code = e.instances[i].remedy = e.instances[i].backend =
                         e.instances[i].cpus = NULL;
         text = render(&e, NULL, 1000, true);
-        assert_shows(text, "does not fit on its nodes\n");
-        assert_null(strstr(text, "What to do"));
+        assert_shows(text, "\n  b-1: does not fit on its nodes\n  b-2: no room\n\n");
         free(text);
 }
 
@@ -249,8 +334,9 @@ TEST(release) {
         char *stays[] = { TEXT("a-*") };
         Args args = { .command = COMMAND_RELEASE };
         Await a = { .args = &args, .globs = globs, .n_globs = 1 };
-        StatusDevice devices[] = { { .name = TEXT("eth0"), .n_steered = 9 },
-                                   { .name = TEXT("eth1"), .n_steered = 9 } };
+        StatusDevice devices[] = { { .name = TEXT("eth0"), .vectors = { [IRQ_STATE_STEERED] = 9 } },
+                                   { .name = TEXT("eth1"),
+                                     .vectors = { [IRQ_STATE_STEERED] = 9 } } };
         Example e;
 
         init(&e);
@@ -271,10 +357,10 @@ TEST(release) {
         assert_true(await_is_done(&a, &e.status)); /* no device of that name */
         devices[1].name = TEXT("a-1.serv");
         assert_false(await_is_done(&a, &e.status));
-        devices[1].n_steered = 0;
+        devices[1].vectors[IRQ_STATE_STEERED] = 0;
         assert_true(await_is_done(&a, &e.status));
         args.undo = true;
-        devices[1].n_steered = 9; /* it is not waited for */
+        devices[1].vectors[IRQ_STATE_STEERED] = 9; /* it is not waited for */
         assert_false(await_is_done(&a, &e.status));
         e.instances[0].state = TEXT("bound");
         assert_true(await_is_done(&a, &e.status));

@@ -1,0 +1,190 @@
+/* The problems of a status, each once, with the next step. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/ctl/status-problems.h"
+
+/* So many names of one reason, and errors of policies, are listed. */
+enum { NAMES_LISTED = 8, ERRORS_LISTED = 5 };
+
+/* `what` ends the line; `next` is what to do, "" if nothing is known. */
+static void append_end(Text *text, const char *what, const char *code, const char *next) {
+        text_append_printable(text, what);
+        if (*code) {
+                text_append(text, *what ? " (" : "");
+                text_append_printable(text, code);
+                text_append(text, *what ? ")" : "");
+        }
+        text_append(text, "\n");
+        if (!*next)
+                return;
+        text_append(text, "      ");
+        text_append_printable(text, next);
+        text_append(text, "\n");
+}
+
+static void append_problem(Text *text, const char *who, const char *what, const char *next) {
+        text_append(text, "  ");
+        text_append_printable(text, who);
+        text_append(text, ": ");
+        append_end(text, what, "", next);
+}
+
+/* --- the daemon and its policies --- */
+
+static void append_daemon(const StatusQuestion *q, Text *text) {
+        const StatusFile *s = q->status;
+        const double age = q->now_seconds - s->time_seconds;
+        _cleanup_text_ Text what = { 0 };
+
+        if (!q->alive)
+                append_problem(text, "daemon",
+                               "the daemon does not run: bindings are kept, but not watched",
+                               "systemctl start tidbnumad");
+        else if (!status_file_is_fresh(s, q->now_seconds)) {
+                text_appendf(&what,
+                             "this status is %.0f s old, but the daemon publishes every %.0f s: it "
+                             "may hang",
+                             age, s->sample_interval_seconds);
+                append_problem(text, "daemon", what.data ? what.data : "",
+                               "journalctl -u tidbnumad");
+        }
+        if (!s->load_failed)
+                return;
+        append_problem(text, "policies",
+                       "the policy files have errors, so the previous policies stay in force",
+                       "tidbnumactl validate");
+        for (size_t i = 0; i < s->n_errors && i < ERRORS_LISTED; i++) {
+                text_append(text, "      ");
+                text_append_printable(text, s->errors[i]);
+                text_append(text, "\n");
+        }
+}
+
+/* --- instances --- */
+
+bool status_is_problem(const StatusInstance *i) {
+        return !status_is_at_rest(i) && ((i->reason_code && *i->reason_code) || *i->reason);
+}
+
+static bool is_same(const char *a, const char *b) {
+        return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool is_same_problem(const StatusInstance *a, const StatusInstance *b) {
+        return is_same(a->reason_code, b->reason_code) && is_same(a->reason, b->reason);
+}
+
+static bool is_shown(const StatusQuestion *q, const StatusInstance *i) {
+        return status_is_asked(q, i) && status_is_problem(i);
+}
+
+/* Was it shown with an earlier instance? */
+static bool is_repeated(const StatusQuestion *q, size_t index) {
+        const StatusInstance *all = q->status->instances;
+
+        for (size_t i = 0; i < index; i++)
+                if (is_shown(q, &all[i]) && is_same_problem(&all[i], &all[index]))
+                        return true;
+        return false;
+}
+
+static void append_names(const StatusQuestion *q, size_t first, Text *text) {
+        const StatusInstance *all = q->status->instances;
+        size_t n = 0;
+
+        for (size_t i = first; i < q->status->n_instances; i++) {
+                if (!is_shown(q, &all[i]) || !is_same_problem(&all[i], &all[first]))
+                        continue;
+                if (n++ >= NAMES_LISTED)
+                        continue;
+                text_append(text, n > 1 ? ", " : "  ");
+                text_append_printable(text, all[i].name);
+        }
+        if (n > NAMES_LISTED)
+                text_appendf(text, " and %zu more", n - NAMES_LISTED);
+        text_append(text, ": ");
+}
+
+static void append_instances(const StatusQuestion *q, bool refused, Text *text) {
+        for (size_t i = 0; i < q->status->n_instances; i++) {
+                const StatusInstance *one = &q->status->instances[i];
+
+                if (!is_shown(q, one) || (strcmp(one->state, "refused") == 0) != refused ||
+                    is_repeated(q, i))
+                        continue;
+                append_names(q, i, text);
+                append_end(text, one->reason, one->reason_code ? one->reason_code : "",
+                           one->remedy ? one->remedy : "");
+        }
+}
+
+/* --- releases, interrupts --- */
+
+static void append_releases(const StatusFile *s, Text *text) {
+        for (size_t i = 0; i < s->n_releases; i++) {
+                _cleanup_text_ Text what = { 0 };
+
+                if (!s->releases[i].failure)
+                        continue;
+                text_appendf(&what, "its release failed: %s", s->releases[i].failure);
+                append_problem(text, s->releases[i].name ? s->releases[i].name : "?",
+                               what.data ? what.data : "",
+                               "the daemon tries again; journalctl -u tidbnumad");
+        }
+}
+
+static void append_devices(const StatusFile *s, Text *text) {
+        static const struct {
+                IrqState state;
+                const char *what, *next;
+        } rows[] = {
+                { IRQ_STATE_CONTESTED, "interrupts are set again and again by something else",
+                  "journalctl -u tidbnumad names it; stop it, or set steer: leave for this "
+                  "device" },
+                { IRQ_STATE_FAILED, "interrupts are not where they were sent",
+                  "journalctl -u tidbnumad; tidbnumactl plan --explain lists them" },
+        };
+
+        for (size_t i = 0; i < s->n_devices; i++)
+                for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                        const uint64_t n = s->devices[i].vectors[rows[k].state];
+                        _cleanup_text_ Text what = { 0 };
+
+                        if (n == 0)
+                                continue;
+                        text_appendf(&what, "%" PRIu64 " %s", n, rows[k].what);
+                        append_problem(text, s->devices[i].name, what.data ? what.data : "",
+                                       rows[k].next);
+                }
+}
+
+static void append_lesser(const StatusFile *s, Text *text) {
+        _cleanup_text_ Text what = { 0 };
+
+        if (s->uncounted)
+                append_problem(text, "accesses", s->uncounted,
+                               "set sampling.access: off to hide this");
+        if (s->n_warnings == 0)
+                return;
+        text_appendf(&what, "%zu warning%s", s->n_warnings, s->n_warnings == 1 ? "" : "s");
+        append_problem(text, "policies", what.data ? what.data : "", "tidbnumactl validate");
+}
+
+void status_problems_render(const StatusQuestion *q, Text *text) {
+        _cleanup_text_ Text problems = { 0 };
+
+        append_daemon(q, &problems);
+        append_instances(q, true, &problems);
+        append_instances(q, false, &problems);
+        if (q->n_names == 0) {
+                append_releases(q->status, &problems);
+                append_devices(q->status, &problems);
+                append_lesser(q->status, &problems);
+        }
+        if (problems.error < 0)
+                text->error = problems.error;
+        if (problems.length > 0)
+                text_appendf(text, "\nProblems:\n%s", problems.data);
+}
