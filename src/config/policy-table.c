@@ -234,6 +234,10 @@ static const PolicyKey keys[] = {
             "by name or unit. Devices, by their name in tidbnumactl status --json: their "
             "interrupts. host: irqbalance and kernel.numa_balancing.",
             IN_SET(release), .empty_ok = true),
+        KEY("enforcement.replan", INSTANCE_GLOBS, BIND,
+            "What to place anew: at the reload by which a name appears here, these instances and "
+            "prepared units give up their place once. tidbnumactl replan writes it.",
+            IN_SET(replan), .empty_ok = true),
 };
 
 _Static_assert(ELEMENTSOF(keys) <= POLICY_KEYS_MAX, "POLICY_KEYS_MAX is too small");

@@ -114,6 +114,9 @@ static int take_option(Args *args, int id) {
         case OPTION_DRY_RUN:
                 args->dry_run = true;
                 return 1;
+        case OPTION_YES:
+                args->yes = true;
+                return 1;
         case OPTION_NO_WAIT:
                 args->no_wait = true;
                 return 1;
@@ -207,6 +210,8 @@ static int take_names(Args *args, int n, char *words[]) {
                 if (add_path(args->names, &args->n_names, ARGS_NAMES_MAX, words[i], "instances") <
                     0)
                         return try_help(args->command);
+        if (args->command == COMMAND_REPLAN && n == 0)
+                args->names[args->n_names++] = "*";
         if (args->command != COMMAND_RELEASE || (n > 0) != args->all)
                 return 1;
         (void)fputs(n > 0 ? "tidbnumactl: --all cannot be combined with names\n"
@@ -241,6 +246,7 @@ static int take_arguments(Args *args, int n, char *words[]) {
         case COMMAND_LOCALITY:
                 return take_subject(args, n, words);
         case COMMAND_STATUS:
+        case COMMAND_REPLAN:
         case COMMAND_RELEASE:
                 return take_names(args, n, words);
         default:

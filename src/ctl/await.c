@@ -1,6 +1,5 @@
 /* Waiting for the daemon. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
+#include "tidbnumad/model/policy.h"
 #include "tidbnumad/sys/clock.h"
 
 #define POLL_NSEC (100L * 1000 * 1000)
@@ -18,17 +18,12 @@
 #define LOAD_USEC (UINT64_C(30) * 1000 * 1000)
 #define RELEASE_USEC (UINT64_C(180) * 1000 * 1000)
 
-static bool names(const char *const *globs, size_t n, const char *name, const char *unit) {
-        for (size_t i = 0; i < n; i++)
-                if (fnmatch(globs[i], name, 0) == 0 || (unit && fnmatch(globs[i], unit, 0) == 0))
-                        return true;
-        return false;
-}
-
 bool await_names(const Await *a, const char *name, const char *unit) {
-        return names(a->globs, a->n_globs, name, unit) &&
-               !(a->args && a->args->undo &&
-                 names((const char *const *)a->stays, a->n_stays, name, unit));
+        const WordList globs = { .words = (char **)a->globs, .n_words = a->n_globs };
+        const WordList stays = { .words = (char **)a->stays, .n_words = a->n_stays };
+
+        return word_list_names(&globs, name, unit) &&
+               !(a->args && a->args->undo && word_list_names(&stays, name, unit));
 }
 
 static bool are_released(const Await *a, const StatusFile *s, bool released) {
@@ -90,6 +85,8 @@ static void tell_instances(const Await *a, const StatusFile *s) {
 }
 
 static int tell_done(const Await *a, const StatusFile *s) {
+        if (a->quiet)
+                return EXIT_SUCCESS;
         if (a->args->command == COMMAND_PAUSE)
                 puts("Paused: nothing is changed until 'tidbnumactl resume' or the next boot. "
                      "Bindings are kept.");

@@ -11,6 +11,7 @@
 #include "tidbnumad/config/suggest.h"
 #include "tidbnumad/ctl/await.h"
 #include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/control.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/drop-in.h"
 #include "tidbnumad/ctl/output.h"
@@ -160,15 +161,21 @@ static int reload(const Control *c) {
         return r < 0 ? cannot("reload", "the daemon", r) : 0;
 }
 
-/* The drop-in as it is now, and the daemon told. */
-static int carry_out(Control *c) {
-        _cleanup_text_ Text text = { 0 };
+static int render(Control *c, Text *text) {
         int r;
 
-        drop_in_render(&c->drop_in, &text);
-        r = drop_in_check(&c->drop_in, c->path, &text);
+        drop_in_render(&c->drop_in, text);
+        r = drop_in_check(&c->drop_in, c->path, text);
         if (r == -EINVAL)
                 (void)policies_print(&c->drop_in.errors, "");
+        return r;
+}
+
+/* Writes the drop-in as it is now, and makes the daemon read it. */
+static int carry_out(Control *c) {
+        _cleanup_text_ Text text = { 0 };
+        int r = render(c, &text);
+
         if (r < 0 || c->args->dry_run)
                 return r < 0 ? r : preview(c, &text);
         r = write_drop_in(c, &text);
@@ -311,4 +318,46 @@ int command_release(const Args *args) {
         if (r >= 0)
                 r = !args->undo ? add_all(&c) : args->all ? remove_all(&c) : remove_named(&c);
         return r < 0 ? r : carry_out(&c);
+}
+
+/* --- replan --- */
+
+/* Writes the drop-in, and waits until the daemon has read it. */
+static int put_and_wait(Control *c, bool quiet) {
+        _cleanup_text_ Text text = { 0 };
+        int r = render(c, &text);
+
+        if (r >= 0)
+                r = write_drop_in(c, &text);
+        if (r >= 0)
+                r = reload(c);
+        if (r < 0)
+                return r;
+        c->await.quiet = quiet;
+        r = await_daemon(&c->await);
+        status_file_done(&c->status);
+        if (r >= 0 && status_file_read(c->args->runtime_dir, &c->status) >= 0)
+                c->await.loaded_before = c->status.load_seconds;
+        return r;
+}
+
+/* The daemon acts on names that it did not have before: they are taken out again afterwards, and
+ * beforehand where an interrupted replan left them. */
+int control_replan(const Args *args) {
+        _cleanup_control_ Control c;
+        int r = open_control(args, &c), cleared;
+
+        if (r < 0)
+                return r;
+        if (c.drop_in.refused)
+                return COMMAND_EXIT_REFUSED;
+        if (c.drop_in.had_replan)
+                r = put_and_wait(&c, true);
+        for (size_t i = 0; i < args->n_names && r == EXIT_SUCCESS; i++)
+                r = word_list_add(&c.drop_in.replan, args->names[i]);
+        if (r == EXIT_SUCCESS)
+                r = put_and_wait(&c, false);
+        word_list_done(&c.drop_in.replan);
+        cleared = put_and_wait(&c, true);
+        return r != EXIT_SUCCESS ? r : cleared;
 }

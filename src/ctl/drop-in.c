@@ -10,6 +10,7 @@ void drop_in_done(DropIn *d) {
         for (size_t i = 0; i < d->n_release; i++)
                 free(d->release[i]);
         free(d->release);
+        word_list_done(&d->replan);
         source_file_list_done(&d->others);
         policy_set_done(&d->base);
         diagnostics_done(&d->errors);
@@ -91,6 +92,7 @@ static int take_own(const SourceFileList *own, DropIn *d) {
                 return r;
         d->is_there = own->n_files > 0;
         d->observe = set.mode == ENFORCEMENT_OBSERVE;
+        d->had_replan = set.replan.n_words > 0;
         r = take_words(d, &set.release);
         return r < 0 ? r : take_words(d, &d->base.release);
 }
@@ -123,11 +125,21 @@ static void append_quoted(Text *text, const char *word) {
         text_append(text, "\"");
 }
 
+static void append_words(Text *text, const char *key, char *const *words, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                if (i == 0)
+                        text_appendf(text, "  %s:\n", key);
+                text_append(text, "    - ");
+                append_quoted(text, words[i]);
+                text_append(text, "\n");
+        }
+}
+
 void drop_in_render(const DropIn *d, Text *text) {
         const bool release = says_release(d);
 
         text_append(text, "");
-        if (!d->observe && !release)
+        if (!d->observe && !release && d->replan.n_words == 0)
                 return;
         text_append(
                 text,
@@ -136,11 +148,9 @@ void drop_in_render(const DropIn *d, Text *text) {
                 "enforcement:\n");
         if (d->observe)
                 text_append(text, "  mode: observe\n");
-        for (size_t i = 0; i < d->n_release && release; i++) {
-                text_append(text, i == 0 ? "  release:\n    - " : "    - ");
-                append_quoted(text, d->release[i]);
-                text_append(text, "\n");
-        }
+        if (release)
+                append_words(text, "release", d->release, d->n_release);
+        append_words(text, "replan", d->replan.words, d->replan.n_words);
 }
 
 /* In the order of their names, as the daemon reads them; the drop-in alone where they are refused.
@@ -167,6 +177,9 @@ static bool says_so(const DropIn *d, const PolicySet *set) {
                 return false;
         for (size_t i = 0; i < d->n_release; i++)
                 if (!has(set->release.words, set->release.n_words, d->release[i]))
+                        return false;
+        for (size_t i = 0; i < d->replan.n_words; i++)
+                if (!has(set->replan.words, set->replan.n_words, d->replan.words[i]))
                         return false;
         return true;
 }

@@ -29,6 +29,8 @@ static int run(const Args *args) {
                 return command_resume(args);
         case COMMAND_RELEASE:
                 return command_release(args);
+        case COMMAND_REPLAN:
+                return command_replan(args);
         case N_COMMANDS:
                 break;
         }

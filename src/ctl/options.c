@@ -11,18 +11,19 @@
 #define ADVISE (1u << COMMAND_ADVISE)
 #define CHECK (1u << COMMAND_CHECK)
 #define STATUS (1u << COMMAND_STATUS)
+#define REPLAN (1u << COMMAND_REPLAN)
 #define LOCALITY (1u << COMMAND_LOCALITY)
 #define RELEASE (1u << COMMAND_RELEASE)
 #define PLANNING (PLAN | EXPLAIN | ADVISE | CHECK)
 #define READING (VALIDATE | PLANNING)
 #define CONTROL ((1u << COMMAND_PAUSE) | (1u << COMMAND_RESUME) | RELEASE)
-#define ALL (READING | STATUS | LOCALITY | CONTROL)
+#define ALL (READING | STATUS | LOCALITY | CONTROL | REPLAN)
 
 /* Where the help of an option begins. */
 enum { HELP_COLUMN = 27 };
 
 static const OptionRow rows[] = {
-        { "policy-dir", "DIR", OPTION_POLICY_DIR, READING | LOCALITY | CONTROL,
+        { "policy-dir", "DIR", OPTION_POLICY_DIR, READING | LOCALITY | CONTROL | REPLAN,
           "read policies here instead of the default folders;\n"
           "may be given several times, later ones override" },
         { "policy", "FILE", OPTION_POLICY, PLANNING,
@@ -41,7 +42,7 @@ static const OptionRow rows[] = {
         { "explain", NULL, OPTION_EXPLAIN, PLAN, "show every alternative and why it lost" },
         { "export", "FILE", OPTION_EXPORT, PLAN,
           "write the plan as hwloc XML, which lstopo draws" },
-        { "runtime-dir", "DIR", OPTION_RUNTIME_DIR, PLANNING | STATUS | LOCALITY | CONTROL,
+        { "runtime-dir", "DIR", OPTION_RUNTIME_DIR, PLANNING | STATUS | LOCALITY | CONTROL | REPLAN,
           "where the daemon publishes (default: /run/tidbnumad)" },
         { "json", NULL, OPTION_JSON, READING | STATUS | LOCALITY, "print JSON" },
         { "tiup", NULL, OPTION_TIUP, ADVISE, "print a fragment of a TiUP topology file" },
@@ -50,8 +51,9 @@ static const OptionRow rows[] = {
           "about 16 ms per resident GiB" },
         { "all", NULL, OPTION_ALL, RELEASE, "release all instances" },
         { "undo", NULL, OPTION_UNDO, RELEASE, "bind again what was released" },
-        { "dry-run", NULL, OPTION_DRY_RUN, CONTROL,
-          "show what would be written, and write nothing" },
+        { "dry-run", NULL, OPTION_DRY_RUN, CONTROL | REPLAN,
+          "show what would change, and change nothing" },
+        { "yes", NULL, OPTION_YES, REPLAN, "do not ask" },
         { "no-wait", NULL, OPTION_NO_WAIT, CONTROL, "do not wait for the daemon to finish" },
         { "help", NULL, OPTION_HELP, ALL, "show this help, or the help of a command" },
         { "version", NULL, OPTION_VERSION, ALL, "show the version" },
@@ -96,10 +98,10 @@ static const CommandRow commands[N_COMMANDS] = {
                             "Check the host's settings, devices and instances by the rules of "
                             "tidbnumactl(8),\n"
                             "also without a daemon: show what was found, and what to do. Changes "
-                            "nothing. Exit\n"
-                            "status 1: there are warnings; 2: failures; 3: nothing could be "
-                            "checked. Some\n"
-                            "rules need root.\n",
+                            "nothing.\n"
+                            "Exit status 1: there are warnings; 2: failures; 3: nothing could be "
+                            "checked.\n"
+                            "Some rules need root.\n",
                             "  tidbnumactl check\n"
                             "  tidbnumactl check --sysroot ./dump-of-host7 --json\n" },
         [COMMAND_STATUS] = { "status", "[INSTANCE…]",
@@ -139,6 +141,13 @@ static const CommandRow commands[N_COMMANDS] = {
                               "  tidbnumactl release tikv-20160\n"
                               "  tidbnumactl release --all\n"
                               "  tidbnumactl release --undo tikv-20160\n" },
+        [COMMAND_REPLAN] = { "replan", "[INSTANCE…]", "let instances give up their place, once",
+                             "A bound instance keeps its place while it fits. Show what a new plan "
+                             "would move,\n"
+                             "of all instances or of those named, ask, and let them move. Needs "
+                             "root.\n",
+                             "  tidbnumactl replan --dry-run\n"
+                             "  tidbnumactl replan tikv-20160 --yes\n" },
 };
 
 size_t options_rows(const OptionRow **ret) {
@@ -194,7 +203,7 @@ void options_print_help(void) {
         puts("tidbnumactl COMMAND [OPTION…]\n"
              "\n"
              "Checks policies, shows the plan and the state of tidbnumad, pauses it and\n"
-             "releases instances. Only pause, resume and release change something.\n"
+             "releases instances. Only pause, resume, release and replan change something.\n"
              "\n"
              "Commands:");
         for (unsigned c = 0; c < N_COMMANDS; c++) {

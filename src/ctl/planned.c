@@ -223,9 +223,13 @@ static int plan(const PlannedFrom *from, Planned *p) {
         const NodeSet reserved = placement_reserved(&input);
         int r;
 
-        for (size_t i = 0; i < count(from); i++)
-                p->instances[i].in_force =
-                        placement_adopted_nodes(&p->instances[i].in_force, &reserved);
+        for (size_t i = 0; i < count(from); i++) {
+                PlacementInstance *in = &p->instances[i];
+
+                in->in_force = placement_adopted_nodes(&in->in_force, &reserved);
+                if (word_list_names(&from->replan, in->name, in->unit))
+                        in->in_force = (NodeSet){ 0 };
+        }
         if (from->before)
                 keep_former(from, &reserved, p);
         r = placement_plan_build(&input, &p->plan);

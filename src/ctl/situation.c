@@ -161,15 +161,18 @@ static int note_instances(const Situation *s, const Case *c, Planned *p) {
 
 int case_open(const Situation *s, const char *path, const Case *before, Case *ret) {
         const bool imagines = s->args->instances, runs = !imagines && s->machine.runs;
-        const PlannedFrom from = { .machine = &s->machine,
-                                   .policies = &ret->policies.set,
-                                   .running = runs ? &ret->running : NULL,
-                                   .imagined = imagines ? &ret->imagined : NULL,
-                                   .status = s->daemon_runs ? &s->status : NULL,
-                                   .before = before ? &before->planned : NULL };
+        PlannedFrom from = { .machine = &s->machine,
+                             .policies = &ret->policies.set,
+                             .running = runs ? &ret->running : NULL,
+                             .imagined = imagines ? &ret->imagined : NULL,
+                             .status = s->daemon_runs ? &s->status : NULL,
+                             .before = before ? &before->planned : NULL };
         int r;
 
         *ret = (Case){ 0 };
+        if (s->args->command == COMMAND_REPLAN)
+                from.replan =
+                        (WordList){ .words = (char **)s->args->names, .n_words = s->args->n_names };
         r = load_policies(s, path, &ret->policies);
         if (r >= 0 && runs)
                 r = find_running(s, ret);

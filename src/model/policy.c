@@ -1,5 +1,6 @@
 /* Life and defaults of policies. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,14 @@ void word_list_done(WordList *list) {
         *list = (WordList){ 0 };
 }
 
+bool word_list_names(const WordList *globs, const char *name, const char *unit) {
+        for (size_t i = 0; i < globs->n_words; i++)
+                if (fnmatch(globs->words[i], name, 0) == 0 ||
+                    (unit && fnmatch(globs->words[i], unit, 0) == 0))
+                        return true;
+        return false;
+}
+
 void irq_policy_done(IrqPolicy *irq) {
         word_list_done(&irq->net);
         word_list_done(&irq->nvme);
@@ -65,6 +74,7 @@ void policy_set_done(PolicySet *set) {
         free(set->policies);
         word_list_done(&set->host.reserve.devices);
         word_list_done(&set->release);
+        word_list_done(&set->replan);
         for (size_t i = 0; i < set->n_irqs; i++)
                 irq_policy_done(&set->irqs[i]);
         free(set->irqs);

@@ -17,6 +17,7 @@ typedef enum Command {
         COMMAND_PAUSE,
         COMMAND_RESUME,
         COMMAND_RELEASE,
+        COMMAND_REPLAN,
         N_COMMANDS,
 } Command;
 
@@ -37,13 +38,15 @@ typedef struct Args {
         bool json;
         bool explain;
         bool tiup;
-        const char *names[ARGS_NAMES_MAX]; /* of status: instances; of release: globs of them */
+        const char *names[ARGS_NAMES_MAX]; /* of status: instances; of release and replan: globs of
+                                              them */
         size_t n_names;
         bool exact;   /* of locality: read numa_maps */
         bool all;     /* of release: "*" */
         bool undo;    /* of release: bind them again */
         bool dry_run; /* only tell what would be written */
         bool no_wait; /* for the daemon to show it */
+        bool yes;     /* of replan: do not ask */
 } Args;
 
 /* 1: go on; 0: --help or --version was answered; -EINVAL: wrong, and said so on stderr. The strings

@@ -13,6 +13,7 @@ typedef struct Await {
         char *const *stays; /* of release --undo: globs that are released all the same */
         size_t n_stays;
         double loaded_before; /* the load of policies that was before */
+        bool quiet;           /* nothing is printed on success */
 } Await;
 
 /* Does the status show it? */

@@ -17,3 +17,4 @@ int command_locality(const Args *args);
 int command_pause(const Args *args);
 int command_resume(const Args *args);
 int command_release(const Args *args);
+int command_replan(const Args *args);

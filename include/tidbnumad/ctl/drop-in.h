@@ -19,6 +19,8 @@ typedef struct DropIn {
         bool observe;   /* it says mode: observe */
         char **release; /* of what is released with it; owned */
         size_t n_release, release_allocated;
+        bool had_replan; /* a replan was interrupted: the daemon still has its names */
+        WordList replan; /* to be placed anew */
         Diagnostics errors;
 } DropIn;
 

@@ -25,6 +25,7 @@ typedef enum OptionId {
         OPTION_UNDO,
         OPTION_DRY_RUN,
         OPTION_NO_WAIT,
+        OPTION_YES,
 } OptionId;
 
 typedef struct OptionRow {

@@ -17,6 +17,7 @@ typedef struct PlannedFrom {
         const ImaginedList *imagined; /* never both; none: nothing to place */
         const StatusFile *status;     /* of a daemon that runs; NULL: none */
         const struct Planned *before; /* what stands, by other policies; NULL: what is in force */
+        WordList replan;              /* globs of instances that give up their place */
 } PlannedFrom;
 
 typedef struct Planned {

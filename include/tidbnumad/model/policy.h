@@ -149,6 +149,9 @@ typedef struct WordList {
 int word_list_add(WordList *list, const char *word); /* a copy; 0 or -ENOMEM */
 void word_list_done(WordList *list);
 
+/* Does one of the globs match the name of an instance, or its unit (may be NULL)? */
+bool word_list_names(const WordList *globs, const char *name, const char *unit);
+
 #define RESERVE_CPUS_AUTO UINT32_MAX
 
 typedef struct Reserve {
@@ -211,6 +214,7 @@ typedef struct PolicySet {
         OnStop on_stop;
         WordList release; /* globs of instances and units that are not bound, and get back what was
                            * theirs */
+        WordList replan;  /* globs of those whose place is chosen anew, once, when they appear */
         uint64_t sampling_interval_usec;
         uint32_t sampling_budget_ppm;              /* of one CPU */
         bool sampling_access;                      /* hardware counters */

@@ -194,6 +194,13 @@ static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Plan
                                      &planned->placement.nodes, newly_reserved);
 }
 
+/* Is it among those to be placed anew, and was not before? */
+static bool is_replanned(const Placing *placing, const PolicySet *fresh, const char *name,
+                         const char *unit) {
+        return word_list_names(&fresh->replan, name, unit) &&
+               !word_list_names(&placing->host->policies.replan, name, unit);
+}
+
 void place_note_policies(Placing *placing, const PolicySet *fresh) {
         const PlacementInput before = input_of(placing, &placing->host->policies),
                              after = input_of(placing, fresh);
@@ -205,7 +212,8 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
                 Instance *instance = placing->roster->instances[i];
 
                 instance->planned.again |=
-                        weighs_anew(instance->policy, fresh, &instance->planned, &newly);
+                        weighs_anew(instance->policy, fresh, &instance->planned, &newly) ||
+                        is_replanned(placing, fresh, instance->name, instance->unit);
         }
         for (size_t i = 0; i < placing->n_units; i++) {
                 PlannedUnit *u = placing->units[i];
@@ -213,7 +221,8 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
 
                 u->planned.again |= weighs_anew(known_unit_policy(&placing->host->policies, u->name,
                                                                   u->uid_known, u->uid, &reason),
-                                                fresh, &u->planned, &newly);
+                                                fresh, &u->planned, &newly) ||
+                                    is_replanned(placing, fresh, u->label, u->name);
         }
         host_mark(placing->host, HOST_MARK_PLAN);
 }

@@ -1,6 +1,5 @@
 /* Records on their way back. What a part does is enforce's; in which order, when and how often is
  * told here. */
-#include <fnmatch.h>
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
@@ -271,13 +270,7 @@ void release_done(Undoing *undo) {
 /* --- what is wanted --- */
 
 bool release_is_asked(const Host *host, const char *name, const char *unit) {
-        const WordList *globs = &host->policies.release;
-
-        for (size_t i = 0; i < globs->n_words; i++)
-                if (fnmatch(globs->words[i], name, 0) == 0 ||
-                    (unit && fnmatch(globs->words[i], unit, 0) == 0))
-                        return true;
-        return false;
+        return word_list_names(&host->policies.release, name, unit);
 }
 
 void release_if_asked(Undoing *undo, Instance *i) {

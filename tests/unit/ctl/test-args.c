@@ -117,6 +117,11 @@ TEST(control) {
         assert_string_equal(args.names[0], "a*");
         assert_int_equal(PARSE(&args, "release", "--all"), 1);
         assert_true(args.all && args.n_names == 0);
+        assert_int_equal(PARSE(&args, "replan", "--yes", "a*"), 1);
+        assert_int_equal(args.command, COMMAND_REPLAN);
+        assert_true(args.yes && args.n_names == 1);
+        assert_int_equal(PARSE(&args, "replan"), 1); /* all */
+        assert_string_equal(args.names[0], "*");
 }
 
 static void assert_wrong(const char *const *words, const char *in_message) {
@@ -141,7 +146,7 @@ TEST(wrong_commands) {
         WRONG("unknown command 'frobnicate', expected validate, plan, explain, advise, check, "
               "status, "
               "locality, pause, "
-              "resume or release\n",
+              "resume, release or replan\n",
               "frobnicate");
         WRONG("release what?", "release");
         WRONG("release what?", "release", "--undo");

@@ -82,6 +82,31 @@ TEST(release_adds_up) {
         free(text);
 }
 
+/* What is to be placed anew is said once: the next command does not repeat it. */
+TEST(replan) {
+        _cleanup_drop_in_ DropIn d, again;
+        char *text;
+
+        assert_int_equal(load(NULL, "version: 1\nenforcement: {release: [a]}\n", NULL, &d), 0);
+        assert_false(d.had_replan);
+        assert_int_equal(word_list_add(&d.replan, "tikv-*"), 0);
+        text = round_trip(&d, &again);
+        assert_non_null(strstr(text, "  release:\n    - \"a\"\n  replan:\n    - \"tikv-*\"\n"));
+        assert_true(again.had_replan);
+        assert_int_equal(again.replan.n_words, 0);
+        free(text);
+}
+
+TEST(replan_overruled) {
+        _cleanup_drop_in_ DropIn d;
+        _cleanup_text_ Text text = { 0 };
+
+        assert_int_equal(load(NULL, NULL, "version: 1\nenforcement: {replan: [x]}\n", &d), 0);
+        assert_int_equal(word_list_add(&d.replan, "y"), 0);
+        drop_in_render(&d, &text);
+        assert_int_equal(drop_in_check(&d, OWN, &text), -EINVAL);
+}
+
 /* The list of a later file stands in the place of an earlier one: it is repeated. */
 TEST(beside_a_policy) {
         _cleanup_drop_in_ DropIn d;

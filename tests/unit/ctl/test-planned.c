@@ -115,6 +115,24 @@ TEST(imagined) {
         assert_null(planned_find(&p, "tikv"));
 }
 
+/* An instance that fits stays where it is; replanned, it goes where it would be put today. */
+TEST(replan) {
+        _cleanup_planned_ Planned stays = { 0 }, moves = { 0 };
+        char *word = S("tidb-*");
+        World w;
+
+        world_init(&w);
+        world_run(&w);
+        w.running_list.n_instances = 1;
+        assert_int_equal(planned_build(&w.from, &stays), 0);
+        assert_ids(stays.rows[0].placement->nodes, "1");
+        assert_int_equal(stays.rows[0].basis, BASIS_KEPT);
+        w.from.replan = (WordList){ .words = &word, .n_words = 1 };
+        assert_int_equal(planned_build(&w.from, &moves), 0);
+        assert_ids(moves.rows[0].placement->nodes, "0");
+        assert_int_equal(moves.rows[0].basis, BASIS_CHOSEN);
+}
+
 /* A disk whose node nobody knows, and one that was named. */
 TEST(disks) {
         _cleanup_planned_ Planned p = { 0 };

@@ -122,6 +122,33 @@ TEST(a_reload_moves_who_no_longer_fits) {
         assert_false(b->planned.warnings & WARN_MOVED);
 }
 
+/* Only what is named, and only at the reload by which the name appears. */
+TEST(replan_gives_up_stability_once) {
+        char *word = (char *)"a";
+        Instance *a, *b;
+        _cleanup_host_ TestHost h;
+        PolicySet set;
+
+        host_init(&h);
+        a = host_add(&h, "a", 0);
+        b = host_add(&h, "b", 0);
+        assert_place(&h, a, "0");
+        a->planned.placement.nodes = node_set("3"); /* as if it had come there long ago */
+        b->planned.placement.nodes = node_set("2");
+        set = h.rooms.host.policies;
+        place_note_policies(&h.rooms.placing, &set);
+        assert_place(&h, a, "3");
+        set.replan = (WordList){ .words = &word, .n_words = 1 };
+        place_note_policies(&h.rooms.placing, &set);
+        h.rooms.host.policies = set;
+        assert_place(&h, b, "2");
+        assert_place(&h, a, "0");
+        a->planned.placement.nodes = node_set("3");
+        place_note_policies(&h.rooms.placing, &set); /* the name is still there */
+        assert_place(&h, a, "3");
+        h.rooms.host.policies.replan = (WordList){ 0 };
+}
+
 TEST(a_reload_with_other_wishes) {
         const Reserve none = { 0 };
         Policy fresh[2];

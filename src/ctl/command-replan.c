@@ -1,0 +1,93 @@
+/* tidbnumactl replan: what would move if instances gave up their place, and the request for it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/control.h"
+#include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/publish/plan-table.h"
+
+static int check_names(const Args *args, const Case *c) {
+        for (size_t k = 0; k < args->n_names; k++) {
+                const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
+                bool found = c->planned.report.n_instances == 0;
+
+                for (size_t i = 0; i < c->planned.report.n_instances && !found; i++)
+                        found = word_list_names(&glob, c->planned.rows[i].name,
+                                                c->planned.rows[i].unit);
+                if (!found) {
+                        output_line(stderr,
+                                    "tidbnumactl: no instance or unit is named '%s'; tidbnumactl "
+                                    "status lists all",
+                                    args->names[k]);
+                        return -ENOENT;
+                }
+        }
+        return 0;
+}
+
+static int show(const PlanChange *changes, size_t n) {
+        _cleanup_text_ Text text = { 0 };
+
+        if (n == 0)
+                text_append(&text, "Nothing would move: each instance is where a new plan puts "
+                                   "it.\n");
+        else {
+                text_append(&text, "A new plan would move:\n\n");
+                plan_table_changes(changes, n, output_width(), &text);
+        }
+        return output_text(&text);
+}
+
+/* 1: yes; 0: no; -EINVAL: there is nobody to ask. */
+static int ask(void) {
+        char answer[16] = "";
+
+        if (!isatty(STDIN_FILENO)) {
+                (void)fputs("tidbnumactl: standard input is no terminal; give --yes to replan "
+                            "without a question\n",
+                            stderr);
+                return -EINVAL;
+        }
+        (void)fputs("\nReplan now? [y/N] ", stdout);
+        (void)fflush(stdout);
+        if (!fgets(answer, sizeof(answer), stdin))
+                return 0;
+        return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+static int replan(const Args *args, const Case *c) {
+        _cleanup_free_ PlanChange *changes = NULL;
+        size_t n = 0;
+        int r = check_names(args, c);
+
+        if (r >= 0)
+                r = planned_compare(NULL, &c->planned, &changes, &n);
+        if (r >= 0)
+                r = show(changes, n);
+        if (r < 0 || n == 0 || args->dry_run)
+                return r;
+        r = args->yes ? 1 : ask();
+        if (r == 0)
+                puts("Nothing was changed.");
+        return r <= 0 ? r : control_replan(args);
+}
+
+int command_replan(const Args *args) {
+        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
+        _cleanup_case_ Case c = { 0 };
+        int r = situation_open(args, &situation);
+
+        if (r >= 0 && !situation.daemon_runs) {
+                (void)fputs("tidbnumactl: no daemon runs, so there is nothing to replan; at its "
+                            "start it keeps the places of bound instances\n",
+                            stderr);
+                return EXIT_FAILURE;
+        }
+        if (r >= 0)
+                r = case_open(&situation, NULL, NULL, &c);
+        return r < 0 ? r : replan(args, &c);
+}
