@@ -94,6 +94,7 @@ void host_close(Host *h) {
         device_list_done(&h->devices);
         free(h->high_watermark_bytes);
         sysroot_close(&h->sysroot);
+        journal_done(&h->journal);
 }
 
 bool host_enforces(const Host *h) {

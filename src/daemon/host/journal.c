@@ -1,15 +1,21 @@
 /* The daemon's log. */
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-
-#define SD_JOURNAL_SUPPRESS_LOCATION /* the fields below say where a message belongs */
-#include <systemd/sd-journal.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/daemon/host/journal.h"
+
+#define JOURNAL_SOCKET "/run/systemd/journal/socket"
+
+/* PIPE_BUF, pipe(7). */
+enum { LINE_MAX_BYTES = 4096 };
 
 /* systemd tells in JOURNAL_STREAM= which file stderr is, systemd.exec(5). */
 static bool stderr_is_the_journal(void) {
@@ -23,9 +29,19 @@ static bool stderr_is_the_journal(void) {
 
 void journal_init(Journal *journal, bool debug) {
         *journal = (Journal){
-                .to_journal = stderr_is_the_journal(),
+                .path = JOURNAL_SOCKET,
                 .max_priority = debug ? LOG_DEBUG : LOG_INFO,
         };
+        if (!stderr_is_the_journal())
+                return;
+        journal->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        journal->to_journal = journal->fd >= 0;
+}
+
+void journal_done(Journal *journal) {
+        if (journal->to_journal)
+                (void)close(journal->fd);
+        journal->to_journal = false;
 }
 
 /* One field; `storage` keeps its text until it was sent. Names and command lines, which are in the
@@ -36,12 +52,27 @@ static void add_field(struct iovec *fields, int *n, Text *storage, const char *n
                 return;
         text_appendf(storage, "%s=", name);
         text_append_printable(storage, value);
+        text_append(storage, "\n");
         if (storage->error >= 0)
                 fields[(*n)++] =
                         (struct iovec){ .iov_base = storage->data, .iov_len = storage->length };
 }
 
-static int send_to_journal(int priority, const JournalFields *f, const char *message) {
+/* One datagram, by the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): no value has
+ * a newline. sd_journal_sendv() would wait while journald takes nothing. */
+static int send_datagram(const Journal *journal, struct iovec *fields, int n) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        struct msghdr message = { .msg_name = &address,
+                                  .msg_namelen = sizeof(address),
+                                  .msg_iov = fields,
+                                  .msg_iovlen = (size_t)n };
+
+        (void)stpncpy(address.sun_path, journal->path, sizeof(address.sun_path) - 1);
+        return sendmsg(journal->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+static int send_to_journal(const Journal *journal, int priority, const JournalFields *f,
+                           const char *message) {
         char number[2] = { (char)('0' + (priority & 7)), '\0' };
         const char *const names[] = { "MESSAGE",          "PRIORITY",
                                       "MESSAGE_ID",       "TIDBNUMAD_INSTANCE",
@@ -58,10 +89,23 @@ static int send_to_journal(int priority, const JournalFields *f, const char *mes
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 add_field(fields, &n, &storage[i], names[i], values[i]);
-        r = sd_journal_sendv(fields, n);
+        r = send_datagram(journal, fields, n);
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 text_done(&storage[i]);
         return r;
+}
+
+/* A reader that takes nothing loses the line. A pipe or terminal that is ready takes one of so many
+ * bytes without waiting. */
+static void write_to_stderr(Text *line) {
+        struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+        if (line->length > LINE_MAX_BYTES) {
+                line->length = LINE_MAX_BYTES;
+                line->data[LINE_MAX_BYTES - 1] = '\n';
+        }
+        if (poll(&p, 1, 0) > 0 && (p.revents & POLLOUT))
+                (void)!write(STDERR_FILENO, line->data, line->length);
 }
 
 void journal_log(const Journal *journal, int priority, const JournalFields *fields,
@@ -81,9 +125,11 @@ void journal_log(const Journal *journal, int priority, const JournalFields *fiel
                 message = NULL;
                 return;
         }
-        if (journal->to_journal && send_to_journal(priority, fields ? fields : &none, message) >= 0)
+        if (journal->to_journal &&
+            send_to_journal(journal, priority, fields ? fields : &none, message) >= 0)
                 return;
         text_append_printable(&line, message);
+        text_append(&line, "\n");
         if (line.error >= 0)
-                (void)fprintf(stderr, "%s\n", line.data ? line.data : "");
+                write_to_stderr(&line);
 }

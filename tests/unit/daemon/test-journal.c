@@ -1,6 +1,8 @@
 /* The log, to standard error. */
 #include <inttypes.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "../../support/test.h"
 
@@ -55,11 +57,14 @@ TEST(priorities) {
 
 static bool takes_for_the_journal(const char *stream) {
         Journal journal;
+        bool to_journal;
 
         assert_int_equal(setenv("JOURNAL_STREAM", stream, 1), 0);
         journal_init(&journal, false);
         assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
-        return journal.to_journal;
+        to_journal = journal.to_journal;
+        journal_done(&journal);
+        return to_journal;
 }
 
 /* The variable is inherited by all that a service starts: it counts for that very stream alone. */
@@ -80,4 +85,82 @@ TEST(which_stream) {
         assert_false(takes_for_the_journal(""));
         assert_false(takes_for_the_journal("8"));
         assert_false(takes_for_the_journal("a:b"));
+}
+
+/* As journald's, at a path of its own. */
+static int bind_datagrams(char path[static 64]) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        (void)snprintf(path, 64, "/tmp/test-journal-%d", getpid());
+        (void)unlink(path);
+        (void)strcpy(address.sun_path, path);
+        assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        return fd;
+}
+
+static Journal journal_to(const char *path) {
+        return (Journal){ .to_journal = true,
+                          .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+                          .path = path,
+                          .max_priority = LOG_INFO };
+}
+
+TEST(fields) {
+        const JournalFields fields = { .message_id = "id", .instance = "a\nPRIORITY=0" };
+        char path[64], datagram[4096];
+        int fd = bind_datagrams(path);
+        Journal journal = journal_to(path);
+        ssize_t n;
+
+        journal_log(&journal, LOG_WARNING, &fields, "full: %s", "b\nMESSAGE_ID=other");
+        n = recv(fd, datagram, sizeof(datagram) - 1, MSG_DONTWAIT);
+        assert_true(n > 0);
+        datagram[n] = '\0';
+        assert_string_equal(datagram, "MESSAGE=full: b\\x0aMESSAGE_ID=other\nPRIORITY=4\n"
+                                      "MESSAGE_ID=id\nTIDBNUMAD_INSTANCE=a\\x0aPRIORITY=0\n"
+                                      "SYSLOG_IDENTIFIER=tidbnumad\n");
+        journal_done(&journal);
+        (void)close(fd);
+        (void)unlink(path);
+}
+
+/* alarm(2) ends the test where it waits. */
+TEST(journald_that_takes_nothing) {
+        char path[64];
+        int fd = bind_datagrams(path);
+        Journal journal = journal_to(path);
+        Capture capture;
+
+        (void)alarm(20);
+        capture_begin(&capture, STDERR_FILENO);
+        for (unsigned i = 0; i < 1000; i++)
+                journal_log(&journal, LOG_INFO, NULL, "line %u", i);
+        capture_end(&capture);
+        (void)alarm(0);
+        journal_done(&journal);
+        (void)close(fd);
+        (void)unlink(path);
+}
+
+TEST(stderr_that_nobody_reads) {
+        const int saved = dup(STDERR_FILENO);
+        char line[4096];
+        Journal journal;
+        int ends[2];
+        ssize_t n;
+
+        assert_int_equal(pipe(ends), 0);
+        journal_init(&journal, false);
+        (void)alarm(20);
+        assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+        for (unsigned i = 0; i < 10000; i++)
+                journal_log(&journal, LOG_INFO, NULL, "line %u of many that nobody reads", i);
+        assert_true(dup2(saved, STDERR_FILENO) >= 0);
+        (void)alarm(0);
+        n = read(ends[0], line, sizeof(line)); /* those that were taken are whole lines */
+        assert_true(n > 0 && strncmp(line, "line 0 of many", 14) == 0);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        (void)close(saved);
 }

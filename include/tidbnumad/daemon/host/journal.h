@@ -1,4 +1,5 @@
-/* The daemon's log: to the journal with fields when systemd runs us, else to stderr. */
+/* The daemon's log: to the journal with fields when systemd runs us, else to stderr. It never
+ * waits: what is not taken at once is lost. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +28,9 @@
 #define JOURNAL_EVENTS_LOST "9a8b7c6d5e4f4a3b8c2d1e0f9a8b7c66"
 
 typedef struct Journal {
-        bool to_journal;
+        bool to_journal;  /* else to stderr */
+        int fd;           /* with it: to send to journald */
+        const char *path; /* of journald's socket */
         int max_priority; /* LOG_INFO, or LOG_DEBUG with --debug */
 } Journal;
 
@@ -40,6 +43,7 @@ typedef struct JournalFields {
 } JournalFields;
 
 void journal_init(Journal *journal, bool debug);
+void journal_done(Journal *journal);
 
 void journal_log(const Journal *journal, int priority, const JournalFields *fields,
                  const char *format, ...) _printf_(4, 5);
