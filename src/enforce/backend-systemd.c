@@ -16,7 +16,7 @@ int backend_systemd_ensure_bus(Backend *backend) {
          * Closed now, the others would wait for ever. */
         if (backend->bus && sd_bus_get_event(backend->bus))
                 return -ENOTCONN;
-        backend->bus = sd_bus_flush_close_unref(backend->bus);
+        backend->bus = sd_bus_close_unref(backend->bus);
         return bus_units_open(backend->event, &backend->bus);
 }
 

@@ -17,7 +17,8 @@ void backend_init(Backend *backend, const Sysroot *sysroot, sd_event *event) {
 }
 
 void backend_done(Backend *backend) {
-        sd_bus_flush_close_unref(backend->bus);
+        /* Not flushed: a bus that does not answer would be waited for. */
+        sd_bus_close_unref(backend->bus);
         closep(&backend->own_fd);
         closep(&backend->root_fd);
         *backend = (Backend){ .root_fd = -EBADF, .own_fd = -EBADF };

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "tidbnumad/sys/bus-units.h"
+#include "tidbnumad/sys/clock.h"
 
 /* Longer than systemd's own default of 25 s: the answer to a narrowing comes after the kernel has
  * migrated. */
@@ -14,7 +15,7 @@ typedef struct Call {
 } Call;
 
 int bus_units_open(sd_event *event, sd_bus **ret) {
-        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(sd_bus_close_unrefp) sd_bus *bus = NULL;
         int r;
 
         r = sd_bus_open_system(&bus);
@@ -25,6 +26,29 @@ int bus_units_open(sd_event *event, sd_bus **ret) {
                 return r;
         *ret = TAKE_PTR(bus);
         return 0;
+}
+
+/* As sd_bus_flush(3), which waits for ever for a bus that does not answer. */
+int bus_units_flush(sd_bus *bus, uint64_t wait_usec) {
+        const uint64_t until = clock_monotonic_usec() + wait_usec;
+        uint64_t n_queued = 0;
+
+        for (;;) {
+                const uint64_t now = clock_monotonic_usec();
+                int r = sd_bus_is_ready(bus);
+
+                if (r < 0)
+                        return r;
+                if (r > 0 && (sd_bus_get_n_queued_write(bus, &n_queued) < 0 || n_queued == 0))
+                        return 0;
+                if (now >= until)
+                        return -ETIMEDOUT;
+                r = sd_bus_process(bus, NULL);
+                if (r == 0)
+                        r = sd_bus_wait(bus, until - now);
+                if (r < 0)
+                        return r;
+        }
 }
 
 /* What is registered with sd-bus for these names, only systemd's own programs have (all others see

@@ -10,6 +10,10 @@
 /* The system bus, attached to the loop. -ENOTCONN, -ECONNREFUSED: no bus. */
 int bus_units_open(sd_event *event, sd_bus **ret);
 
+/* Sends what waits to be sent, for when the loop does not run any more. -ETIMEDOUT: the bus does
+ * not take it. */
+int bus_units_flush(sd_bus *bus, uint64_t wait_usec);
+
 /* The negative errno that an error of systemd or of the bus stands for, whatever kinds of errors
  * the libsystemd of this host knows (see sd-bus-errors(3)). -ERFKILL: the unit is masked (as
  * systemd has it, bus-common-errors.c); -ENOENT: there is none of that name; -ENOEXEC: its unit

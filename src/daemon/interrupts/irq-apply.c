@@ -135,8 +135,6 @@ static int set_by_unit(Interrupts *irq, const SettingKey *key, const char *text)
         r = backend_systemd_ensure_bus(&irq->host->backend);
         if (r >= 0)
                 r = bus_units_start(irq->host->backend.bus, unit);
-        if (r >= 0)
-                r = sd_bus_flush(irq->host->backend.bus);
         return r < 0 ? r : 0;
 }
 

@@ -13,6 +13,7 @@
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/release.h"
 #include "tidbnumad/observe/irq-load.h"
+#include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Where something is wanted, a mask that somebody else has set stands so long; elsewhere the look
@@ -276,6 +277,12 @@ void irq_look(Interrupts *irq) {
         irq_events_schedule(irq);
 }
 
+/* The loop, which would send it, does not run again before we look. */
+static void send_last(sd_bus *bus) {
+        if (bus)
+                (void)bus_units_flush(bus, LAST_WAIT_MSEC * UINT64_C(1000));
+}
+
 void irq_give_all_back(Interrupts *irq) {
         static const SettingKey by_unit = { .kind = SETTING_NUMA_BALANCING, .device = "" };
         const IrqWishes none = { 0 };
@@ -290,6 +297,7 @@ void irq_give_all_back(Interrupts *irq) {
                                   irq->host->policies.n_irqs, &host) >= 0)
                 irq_give_back(irq, &host, &none);
         for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&irq->undo, &by_unit); i++) {
+                send_last(irq->host->backend.bus);
                 (void)poll(NULL, 0, LAST_WAIT_MSEC);
                 irq_give_back(irq, &host, &none);
         }

@@ -1,5 +1,9 @@
 /* What systemd's errors become: of its own kinds libsystemd knows none. */
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "../../support/test.h"
 
@@ -27,4 +31,31 @@ TEST(errors) {
         assert_error("System.Error.EPERM", EPERM);
         assert_error("org.freedesktop.systemd1.OfAnotherVersion", EIO);
         assert_int_equal(bus_units_error(NULL), 0);
+}
+
+/* A bus that takes the connection and never answers: alarm(2) ends the test where that is waited
+ * for. */
+TEST(bus_that_does_not_answer) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        char variable[128];
+        sd_event *event;
+        sd_bus *bus;
+
+        (void)snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/test-bus-%d", getpid());
+        (void)unlink(address.sun_path);
+        assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        assert_int_equal(listen(fd, 1), 0);
+        (void)snprintf(variable, sizeof(variable), "unix:path=%s", address.sun_path);
+        assert_int_equal(setenv("DBUS_SYSTEM_BUS_ADDRESS", variable, 1), 0);
+        assert_true(sd_event_new(&event) >= 0);
+        (void)alarm(20);
+        assert_int_equal(bus_units_open(event, &bus), 0);
+        assert_int_equal(bus_units_start(bus, "a.service"), 0);
+        assert_int_equal(bus_units_flush(bus, 50000), -ETIMEDOUT);
+        (void)sd_bus_close_unref(bus);
+        (void)alarm(0);
+        (void)sd_event_unref(event);
+        (void)close(fd);
+        (void)unlink(address.sun_path);
 }
