@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "tidbnumad/sys/proc-namespace.h"
@@ -16,12 +17,15 @@ static const char *const files[] = {
 };
 _Static_assert(ELEMENTSOF(files) == SYSROOT_NAMESPACES, "one entry a namespace");
 
+/* A process may have its root on a file system that does not answer (FUSE): only what the kernel
+ * knows already is asked for. */
 static int identify(int dir_fd, const char *path, FileIdentity *ret) {
-        struct stat s;
+        const int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
+        struct statx s;
 
-        if (fstatat(dir_fd, path, &s, 0) < 0)
+        if (statx(dir_fd, path, flags, STATX_INO, &s) < 0)
                 return errno == ENOENT ? -ESRCH : -errno;
-        *ret = (FileIdentity){ .dev = s.st_dev, .ino = s.st_ino };
+        *ret = (FileIdentity){ .dev = makedev(s.stx_dev_major, s.stx_dev_minor), .ino = s.stx_ino };
         return 0;
 }
 
