@@ -10,6 +10,7 @@
 #include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/sysroot.h"
+#include "tidbnumad/sys/users.h"
 
 /* placement.md: R2 R3 R4 R5; what one would write for a host that these four share. */
 static const char defaults[] = "version: 1\n"
@@ -107,6 +108,11 @@ static int read_files(const char *const *paths, size_t n, SourceFileList *list,
         return worst;
 }
 
+static int look_up(const char *user, uid_t *ret, void *userdata) {
+        (void)userdata;
+        return user_to_uid(user, ret);
+}
+
 static int parse(const Machine *machine, int read_result, Policies *p) {
         int r = policy_set_parse(&p->files, &machine->topology,
                                  machine->runs ? &machine->devices : NULL, &p->set, &p->errors,
@@ -115,7 +121,8 @@ static int parse(const Machine *machine, int read_result, Policies *p) {
         if (r < 0)
                 return r;
         if (machine->runs) /* of a description nobody has users */
-                policy_users_look_up(&p->set, &p->files, machine->live, &p->warnings);
+                policy_users_look_up(&p->set, &p->files, machine->live, look_up, NULL,
+                                     &p->warnings);
         return p->errors.error < 0 || p->warnings.error < 0 ? -ENOMEM : read_result;
 }
 

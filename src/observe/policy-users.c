@@ -1,21 +1,29 @@
 /* Who the users are that policies name. */
+#include <errno.h>
+
 #include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/users.h"
 
 void policy_users_look_up(PolicySet *set, const SourceFileList *files, bool live,
-                          Diagnostics *warnings) {
+                          UserLookup look_up, void *userdata, Diagnostics *warnings) {
         for (size_t i = 0; i < set->n_policies; i++) {
                 Policy *policy = &set->policies[i];
                 PolicyMatch *match = &policy->match;
                 const SourceSpan at = { policy->line, policy->column, 0 };
+                int r;
 
                 if (!match->user || (!live && !user_is_number(match->user)))
                         continue;
-                match->uid_known = user_to_uid(match->user, &match->uid) == 0;
-                if (!match->uid_known)
+                r = look_up(match->user, &match->uid, userdata);
+                match->uid_known = r == 0;
+                if (r < 0)
                         diagnostics_add_at(warnings, source_file_find(files, policy->file), at,
-                                           "user '%s' of policy '%s' does not exist on this host, "
-                                           "so the policy matches nothing",
-                                           match->user, policy->name);
+                                           "user '%s' of policy '%s' %s, so the policy matches "
+                                           "nothing",
+                                           match->user, policy->name,
+                                           r == -ETIME ? "is not known: the name service does not "
+                                                         "answer (write the number of the user, or "
+                                                         "reload later)"
+                                                       : "does not exist on this host");
         }
 }

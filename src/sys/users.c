@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <pwd.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/users.h"
 
@@ -16,14 +18,32 @@ bool user_is_number(const char *user) {
         return parse_number(user, &number);
 }
 
-int user_to_uid(const char *user, uid_t *ret) {
+static int find_in_file(const char *user, uid_t *ret) {
+        _cleanup_fclose_ FILE *file = fopen("/etc/passwd", "re");
         const struct passwd *pw;
+
+        while (file && (pw = fgetpwent(file)))
+                if (strcmp(pw->pw_name, user) == 0) {
+                        *ret = pw->pw_uid;
+                        return 0;
+                }
+        return -ENOENT;
+}
+
+int user_is_local(const char *user, uid_t *ret) {
         uint64_t number;
 
-        if (parse_number(user, &number)) {
-                *ret = (uid_t)number;
+        if (!parse_number(user, &number))
+                return find_in_file(user, ret);
+        *ret = (uid_t)number;
+        return 0;
+}
+
+int user_to_uid(const char *user, uid_t *ret) {
+        const struct passwd *pw;
+
+        if (user_is_local(user, ret) == 0)
                 return 0;
-        }
         errno = 0;
         pw = getpwnam(user);
         if (!pw)

@@ -2,10 +2,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tidbnumad/base/parse.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/ask.h"
 
 static bool are_started(const Workers *workers) {
@@ -101,6 +104,32 @@ int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t 
         if (strlen(reply.text) >= size)
                 return -ENOSPC;
         (void)strcpy(buffer, reply.text);
+        return 0;
+}
+
+int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret) {
+        WorkerRequest request = { .job = WORKER_USER };
+        _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
+        WorkerReply reply;
+        uint64_t uid;
+        int r;
+
+        if (!are_started(workers))
+                return user_to_uid(user, ret);
+        if (user_is_local(user, ret) == 0)
+                return 0;
+        if (strlen(user) >= sizeof(request.path))
+                return -ENAMETOOLONG;
+        (void)strcpy(request.path, user);
+        /* A job is about a process: here it is the daemon itself. */
+        r = proc_open(sysroot, getpid(), &self);
+        if (r >= 0)
+                r = worker_call(&workers->facts, &request, &self, 0, &reply);
+        if (r < 0)
+                return r == -EHOSTDOWN || r == -EBUSY ? -ETIME : r;
+        if (parse_u64(reply.text, &uid) < 0)
+                return -EBADMSG;
+        *ret = (uid_t)uid;
         return 0;
 }
 

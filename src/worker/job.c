@@ -9,6 +9,7 @@ static const char *const names[N_WORKER_JOBS] = {
         [WORKER_DATA_DIR] = "data-dir",
         [WORKER_STORAGE] = "storage",
         [WORKER_MEMORY_POLICY] = "memory-policy",
+        [WORKER_USER] = "user",
         [WORKER_PROBE] = "probe",
         [WORKER_DRAW] = "sample",
         [WORKER_MOVE] = "move",
@@ -20,7 +21,9 @@ const char *worker_job_to_string(WorkerJob job) {
 }
 
 WorkerWait worker_job_wait(WorkerJob job) {
-        return job == WORKER_STORAGE ? WORKER_WAIT_FILES : WORKER_WAIT_MEMORY;
+        return job == WORKER_USER      ? WORKER_WAIT_NAMES
+               : job == WORKER_STORAGE ? WORKER_WAIT_FILES
+                                       : WORKER_WAIT_MEMORY;
 }
 
 size_t worker_reply_size(const WorkerReply *reply) {
@@ -31,6 +34,7 @@ size_t worker_reply_size(const WorkerReply *reply) {
         case WORKER_DATA_DIR:
         case WORKER_STORAGE:
         case WORKER_MEMORY_POLICY:
+        case WORKER_USER:
                 return head + strlen(reply->text) + 1;
         case WORKER_DRAW:
                 return head + sizeof(reply->draw);

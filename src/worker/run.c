@@ -11,6 +11,7 @@
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/serve.h"
 
 /* The walk through one process. */
@@ -73,6 +74,15 @@ static int read_storage(const Sysroot *sysroot, const ProcHandle *handle, const 
                 return r;
         reply->nodes = storage.nodes;
         return keep_text(reply, storage.chain ? storage.chain : "");
+}
+
+static int look_up_user(const char *user, WorkerReply *reply) {
+        uid_t uid;
+        int r = user_to_uid(user, &uid);
+
+        if (r >= 0)
+                (void)snprintf(reply->text, sizeof(reply->text), "%u", uid);
+        return r;
 }
 
 static int probe(const ProcHandle *handle) {
@@ -200,6 +210,8 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
                 return read_storage(sysroot, handle, request->path, reply);
         case WORKER_MEMORY_POLICY:
                 return memory_policy_read(handle, reply->text, sizeof(reply->text));
+        case WORKER_USER:
+                return look_up_user(request->path, reply);
         case WORKER_PROBE:
                 return probe(handle);
         case WORKER_DRAW:

@@ -57,13 +57,18 @@ void workers_forget(Workers *all, pid_t pid) {
                         all->hung[i].process = (ProcessId){ 0 };
 }
 
-static void give_up(const WorkerChild *child) {
-        Workers *all = child->all;
-
-        all->hung[all->next_hung] =
-                (WorkerHung){ .process = child->process, .wait = worker_job_wait(child->job) };
+static void remember(Workers *all, const WorkerChild *child, WorkerWait wait) {
+        all->hung[all->next_hung] = (WorkerHung){ .process = child->process, .wait = wait };
         all->next_hung = (all->next_hung + 1) % WORKER_HUNG_MAX;
         all->n_hung += all->n_hung < WORKER_HUNG_MAX;
+}
+
+static void give_up(const WorkerChild *child) {
+        const WorkerWait wait = worker_job_wait(child->job);
+        Workers *all = child->all;
+
+        if (wait != WORKER_WAIT_NAMES) /* it is of no process, and may come back */
+                remember(all, child, wait);
         all->n_timeouts[child->job]++;
         worker_child_kill(child);
         all->on_hung(&child->process, child->job, all->userdata);

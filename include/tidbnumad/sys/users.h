@@ -4,7 +4,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The uid of a user given by name or number. -ENOENT: no such user. */
+/* The uid of a user given by number, or by a name that /etc/passwd has. -ENOENT: neither. */
+int user_is_local(const char *user, uid_t *ret);
+
+/* The same of every user that the host knows: asks name servers, so it may take as long as they do.
+ * -ENOENT: no such user. */
 int user_to_uid(const char *user, uid_t *ret);
 
 /* Is it a number, so that nobody has to be asked for it? */

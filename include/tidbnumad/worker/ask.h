@@ -21,6 +21,10 @@ int worker_read_storage(Workers *workers, const Members *members, const char *da
 int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t uid, char *buffer,
                               size_t size);
 
+/* user_to_uid(), without the wait for a name service where the host's own file knows the user. The
+ * name service gets WORKER_CALL_USEC like everybody else, and as often as it is asked. */
+int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret);
+
 /* Does the memory map of the process answer? 0, or as above. */
 int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid);
 

@@ -19,6 +19,7 @@ typedef enum WorkerJob {
         WORKER_DATA_DIR,
         WORKER_STORAGE, /* the disks under a path of the process */
         WORKER_MEMORY_POLICY,
+        WORKER_USER,  /* the number of a user, from the name service */
         WORKER_PROBE, /* does the memory map answer? */
         WORKER_DRAW,  /* where pages are located */
         WORKER_MOVE,  /* a step of the mover */
@@ -28,6 +29,7 @@ typedef enum WorkerJob {
 
 /* What a job waits for that is not the daemon's. */
 typedef enum WorkerWait {
+        WORKER_WAIT_NAMES,  /* the name service of the host */
         WORKER_WAIT_FILES,  /* the file system of a path that the process chose */
         WORKER_WAIT_MEMORY, /* the process's memory map, and who serves its page faults */
         N_WORKER_WAITS,

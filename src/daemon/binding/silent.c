@@ -11,6 +11,13 @@ static const Reason reasons[N_WORKER_WAITS] = {
         [WORKER_WAIT_MEMORY] = REASON_MEMORY_SILENT,
 };
 
+static void log_names_silent(const Binder *b) {
+        journal_log(&b->host->journal, LOG_WARNING, NULL,
+                    "The name service of this host does not answer (%u s); a user that is not in "
+                    "/etc/passwd is not known until it does. Write such a user as a number",
+                    (unsigned)(WORKER_DEADLINE_USEC / 1000000));
+}
+
 static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
         Binder *b = userdata;
         const Reason reason = reasons[worker_job_wait(job)];
@@ -20,6 +27,10 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
                                        .policy = i ? i->policy->name : NULL,
                                        .reason = reason };
 
+        if (worker_job_wait(job) == WORKER_WAIT_NAMES) {
+                log_names_silent(b);
+                return;
+        }
         journal_log(&b->host->journal, LOG_WARNING, &fields,
                     "process %d%s%s: %s (%s, %u s). It is not asked again as long as it runs this "
                     "program; %s",

@@ -6,11 +6,18 @@
 #include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"
+#include "tidbnumad/worker/ask.h"
 
 /* While the host boots, network cards may still come, and be renamed: a policy that names one must
  * not be refused for that. */
 static bool cards_known(const Host *h) {
         return h->policies_known || h->args->once;
+}
+
+static int look_up(const char *user, uid_t *ret, void *userdata) {
+        Host *h = userdata;
+
+        return worker_look_up_user(&h->workers, &h->sysroot, user, ret);
 }
 
 static int read_policies(Host *h, PolicySet *ret, Brakes *ret_brakes) {
@@ -27,7 +34,7 @@ static int read_policies(Host *h, PolicySet *ret, Brakes *ret_brakes) {
                              &h->policy_errors, &h->policy_warnings);
         if (r < 0)
                 return r;
-        policy_users_look_up(ret, &files, h->sysroot.live, &h->policy_warnings);
+        policy_users_look_up(ret, &files, h->sysroot.live, look_up, h, &h->policy_warnings);
         r = brakes_read(&files, ret, ret_brakes);
         return r == -ENOMEM ? r : 0;
 }

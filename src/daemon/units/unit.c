@@ -7,7 +7,7 @@
 #include "tidbnumad/daemon/units/unit-wish.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/users.h"
+#include "tidbnumad/worker/ask.h"
 
 /* A start script may wait for a disk before it becomes the server. */
 #define MISUSED_USEC (2 * ROSTER_SCAN_INTERVAL_USEC)
@@ -278,6 +278,7 @@ static void note_state(Unit *u, const char *active_state) {
 
 /* Names are looked up only when they change: that may ask a directory service. */
 static void note_user(Unit *u, const BusUnit *read) {
+        Host *host = u->units->host;
         char *user;
 
         if (read->dynamic_user && read->user[0] == '\0') {
@@ -287,7 +288,9 @@ static void note_user(Unit *u, const BusUnit *read) {
         if (u->user && u->place.uid_known && strcmp(u->user, read->user) == 0)
                 return;
         u->place.uid = 0;
-        u->place.uid_known = read->user[0] == '\0' || user_to_uid(read->user, &u->place.uid) == 0;
+        u->place.uid_known =
+                read->user[0] == '\0' ||
+                worker_look_up_user(&host->workers, &host->sysroot, read->user, &u->place.uid) == 0;
         user = strdup(read->user);
         if (!user)
                 return; /* looked up once more */

@@ -118,6 +118,29 @@ TEST(where_a_directory_is) {
         assert_int_equal(worker_read_data_dir(&o.workers, &members, &any, &data_dir), -ENODATA);
 }
 
+/* A name service that does not answer is asked again: it is of no process. */
+TEST(users) {
+        _cleanup_office_ Office o;
+        uid_t uid = 1;
+
+        office_init(&o);
+        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "root", &uid), 0);
+        assert_int_equal(uid, 0);
+        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "1234567", &uid), 0);
+        assert_int_equal(uid, 1234567);
+        assert_null(o.workers.facts.child); /* nobody had to be asked for these */
+        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "no-such-user-here", &uid),
+                         -ENOENT);
+        stop_worker(&o.workers.facts);
+        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "no-such-user-here", &uid),
+                         -ETIME);
+        while (o.n_hung == 0)
+                assert_true(sd_event_run(o.event, UINT64_MAX) >= 0);
+        assert_int_equal(o.hung_job, WORKER_USER);
+        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "no-such-user-here", &uid),
+                         -ENOENT);
+}
+
 /* The number may be another's by then. */
 TEST(a_process_that_has_ended) {
         _cleanup_office_ Office o;
