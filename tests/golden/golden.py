@@ -10,16 +10,24 @@ DUMPS = os.environ.get("TIDBNUMAD_TOPOLOGIES") or os.path.normpath(os.path.join(
 TIMEOUT_SECONDS = 60
 
 
+WIDTH = 150
+
+
 def compact(value, depth=0):
-    """JSON with a line for what fits on one, so that a diff shows the thing that changed."""
+    """JSON that fills its lines, so that a diff is short and shows the thing that changed."""
     flat = json.dumps(value, ensure_ascii=False)
-    if depth > 0 and len(flat) <= 150 or not isinstance(value, (dict, list)) or not value:
+    if depth > 0 and len(flat) <= WIDTH or not isinstance(value, (dict, list)) or not value:
         return flat
-    pad = "  " * (depth + 1)
-    if isinstance(value, dict):
-        lines = ["%s%s: %s" % (pad, json.dumps(k), compact(v, depth + 1)) for k, v in value.items()]
-        return "{\n%s\n%s}" % (",\n".join(lines), "  " * depth)
-    return "[\n%s\n%s]" % (",\n".join(pad + compact(v, depth + 1) for v in value), "  " * depth)
+    pad, lines = "  " * (depth + 1), [""]
+    is_dict = isinstance(value, dict)
+    for item in value.items() if is_dict else value:
+        text = "%s: %s" % (json.dumps(item[0]), compact(item[1], depth + 1)) if is_dict else compact(item, depth + 1)
+        if not is_dict or "\n" in lines[-1] + text or len(lines[-1] + text) > WIDTH:
+            lines.append(text)
+        else:
+            lines[-1] += ", " + text if lines[-1] else text
+    opening, closing = "{}" if is_dict else "[]"
+    return "%s\n%s%s\n%s%s" % (opening, pad, (",\n" + pad).join(filter(None, lines)), "  " * depth, closing)
 
 
 class Tap:
