@@ -208,7 +208,7 @@ static const PolicyKey keys[] = {
         KEY("sampling.budget", PERCENT, TIMER,
             "The share of one CPU that all sampling may use. The interval is extended to stay "
             "within it.",
-            IN_SET(sampling_budget_ppm), .default_text = "1%", .min = PERCENT / 100,
+            IN_SET(sampling_budget_ppm), .default_text = "0.2%", .min = PERCENT / 100,
             .max = 100 * PERCENT),
 
         KEY("enforcement", SECTION, NONE, "What the daemon may change.",

@@ -64,7 +64,7 @@ void policy_set_init(PolicySet *set) {
         *set = (PolicySet){
                 .mode = ENFORCEMENT_ENFORCE,
                 .sampling_interval_usec = UINT64_C(10) * 1000 * 1000,
-                .sampling_budget_ppm = 10000,
+                .sampling_budget_ppm = 2000,
         };
 }
 

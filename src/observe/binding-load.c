@@ -245,6 +245,14 @@ int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t
         return 0;
 }
 
+static int load_groups(Load *load, const BindingGroups *groups) {
+        int r = load_cpuset(load, groups);
+
+        if (r == 0)
+                r = load_inner(load, groups);
+        return r == 0 ? load_neighbours(load, groups) : r;
+}
+
 int binding_load(const Topology *topology, const Sysroot *sysroot, const Member *members,
                  size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret) {
         Load load = { .topology = topology,
@@ -252,13 +260,8 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, const Member 
                       .members = members,
                       .n_members = n_members,
                       .cpus = cpus };
-        int r;
+        int r = load_groups(&load, groups);
 
-        r = load_cpuset(&load, groups);
-        if (r == 0)
-                r = load_inner(&load, groups);
-        if (r == 0)
-                r = load_neighbours(&load, groups);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n_members; i++) {
@@ -271,5 +274,34 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, const Member 
                 return -ESRCH;
         load.binding.last_nodes = topology_nodes_of(topology, &load.last_cpus);
         *ret = load.binding;
+        return 0;
+}
+
+static size_t count_threads(const Member *members, size_t n_members) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < n_members; i++)
+                n += proc_count_threads(members[i].handle);
+        return n;
+}
+
+int binding_reload_groups(const Topology *topology, const Sysroot *sysroot, const Member *members,
+                          size_t n_members, const BindingGroups *groups, Binding *binding) {
+        Load load = {
+                .topology = topology, .sysroot = sysroot, .members = members, .n_members = n_members
+        };
+        int r = load_groups(&load, groups);
+
+        if (r < 0)
+                return r;
+        load.binding.n_threads = count_threads(members, n_members);
+        if (load.binding.n_threads == 0)
+                return -ESRCH;
+        if (!load.binding.cpuset) /* of its threads' own */
+                load.binding.mems = binding->mems;
+        load.binding.n_threads_off_cpus = binding->n_threads_off_cpus;
+        load.binding.n_threads_outside = binding->n_threads_outside;
+        load.binding.last_nodes = binding->last_nodes;
+        *binding = load.binding;
         return 0;
 }

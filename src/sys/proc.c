@@ -332,6 +332,14 @@ int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *u
         return fd < 0 ? task_error(-errno) : proc_foreach_number(fd, callback, userdata);
 }
 
+size_t proc_count_threads(const ProcHandle *handle) {
+        struct stat st;
+
+        /* Beside "." and "..", a directory for each. */
+        return fstatat(handle->dir_fd, "task", &st, 0) == 0 && st.st_nlink > 2 ? st.st_nlink - 2
+                                                                               : 0;
+}
+
 typedef struct ChildWalk {
         const ProcHandle *handle;
         ProcCallback callback;

@@ -31,3 +31,9 @@ int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t
  * meanwhile are passed over. -ESRCH: all of them have, or a group is gone. */
 int binding_load(const Topology *topology, const Sysroot *sysroot, const Member *members,
                  size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret);
+
+/* The same without a look at each thread, for an instance that rests: its sets, who shares its
+ * group, and how many threads it has. What `binding` holds of its threads, from an earlier
+ * binding_load() of the same members, stays. -ESRCH as above. */
+int binding_reload_groups(const Topology *topology, const Sysroot *sysroot, const Member *members,
+                          size_t n_members, const BindingGroups *groups, Binding *binding);

@@ -102,6 +102,9 @@ typedef int (*ProcCallback)(pid_t id, void *userdata);
 int proc_foreach_pid(const Sysroot *sysroot, ProcCallback callback, void *userdata);
 int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata);
 
+/* How many threads it has, by one call however many they are; 0: it has ended. */
+size_t proc_count_threads(const ProcHandle *handle);
+
 /* Is the number a thread of the process now? As long as it is, a zombie's too, the kernel gives the
  * number to nobody else: asked after a call that takes a number, it tells whom the call reached. */
 bool proc_has_thread(const ProcHandle *handle, pid_t tid);

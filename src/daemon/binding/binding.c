@@ -83,6 +83,7 @@ void binding_note_joined(Instance *i) {
 void binding_restart(Instance *i, uint64_t now_usec) {
         end_pass(i);
         i->binding.progress = (Progress){ 0 };
+        i->binding.threads_known = false;
         i->binding.rest_until_usec = 0;
         i->binding.due_usec = now_usec;
 }

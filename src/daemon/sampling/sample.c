@@ -10,6 +10,7 @@
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/observe/residency.h"
+#include "tidbnumad/plan/sampling.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
@@ -97,6 +98,22 @@ struct Drawing {
         NodeMemory by_node[];
 };
 
+/* Outside of which memory counts as remote. */
+static NodeSet nodes_of(const Instance *i) {
+        return id_set_is_empty(&i->binding.placement.nodes) ? i->binding.observed.last_nodes
+                                                            : i->binding.placement.nodes;
+}
+
+bool sample_is_due(const Instance *i, uint64_t now_usec) {
+        const Steady *steady = &i->sampling.steady;
+        const NodeSet nodes = nodes_of(i);
+
+        return i->sampling.drawing || !i->sampling.sampled || now_usec >= steady->due_usec ||
+               steady->n_member_changes != i->n_member_changes ||
+               steady->migrated_bytes != i->binding.migrated_bytes ||
+               !id_set_equal(&i->sampling.sampled_nodes, &nodes);
+}
+
 /* -EAGAIN: the worker is at it. */
 static int draw_pages(Sampling *s, const ProcHandle *process, size_t n_pages, Draws *draws) {
         const uint64_t seed = ++s->rounds.n_draws;
@@ -149,8 +166,7 @@ static int begin_drawing(const Sampling *s, Instance *i) {
         d->round = s->rounds.round;
         d->n_member_changes = i->n_member_changes;
         d->n_nodes = n_nodes;
-        d->nodes = id_set_is_empty(&i->binding.placement.nodes) ? i->binding.observed.last_nodes
-                                                                : i->binding.placement.nodes;
+        d->nodes = nodes_of(i);
         return 0;
 }
 
@@ -168,9 +184,32 @@ static int draw_some(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         return d->next < i->n_members ? -EAGAIN : 0;
 }
 
-static void finish_drawing(Instance *i) {
+/* Compared with the first of them: a ratio that creeps has moved in the end. */
+static void note_steady(const Sampling *s, Instance *i, const Drawing *d, double ratio,
+                        double halfwidth) {
+        const bool same = i->sampling.sampled &&
+                          id_set_equal(&i->sampling.sampled_nodes, &d->nodes) &&
+                          i->sampling.steady.n_member_changes == i->n_member_changes &&
+                          i->sampling.steady.migrated_bytes == i->binding.migrated_bytes;
+        Steady *steady = &i->sampling.steady;
+
+        if (!same || sampling_has_moved(steady->ratio, steady->halfwidth, ratio, halfwidth))
+                *steady = (Steady){ .ratio = ratio,
+                                    .halfwidth = halfwidth,
+                                    .n_member_changes = i->n_member_changes,
+                                    .migrated_bytes = i->binding.migrated_bytes };
+        steady->n_draws++;
+        /* The round's timer may come a little early. */
+        steady->due_usec = clock_monotonic_usec() +
+                           sampling_pause(steady->n_draws, s->rounds.interval_usec) -
+                           s->rounds.interval_usec / 2;
+}
+
+static void finish_drawing(const Sampling *s, Instance *i) {
         const Drawing *d = i->sampling.drawing;
         const Estimate estimate = estimate_combine(d->parts, d->weights, i->n_members);
+
+        note_steady(s, i, d, estimate.ratio, estimate_halfwidth(&estimate));
 
         memcpy(i->sampling.by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
         i->sampling.sampled = true;
@@ -227,7 +266,7 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         }
         cost_end(s, SAMPLE_DRAWN, begun);
         if (r >= 0) {
-                finish_drawing(i);
+                finish_drawing(s, i);
                 i->sampling.not_drawn_told = false;
         } else {
                 i->sampling.sampled = false;

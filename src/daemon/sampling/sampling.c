@@ -29,7 +29,8 @@ static int on_idle(sd_event_source *source, void *userdata) {
         while (s->rounds.next < s->roster->n_instances) {
                 Instance *i = s->roster->instances[s->rounds.next];
 
-                if (i->binding.observed_known && !i->sampling.memory_known) {
+                if (i->binding.observed_known && !i->sampling.memory_known &&
+                    sample_is_due(i, clock_monotonic_usec())) {
                         if (sample_draw(s, i, clock_monotonic_usec) != -EAGAIN)
                                 s->rounds.next++;
                         else if (worker_is_busy(&s->host->workers.sampler))
@@ -64,6 +65,7 @@ void sampling_begin_round(Sampling *s) {
         s->rounds.cost_usec = 0;
         s->rounds.next = 0;
         s->rounds.round++;
+        s->rounds.interval_usec = sampling_interval_usec(s);
         access_begin_round(s);
         if (s->host->sysroot.live && s->rounds.source)
                 (void)sd_event_source_set_enabled(s->rounds.source, SD_EVENT_ON);

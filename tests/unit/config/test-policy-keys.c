@@ -51,7 +51,7 @@ TEST(defaults) {
         assert_false(set->sampling_access);
         assert_false(set->sampling_events[LOCALITY_LOCAL].given);
         assert_false(set->sampling_events[LOCALITY_REMOTE].given);
-        assert_int_equal(set->sampling_budget_ppm, 10000);
+        assert_int_equal(set->sampling_budget_ppm, 2000);
         assert_int_equal(set->on_stop, ON_STOP_KEEP);
 }
 

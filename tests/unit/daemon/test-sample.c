@@ -13,6 +13,7 @@
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/clock.h"
 
 typedef struct TestHost {
         Rooms rooms;
@@ -91,6 +92,39 @@ TEST(drawn) {
         h.instance.binding.placement.nodes = elsewhere;
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         assert_true(h.instance.sampling.remote_ratio > 0.999999);
+        host_done(&h);
+}
+
+/* The interval is ten seconds, the longest pause ten minutes. */
+TEST(what_rests_is_drawn_less_often) {
+        const uint64_t minute = UINT64_C(60) * 1000000;
+        uint64_t now;
+        TestHost h;
+
+        host_init(&h);
+        h.rooms.sampling.rounds.interval_usec = 10000000;
+        assert_true(sample_is_due(&h.instance, 0)); /* never drawn */
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
+        now = clock_monotonic_usec();
+        assert_true(sample_is_due(&h.instance, now + 10000000));
+        for (size_t n = 0; n < 20; n++)
+                assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
+        now = clock_monotonic_usec();
+        assert_false(sample_is_due(&h.instance, now + 9 * minute));
+        assert_true(sample_is_due(&h.instance, now + 10 * minute));
+
+        h.instance.n_member_changes++; /* a process has come */
+        assert_true(sample_is_due(&h.instance, now));
+        h.instance.n_member_changes--;
+        h.instance.binding.migrated_bytes += 4096;
+        assert_true(sample_is_due(&h.instance, now));
+        h.instance.binding.migrated_bytes -= 4096;
+        assert_false(sample_is_due(&h.instance, now));
+
+        h.instance.binding.placement.nodes = node_set("1023"); /* another place */
+        assert_true(sample_is_due(&h.instance, now));
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
+        assert_true(sample_is_due(&h.instance, clock_monotonic_usec() + 10000000));
         host_done(&h);
 }
 

@@ -37,6 +37,55 @@ TEST(threads) {
         assert_int_equal(b.n_threads_off_cpus, 1);
 }
 
+/* What it was says of its threads stays, though one of them has changed since. */
+TEST(reload_leaves_the_threads_out) {
+        _cleanup_host_ Host h;
+        BindingGroups groups;
+        Binding b;
+
+        host_init(&h);
+        groups = (BindingGroups){ .group_fd = h.cgroup_fd,
+                                  .cpuset_fd = h.cgroup_fd,
+                                  .unit_path = CGROUP };
+        fake_thread(&h.tree, 50, 50, "4-7", 5);
+        fake_thread(&h.tree, 50, 51, "4", 6);
+        b = load_good(&h);
+        fake_thread(&h.tree, 50, 51, "0-7", 6);
+        fake_thread(&h.tree, 50, 52, "0-7", 6);
+        fake_write(&h.tree, FOLDER "cpuset.cpus.effective", "4-6\n");
+        fake_process(&h.tree, 60, 1, "/srv/b", CGROUP, "4-7");
+        fake_write(&h.tree, FOLDER "cgroup.procs", "50\n60\n");
+        assert_int_equal(binding_reload_groups(&h.topology, &h.tree.sysroot, h.members, h.n_members,
+                                               &groups, &b),
+                         0);
+        assert_ids(b.cpus, "4-6");
+        assert_false(b.alone);
+        assert_int_equal(b.intruder, 60);
+        assert_int_equal(b.n_threads_off_cpus, 1);
+        assert_int_equal(b.n_threads_outside, 0);
+        assert_int_equal(b.n_threads, 3); /* counted all the same */
+        b = load_good(&h);
+        assert_int_equal(b.n_threads_outside, 2);
+}
+
+/* Without a cpuset the nodes are what the threads' own masks said. */
+TEST(reload_keeps_the_nodes_of_the_threads) {
+        const BindingGroups none = { .group_fd = -EBADF, .cpuset_fd = -EBADF };
+        _cleanup_host_ Host h;
+        Binding b = { .mems = node_set("2"), .last_nodes = node_set("2") };
+
+        host_init(&h);
+        assert_int_equal(binding_reload_groups(&h.topology, &h.tree.sysroot, h.members, h.n_members,
+                                               &none, &b),
+                         0);
+        assert_ids(b.mems, "2");
+        assert_ids(b.last_nodes, "2");
+        fake_remove(&h.tree, "proc/50/task");
+        assert_int_equal(binding_reload_groups(&h.topology, &h.tree.sysroot, h.members, h.n_members,
+                                               &none, &b),
+                         -ESRCH);
+}
+
 /* Of the slice: the unit's own cpuset can have no more. */
 TEST(what_is_above) {
         _cleanup_host_ Host h;

@@ -13,6 +13,12 @@ typedef struct PolicyCounters {
         uint64_t memory_widenings, migrated_bytes, failed_pages;
 } PolicyCounters;
 
+/* Looks at all instances read the threads of some of them, in turn. */
+typedef struct ThreadRounds {
+        size_t next;    /* the instance that the next look begins with */
+        size_t n_ahead; /* threads that the last one read beyond its share */
+} ThreadRounds;
+
 /* Each instance on its way to its place. */
 typedef struct Binder {
         Host *host;     /* borrowed, as the next five */
@@ -27,6 +33,7 @@ typedef struct Binder {
         int drift_fd;        /* inotify(7) on what instances are bound by; -EBADF: none */
         sd_event_source *drift_source;
         PolicyCounters *policy_counters; /* n_policies; owned */
+        ThreadRounds thread_rounds[2];   /* of instances without a cpuset, with one */
 } Binder;
 
 /* Counters go with a policy's name, so that a reload does not set them back. Behind the last are

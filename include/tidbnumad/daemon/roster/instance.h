@@ -77,6 +77,14 @@ typedef struct InstanceAccess {
         double ratio, coverage; /* of the last round */
 } InstanceAccess;
 
+/* Draws in a row that showed the same, and what they were of; see sample_is_due(). */
+typedef struct Steady {
+        unsigned n_draws;
+        double ratio, halfwidth; /* of the first of them */
+        uint64_t due_usec;       /* monotonic: when it is drawn again */
+        uint64_t n_member_changes, migrated_bytes;
+} Steady;
+
 /* The room of sampling: where its memory is located. */
 typedef struct InstanceSampling {
         NodeMemory *by_node;  /* n_nodes of the topology; NULL: not counted yet; owned */
@@ -84,8 +92,9 @@ typedef struct InstanceSampling {
         uint64_t limit_bytes; /* of its control group; 0: none, or not its own */
         bool sampled;         /* not counted, but drawn: see sample.h */
         double remote_ratio, sampled_ratio, sampled_halfwidth;
-        NodeSet sampled_nodes;   /* outside of which the two count */
-        bool not_drawn_told;     /* why, until it is again */
+        NodeSet sampled_nodes; /* outside of which the two count */
+        bool not_drawn_told;   /* why, until it is again */
+        Steady steady;
         struct Drawing *drawing; /* under way, see sample.h; NULL; owned */
         InstanceAccess access;
 } InstanceSampling;
@@ -131,6 +140,8 @@ typedef struct InstanceBinding {
         Placement placement; /* what is being carried out */
         bool observed_known;
         Binding observed;              /* by the kernel's files, at the last look */
+        bool threads_known;            /* what it says of the threads still counts: the next look
+                                        * leaves them out */
         uint64_t outside_bytes;        /* anonymous; goes down while it is being moved */
         uint64_t mapped_outside_bytes; /* of files and shared memory */
         uint64_t mapped_left_bytes;    /* what a pass left of these, for others map them too */

@@ -41,6 +41,11 @@ void sample_end(Instance *i);
  * known then, which the journal is told once. `clock_usec` is what a turn is measured by. */
 int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void));
 
+/* Is it to be drawn in this round? One whose ratio does not change is drawn less and less often,
+ * see sampling_pause(); at once again when its nodes or processes change, or memory of it was
+ * moved. */
+bool sample_is_due(const Instance *i, uint64_t now_usec);
+
 /* What was drawn, outside these nodes; NAN: not drawn, or for other nodes. */
 double sample_ratio(const Instance *i, const NodeSet *nodes);
 

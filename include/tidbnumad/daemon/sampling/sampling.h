@@ -20,6 +20,7 @@ typedef struct SampleRounds {
         uint64_t last_cost_usec; /* of all of the round before */
         uint64_t n_draws;        /* seeds the next one */
         uint64_t round;
+        uint64_t interval_usec; /* until the next round */
         Histogram durations[N_SAMPLE_METHODS];
 } SampleRounds;
 
