@@ -143,6 +143,22 @@ start_sandbox() {
         follow "$1"
 }
 
+# Beside the machines, which use the same packages; who comes first builds them.
+packages_suite() {
+        local results=$1
+        : >"$results"
+        "$repo/packaging/build" "$dist" && TIDBNUMAD_DIST=$dist tap_suite packages "$results"
+}
+
+start_packages() {
+        start "$1" packages packages packages_suite "$logs/packages.results"
+        follow "$1"
+}
+
+end_packages() {
+        end_tap "$1" "$2" packages "$logs/packages.results"
+}
+
 end_sandbox() {
         end_tap "$1" "$2" sandbox "$logs/sandbox.results"
 }
@@ -171,7 +187,7 @@ end_meson() {
 }
 
 start_package() {
-        start "$1" 'building the Debian package' package "$repo/packaging/build" "$dist"
+        start "$1" 'building the packages' package "$repo/packaging/build" "$dist"
 }
 
 end_package() {
@@ -222,7 +238,7 @@ plan_lanes() {
         local wanted=" $* " compiler suite
         host=() guest=()
         [[ $wanted != *' checks '* ]] || host+=('checks static')
-        if [[ $wanted != ' vm ' ]]; then host+=('build gcc'); fi
+        if [[ $wanted != ' vm ' && $wanted != ' packages ' ]]; then host+=('build gcc'); fi
         [[ $wanted != *' checks '* ]] || host+=('checks built')
         for compiler in gcc clang; do
                 [[ $compiler == gcc || $wanted == *' unit '* || $wanted == *' golden '* || $wanted == *' fuzz '* ]] || continue
@@ -232,5 +248,6 @@ plan_lanes() {
                 done
         done
         [[ $wanted != *' sandbox '* ]] || host+=(sandbox)
+        [[ $wanted != *' packages '* ]] || host+=(packages)
         [[ $wanted != *' vm '* ]] || guest+=(package "${VM_MACHINES[@]/#/vm }")
 }
