@@ -114,6 +114,9 @@ static int take_option(Args *args, int id) {
         case OPTION_DRY_RUN:
                 args->dry_run = true;
                 return 1;
+        case OPTION_OUTPUT:
+                args->output = optarg;
+                return 1;
         case OPTION_YES:
                 args->yes = true;
                 return 1;
@@ -297,7 +300,7 @@ static void set_default_dirs(Args *args) {
 int args_parse(Args *args, int argc, char *argv[]) {
         int r;
 
-        *args = (Args){ .runtime_dir = "/run/tidbnumad" };
+        *args = (Args){ .runtime_dir = "/run/tidbnumad", .output = "tidbnumad-gather.tar.gz" };
         if (argc < 2) {
                 (void)fputs("tidbnumactl: no command. Try 'tidbnumactl --help'.\n", stderr);
                 return -EINVAL;

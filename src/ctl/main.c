@@ -23,6 +23,8 @@ static int run(const Args *args) {
                 return command_status(args);
         case COMMAND_LOCALITY:
                 return command_locality(args);
+        case COMMAND_GATHER:
+                return command_gather(args);
         case COMMAND_PAUSE:
                 return command_pause(args);
         case COMMAND_RESUME:

@@ -12,21 +12,22 @@
 #define CHECK (1u << COMMAND_CHECK)
 #define STATUS (1u << COMMAND_STATUS)
 #define REPLAN (1u << COMMAND_REPLAN)
+#define GATHER (1u << COMMAND_GATHER)
 #define LOCALITY (1u << COMMAND_LOCALITY)
 #define RELEASE (1u << COMMAND_RELEASE)
 #define PLANNING (PLAN | EXPLAIN | ADVISE | CHECK)
 #define READING (VALIDATE | PLANNING)
 #define CONTROL ((1u << COMMAND_PAUSE) | (1u << COMMAND_RESUME) | RELEASE)
-#define ALL (READING | STATUS | LOCALITY | CONTROL | REPLAN)
+#define ALL (READING | STATUS | LOCALITY | CONTROL | REPLAN | GATHER)
 
 /* Where the help of an option begins. */
 enum { HELP_COLUMN = 27 };
 
 static const OptionRow rows[] = {
-        { "policy-dir", "DIR", OPTION_POLICY_DIR, READING | LOCALITY | CONTROL | REPLAN,
+        { "policy-dir", "DIR", OPTION_POLICY_DIR, READING | LOCALITY | CONTROL | REPLAN | GATHER,
           "read policies here instead of the default folders;\n"
           "may be given several times, later ones override" },
-        { "policy", "FILE", OPTION_POLICY, PLANNING,
+        { "policy", "FILE", OPTION_POLICY, PLANNING | GATHER,
           "read this policy file and no folder; may be given\n"
           "several times, later ones win" },
         { "sysroot", "DIR", OPTION_SYSROOT, READING,
@@ -42,7 +43,8 @@ static const OptionRow rows[] = {
         { "explain", NULL, OPTION_EXPLAIN, PLAN, "show every alternative and why it lost" },
         { "export", "FILE", OPTION_EXPORT, PLAN,
           "write the plan as hwloc XML, which lstopo draws" },
-        { "runtime-dir", "DIR", OPTION_RUNTIME_DIR, PLANNING | STATUS | LOCALITY | CONTROL | REPLAN,
+        { "runtime-dir", "DIR", OPTION_RUNTIME_DIR,
+          PLANNING | STATUS | LOCALITY | CONTROL | REPLAN | GATHER,
           "where the daemon publishes (default: /run/tidbnumad)" },
         { "json", NULL, OPTION_JSON, READING | STATUS | LOCALITY, "print JSON" },
         { "tiup", NULL, OPTION_TIUP, ADVISE, "print a fragment of a TiUP topology file" },
@@ -53,6 +55,8 @@ static const OptionRow rows[] = {
         { "undo", NULL, OPTION_UNDO, RELEASE, "bind again what was released" },
         { "dry-run", NULL, OPTION_DRY_RUN, CONTROL | REPLAN,
           "show what would change, and change nothing" },
+        { "output", "FILE", OPTION_OUTPUT, GATHER,
+          "the file to create (default: tidbnumad-gather.tar.gz)" },
         { "yes", NULL, OPTION_YES, REPLAN, "do not ask" },
         { "no-wait", NULL, OPTION_NO_WAIT, CONTROL, "do not wait for the daemon to finish" },
         { "help", NULL, OPTION_HELP, ALL, "show this help, or the help of a command" },
@@ -123,6 +127,17 @@ static const CommandRow commands[N_COMMANDS] = {
                                "allocate memory.\n",
                                "  tidbnumactl locality 4711\n"
                                "  tidbnumactl locality tikv-20160 --exact\n" },
+        [COMMAND_GATHER] = { "gather", "", "collect what a plan is made from, in one file",
+                             "Write a compressed tar archive with what tidbnumad reads of this "
+                             "host "
+                             "and its\n"
+                             "instances, the policies, the status and the journal. Secrets in "
+                             "command lines\n"
+                             "are masked. On another host, 'plan --sysroot' on the unpacked "
+                             "archive "
+                             "gives\n"
+                             "the same plan. Changes nothing. Run it as root.\n",
+                             "  tidbnumactl gather --output host7.tar.gz\n" },
         [COMMAND_PAUSE] = { "pause", "", "change nothing until resume or the next boot",
                             "Make the daemon change nothing until 'resume' or the next boot. "
                             "Bindings are\n"

@@ -121,7 +121,7 @@ static int parse(const Machine *machine, int read_result, Policies *p) {
         if (r < 0)
                 return r;
         if (machine->runs) /* of a description nobody has users */
-                policy_users_look_up(&p->set, &p->files, machine->live, look_up, NULL,
+                policy_users_look_up(&p->set, &p->files, &machine->sysroot, look_up, NULL,
                                      &p->warnings);
         return p->errors.error < 0 || p->warnings.error < 0 ? -ENOMEM : read_result;
 }

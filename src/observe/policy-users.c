@@ -4,7 +4,7 @@
 #include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/users.h"
 
-void policy_users_look_up(PolicySet *set, const SourceFileList *files, bool live,
+void policy_users_look_up(PolicySet *set, const SourceFileList *files, const Sysroot *sysroot,
                           UserLookup look_up, void *userdata, Diagnostics *warnings) {
         for (size_t i = 0; i < set->n_policies; i++) {
                 Policy *policy = &set->policies[i];
@@ -12,8 +12,14 @@ void policy_users_look_up(PolicySet *set, const SourceFileList *files, bool live
                 const SourceSpan at = { policy->line, policy->column, 0 };
                 int r;
 
-                if (!match->user || (!live && !user_is_number(match->user)))
+                if (!match->user)
                         continue;
+                if (!sysroot->live && !user_is_number(match->user)) {
+                        match->uid_known =
+                                sysroot->path &&
+                                user_to_uid_below(sysroot->path, match->user, &match->uid) == 0;
+                        continue;
+                }
                 r = look_up(match->user, &match->uid, userdata);
                 match->uid_known = r == 0;
                 if (r < 0)

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <pwd.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
@@ -18,10 +20,16 @@ bool user_is_number(const char *user) {
         return parse_number(user, &number);
 }
 
-static int find_in_file(const char *user, uid_t *ret) {
-        _cleanup_fclose_ FILE *file = fopen("/etc/passwd", "re");
+int user_to_uid_below(const char *root, const char *user, uid_t *ret) {
+        _cleanup_fclose_ FILE *file = NULL;
+        _cleanup_free_ char *path = NULL;
         const struct passwd *pw;
 
+        if (asprintf(&path, "%s/etc/passwd", root) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        file = fopen(path, "re");
         while (file && (pw = fgetpwent(file)))
                 if (strcmp(pw->pw_name, user) == 0) {
                         *ret = pw->pw_uid;
@@ -34,7 +42,7 @@ int user_is_local(const char *user, uid_t *ret) {
         uint64_t number;
 
         if (!parse_number(user, &number))
-                return find_in_file(user, ret);
+                return user_to_uid_below("", user, ret);
         *ret = (uid_t)number;
         return 0;
 }

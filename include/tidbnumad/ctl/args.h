@@ -14,6 +14,7 @@ typedef enum Command {
         COMMAND_CHECK,
         COMMAND_STATUS,
         COMMAND_LOCALITY,
+        COMMAND_GATHER,
         COMMAND_PAUSE,
         COMMAND_RESUME,
         COMMAND_RELEASE,
@@ -33,6 +34,7 @@ typedef struct Args {
         const char *instances;   /* imagined ones */
         const char *against;     /* other policies */
         const char *export_path; /* of hwloc XML */
+        const char *output;      /* of gather */
         const char *runtime_dir;
         const char *subject; /* of explain and locality */
         bool json;

@@ -14,6 +14,7 @@ int command_advise(const Args *args);
 int command_check(const Args *args);
 int command_status(const Args *args);
 int command_locality(const Args *args);
+int command_gather(const Args *args);
 int command_pause(const Args *args);
 int command_resume(const Args *args);
 int command_release(const Args *args);

@@ -26,6 +26,7 @@ typedef enum OptionId {
         OPTION_DRY_RUN,
         OPTION_NO_WAIT,
         OPTION_YES,
+        OPTION_OUTPUT,
 } OptionId;
 
 typedef struct OptionRow {

@@ -34,7 +34,7 @@ static int read_policies(Host *h, PolicySet *ret, Brakes *ret_brakes) {
                              &h->policy_errors, &h->policy_warnings);
         if (r < 0)
                 return r;
-        policy_users_look_up(ret, &files, h->sysroot.live, look_up, h, &h->policy_warnings);
+        policy_users_look_up(ret, &files, &h->sysroot, look_up, h, &h->policy_warnings);
         r = brakes_read(&files, ret, ret_brakes);
         return r == -ENOMEM ? r : 0;
 }

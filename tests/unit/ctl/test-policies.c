@@ -179,7 +179,26 @@ TEST(dirs) {
                         "/none: No such file or directory, expected a folder");
 }
 
-/* Whose names the users' are, neither a described machine nor a dump says. */
+/* The names of a dump's users are those of its own etc/passwd. */
+TEST(users_of_a_dump) {
+        _cleanup_policies_ Policies p = { 0 };
+        _cleanup_(world_done) World w;
+        char path[64];
+
+        world_init(&w);
+        fake_write(&w.tree, "a", POLICY("one"));
+        w.machine.runs = true;
+        w.machine.sysroot.path = w.tree.path;
+        assert_int_equal(policies_load_path(path_of(&w, "a", path), &w.machine, &p), 0);
+        assert_false(p.set.policies[0].match.uid_known);
+        policies_done(&p);
+        fake_write(&w.tree, "etc/passwd", "root:x:0:0::/:\nnobody-at-all:x:77:7::/:\n");
+        assert_int_equal(policies_load_path(path, &w.machine, &p), 0);
+        assert_true(p.set.policies[0].match.uid_known);
+        assert_int_equal(p.set.policies[0].match.uid, 77);
+}
+
+/* Whose names the users' are, neither a described machine nor a dump without users says. */
 TEST(users) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
@@ -195,7 +214,7 @@ TEST(users) {
         assert_int_equal(policies_load_path(path, &w.machine, &p), 0);
         assert_int_equal(p.warnings.n_messages, before);
         policies_done(&p);
-        w.machine.live = true;
+        w.machine.live = w.machine.sysroot.live = true;
         assert_int_equal(policies_load_path(path, &w.machine, &p), 0);
         assert_int_equal(p.warnings.n_messages, before + 1);
         assert_contains(p.warnings.messages[before], "user 'nobody-at-all'");
