@@ -13,7 +13,7 @@
 #include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/plan/audit.h"
 #include "tidbnumad/publish/audit-text.h"
-#include "tidbnumad/sys/environment.h"
+#include "tidbnumad/sys/cmdline.h"
 
 /* tidbnumactl(8), EXIT STATUS. */
 enum { CHECK_EXIT_WARNING = 1, CHECK_EXIT_FAILURE = 2, CHECK_EXIT_NOT_JUDGED = 3 };

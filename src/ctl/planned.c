@@ -8,7 +8,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/planned.h"
-#include "tidbnumad/observe/node-use.h"
+#include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/observe/residency.h"
 #include "tidbnumad/plan/fit.h"
 #include "tidbnumad/plan/verdict.h"

@@ -8,7 +8,6 @@
 #include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/binding/silent.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/report/dry-run.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/serve.h"

@@ -1,9 +1,82 @@
 /* The gentle mover's walk. When to call it, and how fast, is the caller's business; how pages are
  * moved is mover-batch.c's. */
 #include <errno.h>
+#include <string.h>
 
 #include "tidbnumad/enforce/mover-batch.h"
-#include "tidbnumad/enforce/mover-survey.h"
+
+/* --- survey: samples of the larger mappings ---
+ *
+ * Samples say nothing about a mapping that is mostly empty: it is not ranked, and is moved with the
+ * rest. */
+
+/* Evenly over the mapping, so that one whose memory was allocated by different threads one after
+ * the other is seen as what it is. */
+static int estimate_outside(pid_t pid, const Mapping *mapping, const NodeSet *nodes,
+                            uint64_t *ret_bytes) {
+        const uint64_t page = page_size_bytes();
+        const uint64_t step = (mapping->end - mapping->start) / MOVER_SAMPLES / page * page;
+        void *addresses[MOVER_SAMPLES];
+        int where[MOVER_SAMPLES], r;
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < MOVER_SAMPLES; i++)
+                addresses[i] = (void *)(uintptr_t)(mapping->start + i * step);
+        r = pages_query(pid, MOVER_SAMPLES, addresses, where);
+        if (r < 0)
+                return r;
+        for (unsigned i = 0; i < MOVER_SAMPLES; i++)
+                n += where[i] >= 0 && !id_set_has(nodes, (uint32_t)where[i]);
+        *ret_bytes = (mapping->end - mapping->start) / MOVER_SAMPLES * n;
+        return 0;
+}
+
+/* Into its place among the ranked ones; the least falls out when there are too many. */
+static void rank(Mover *mover, const Mapping *mapping, uint64_t outside_bytes) {
+        size_t at = mover->n_ranked;
+
+        while (at > 0 && mover->ranked[at - 1].outside_bytes < outside_bytes)
+                at--;
+        if (at == MOVER_RANKED_MAX)
+                return;
+        if (mover->n_ranked < MOVER_RANKED_MAX)
+                mover->n_ranked++;
+        memmove(&mover->ranked[at + 1], &mover->ranked[at],
+                (mover->n_ranked - 1 - at) * sizeof(mover->ranked[0]));
+        mover->ranked[at] = (RankedMapping){ .mapping = *mapping, .outside_bytes = outside_bytes };
+}
+
+/* Ranks the next MOVER_LINES mappings. Returns 1: more to do; 0: all are ranked; -ESRCH. */
+static int mover_survey_step(Mover *mover, const NodeSet *nodes) {
+        if (!proc_is_alive(mover->process))
+                return -ESRCH;
+        for (unsigned i = 0; i < MOVER_LINES; i++) {
+                uint64_t outside_bytes;
+                Mapping mapping;
+                int r = maps_next(mover->maps, &mapping);
+
+                if (r <= 0)
+                        return r;
+                if (mapping.kind != MAPPING_PRIVATE ||
+                    mapping.end - mapping.start < MOVER_CHUNK_BYTES)
+                        continue;
+                r = estimate_outside(mover->process->pid, &mapping, nodes, &outside_bytes);
+                if (r < 0)
+                        return r;
+                if (outside_bytes > 0)
+                        rank(mover, &mapping, outside_bytes);
+        }
+        return 1;
+}
+
+/* Is it among those that were ranked, and has not grown since? */
+static bool mover_survey_has(const Mover *mover, const Mapping *mapping) {
+        for (size_t i = 0; i < mover->n_ranked; i++)
+                if (mapping->start >= mover->ranked[i].mapping.start &&
+                    mapping->end <= mover->ranked[i].mapping.end)
+                        return true;
+        return false;
+}
 
 /* How far a call may look ahead for a page that is there: the kernel holds the process's memory map
  * meanwhile, for a millisecond where all of it is reserved, touched once and given back. */
@@ -246,4 +319,39 @@ int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t sca
                 r = q < 0 ? q : r;
         }
         return r;
+}
+
+/* --- rate: a token bucket whose balance may go below zero by one piece --- */
+
+void rate_init(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
+        *rate = (Rate){ .bytes_per_sec = bytes_per_sec, .last_usec = now_usec };
+}
+
+static void refill(Rate *rate, uint64_t now_usec) {
+        const int64_t burst = (int64_t)(rate->bytes_per_sec / 10);
+        const uint64_t elapsed = now_usec > rate->last_usec ? now_usec - rate->last_usec : 0;
+        const double earned = (double)rate->bytes_per_sec * (double)elapsed / 1e6;
+
+        rate->last_usec = now_usec;
+        /* Compared before it is converted: after a long rest it may be larger than the type. */
+        if (earned >= (double)(burst - rate->balance_bytes))
+                rate->balance_bytes = burst;
+        else
+                rate->balance_bytes += (int64_t)earned;
+}
+
+uint64_t rate_wait_usec(Rate *rate, uint64_t now_usec) {
+        refill(rate, now_usec);
+        if (rate->balance_bytes >= 0)
+                return 0;
+        return (uint64_t)((double)-rate->balance_bytes / (double)rate->bytes_per_sec * 1e6) + 1;
+}
+
+void rate_change(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
+        refill(rate, now_usec);
+        rate->bytes_per_sec = bytes_per_sec;
+}
+
+void rate_take(Rate *rate, uint64_t bytes) {
+        rate->balance_bytes -= (int64_t)bytes;
 }

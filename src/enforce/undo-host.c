@@ -1,10 +1,13 @@
-/* The record of the host's own settings. Its text is undo-host-text.c's. */
+/* The record of the host's own settings. */
+#include <jansson.h>
+#include <limits.h>
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/base/parse.h"
 #include "tidbnumad/enforce/undo-host.h"
+#include "tidbnumad/enforce/undo-json.h"
 #include "tidbnumad/sys/atomic-file.h"
-#include "tidbnumad/sys/private-file.h"
 
 static void setting_done(UndoSetting *s) {
         free((char *)s->key.device);
@@ -109,4 +112,184 @@ int undo_host_read(const Undo *undo, UndoHost *ret) {
         if (r < 0 && r != -ENOMEM && r != -ENOTSUP)
                 (void)unlinkat(undo->dir_fd, UNDO_HOST_FILE, 0);
         return r;
+}
+
+/* --- as JSON, and back. The text is not trusted --- */
+
+/* --- to text --- */
+
+static json_t *from_text(const char *text) {
+        return *text ? undo_json_from_bytes(text) : json_null();
+}
+
+/* "identity" is the index of the interface, as text. */
+static json_t *from_setting(const UndoSetting *s) {
+        char ifindex[16] = "";
+
+        if (s->key.ifindex > 0)
+                (void)snprintf(ifindex, sizeof(ifindex), "%u", s->key.ifindex);
+        return json_pack("{s:s, s:o, s:I, s:o, s:o}", "kind", setting_kind_to_string(s->key.kind),
+                         "device", from_text(s->key.device), "number", (json_int_t)s->key.number,
+                         "identity", from_text(ifindex), "before", from_text(s->before));
+}
+
+static json_t *from_settings(const UndoHost *h) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < h->n_settings; i++)
+                undo_json_append(&list, from_setting(&h->settings[i]));
+        return list;
+}
+
+static json_t *from_irqs(const UndoBalance *b) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < b->n_banned_irqs; i++)
+                undo_json_append(&list, json_integer(b->banned_irqs[i]));
+        return list;
+}
+
+static json_t *from_irqbalance(const UndoBalance *b) {
+        if (!b->known)
+                return json_null();
+        return json_pack("{s:i, s:I, s:o, s:o}", "pid", b->id.pid, "start",
+                         (json_int_t)b->id.start_ticks, "cpus",
+                         undo_json_from_set(ID_VIEW(&b->banned_cpus)), "irqs", from_irqs(b));
+}
+
+int undo_host_render(const UndoHost *host, char **ret, size_t *ret_size) {
+        json_t *record = json_pack("{s:o, s:o}", "settings", from_settings(host), "irqbalance",
+                                   from_irqbalance(&host->irqbalance));
+
+        return undo_json_render(record, ret, ret_size);
+}
+
+/* --- out of text --- */
+
+/* The caller owns it. */
+static int to_text(const json_t *json, char **ret) {
+        if (!json_is_null(json))
+                return undo_json_to_bytes(json, ret);
+        *ret = strdup("");
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int to_number(const json_t *json, uint32_t *ret) {
+        json_int_t value = json_is_integer(json) ? json_integer_value(json) : -1;
+
+        if (value < 0 || value > INT_MAX)
+                return -EBADMSG;
+        *ret = (uint32_t)value;
+        return 0;
+}
+
+static int to_ifindex(const json_t *json, uint32_t *ret) {
+        const char *text = json_string_value(json);
+        uint64_t number = 0;
+
+        if (!json_is_null(json) &&
+            (!text || parse_u64(text, &number) < 0 || number == 0 || number > INT_MAX))
+                return -EBADMSG;
+        *ret = (uint32_t)number;
+        return 0;
+}
+
+/* Only what could have been written by us is ever written to the kernel. */
+static int check_setting(const SettingKey *key, const char *before) {
+        char path[SETTING_TEXT_MAX];
+        SettingValue value;
+
+        return setting_path(key, path) < 0 || setting_is_queue(key->kind) != (key->ifindex > 0) ||
+                               strlen(before) >= SETTING_TEXT_MAX ||
+                               setting_parse(key->kind, before, &value) < 0
+                       ? -EBADMSG
+                       : 0;
+}
+
+static int to_setting(const json_t *json, UndoHost *h) {
+        const char *kind = json_string_value(json_object_get(json, "kind"));
+        _cleanup_free_ char *device = NULL, *before = NULL;
+        SettingKey key = { 0 };
+        int r;
+
+        if (!kind || setting_kind_from_string(kind, &key.kind) < 0 ||
+            to_number(json_object_get(json, "number"), &key.number) < 0 ||
+            to_ifindex(json_object_get(json, "identity"), &key.ifindex) < 0)
+                return -EBADMSG;
+        r = to_text(json_object_get(json, "device"), &device);
+        if (r >= 0)
+                r = to_text(json_object_get(json, "before"), &before);
+        if (r < 0)
+                return r;
+        key.device = device;
+        r = undo_host_find(h, &key) ? -EBADMSG : check_setting(&key, before);
+        return r < 0 ? r : undo_host_add(h, &key, before);
+}
+
+/* Earlier builds also set /proc/irq/default_smp_affinity. This one leaves it alone, but must
+ * keep the rest of their record. */
+static bool is_retired(const json_t *json) {
+        const char *kind = json_string_value(json_object_get(json, "kind"));
+
+        return kind && strcmp(kind, "default-affinity") == 0;
+}
+
+static int to_settings(const json_t *json, UndoHost *h) {
+        int r = json_is_array(json) ? 0 : -EBADMSG;
+
+        for (size_t i = 0; r >= 0 && i < json_array_size(json); i++)
+                if (!is_retired(json_array_get(json, i)))
+                        r = to_setting(json_array_get(json, i), h);
+        return r;
+}
+
+static int to_irqs(const json_t *json, UndoBalance *b) {
+        const size_t n = json_array_size(json);
+
+        if (!json_is_array(json))
+                return -EBADMSG;
+        b->banned_irqs = calloc(n + 1, sizeof(*b->banned_irqs));
+        if (!b->banned_irqs)
+                return -ENOMEM;
+        for (; b->n_banned_irqs < n; b->n_banned_irqs++)
+                if (to_number(json_array_get(json, b->n_banned_irqs),
+                              &b->banned_irqs[b->n_banned_irqs]) < 0)
+                        return -EBADMSG;
+        return 0;
+}
+
+static int to_irqbalance(const json_t *json, UndoBalance *b) {
+        uint64_t start_ticks;
+        uint32_t pid;
+
+        if (json_is_null(json))
+                return 0;
+        if (to_number(json_object_get(json, "pid"), &pid) < 0 || pid == 0 ||
+            undo_json_to_ticks(json_object_get(json, "start"), &start_ticks) < 0 ||
+            undo_json_to_set(json_object_get(json, "cpus"), ID_TARGET(&b->banned_cpus)) < 0)
+                return -EBADMSG;
+        b->id = (ProcessId){ .pid = (pid_t)pid, .start_ticks = start_ticks };
+        b->known = true;
+        return to_irqs(json_object_get(json, "irqs"), b);
+}
+
+static int to_host(const json_t *json, UndoHost *ret) {
+        _cleanup_(undo_host_done) UndoHost h = { 0 };
+        int r = to_settings(json_object_get(json, "settings"), &h);
+
+        if (r >= 0)
+                r = to_irqbalance(json_object_get(json, "irqbalance"), &h.irqbalance);
+        if (r < 0)
+                return r;
+        h.stale = h.n_settings < json_array_size(json_object_get(json, "settings"));
+        *ret = h;
+        h = (UndoHost){ 0 };
+        return 0;
+}
+
+int undo_host_parse(const char *text, size_t size, UndoHost *ret) {
+        _cleanup_(json_decrefp) json_t *record = NULL;
+        int r = undo_json_parse(text, size, &record);
+
+        return r < 0 ? r : to_host(record, ret);
 }

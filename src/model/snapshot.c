@@ -1,4 +1,4 @@
-/* The words for what a snapshot counts, as labels of metrics have them. */
+/* Words and histograms of a snapshot. */
 #include "tidbnumad/model/snapshot.h"
 
 const char *sample_method_to_string(SampleMethod method) {
@@ -53,4 +53,35 @@ const char *irq_state_to_string(IrqState state) {
         };
 
         return words[state];
+}
+
+const char *instance_state_to_string(InstanceState state) {
+        static const char *const words[N_INSTANCE_STATES] = {
+                [INSTANCE_WAITING] = "waiting",     [INSTANCE_WATCHED] = "watched",
+                [INSTANCE_RELEASED] = "released",   [INSTANCE_PLANNED] = "planned",
+                [INSTANCE_BINDING] = "binding",     [INSTANCE_MOVING] = "moving",
+                [INSTANCE_NARROWING] = "narrowing", [INSTANCE_SETTLING] = "settling",
+                [INSTANCE_BOUND] = "bound",         [INSTANCE_WIDENED] = "widened",
+                [INSTANCE_PARTLY] = "partly",       [INSTANCE_REFUSED] = "refused",
+        };
+
+        return words[state];
+}
+
+/* --- histograms --- */
+
+static const double bounds[HISTOGRAM_BUCKETS] = HISTOGRAM_BOUNDS;
+
+double histogram_bound(size_t bucket) {
+        return bounds[bucket];
+}
+
+void histogram_add(Histogram *histogram, double seconds) {
+        for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+                if (seconds <= bounds[i]) {
+                        histogram->counts[i]++;
+                        break;
+                }
+        histogram->n++;
+        histogram->sum += seconds;
 }

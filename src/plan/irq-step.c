@@ -1,6 +1,11 @@
-/* What to do next about one setting. */
+/* Interrupts as single settings: what is to be set, and what to do next about each. */
 #include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/plan/irq-step.h"
 
 /* As it was wanted, or as near to that as it could be had. */
@@ -75,4 +80,153 @@ void irq_step_forgive(IrqProgress *p) {
         p->contested = false;
         p->written = false;
         p->error = 0;
+}
+
+/* --- again --- */
+
+#define MSEC UINT64_C(1000)
+
+/* After the last event. The first waits for the events that come with it. */
+static const uint64_t LOOKS[] = { 30 * MSEC, 150 * MSEC, 400 * MSEC, 900 * MSEC, 1900 * MSEC };
+
+static uint64_t no_earlier_than_paid(const IrqAgain *a, uint64_t due_usec) {
+        const uint64_t credit = IRQ_AGAIN_BURST * IRQ_AGAIN_PAUSE_USEC;
+        const uint64_t earliest = a->spent_usec > credit ? a->spent_usec - credit : 0;
+
+        return due_usec > earliest ? due_usec : earliest;
+}
+
+void irq_again_event(IrqAgain *a, uint64_t now_usec) {
+        uint64_t due = no_earlier_than_paid(a, now_usec + LOOKS[0]);
+
+        /* A look that is near is not put off: events may go on and on. */
+        if (!a->runs || due < a->due_usec)
+                a->due_usec = due;
+        a->runs = true;
+        a->event_usec = now_usec;
+        a->n_looks = 0;
+}
+
+uint64_t irq_again_due(const IrqAgain *a) {
+        return a->runs ? a->due_usec : IRQ_AGAIN_NEVER;
+}
+
+void irq_again_looked(IrqAgain *a, uint64_t now_usec) {
+        if (!a->runs || now_usec < a->due_usec)
+                return;
+        a->spent_usec =
+                (a->spent_usec > now_usec ? a->spent_usec : now_usec) + IRQ_AGAIN_PAUSE_USEC;
+        /* One that came late stands for those before it. */
+        while (a->n_looks < ELEMENTSOF(LOOKS) && a->event_usec + LOOKS[a->n_looks] <= now_usec)
+                a->n_looks++;
+        a->runs = a->n_looks < ELEMENTSOF(LOOKS);
+        if (a->runs)
+                a->due_usec = no_earlier_than_paid(a, a->event_usec + LOOKS[a->n_looks]);
+}
+
+/* --- what is to be set --- */
+
+void irq_wishes_done(IrqWishes *wishes) {
+        free(wishes->wishes);
+        *wishes = (IrqWishes){ 0 };
+}
+
+const char *irq_device_key(const IrqDevice *device) {
+        return device->pci ? device->pci : device->name;
+}
+
+const IrqWish *irq_wishes_find(const IrqWishes *wishes, const SettingKey *key) {
+        for (size_t i = 0; i < wishes->n_wishes; i++)
+                if (setting_key_equal(&wishes->wishes[i].key, key))
+                        return &wishes->wishes[i];
+        return NULL;
+}
+
+static int add(IrqWishes *list, const IrqWish *wish) {
+        if (ARRAY_RESERVE(list->wishes, list->allocated, list->n_wishes + 1) < 0)
+                return -ENOMEM;
+        list->wishes[list->n_wishes++] = *wish;
+        return 0;
+}
+
+/* Two cards of one PCI function show the same vectors. */
+static bool has_irq(const IrqWishes *list, uint32_t irq) {
+        for (size_t i = 0; i < list->n_wishes; i++)
+                if (list->wishes[i].key.kind == SETTING_VECTOR && list->wishes[i].key.number == irq)
+                        return true;
+        return false;
+}
+
+static int add_vectors(IrqWishes *list, const IrqPlanDevice *p) {
+        const IrqDevice *d = p->device;
+
+        for (size_t i = 0; i < d->n_vectors; i++) {
+                const IrqVector *v = &d->vectors[i];
+                const IrqWish wish = {
+                        .key = { SETTING_VECTOR, irq_device_key(d), v->irq },
+                        .device = d,
+                        .vector = v,
+                        .plan = p,
+                        .value.cpus = p->vectors[i].cpus,
+                        .known = v->mask_known,
+                        .stands.cpus = v->requested,
+                };
+
+                if (p->vectors[i].decision != IRQ_STEERED || has_irq(list, v->irq))
+                        continue;
+                if (add(list, &wish) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int add_queues(IrqWishes *list, const IrqPlanDevice *p, SettingKind kind,
+                      const CpuSet *wanted, const IrqQueue *queues, size_t n) {
+        for (size_t i = 0; wanted && i < n; i++) {
+                const IrqWish wish = { .key = { kind, p->device->name, (uint32_t)i,
+                                                p->device->ifindex },
+                                       .device = p->device,
+                                       .plan = p,
+                                       .value.cpus = wanted[i],
+                                       .known = true,
+                                       .stands.cpus = queues[i].cpus };
+
+                /* A card with one queue has none of these files. */
+                if (queues[i].mask_known && p->device->ifindex > 0 && add(list, &wish) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+int irq_wishes_build(const IrqPlan *plan, IrqWishes *ret) {
+        _cleanup_irq_wishes_ IrqWishes list = { 0 };
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < plan->n_devices; i++)
+                r = plan->devices[i].vectors ? add_vectors(&list, &plan->devices[i]) : 0;
+        for (size_t i = 0; r >= 0 && i < plan->n_devices; i++) {
+                const IrqPlanDevice *p = &plan->devices[i];
+
+                r = add_queues(&list, p, SETTING_XPS, p->xps, p->device->tx, p->device->n_tx);
+                if (r >= 0)
+                        r = add_queues(&list, p, SETTING_RPS, p->rps, p->device->rx,
+                                       p->device->n_rx);
+        }
+        if (r < 0)
+                return r;
+        *ret = list;
+        list = (IrqWishes){ 0 };
+        return 0;
+}
+
+bool irq_host_has_vector(const IrqHost *host, const SettingKey *key) {
+        for (size_t i = 0; i < host->n_devices; i++) {
+                const IrqDevice *d = &host->devices[i];
+
+                for (size_t k = 0; k < d->n_vectors; k++)
+                        if (d->vectors[k].irq == key->number &&
+                            strcmp(irq_device_key(d), key->device) == 0)
+                                return true;
+        }
+        return false;
 }

@@ -1,6 +1,214 @@
 /* Where each instance belongs: the rules, the search, and what it all comes to. */
+#include <string.h>
+
 #include "tidbnumad/plan/match.h"
-#include "tidbnumad/plan/placement-explain.h"
+#include "tidbnumad/plan/placement-search.h"
+
+/* --- what the operator is told about a finished plan --- */
+
+/* --- warnings --- */
+
+static bool shares_exclusive(const PlanCounts *counts, const PlanItem *item) {
+        for (size_t i = 0; item->exclusive && i < item->n_nodes; i++)
+                if (counts->exclusive[item->nodes[i]] > 1)
+                        return true;
+        return false;
+}
+
+/* Away from its device, unless that is the network card's node and left to the card. */
+static bool is_far(const PlanProblem *problem, const PlanItem *item) {
+        NodeSet devices, reserved;
+
+        if (!item->device)
+                return false;
+        devices = placement_devices(problem->input, item->in);
+        reserved = placement_reserved(problem->input);
+        return !id_set_intersects(&devices, &item->choice->placement.nodes) &&
+               !(item->policy->place.near == NEAR_NIC && id_set_is_subset(&devices, &reserved));
+}
+
+static bool lacks_memory(const PlanCounts *counts, const PlanItem *item) {
+        uint64_t used = 0, room = 0;
+
+        for (size_t i = 0; i < item->n_nodes; i++) {
+                used += counts->used_mib[item->nodes[i]];
+                room += counts->problem->nodes[item->nodes[i]].node->memory_bytes
+                                ? counts->problem->nodes[item->nodes[i]].free_mib
+                                : 0;
+        }
+        return item->policy->memory == MEMORY_BIND && item->in->need_bytes > 0 && used > room;
+}
+
+/* Memory-only nodes beside the others do not count: nobody runs there. */
+static bool spans_packages(const PlanProblem *problem, const PlanItem *item) {
+        const PlanNode *first = NULL;
+
+        for (size_t i = 0; i < item->n_nodes; i++) {
+                const PlanNode *node = &problem->nodes[item->nodes[i]];
+
+                if (id_set_is_empty(&node->node->cpus))
+                        continue;
+                if (first && first->package != node->package &&
+                    first->node->package != PACKAGE_UNKNOWN &&
+                    node->node->package != PACKAGE_UNKNOWN)
+                        return true;
+                first = node;
+        }
+        return false;
+}
+
+static bool is_tidb(const Policy *policy) {
+        const char *exe = policy->match.exe, *slash = exe ? strrchr(exe, '/') : NULL;
+
+        return exe && strcmp(slash ? slash + 1 : exe, "tidb-server") == 0;
+}
+
+static bool has_moved(const PlanItem *item) {
+        NodeSet given_up = item->in->in_force;
+
+        if (item->n_former == 0)
+                return false;
+        id_set_subtract(&given_up, &item->choice->placement.nodes);
+        return !id_set_is_empty(&given_up);
+}
+
+static void placement_explain_warnings(const PlanSearch *search, const PlanItem *item) {
+        const PlanCounts *counts = &search->counts;
+        PlacementChoice *choice = item->choice;
+        uint32_t warnings = 0;
+
+        if (!id_set_is_empty(&choice->reserved))
+                warnings |= choice->basis == BASIS_EXPLICIT ? WARN_RESERVED_NAMED : WARN_RESERVED;
+        if (shares_exclusive(counts, item))
+                warnings |= WARN_NOT_EXCLUSIVE;
+        if (is_far(search->problem, item))
+                warnings |= WARN_FAR_DEVICE;
+        if (item->policy->place.near != NEAR_NONE && !item->device)
+                warnings |= WARN_DEVICE_UNKNOWN;
+        if (lacks_memory(counts, item))
+                warnings |= WARN_MEMORY;
+        if (choice->basis == BASIS_EXPLICIT && spans_packages(search->problem, item))
+                warnings |= WARN_PACKAGES;
+        if (item->n_nodes > 1 && is_tidb(item->policy))
+                warnings |= WARN_MANY_NODES;
+        if (has_moved(item))
+                warnings |= WARN_MOVED;
+        choice->warnings = warnings;
+}
+
+/* --- grounds --- */
+
+static PlacementCriterion first_difference(const PlanCost *a, const PlanCost *b) {
+        for (unsigned c = 0; c < N_CRITERIA; c++)
+                if (a->by[c] != b->by[c])
+                        return (PlacementCriterion)c;
+        return WEIGH_NUMBER;
+}
+
+/* The item itself is not counted. */
+static void count_neighbours(const PlanCounts *counts, const PlanItem *item,
+                             PlacementGrounds *grounds) {
+        const PlanProblem *problem = counts->problem;
+        const uint32_t *of_policy = &counts->of_policy[item->policy_index * problem->n_nodes];
+        uint32_t package = UINT32_MAX;
+
+        for (size_t i = 0; i < item->n_nodes; i++) {
+                uint16_t node = item->nodes[i];
+
+                grounds->others += counts->all[node];
+                grounds->exclusive += item->exclusive ? counts->exclusive[node] : 0;
+                grounds->of_policy += of_policy[node];
+                if (problem->nodes[node].package != package) {
+                        package = problem->nodes[node].package;
+                        grounds->in_sockets +=
+                                (uint32_t)placement_counts_price_package(counts, item, package);
+                }
+        }
+}
+
+/* --- alternatives --- */
+
+typedef struct Other {
+        PlanCost cost;
+        NodeBits nodes;
+} Other;
+
+typedef struct Others {
+        Other list[PLACEMENT_ALTERNATIVES_MAX]; /* the best first */
+        size_t n;
+} Others;
+
+static void insert(Others *others, const PlanCost *cost, const PlanSets *sets) {
+        size_t at = others->n;
+
+        if (at == PLACEMENT_ALTERNATIVES_MAX) {
+                if (placement_cost_compare(cost, &others->list[at - 1].cost) >= 0)
+                        return;
+                at--;
+        } else {
+                others->n++;
+        }
+        for (; at > 0 && placement_cost_compare(cost, &others->list[at - 1].cost) < 0; at--)
+                others->list[at] = others->list[at - 1];
+        others->list[at] = (Other){ .cost = *cost };
+        for (size_t i = 0; i < sets->n_nodes; i++)
+                id_set_add(&others->list[at].nodes, sets->nodes[i]);
+}
+
+static bool is_same(const PlanItem *item, const PlanSets *sets) {
+        return memcmp(item->nodes, sets->nodes, sets->n_nodes * sizeof(sets->nodes[0])) == 0;
+}
+
+static void collect(PlanSearch *search, const PlanItem *item, const PlanCost *now, Others *others) {
+        PlacementGrounds *grounds = &item->choice->grounds;
+        PlanSets *sets = &search->sets[item - search->problem->items];
+
+        placement_sets_rewind(sets);
+        while (placement_sets_next(sets)) {
+                PlanCost cost =
+                        placement_counts_price(&search->counts, item, sets->nodes, sets->n_nodes);
+
+                if (is_same(item, sets) || placement_cost_compare(&cost, now) < 0)
+                        continue;
+                grounds->decides |= 1u << first_difference(&cost, now);
+                insert(others, &cost, sets);
+        }
+}
+
+static PlacementAlternative describe(const PlanProblem *problem, const PlanCost *total,
+                                     const PlanCost *now, const Other *other) {
+        PlacementAlternative a = { .criterion = first_difference(now, &other->cost) };
+
+        ID_SET_FOREACH(i, &other->nodes)
+        id_set_add(&a.nodes, problem->nodes[i].node->id);
+        a.chosen = (uint64_t)total->by[a.criterion];
+        a.other = (uint64_t)(total->by[a.criterion] - now->by[a.criterion] +
+                             other->cost.by[a.criterion]);
+        return a;
+}
+
+/* 0 or -ENOMEM. `total`: of the plan. */
+static int placement_explain_alternatives(PlanSearch *search, PlanItem *item,
+                                          const PlanCost *total) {
+        _cleanup_free_ Others *others = calloc(1, sizeof(*others));
+        PlacementChoice *choice = item->choice;
+        PlanCost now;
+
+        if (!others)
+                return -ENOMEM;
+        placement_search_take(search, item);
+        now = placement_counts_price(&search->counts, item, item->nodes, item->n_nodes);
+        collect(search, item, &now, others);
+        count_neighbours(&search->counts, item, &choice->grounds);
+        placement_search_put(search, item, item->nodes);
+        choice->alternatives = calloc(others->n + 1, sizeof(choice->alternatives[0]));
+        if (!choice->alternatives)
+                return -ENOMEM;
+        for (size_t i = 0; i < others->n; i++)
+                choice->alternatives[i] = describe(search->problem, total, &now, &others->list[i]);
+        choice->n_alternatives = others->n;
+        return 0;
+}
 
 bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_t *ports,
                            size_t n_ports) {

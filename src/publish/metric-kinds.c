@@ -1,9 +1,12 @@
-/* Samples of metrics, a kind at a time. Which metric is of which kind, metrics.c tells. */
+/* The text format of Prometheus, and samples of one kind of metric at a time; metrics.c says which
+ * metric is of which kind. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/metric-kinds.h"
-#include "tidbnumad/publish/prometheus.h"
 
 static void append_instance(Text *text, const Metric *metric, const InstanceSnapshot *instance) {
         text_append(text, metric->name);
@@ -193,4 +196,113 @@ void metric_render_instance_memory(const Metric *metric, const Snapshot *snapsho
                         append_node_memory(metric, instance, &topology->nodes[n],
                                            &instance->by_node[n], text);
         }
+}
+
+/* --- histograms --- */
+
+static void append_begin(const Metric *metric, const char *part, const char *label,
+                         const char *value, Text *text) {
+        text_appendf(text, "%s%s", metric->name, part);
+        prometheus_append_label(text, "{", label, value);
+}
+
+static void append_bucket(const Metric *metric, const char *label, const char *value, double bound,
+                          uint64_t count, Text *text) {
+        append_begin(metric, "_bucket", label, value, text);
+        text_append(text, ",le=\"");
+        prometheus_append_number(text, bound);
+        text_appendf(text, "\"} %" PRIu64 "\n", count);
+}
+
+static void append_histogram(const Metric *metric, const char *label, const char *value,
+                             const Histogram *h, Text *text) {
+        uint64_t below = 0;
+
+        for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+                below += h->counts[i];
+                append_bucket(metric, label, value, histogram_bound(i), below, text);
+        }
+        append_begin(metric, "_bucket", label, value, text);
+        text_appendf(text, ",le=\"+Inf\"} %" PRIu64 "\n", h->n);
+        append_begin(metric, "_sum", label, value, text);
+        text_append(text, "} ");
+        prometheus_append_number(text, h->sum);
+        text_append(text, "\n");
+        append_begin(metric, "_count", label, value, text);
+        text_appendf(text, "} %" PRIu64 "\n", h->n);
+}
+
+/* A method that was never used has no series. */
+void metric_render_sample_durations(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        for (SampleMethod m = 0; snapshot->sample_durations && m < N_SAMPLE_METHODS; m++)
+                if (snapshot->sample_durations[m].n > 0)
+                        append_histogram(metric, "method", sample_method_to_string(m),
+                                         &snapshot->sample_durations[m], text);
+}
+
+/* Also of a policy that has bound nothing yet: what begins at one, for the first time that
+ * something is bound, is no increase to those who ask for a rate. */
+void metric_render_bind_latency(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        for (size_t i = 0; i < snapshot->n_policies; i++)
+                append_histogram(metric, "policy", snapshot->policies[i].name,
+                                 &snapshot->policies[i].bind_latency, text);
+}
+
+/* --- the text format --- */
+
+/* A backslash, a quote and a newline are all that the format wants escaped. What drives a terminal
+ * is escaped as well: metrics are read with curl too. */
+static void append_label_value(Text *text, const char *value) {
+        _cleanup_text_ Text well_formed = { 0 }, visible = { 0 };
+
+        utf8_sanitize(&well_formed, value, strlen(value));
+        text_append(&visible, "");
+        utf8_append_visible(&visible, well_formed.data ? well_formed.data : "", well_formed.length,
+                            "\n");
+        if (well_formed.error < 0 || visible.error < 0) {
+                text->error = -ENOMEM;
+                return;
+        }
+        value = visible.data;
+        for (;;) {
+                size_t run = strcspn(value, "\\\"\n");
+
+                text_append_bytes(text, value, run);
+                value += run;
+                if (*value == '\0')
+                        return;
+                text_append(text, *value == '\n' ? "\\n" : *value == '"' ? "\\\"" : "\\\\");
+                value++;
+        }
+}
+
+void prometheus_append_label(Text *text, const char *separator, const char *name,
+                             const char *value) {
+        text_appendf(text, "%s%s=\"", separator, name);
+        append_label_value(text, value ? value : "");
+        text_append(text, "\"");
+}
+
+/* Nine decimals at most, six from a million on (a time since the epoch has no more in a double),
+ * without trailing zeros. "." in every locale because the C library prints whole numbers only. */
+void prometheus_append_number(Text *text, double value) {
+        double magnitude = value < 0 ? -value : value;
+        int digits = magnitude < 1e6 ? 9 : 6;
+        uint64_t scale = magnitude < 1e6 ? UINT64_C(1000000000) : UINT64_C(1000000);
+        uint64_t whole, fraction;
+
+        if (magnitude >= 9e15) { /* nothing behind the point in a double that large */
+                text_appendf(text, "%.0f", value);
+                return;
+        }
+        whole = (uint64_t)magnitude;
+        fraction = (uint64_t)((magnitude - (double)whole) * (double)scale + 0.5);
+        whole += fraction / scale;
+        fraction %= scale;
+        text_appendf(text, "%s%" PRIu64, value < 0 ? "-" : "", whole);
+        if (fraction == 0)
+                return;
+        for (; fraction % 10 == 0; fraction /= 10)
+                digits--;
+        text_appendf(text, ".%0*" PRIu64, digits, fraction);
 }

@@ -1,9 +1,9 @@
-/* Samples of metrics of the nodes. */
+/* Samples of metrics of nodes, interrupts and accesses. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/publish/metric-kinds.h"
-#include "tidbnumad/publish/prometheus.h"
 
 static void append_node(const Metric *metric, const Node *node, const char *label,
                         const char *value, Text *text) {
@@ -51,4 +51,100 @@ void metric_render_node_events(const Metric *metric, const Snapshot *snapshot, T
                                     node_event_to_string(e), text);
                         text_appendf(text, "%" PRIu64 "\n", snapshot->nodes[i].events[e]);
                 }
+}
+
+/* --- interrupts --- */
+
+static uint64_t count_vectors(const IrqDeviceSnapshot *d) {
+        uint64_t sum = 0;
+
+        for (unsigned s = 0; s < N_IRQ_STATES; s++)
+                sum += d->vectors[s];
+        return sum;
+}
+
+/* All states of each device: an alert wants to see the nought, too. */
+void metric_render_irq_vectors(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        const IrqSnapshot *irq = &snapshot->irq;
+
+        for (size_t i = 0; i < irq->n_devices; i++) {
+                const IrqDeviceSnapshot *d = &irq->devices[i];
+
+                for (unsigned s = 0; count_vectors(d) > 0 && s < N_IRQ_STATES; s++) {
+                        text_append(text, metric->name);
+                        prometheus_append_label(text, "{", "device", d->name);
+                        text_appendf(text, ",state=\"%s\"} %" PRIu64 "\n",
+                                     irq_state_to_string((IrqState)s), d->vectors[s]);
+                }
+        }
+}
+
+void metric_render_irq_landed(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        const IrqSnapshot *irq = &snapshot->irq;
+
+        for (size_t i = 0; i < irq->n_landed; i++) {
+                text_append(text, metric->name);
+                prometheus_append_label(text, "{", "device", irq->landed[i].device);
+                prometheus_append_label(text, ",", "name", irq->landed[i].instance);
+                text_appendf(text, "} %" PRIu64 "\n", irq->landed[i].count);
+        }
+}
+
+/* --- accesses. Vendors count different things: the labels name them --- */
+
+static void append_labels(Text *text, const Metric *metric, const char *policy,
+                          const char *instance) {
+        text_append(text, metric->name);
+        prometheus_append_label(text, "{", "policy", policy);
+        if (instance)
+                prometheus_append_label(text, ",", "name", instance);
+}
+
+static void append_source(Text *text, const AccessSnapshot *access) {
+        prometheus_append_label(text, ",", "source", access->source);
+        prometheus_append_label(text, ",", "coverage", access->coverage);
+}
+
+static void append_counts(Text *text, const Metric *metric, const AccessSnapshot *access,
+                          const char *policy, const char *instance,
+                          const uint64_t counts[static N_LOCALITIES]) {
+        for (Locality l = 0; l < N_LOCALITIES; l++) {
+                if (!access->counted[l])
+                        continue;
+                append_labels(text, metric, policy, instance);
+                prometheus_append_label(text, ",", "locality", locality_to_string(l));
+                append_source(text, access);
+                text_appendf(text, "} %" PRIu64 "\n", counts[l]);
+        }
+}
+
+void metric_render_accesses(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        for (size_t i = 0; i < snapshot->n_instances; i++) {
+                const InstanceSnapshot *instance = &snapshot->instances[i];
+
+                if (instance->access_known)
+                        append_counts(text, metric, &snapshot->access, instance->policy,
+                                      instance->name, instance->accesses);
+        }
+}
+
+void metric_render_policy_accesses(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        for (size_t i = 0; i < snapshot->n_policies; i++)
+                append_counts(text, metric, &snapshot->access, snapshot->policies[i].name, NULL,
+                              snapshot->policies[i].accesses);
+}
+
+void metric_render_access_numbers(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        for (size_t i = 0; i < snapshot->n_instances; i++) {
+                const InstanceSnapshot *instance = &snapshot->instances[i];
+                const double value = metric->value.instance(instance);
+
+                if (!instance->access_known || isnan(value))
+                        continue;
+                append_labels(text, metric, instance->policy, instance->name);
+                append_source(text, &snapshot->access);
+                text_append(text, "} ");
+                prometheus_append_number(text, value);
+                text_append(text, "\n");
+        }
 }

@@ -1,7 +1,6 @@
 /* A plan as JSON. Key order is the order of the calls here. */
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/object.h"
-#include "tidbnumad/publish/placement-json.h"
 #include "tidbnumad/publish/plan-words.h"
 
 static json_t *why(const PlanReportInstance *instance) {

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tidbnumad/model/placement.h"
+#include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"
 
 /* Longer lists are told by their ends. */
@@ -181,4 +183,23 @@ void plan_words_add_bytes(Table *table, uint64_t bytes) {
 
         plan_words_bytes(bytes, &cell);
         table_add_text(table, &cell);
+}
+
+/* --- warnings as JSON --- */
+
+static json_t *warning(PlacementWarning warning) {
+        Object o = object_new();
+
+        object_set(&o, "rule", object_string(placement_warning_to_rule(warning)));
+        object_set(&o, "text", object_string(placement_warning_to_string(warning)));
+        return object_finish(&o);
+}
+
+json_t *placement_json_warnings(uint32_t warnings) {
+        json_t *array = json_array();
+
+        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS && array; bit++)
+                if (warnings & (1u << bit))
+                        array = object_append(array, warning((PlacementWarning)(1u << bit)));
+        return array;
 }

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "tidbnumad/publish/object.h"
-#include "tidbnumad/publish/placement-json.h"
+#include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/status-irq.h"
 #include "tidbnumad/publish/status.h"
 

@@ -1,4 +1,7 @@
 /* Transient scopes over D-Bus (StartTransientUnit() of org.freedesktop.systemd1(5)). */
+#include <errno.h>
+#include <string.h>
+
 #include "tidbnumad/sys/bus-scope.h"
 
 static int append_pids(sd_bus_message *message, const BusScope *scope) {
@@ -61,4 +64,254 @@ int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, voi
         if (r >= 0)
                 r = sd_bus_message_append(message, "a(sa(sv))", 0);
         return r < 0 ? r : bus_units_call(bus, message, reply, userdata, ret_slot);
+}
+
+/* --- what systemd has set for a scope, and whether another scope would have the same --- */
+
+#define SYSTEMD "org.freedesktop.systemd1"
+
+/* Neither a limit nor a filter: what a scope uses, how it ends, who manages it. TasksMax= is
+ * copied; Delegate= is judged by the caller. */
+static const char *const HARMLESS[] = {
+        "CPUQuotaPeriodUSec",
+        "Controller",
+        "ControlGroup",
+        "ControlGroupId",
+        "CoredumpReceive",
+        "Delegate",
+        "DelegateControllers",
+        "DelegateSubgroup",
+        "FinalKillSignal",
+        "KillMode",
+        "KillSignal",
+        "ManagedOOMMemoryPressureDurationUSec",
+        "ManagedOOMMemoryPressureLimit",
+        "ManagedOOMMemoryPressureLimitPermyriad",
+        "MemoryPressureThresholdUSec",
+        "MemoryPressureWatch",
+        "OOMPolicy",
+        "RestartKillSignal",
+        "Result",
+        "RuntimeRandomizedExtraUSec",
+        "SendSIGHUP",
+        "SendSIGKILL",
+        "Slice",
+        "TasksMax",
+        "TimeoutStopFailureMode",
+        "TimeoutStopUSec",
+        "WatchdogSignal",
+};
+
+/* Counters and results, of which each version of systemd has more. */
+static const char *const HARMLESS_ENDS[] = { "Accounting", "Available", "Bytes", "Current",
+                                             "Operations", "Packets",   "Peak",  "UsageNSec" };
+
+static bool ends_with(const char *text, const char *end) {
+        const size_t length = strlen(text), n = strlen(end);
+
+        return length >= n && strcmp(text + length - n, end) == 0;
+}
+
+static bool is_harmless(const char *name) {
+        for (size_t i = 0; i < ELEMENTSOF(HARMLESS); i++)
+                if (strcmp(name, HARMLESS[i]) == 0)
+                        return true;
+        for (size_t i = 0; i < ELEMENTSOF(HARMLESS_ENDS); i++)
+                if (ends_with(name, HARMLESS_ENDS[i]))
+                        return true;
+        return strncmp(name, "Effective", strlen("Effective")) == 0;
+}
+
+/* 1: the next value is what systemd shows for a property that is not set; 0: it is not. */
+static int read_unset(sd_bus_message *message, const char *name);
+
+static int read_unset_text(sd_bus_message *message, char type, const char *name) {
+        static const char *const words[][2] = {
+                { "DevicePolicy", "auto" },
+                { "ManagedOOMMemoryPressure", "auto" },
+                { "ManagedOOMPreference", "none" },
+                { "ManagedOOMSwap", "auto" },
+        };
+        const char *text;
+        int r = sd_bus_message_read_basic(message, type, &text);
+
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(words); i++)
+                if (strcmp(name, words[i][0]) == 0)
+                        return strcmp(text, words[i][1]) == 0;
+        return r < 0 ? r : text[0] == '\0';
+}
+
+static int read_unset_members(sd_bus_message *message, char type, const char *contents,
+                              const char *name) {
+        int r = sd_bus_message_enter_container(message, type, contents), unset = 1;
+
+        while (r >= 0 && (r = sd_bus_message_at_end(message, false)) == 0) {
+                /* An array that is not empty is set, whatever is in it. */
+                r = type == 'a' ? sd_bus_message_skip(message, NULL) : read_unset(message, name);
+                unset &= type != 'a' && r > 0;
+        }
+        if (r >= 0)
+                r = sd_bus_message_exit_container(message);
+        return r < 0 ? r : unset;
+}
+
+/* Zero is "no guarantee" of MemoryLow= and MemoryMin=, and of all others the tightest limit. */
+static int read_unset_number(sd_bus_message *message, const char *name) {
+        uint64_t value;
+        int r = sd_bus_message_read_basic(message, 't', &value);
+
+        return r < 0                                              ? r
+               : ends_with(name, "Low") || ends_with(name, "Min") ? value == 0
+                                                                  : value == UINT64_MAX;
+}
+
+static int read_unset(sd_bus_message *message, const char *name) {
+        const char *contents;
+        char type;
+        int r = sd_bus_message_peek_type(message, &type, &contents), flag;
+
+        if (r <= 0)
+                return r < 0 ? r : -EBADMSG;
+        switch (type) {
+        case 's':
+        case 'o':
+                return read_unset_text(message, type, name);
+        case 'b':
+                r = sd_bus_message_read_basic(message, type, &flag);
+                return r < 0 ? r : !flag == (strcmp(name, "MemoryZSwapWriteback") != 0);
+        case 't':
+                return read_unset_number(message, name);
+        case 'a':
+        case 'r':
+                return read_unset_members(message, type, contents, name);
+        default:
+                r = sd_bus_message_skip(message, NULL);
+                return r < 0 ? r : 0;
+        }
+}
+
+static int read_value(sd_bus_message *message, const char *name, BusScopeState *state) {
+        int flag, r;
+
+        if (strcmp(name, "Delegate") == 0 || strcmp(name, "SendSIGHUP") == 0) {
+                r = sd_bus_message_read(message, "b", &flag);
+                if (r >= 0)
+                        *(name[0] == 'D' ? &state->delegated : &state->send_sighup) = flag;
+                return r;
+        }
+        if (strcmp(name, "TimeoutStopUSec") == 0)
+                return sd_bus_message_read(message, "t", &state->stop_timeout_usec);
+        if (strcmp(name, "TasksMax") == 0)
+                return sd_bus_message_read(message, "t", &state->tasks_max);
+        if (strcmp(name, "OOMPolicy") == 0)
+                state->has_oom_policy = true;
+        if (is_harmless(name))
+                return sd_bus_message_skip(message, NULL);
+        r = read_unset(message, name);
+        if (r == 0 && !state->limit)
+                state->limit = name;
+        return r;
+}
+
+static int read_property(sd_bus_message *message, BusScopeState *state) {
+        const char *name, *contents;
+        int r = sd_bus_message_read(message, "s", &name);
+
+        if (r >= 0)
+                r = sd_bus_message_peek_type(message, NULL, &contents);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(message, 'v', contents);
+        if (r >= 0)
+                r = read_value(message, name, state);
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+int bus_scope_parse(sd_bus_message *message, BusScopeState *ret) {
+        BusScopeState state = { .tasks_max = UINT64_MAX };
+        int r = sd_bus_message_enter_container(message, 'a', "{sv}");
+
+        while (r >= 0) {
+                r = sd_bus_message_enter_container(message, 'e', "sv");
+                if (r <= 0)
+                        break;
+                r = read_property(message, &state);
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
+        }
+        if (r < 0)
+                return r;
+        *ret = state;
+        return 0;
+}
+
+typedef struct ReadCall {
+        BusScopeReply reply;
+        BusTasksReply tasks_reply;
+        void *userdata;
+} ReadCall;
+
+static int on_scope(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+        const ReadCall *call = userdata;
+        BusScopeState state;
+        int r = bus_units_error(sd_bus_message_get_error(message));
+
+        (void)unused;
+        if (r >= 0)
+                r = bus_scope_parse(message, &state);
+        call->reply(r < 0 ? r : 0, r < 0 ? NULL : &state, call->userdata);
+        return 0;
+}
+
+static int on_tasks(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+        const ReadCall *call = userdata;
+        uint64_t tasks = 0;
+        int r = bus_units_error(sd_bus_message_get_error(message));
+
+        (void)unused;
+        if (r >= 0)
+                r = sd_bus_message_read(message, "v", "t", &tasks);
+        call->tasks_reply(r < 0 ? r : 0, tasks, call->userdata);
+        return 0;
+}
+
+static int send(sd_bus *bus, const char *path, const char *method, const char *interface,
+                const char *property, const ReadCall *call, sd_bus_slot **ret_slot) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        _cleanup_free_ ReadCall *copy = malloc(sizeof(*copy));
+        int r;
+
+        if (!copy)
+                return -ENOMEM;
+        *copy = *call;
+        r = sd_bus_message_new_method_call(bus, &message, SYSTEMD, path,
+                                           "org.freedesktop.DBus.Properties", method);
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", interface);
+        if (r >= 0 && property)
+                r = sd_bus_message_append(message, "s", property);
+        if (r >= 0)
+                r = sd_bus_call_async(bus, ret_slot, message, call->reply ? on_scope : on_tasks,
+                                      copy, 0);
+        if (r < 0)
+                return r;
+        (void)sd_bus_slot_set_destroy_callback(*ret_slot, free);
+        copy = NULL; /* the slot frees it */
+        return 0;
+}
+
+int bus_scope_read(sd_bus *bus, const char *scope, BusScopeReply reply, void *userdata,
+                   sd_bus_slot **ret_slot) {
+        const ReadCall call = { .reply = reply, .userdata = userdata };
+        _cleanup_free_ char *path = NULL;
+        int r = sd_bus_path_encode("/org/freedesktop/systemd1/unit", scope, &path);
+
+        return r < 0 ? r : send(bus, path, "GetAll", SYSTEMD ".Scope", NULL, &call, ret_slot);
+}
+
+int bus_scope_read_default_tasks(sd_bus *bus, BusTasksReply reply, void *userdata,
+                                 sd_bus_slot **ret_slot) {
+        const ReadCall call = { .tasks_reply = reply, .userdata = userdata };
+
+        return send(bus, "/org/freedesktop/systemd1", "Get", SYSTEMD ".Manager", "DefaultTasksMax",
+                    &call, ret_slot);
 }

@@ -1,14 +1,17 @@
 /* Control groups. */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/sysroot.h"
 
 /* Deeper than any manager nests its groups; a bound against a hostile delegated tree. */
 enum { CGROUP_DEPTH_MAX = 16 };
@@ -281,4 +284,41 @@ int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows) {
         if (strncmp(text, "total=", 6) == 0)
                 return numa_stat_v1_parse(text, (uint64_t)sysconf(_SC_PAGESIZE), rows, n_rows);
         return numa_stat_parse(text, rows, n_rows);
+}
+
+/* --- pressure --- */
+
+int pressure_parse(const char *text, Pressure *ret) {
+        uint64_t total;
+        double recent;
+
+        if (sscanf(text, "some avg10=%lf avg60=%*f avg300=%*f total=%" SCNu64, &recent, &total) !=
+                    2 ||
+            !(recent >= 0 && recent <= 100))
+                return -EBADMSG;
+        *ret = (Pressure){ .recent = recent / 100, .total_usec = total };
+        return 0;
+}
+
+static int read_one(int cgroup_fd, const char *name, Pressure *ret) {
+        char text[512];
+        ssize_t n = read_file_at(cgroup_fd, name, text, sizeof(text));
+
+        if (n == -ENODEV)
+                return -ESRCH;
+        return n < 0 ? -EOPNOTSUPP : pressure_parse(text, ret);
+}
+
+int pressure_read(int cgroup_fd, Pressure *ret) {
+        Pressure memory, cpu;
+        int r;
+
+        r = read_one(cgroup_fd, "memory.pressure", &memory);
+        if (r >= 0)
+                r = read_one(cgroup_fd, "cpu.pressure", &cpu);
+        if (r < 0)
+                return r;
+        *ret = (Pressure){ .recent = memory.recent + cpu.recent,
+                           .total_usec = memory.total_usec + cpu.total_usec };
+        return 0;
 }

@@ -7,7 +7,7 @@
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/observe/data-dir.h"
 #include "tidbnumad/observe/processes.h"
-#include "tidbnumad/observe/storage-mount.h"
+#include "tidbnumad/observe/storage.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/memory-policy.h"

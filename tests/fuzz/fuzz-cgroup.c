@@ -4,7 +4,6 @@
 #include "fuzz.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/node.h"
-#include "tidbnumad/sys/pressure.h"
 
 /* The rows in a block of exactly their number, so that a sanitizer sees one too many. */
 static void check_numa_stat(const char *text, size_t n_rows) {

@@ -11,12 +11,48 @@
 
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/access.h"
-#include "tidbnumad/model/histogram.h"
-#include "tidbnumad/model/instance-state.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/reason.h"
 #include "tidbnumad/model/topology.h"
+
+typedef enum InstanceState {
+        INSTANCE_WAITING,
+        INSTANCE_WATCHED,
+        INSTANCE_RELEASED,
+        INSTANCE_PLANNED,
+        INSTANCE_BINDING,
+        INSTANCE_MOVING,
+        INSTANCE_NARROWING,
+        INSTANCE_SETTLING,
+        INSTANCE_BOUND,
+        INSTANCE_WIDENED,
+        INSTANCE_PARTLY,
+        INSTANCE_REFUSED,
+        N_INSTANCE_STATES,
+} InstanceState;
+
+const char *instance_state_to_string(InstanceState state); /* "bound" */
+
+/* From 50 µs, which reading a small file takes, to the minute after which a binding is no longer
+ * something that one waits for. */
+#define HISTOGRAM_BOUNDS                                                                           \
+        {                                                                                          \
+                0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,    \
+                        0.25, 0.5, 1, 2.5, 5, 10, 60                                               \
+        }
+enum { HISTOGRAM_BUCKETS = 18 };
+
+typedef struct Histogram {
+        uint64_t counts[HISTOGRAM_BUCKETS]; /* each alone, not yet summed up */
+        uint64_t n;                         /* those above the last bound too */
+        double sum;
+} Histogram;
+
+/* The upper bound of a bucket; a value that equals it is in. */
+double histogram_bound(size_t bucket);
+
+void histogram_add(Histogram *histogram, double seconds);
 
 /* Resident bytes on one node, as memory.numa_stat counts them (cgroup-v2.rst). */
 typedef struct NodeMemory {

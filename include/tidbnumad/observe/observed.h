@@ -1,10 +1,10 @@
 /* The instances that run, each with what the kernel shows of it: what a program looks at that looks
  * once. The daemon keeps its own list, for it looks again and again, and fills it by the same
- * readers: members.h, members-binding.h, members-memory.h. */
+ * readers: members.h, members-memory.h. */
 #pragma once
 
-#include "tidbnumad/observe/members-binding.h"
 #include "tidbnumad/observe/members-memory.h"
+#include "tidbnumad/observe/members.h"
 #include "tidbnumad/observe/processes.h"
 
 typedef struct Observed {

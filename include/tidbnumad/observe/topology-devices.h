@@ -1,6 +1,7 @@
 /* Devices in hwloc's tree: those that it found, and those that topology_export() noted. */
 #pragma once
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/observe/topology-fill.h"
 
@@ -10,3 +11,8 @@ int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceLi
 
 /* Notes them on hwloc's devices of the same name, the rest on the machine. */
 int topology_devices_note(hwloc_topology_t t, const DeviceList *devices);
+
+void device_note_render(const Device *device, Text *text);
+
+/* Unknown words are passed over: a later version may know more. -EBADMSG: no such line. */
+int device_note_parse(const char *text, Device *ret);

@@ -1,6 +1,9 @@
 /* Reads the machine's topology through hwloc. */
 #pragma once
 
+#include <sys/types.h>
+
+#include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
@@ -42,3 +45,11 @@ typedef struct TopologySource {
 int topology_export(const TopologySource *source, const DeviceList *devices,
                     const TopologyMark *marks, size_t n_marks, const char *path,
                     char **ret_message);
+
+/* The CPUs that its cpuset allows, whatever narrower affinity it has. Where the controller is not
+ * enabled for its group, the nearest group above counts. -EOPNOTSUPP: no group has the controller;
+ * other negative errno. */
+int own_cpuset_read_cpus(const Sysroot *sysroot, pid_t pid, CpuSet *ret);
+
+/* The nodes whose memory it may use. */
+int own_cpuset_read_nodes(const Sysroot *sysroot, pid_t pid, NodeSet *ret);

@@ -6,6 +6,10 @@
  * for good (managed vectors) never. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tidbnumad/model/irq-plan.h"
 #include "tidbnumad/model/setting.h"
 
 #define IRQ_REPAIRS_MAX 3u
@@ -52,3 +56,54 @@ void irq_step_failed(IrqProgress *progress, const SettingValue *wanted, int erro
 
 /* Its driver has made its queues anew: what has changed with that, nobody contests. */
 void irq_step_forgive(IrqProgress *progress);
+
+#define IRQ_AGAIN_NEVER UINT64_MAX
+#define IRQ_AGAIN_BURST 20u
+#define IRQ_AGAIN_PAUSE_USEC (UINT64_C(1000) * 1000)
+
+/* Zeroed at the begin. */
+typedef struct IrqAgain {
+        bool runs;           /* a series does */
+        uint64_t event_usec; /* from when it counts */
+        unsigned n_looks;    /* of it, so far */
+        uint64_t due_usec;   /* of the next */
+        uint64_t spent_usec; /* looks are paid for until then; a burst goes ahead of the clock */
+} IrqAgain;
+
+void irq_again_event(IrqAgain *again, uint64_t now_usec);
+
+/* IRQ_AGAIN_NEVER: no series runs. */
+uint64_t irq_again_due(const IrqAgain *again);
+
+/* There was a look, for whatever cause: it counts for the series if one was due. */
+void irq_again_looked(IrqAgain *again, uint64_t now_usec);
+
+typedef struct IrqWish {
+        SettingKey key;            /* borrows from the host */
+        const IrqDevice *device;   /* NULL: of the host's own; borrowed, as what follows */
+        const IrqVector *vector;   /* of SETTING_VECTOR */
+        const IrqPlanDevice *plan; /* beside `device` */
+        SettingValue value;        /* wanted */
+        bool known;                /* what stands could be read */
+        SettingValue stands;
+} IrqWish;
+
+typedef struct IrqWishes {
+        IrqWish *wishes; /* owned */
+        size_t n_wishes, allocated;
+} IrqWishes;
+
+void irq_wishes_done(IrqWishes *wishes);
+#define _cleanup_irq_wishes_ _cleanup_(irq_wishes_done)
+
+/* All that the plan wants set: vectors that are steered, each once, then masks of queues.
+ * -ENOMEM. */
+int irq_wishes_build(const IrqPlan *plan, IrqWishes *ret);
+
+const IrqWish *irq_wishes_find(const IrqWishes *wishes, const SettingKey *key);
+
+/* What the records call a device whose vectors they speak of. */
+const char *irq_device_key(const IrqDevice *device);
+
+/* Does the interrupt still belong to the device that a key names? */
+bool irq_host_has_vector(const IrqHost *host, const SettingKey *key);

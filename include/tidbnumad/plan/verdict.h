@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 #include "tidbnumad/model/binding.h"
-#include "tidbnumad/model/instance-state.h"
 #include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/plan/step.h"
 
 /* What the last decision comes to. `enforces`: false in a dry run, in mode observe and while

@@ -44,3 +44,12 @@ void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot,
 void metric_render_instance_bound(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_state(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_memory(const Metric *metric, const Snapshot *snapshot, Text *text);
+
+/* Appends `name="value"`, escaped and made UTF-8, after `separator`: "{" before the first label of
+ * a sample, "," before the others. A `value` of NULL is the empty string. */
+void prometheus_append_label(Text *text, const char *separator, const char *name,
+                             const char *value);
+
+/* Appends a number that is not NAN, with a point in every locale: nine decimals at most, six from a
+ * million on, no trailing zeros. */
+void prometheus_append_number(Text *text, double value);

@@ -63,3 +63,15 @@ int numa_stat_v1_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows,
 
 /* Of either version. -EOPNOTSUPP: no memory controller for this group; -ESRCH: gone. */
 int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows);
+
+typedef struct Pressure {
+        double recent;       /* share of the last ten seconds, 0..1 */
+        uint64_t total_usec; /* since the group was made */
+} Pressure;
+
+/* -EBADMSG: not such a file. */
+int pressure_parse(const char *text, Pressure *ret);
+
+/* Memory and CPU together, so that `recent` may be up to 2. -EOPNOTSUPP: the kernel keeps none (v1,
+ * psi=0); -ESRCH: the group is gone. */
+int pressure_read(int cgroup_fd, Pressure *ret);

@@ -21,3 +21,9 @@ const char *cmdline_next(const char *bytes, size_t size, const char *argument);
 /* As one text, "a b c", for people and globs: blanks inside of arguments are not told apart from
  * those between them. The caller owns it. -ENOMEM. */
 int cmdline_join(const char *bytes, size_t size, char **ret);
+
+/* The value of `key` in these bytes, entries with a NUL behind each; NULL: it is not there. */
+const char *environment_find(const char *bytes, size_t size, const char *key);
+
+/* Copies the value. -ENODATA: it is not there; -ENOSPC; -ESRCH: gone; -EACCES. */
+int environment_read(const ProcHandle *handle, const char *key, char *buffer, size_t size);

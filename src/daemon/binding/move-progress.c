@@ -6,7 +6,7 @@
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/observe/residency.h"
-#include "tidbnumad/sys/pressure.h"
+#include "tidbnumad/sys/cgroup.h"
 
 void move_sample(const Binder *b, Instance *i, int cgroup_fd) {
         const Topology *topology = &b->host->topology;

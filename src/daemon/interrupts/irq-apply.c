@@ -2,10 +2,47 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
-#include "tidbnumad/daemon/interrupts/irq-record.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
+
+/* --- the original settings --- */
+
+/* Before the setting is changed for the first time. Negative errno: it may not be changed. */
+static int irq_record_note(Interrupts *irq, const IrqWish *w) {
+        char before[SETTING_TEXT_MAX];
+        int r;
+
+        if (undo_host_find(&irq->undo, &w->key))
+                return 0;
+        r = irq->ops->read(&irq->host->sysroot, &w->key, before);
+        return r < 0 ? r : undo_host_add(&irq->undo, &w->key, before);
+}
+
+/* Takes out what was noted and, as the kernel shows, not changed. */
+static void irq_record_unnote(Interrupts *irq, const SettingKey *key) {
+        UndoSetting *entry = undo_host_find(&irq->undo, key);
+        char now[SETTING_TEXT_MAX];
+
+        if (entry && irq->ops->read(&irq->host->sysroot, key, now) >= 0 &&
+            strcmp(now, entry->before) == 0)
+                undo_host_remove(&irq->undo, (size_t)(entry - irq->undo.settings));
+}
+
+/* Says once that it fails. Nothing may be changed unless this is true. */
+static bool irq_record_write(Interrupts *irq) {
+        static const JournalFields fields = { .reason = REASON_RECORD_UNWRITABLE };
+        int r = undo_host_write(irq->records, &irq->undo);
+
+        if (r < 0 && !irq->record_failed)
+                journal_log(&irq->host->journal, LOG_ERR, &fields,
+                            "The original settings of interrupts cannot be saved: %s. No interrupt "
+                            "is changed; %s",
+                            strerror(-r), reason_to_remedy(REASON_RECORD_UNWRITABLE));
+        irq->record_failed = r < 0;
+        return r >= 0;
+}
 
 /* Of what a unit of ours sets, since the daemon may not. */
 #define UNIT_PREFIX "tidbnumad-numa-balancing@"

@@ -4,7 +4,7 @@
 
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/observe/members-binding.h"
+#include "tidbnumad/observe/members.h"
 #include "tidbnumad/plan/fit.h"
 #include "tidbnumad/plan/match.h"
 

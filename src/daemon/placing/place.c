@@ -6,7 +6,7 @@
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/observe/node-use.h"
+#include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/plan/fit.h"
 
 /* --- units --- */

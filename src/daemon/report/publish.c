@@ -12,6 +12,7 @@
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/publish/metrics.h"
 #include "tidbnumad/publish/status.h"
+#include "tidbnumad/publish/table.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/self.h"
@@ -262,4 +263,39 @@ void report_done(Report *report) {
         node_times_done(&report->node_times);
         text_done(&report->metrics);
         *report = (Report){ .host = NULL };
+}
+
+/* --- what a dry run that publishes nothing prints --- */
+
+static void add_ids(IdView ids, Table *table) {
+        char list[ID_SET_LIST_MAX];
+
+        (void)id_view_render_list(ids, list, sizeof(list));
+        table_add(table, list[0] ? list : "-");
+}
+
+static void add_row(const Report *report, const Instance *i, Table *table) {
+        const Verdict verdict = look_verdict(report->binding, i);
+
+        table_add(table, i->name);
+        table_add(table, i->policy->name);
+        table_add(table, instance_state_to_string(verdict.state));
+        add_ids(ID_VIEW(&i->binding.placement.nodes), table);
+        add_ids(ID_VIEW(&i->binding.placement.cpus), table);
+        table_add(table, verdict.reason);
+}
+
+void dry_run_render(const Report *report, Text *text) {
+        static const char *const headings[] = { "INSTANCE", "POLICY", "STATE",
+                                                "NODES",    "CPUS",   "REASON" };
+        _cleanup_table_ Table table = { 0 };
+
+        if (report->roster->n_instances == 0) {
+                text_append(text, "No running process matches a policy.\n");
+                return;
+        }
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < report->roster->n_instances; i++)
+                add_row(report, report->roster->instances[i], &table);
+        table_render(&table, 0, text);
 }

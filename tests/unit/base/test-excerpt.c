@@ -4,7 +4,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/base/excerpt.h"
+#include "tidbnumad/base/diagnostics.h"
 
 static void assert_excerpt(const char *source, SourceSpan at, const char *expected) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };

@@ -3,7 +3,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/enforce/rate.h"
+#include "tidbnumad/enforce/mover.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 

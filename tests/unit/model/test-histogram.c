@@ -3,7 +3,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/model/histogram.h"
+#include "tidbnumad/model/snapshot.h"
 
 TEST(bounds_ascend) {
         for (size_t i = 1; i < HISTOGRAM_BUCKETS; i++)

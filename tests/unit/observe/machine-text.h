@@ -7,7 +7,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/topology.h"
-#include "tidbnumad/observe/device-note.h"
+#include "tidbnumad/observe/topology-devices.h"
 
 static inline void append_ids(Text *text, const char *what, IdView set) {
         char list[ID_SET_LIST_MAX];

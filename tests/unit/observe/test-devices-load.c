@@ -6,8 +6,8 @@
 #include "../../support/fake-tree.h"
 #include "fake-devices.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/observe/device-note.h"
 #include "tidbnumad/observe/devices-load.h"
+#include "tidbnumad/observe/topology-devices.h"
 
 static void assert_devices(const FakeTree *tree, const char *expected) {
         _cleanup_device_list_ DeviceList list = { 0 };

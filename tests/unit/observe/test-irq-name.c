@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/observe/irq-name.h"
+#include "tidbnumad/observe/irq-load.h"
 
 typedef struct Name {
         const char *device, *name;

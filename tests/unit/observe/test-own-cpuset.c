@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/observe/own-cpuset.h"
+#include "tidbnumad/observe/topology-load.h"
 
 #define GROUPS "sys/fs/cgroup/"
 

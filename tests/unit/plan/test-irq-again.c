@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/plan/irq-again.h"
+#include "tidbnumad/plan/irq-step.h"
 
 #define MSEC UINT64_C(1000)
 #define SECOND (1000 * MSEC)

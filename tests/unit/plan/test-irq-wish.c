@@ -5,7 +5,7 @@
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/irq-follow.h"
-#include "tidbnumad/plan/irq-wish.h"
+#include "tidbnumad/plan/irq-step.h"
 
 enum { CPUS = 4 };
 

@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/environment.h"
+#include "tidbnumad/sys/cmdline.h"
 
 TEST(find) {
         static const char bytes[] = "PATH=/bin\0GOMAXPROCS=8\0GOMAXPROCSX=9\0EMPTY=\0=x\0last";

@@ -8,7 +8,7 @@
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/lock-file.h"
+#include "tidbnumad/sys/atomic-file.h"
 
 /* A process that takes the lock, forks a child that stays, and waits to be killed. */
 static pid_t start_holder(const FakeTree *tree) {

@@ -6,7 +6,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/pressure.h"
+#include "tidbnumad/sys/cgroup.h"
 
 #define FULL "\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 

@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/private-file.h"
+#include "tidbnumad/sys/atomic-file.h"
 
 static void write_it(const FakeTree *tree, const char *text) {
         fake_write(tree, "a", text);

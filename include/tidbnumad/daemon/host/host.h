@@ -41,7 +41,7 @@ struct Host {
         DeviceList devices;             /* read at the start and with each reload */
         uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned */
         int runtime_fd;                 /* -EBADF: nothing is published */
-        int lock_fd;                    /* of runtime-dir.h */
+        int lock_fd;                    /* of the folder; held until the end */
         sd_event *event;
         uint32_t marks; /* HostMark */
         Backend backend;

@@ -10,10 +10,8 @@
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/snapshot.h"
-#include "tidbnumad/plan/irq-again.h"
 #include "tidbnumad/plan/irq-follow.h"
 #include "tidbnumad/plan/irq-step.h"
-#include "tidbnumad/plan/irq-wish.h"
 #include "tidbnumad/plan/irq.h"
 #include "tidbnumad/sys/uevents.h"
 

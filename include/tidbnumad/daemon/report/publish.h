@@ -34,3 +34,6 @@ void report_done(Report *report);
 /* Writes metrics.prom and status.json. A failure is logged once, and so is that it works
  * again. Nothing is done in a dry run without --runtime-dir. */
 int publish_now(Report *report);
+
+/* A table of the instances: where each belongs, and what would be done. */
+void dry_run_render(const Report *report, Text *text);

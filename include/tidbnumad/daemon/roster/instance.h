@@ -10,7 +10,6 @@
 
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/mover.h"
-#include "tidbnumad/enforce/rate.h"
 #include "tidbnumad/model/binding.h"
 #include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/model/placement.h"

@@ -1,5 +1,4 @@
-/* What lies under one mount: the half of devices-load.h's storage_…() that asks for no directory.
- */
+/* The disks of a file system: by a line of mountinfo. */
 #pragma once
 
 #include "tidbnumad/observe/devices-load.h"
