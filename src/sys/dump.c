@@ -12,8 +12,8 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/mask.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/dump.h"
-#include "tidbnumad/sys/environment.h"
 
 enum { NAMES_MAX = 32, PATH_BYTES = 1024 };
 
