@@ -6,8 +6,11 @@
 
 #include "tidbnumad/base/array.h"
 
+/* Of large elements, as sets of CPUs, there is mostly one. */
+enum { LARGE_BYTES = 512 };
+
 int array_reserve(void **array, size_t *allocated, size_t need, size_t size) {
-        size_t n = *allocated > 0 ? *allocated : 8;
+        size_t n = *allocated > 0 ? *allocated : size < LARGE_BYTES ? 8 : 1;
         void *p;
 
         if (need <= *allocated)

@@ -81,7 +81,7 @@ static const Scalar SCALARS[] = {
         [POLICY_KEY_NUMBER] = { .pattern = "^[0-9]+$",
                                 .integer = INTEGER_BETWEEN,
                                 .minimum = 1,
-                                .maximum = 4096 },
+                                .maximum = 1024 },
         [POLICY_KEY_RATE] = { .pattern = NUMBER "(B|[KMGT]iB|[kMGT]B)/s$" },
         [POLICY_KEY_DURATION] = { .pattern = NUMBER "(us|ms|s|min|h)$" },
         [POLICY_KEY_PERCENT] = { .pattern = NUMBER "%$" },

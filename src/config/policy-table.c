@@ -9,7 +9,7 @@
 #include "tidbnumad/model/policy.h"
 
 #define SECOND UINT64_C(1000000) /* in microseconds */
-#define MAX_INSTANCES UINT64_C(4096)
+#define MAX_INSTANCES UINT64_C(1024)
 #define PERCENT UINT64_C(10000) /* in parts per million */
 
 /* The words of an enum, by its values; or any words. */

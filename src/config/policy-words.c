@@ -29,7 +29,7 @@ static const char *const allowed[] = {
                 "PCI addresses in quotes, such as \"0000:3b:00.0\" or \"3b:00.0\"",
         [POLICY_KEY_PORT] = "a TCP port from 1 to 65535",
         [POLICY_KEY_COUNT] = "a number of nodes above zero, or auto",
-        [POLICY_KEY_NUMBER] = "a number from 1 to 4096",
+        [POLICY_KEY_NUMBER] = "a number from 1 to 1024",
         [POLICY_KEY_SWITCH] = "off or on",
         [POLICY_KEY_BOOL] = "true or false",
         [POLICY_KEY_RATE] = "a size above zero with its unit, per second, such as 256MiB/s",

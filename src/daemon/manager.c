@@ -70,6 +70,7 @@ Manager *manager_free(Manager *m) {
         for (Instance *i; (i = roster_take_ended(&m->roster));)
                 turn_free_instance(i);
         free(m->roster.instances);
+        free(m->roster.entries);
         guard_stop(&m->binding);
         drift_stop(&m->binding);
         m->irq = irq_free(m->irq);

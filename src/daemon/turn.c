@@ -30,13 +30,16 @@ static int arm(sd_event_source *timer, uint64_t usec) {
         return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
-/* So much later, unless it is to come already. */
-static void arm_once(sd_event_source *timer, uint64_t delay_usec) {
+/* So much later at the latest. */
+static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
+        const uint64_t due = clock_monotonic_usec() + delay_usec;
         int enabled = SD_EVENT_OFF;
+        uint64_t before = 0;
 
         (void)sd_event_source_get_enabled(timer, &enabled);
-        if (enabled == SD_EVENT_OFF)
-                (void)arm(timer, clock_monotonic_usec() + delay_usec);
+        (void)sd_event_source_get_time(timer, &before);
+        if (enabled == SD_EVENT_OFF || due < before)
+                (void)arm(timer, due);
 }
 
 static void arm_work(Manager *m) {
@@ -153,9 +156,9 @@ void turn_run(Manager *m) {
                 bind_tidy(&m->binding);
         arm_work(m);
         if (m->host.marks & HOST_MARK_PLAN)
-                arm_once(m->placing.timer, PLAN_DELAY_USEC);
+                arm_by(m->placing.timer, PLAN_DELAY_USEC);
         if (host_take_mark(&m->host, HOST_MARK_PUBLISH))
-                arm_once(m->report.timer, PUBLISH_DELAY_USEC);
+                arm_by(m->report.timer, PUBLISH_DELAY_USEC);
         if (host_take_mark(&m->host, HOST_MARK_EXIT)) {
                 (void)publish_now(&m->report);
                 (void)sd_event_exit(m->host.event, 0);
@@ -198,6 +201,8 @@ static int on_publish(sd_event_source *source, uint64_t usec, void *userdata) {
         (void)source;
         (void)usec;
         (void)publish_now(&m->report);
+        /* A round of sampling publishes. Among hundreds of instances it may take minutes. */
+        arm_by(m->report.timer, m->host.policies.sampling_interval_usec * 3 / 2);
         return 0;
 }
 

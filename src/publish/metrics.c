@@ -48,6 +48,10 @@ static double irq_repairs(const Snapshot *s) {
         return s->undo_known && s->irq.known ? (double)s->irq.n_repairs : (double)NAN;
 }
 
+static double n_unlisted(const Snapshot *s) {
+        return (double)s->n_unlisted;
+}
+
 static double sample_interval(const Snapshot *s) {
         return s->sample_interval_seconds;
 }
@@ -209,6 +213,8 @@ static const Metric metrics[] = {
           "Failed release attempts that will be retried.", NUMBER(n_release_failures) },
         { "tidbnumad_instances_ignored", "gauge", "reason=max_instances|user|namespace",
           "Ignored processes whose program and unit match a policy, by reason, as of the last scan.", metric_render_ignored, { 0 } },
+        { "tidbnumad_instances_unlisted", "gauge", "",
+          "Instances that have no series of their own, because there are too many.", NUMBER(n_unlisted) },
         { "tidbnumad_worker_timeouts_total", "counter", "job",
           "Jobs that a process or its file system kept waiting until they were given up, by job.", metric_render_timeouts, { 0 } },
         { "tidbnumad_instance_info", "gauge", "policy, name, pid, exe, unit, backend, nodes, cpus",

@@ -330,6 +330,8 @@ static json_t *status(const Snapshot *snapshot) {
         object_set(&o, "policy", policies(snapshot));
         object_set(&o, "topology", topology(snapshot->topology));
         object_set(&o, "instances", instances(snapshot));
+        if (snapshot->n_unlisted > 0)
+                object_set(&o, "instances_unlisted", object_count(snapshot->n_unlisted));
         object_set(&o, "units", units(snapshot));
         object_set(&o, "strangers", strangers(snapshot));
         object_set(&o, "ignored", ignored(snapshot));

@@ -284,6 +284,11 @@ class Daemon:
         with open("/proc/%d/status" % self.process.pid, encoding="ascii", errors="replace") as f:
             return int(re.search(r"^RssAnon:\s*(\d+) kB", f.read(), re.M)[1])
 
+    def resident_kib(self):
+        """The most that it ever had, of files too."""
+        with open("/proc/%d/status" % self.process.pid, encoding="ascii", errors="replace") as f:
+            return int(re.search(r"^VmHWM:\s*(\d+) kB", f.read(), re.M)[1])
+
     def stop(self):
         return end(self.process, signal.SIGTERM)
 

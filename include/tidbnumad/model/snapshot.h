@@ -300,6 +300,7 @@ typedef struct Snapshot {
         const NodeSnapshot *nodes;         /* n_nodes of the topology, by index; NULL: not read */
         const InstanceSnapshot *instances; /* ascending by name */
         size_t n_instances;
+        uint64_t n_unlisted;       /* instances that there are beside these */
         const UnitSnapshot *units; /* ascending by name */
         size_t n_units;
         const StrangerSnapshot *strangers;

@@ -402,24 +402,30 @@ static bool has_time(uint64_t begun_usec) {
 void look_at_due(Binder *b, uint64_t now_usec) {
         Instance *mover;
 
-        for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++)
-                if (!b->roster->instances[k]->binding.moving &&
-                    b->roster->instances[k]->binding.due_usec <= now_usec)
-                        look(b, b->roster->instances[k], now_usec);
+        for (int crowd = 0; crowd < 2; crowd++)
+                for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++) {
+                        Instance *i = b->roster->instances[k];
+
+                        if (!i->binding.moving && i->binding.due_usec <= now_usec &&
+                            roster_is_crowd(b->roster, i) == crowd)
+                                look(b, i, now_usec);
+                }
         mover = move_next(b, now_usec);
         if (mover)
                 look(b, mover, now_usec);
 }
 
 void look_at_fresh(Binder *b, uint64_t now_usec) {
-        for (size_t i = 0; i < b->roster->n_instances && has_time(now_usec); i++) {
-                Instance *instance = b->roster->instances[i];
+        for (int crowd = 0; crowd < 2; crowd++)
+                for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++) {
+                        Instance *i = b->roster->instances[k];
 
-                if (!instance->binding.fresh || instance->binding.due_usec > now_usec)
-                        continue;
-                instance->binding.fresh = false;
-                look(b, instance, now_usec);
-        }
+                        if (!i->binding.fresh || i->binding.due_usec > now_usec ||
+                            roster_is_crowd(b->roster, i) != crowd)
+                                continue;
+                        i->binding.fresh = false;
+                        look(b, i, now_usec);
+                }
 }
 
 void look_at_all(Binder *b, uint64_t now_usec) {

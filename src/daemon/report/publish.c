@@ -7,6 +7,7 @@
 #include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/report/listed.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/sampling/sample.h"
@@ -167,8 +168,9 @@ static void fill_load(const Host *host, Snapshot *s) {
         s->n_policy_warnings = host->policy_warnings.n_messages;
 }
 
-static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapshot *policies,
-                       UnitSnapshot *units, ReleaseSnapshot *releases, NodeSnapshot *nodes) {
+static int publish_all(Report *report, const Instance *const *listed, size_t n_listed,
+                       InstanceSnapshot *instances, PolicySnapshot *policies, UnitSnapshot *units,
+                       ReleaseSnapshot *releases, NodeSnapshot *nodes) {
         _cleanup_free_ IrqDeviceSnapshot *irq_devices = NULL;
         _cleanup_free_ IrqLandedSnapshot *irq_landed = NULL;
         StrangerSnapshot strangers[STRANGERS_MAX];
@@ -190,7 +192,8 @@ static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapsh
                 .topology = &report->host->topology,
                 .nodes = nodes,
                 .instances = instances,
-                .n_instances = report->roster->n_instances,
+                .n_instances = n_listed,
+                .n_unlisted = report->roster->n_instances - n_listed,
                 .units = units,
                 .n_units = report->units->n_units,
                 .strangers = strangers,
@@ -219,8 +222,8 @@ static int publish_all(Report *report, InstanceSnapshot *instances, PolicySnapsh
         fill_strangers(report, strangers);
         fill_ignored(&report->roster->strangers, s.ignored);
         fill_releases(report, releases);
-        for (size_t i = 0; i < report->roster->n_instances; i++)
-                fill_instance(report, report->roster->instances[i], &instances[i]);
+        for (size_t i = 0; i < n_listed; i++)
+                fill_instance(report, listed[i], &instances[i]);
         for (size_t i = 0; i < s.n_policies; i++) /* built-in ones are never beside others */
                 fill_policy(report, i, &policies[i]);
         return write_files(report, &s);
@@ -232,20 +235,25 @@ int publish_now(Report *report) {
         _cleanup_free_ UnitSnapshot *units = NULL;
         _cleanup_free_ ReleaseSnapshot *releases = NULL;
         _cleanup_free_ NodeSnapshot *nodes = NULL;
-        int r = -ENOMEM;
+        _cleanup_free_ const Instance **listed = NULL;
+        size_t n_listed;
+        int r;
 
         if (report->host->runtime_fd < 0)
                 return 0;
-        instances = calloc(report->roster->n_instances + 1, sizeof(*instances));
+        r = listed_choose(report->roster, report->host->topology.n_nodes, &listed, &n_listed);
+        instances = r < 0 ? NULL : calloc(n_listed + 1, sizeof(*instances));
         policies = calloc(report->host->policies.n_policies + 1, sizeof(*policies));
         units = calloc(report->units->n_units + 1, sizeof(*units));
         releases = calloc(report->undo->releases.n + 1, sizeof(*releases));
         nodes = calloc(report->host->topology.n_nodes + 1, sizeof(*nodes));
-        if (instances && policies && units && releases && nodes)
+        r = instances && policies && units && releases && nodes ? 0 : -ENOMEM;
+        if (r >= 0)
                 r = node_load(&report->host->sysroot, &report->host->topology, &report->node_times,
                               nodes);
         if (r >= 0)
-                r = publish_all(report, instances, policies, units, releases, nodes);
+                r = publish_all(report, listed, n_listed, instances, policies, units, releases,
+                                nodes);
         if (r < 0 && !report->failed)
                 journal_log(&report->host->journal, LOG_ERR, NULL,
                             "Writing metrics.prom and status.json to %s failed: %s. It is tried "

@@ -1,6 +1,7 @@
 /* Who a process is, and where it belongs. By what /proc says now, whatever brought us to look. */
 #include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/identify.h"
@@ -30,20 +31,10 @@ static void forget(Roster *roster, pid_t pid) {
                 roster_remove_process(roster, instance, index);
 }
 
-static Instance *find_pidfd(const Roster *roster, int pidfd, size_t *ret_index) {
-        for (size_t k = 0; k < roster->n_instances; k++)
-                for (size_t i = 0; i < roster->instances[k]->n_members; i++)
-                        if (roster->instances[k]->members[i].handle->pidfd == pidfd) {
-                                *ret_index = i;
-                                return roster->instances[k];
-                        }
-        return NULL;
-}
-
 static int on_process_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Roster *roster = userdata;
         size_t index;
-        Instance *instance = find_pidfd(roster, fd, &index);
+        Instance *instance = roster_find_pidfd(roster, fd, &index);
 
         (void)source;
         (void)revents;
@@ -65,6 +56,8 @@ static int join(Roster *roster, Instance *instance, Process *process, ProcHandle
         at = (size_t)instance_find(instance, pid);
         r = proc_watch_exit(instance->members[at].handle, roster->host->event, on_process_exit,
                             roster);
+        if (r >= 0 && instance->name) /* a new one is entered by roster_add() */
+                r = roster_enter(roster, instance, &instance->members[at]);
         if (r < 0)
                 instance_remove_process(instance, at);
         return r;
@@ -160,6 +153,29 @@ static int ignore(Roster *roster, const Policy *policy, const Process *process) 
         return strangers_count(&roster->strangers, process->id.pid, MATCH_FULL);
 }
 
+/* Each process takes two descriptors. What is left is for counters of accesses, which take up to
+ * half of all, and for what the daemon cannot do without: workers, files, sockets. */
+static size_t descriptor_budget(void) {
+        struct rlimit limit;
+
+        return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 5;
+}
+
+static bool has_descriptors(Roster *roster) {
+        const size_t budget = descriptor_budget();
+
+        if (roster->n_entries < budget)
+                return true;
+        if (!roster->budget_logged)
+                journal_log(&roster->host->journal, LOG_WARNING, NULL,
+                            "%zu processes are watched, as many as the limit of descriptors "
+                            "allows: further ones are ignored until one ends. Raise LimitNOFILE= "
+                            "of the unit",
+                            budget);
+        roster->budget_logged = true;
+        return false;
+}
+
 /* Is it known already, as the very process and as who it was then? */
 static bool is_known(const Roster *roster, const Process *process) {
         size_t index;
@@ -194,6 +210,8 @@ static int sort_in(Roster *roster, Process *process, ProcHandle *handle) {
                 return 0;
         if (verdict != MATCH_POLICY)
                 return add_stranger(roster, policy, verdict, process, handle);
+        if (!has_descriptors(roster))
+                return strangers_count(&roster->strangers, process->id.pid, MATCH_FULL);
         return is_full(roster, policy, process) ? ignore(roster, policy, process)
                                                 : add_process(roster, policy, process, handle);
 }

@@ -83,10 +83,19 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
 }
 
 ssize_t instance_find(const Instance *instance, pid_t pid) {
-        for (size_t i = 0; i < instance->n_members; i++)
-                if (instance->members[i].process.id.pid == pid)
-                        return (ssize_t)i;
-        return -1;
+        size_t low = 0, high = instance->n_members;
+
+        while (low < high) {
+                const size_t middle = low + (high - low) / 2;
+
+                if (instance->members[middle].process.id.pid < pid)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low < instance->n_members && instance->members[low].process.id.pid == pid
+                       ? (ssize_t)low
+                       : -1;
 }
 
 void instance_remove_process(Instance *instance, size_t index) {

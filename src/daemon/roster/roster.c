@@ -8,7 +8,49 @@
 /* Who could not be looked at now may be by then. */
 #define SOON_USEC (UINT64_C(1000) * 1000)
 
+/* More than a host with one user for all of its servers has. */
+enum { CROWD_INSTANCES = 64 };
+
+/* --- finding --- */
+
+/* The index of the entry, or where it would be. */
+static size_t find_entry(const Roster *roster, pid_t pid) {
+        size_t low = 0, high = roster->n_entries;
+
+        while (low < high) {
+                const size_t middle = low + (high - low) / 2;
+
+                if (roster->entries[middle].pid < pid)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+static bool has_entry(const Roster *roster, size_t at, pid_t pid) {
+        return at < roster->n_entries && roster->entries[at].pid == pid;
+}
+
+int roster_enter(Roster *roster, Instance *instance, const Member *member) {
+        const RosterEntry entry = { member->process.id.pid, member->handle->pidfd, instance };
+
+        return ARRAY_INSERT(roster->entries, roster->n_entries, roster->entries_allocated,
+                            find_entry(roster, entry.pid), &entry);
+}
+
+static void strike(Roster *roster, pid_t pid) {
+        const size_t at = find_entry(roster, pid);
+
+        if (has_entry(roster, at, pid))
+                ARRAY_REMOVE(roster->entries, roster->n_entries, at);
+}
+
 Instance *roster_find_owner(const Roster *roster, const Process *process) {
+        size_t unused;
+
+        if (!process->scope && !unit_is_service(process->unit))
+                return roster_find_pid(roster, process->id.pid, &unused);
         for (size_t i = 0; i < roster->n_instances; i++)
                 if (instance_owns(roster->instances[i], process))
                         return roster->instances[i];
@@ -16,23 +58,49 @@ Instance *roster_find_owner(const Roster *roster, const Process *process) {
 }
 
 Instance *roster_find_pid(const Roster *roster, pid_t pid, size_t *ret_index) {
-        for (size_t i = 0; i < roster->n_instances; i++) {
-                ssize_t index = instance_find(roster->instances[i], pid);
+        const size_t at = find_entry(roster, pid);
 
-                if (index < 0)
-                        continue;
-                *ret_index = (size_t)index;
-                return roster->instances[i];
-        }
+        if (!has_entry(roster, at, pid))
+                return NULL;
+        *ret_index = (size_t)instance_find(roster->entries[at].instance, pid);
+        return roster->entries[at].instance;
+}
+
+Instance *roster_find_pidfd(const Roster *roster, int pidfd, size_t *ret_index) {
+        for (size_t i = 0; i < roster->n_entries; i++)
+                if (roster->entries[i].pidfd == pidfd)
+                        return roster_find_pid(roster, roster->entries[i].pid, ret_index);
         return NULL;
+}
+
+/* The first instance that is not before the name. */
+static size_t find_place(const Roster *roster, const char *name) {
+        size_t low = 0, high = roster->n_instances;
+
+        while (low < high) {
+                const size_t middle = low + (high - low) / 2;
+
+                if (strcmp(roster->instances[middle]->name, name) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
 }
 
 static const Instance *find_name(const Roster *roster, const char *name) {
-        for (size_t i = 0; i < roster->n_instances; i++)
-                if (roster->instances[i]->name && strcmp(roster->instances[i]->name, name) == 0)
-                        return roster->instances[i];
-        return NULL;
+        const size_t i = find_place(roster, name);
+
+        return i < roster->n_instances && strcmp(roster->instances[i]->name, name) == 0
+                       ? roster->instances[i]
+                       : NULL;
 }
+
+bool roster_is_crowd(const Roster *roster, const Instance *i) {
+        return instance_counts_of(&roster->counts, i->policy_index, i->uid) > CROWD_INSTANCES;
+}
+
+/* --- names --- */
 
 static void say_collision(const Roster *roster, const Instance *instance, const Instance *other,
                           const char *name) {
@@ -71,7 +139,7 @@ static int choose_name(const Roster *roster, const Instance *instance, char **re
 }
 
 static size_t find_index(const Roster *roster, const Instance *instance) {
-        size_t i = 0;
+        size_t i = find_place(roster, instance->name);
 
         while (roster->instances[i] != instance)
                 i++;
@@ -84,12 +152,13 @@ static void take_out(Roster *roster, size_t index) {
 
 /* There is room for it. */
 static void put_in(Roster *roster, Instance *instance) {
-        size_t i = roster->n_instances;
+        (void)ARRAY_INSERT(roster->instances, roster->n_instances, roster->instances_allocated,
+                           find_place(roster, instance->name), &instance);
+}
 
-        while (i > 0 && strcmp(roster->instances[i - 1]->name, instance->name) > 0)
-                i--;
-        (void)ARRAY_INSERT(roster->instances, roster->n_instances, roster->instances_allocated, i,
-                           &instance);
+static void strike_all(Roster *roster, const Instance *instance) {
+        for (size_t i = 0; i < instance->n_members; i++)
+                strike(roster, instance->members[i].process.id.pid);
 }
 
 int roster_add(Roster *roster, Instance *instance) {
@@ -102,8 +171,12 @@ int roster_add(Roster *roster, Instance *instance) {
         if (r < 0)
                 return r;
         r = instance_counts_add(&roster->counts, instance->policy_index, instance->uid);
-        if (r < 0)
+        for (size_t i = 0; r >= 0 && i < instance->n_members; i++)
+                r = roster_enter(roster, instance, &instance->members[i]);
+        if (r < 0) {
+                strike_all(roster, instance);
                 return r;
+        }
         put_in(roster, instance);
         host_mark(roster->host, HOST_MARK_PLAN);
         return 0;
@@ -141,6 +214,7 @@ int roster_rename(Roster *roster, Instance *instance) {
 void roster_remove_process(Roster *roster, Instance *instance, size_t index) {
         const JournalFields fields = { .instance = instance->name };
 
+        strike(roster, instance->members[index].process.id.pid);
         instance_remove_process(instance, index);
         if (instance->n_members > 0)
                 return;

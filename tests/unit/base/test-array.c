@@ -28,6 +28,24 @@ static void assert_numbers(const Numbers *a, const unsigned *expected, size_t n)
         assert_numbers(a, (const unsigned[]){ __VA_ARGS__ },                                       \
                        ELEMENTSOF(((const unsigned[]){ __VA_ARGS__ })))
 
+/* An instance has a dozen arrays, and sets of CPUs take a KiB each. */
+TEST(first_room) {
+        struct {
+                char bytes[1024];
+        } *large = NULL;
+        unsigned *small = NULL;
+        size_t n_large = 0, n_small = 0;
+
+        assert_int_equal(ARRAY_RESERVE(large, n_large, 1), 0);
+        assert_int_equal(n_large, 1);
+        assert_int_equal(ARRAY_RESERVE(large, n_large, 3), 0);
+        assert_int_equal(n_large, 4);
+        assert_int_equal(ARRAY_RESERVE(small, n_small, 1), 0);
+        assert_int_equal(n_small, 8);
+        free(large);
+        free(small);
+}
+
 TEST(insert) {
         Numbers a = { 0 };
 

@@ -74,5 +74,6 @@ static inline void rooms_free_instances(Rooms *r) {
         for (size_t i = 0; i < r->roster.n_instances; i++)
                 rooms_free_instance(r->roster.instances[i]);
         free(r->roster.instances);
+        free(r->roster.entries);
         instance_counts_done(&r->roster.counts);
 }

@@ -76,6 +76,31 @@ TEST(order_and_search) {
         teardown(&m);
 }
 
+/* Found by their numbers, in whatever order they come and go. */
+TEST(many_processes) {
+        enum { N = 500 };
+        Rooms m;
+        size_t index;
+
+        setup(&m);
+        for (pid_t pid = 1; pid <= N; pid++)
+                (void)add(&m, pid * 7 % N + 1, "/x", NULL, 0);
+        assert_int_equal(m.roster.n_entries, N);
+        for (pid_t pid = 1; pid <= N; pid += 2) {
+                Instance *i = roster_find_pid(&m.roster, pid, &index);
+
+                assert_int_equal(i->members[index].process.id.pid, pid);
+                roster_remove_process(&m.roster, i, index);
+                rooms_free_instance(roster_take_ended(&m.roster));
+        }
+        for (pid_t pid = 1; pid <= N; pid++)
+                assert_int_equal(roster_find_pid(&m.roster, pid, &index) != NULL, pid % 2 == 0);
+        for (size_t i = 1; i < m.roster.n_instances; i++)
+                assert_true(strcmp(m.roster.instances[i - 1]->name, m.roster.instances[i]->name) <
+                            0);
+        teardown(&m);
+}
+
 TEST(collisions) {
         Rooms m;
 

@@ -28,12 +28,21 @@ typedef struct EventCounters {
         uint64_t received, lost, rescans;
 } EventCounters;
 
+/* A process of an instance. */
+typedef struct RosterEntry {
+        pid_t pid;
+        int pidfd;
+        Instance *instance;
+} RosterEntry;
+
 /* The instances there are, and what keeps the list of them complete. */
 typedef struct Roster {
         Host *host;           /* borrowed */
         const Undo *records;  /* borrowed; they know where the processes in a scope came from */
         Instance **instances; /* ascending by name; owned */
         size_t n_instances, instances_allocated;
+        RosterEntry *entries; /* of all their processes, ascending by pid; owned */
+        size_t n_entries, entries_allocated;
         Instance *ended;       /* by `next_ended`, until the turn that follows; owned */
         InstanceCounts counts; /* of these, for max_instances */
         Strangers strangers;
@@ -49,7 +58,7 @@ typedef struct Roster {
         size_t scan_next;
 
         EventCounters connector_events, scan_events;
-        bool identify_failed; /* logged once */
+        bool identify_failed, budget_logged; /* logged once */
 } Roster;
 
 /* The instance that the process belongs to, or NULL. */
@@ -59,6 +68,12 @@ Instance *roster_find_owner(const Roster *roster, const Process *process);
  * still the same process, the handle beside it tells. */
 Instance *roster_find_pid(const Roster *roster, pid_t pid, size_t *ret_index);
 
+/* The same by its pidfd. */
+Instance *roster_find_pidfd(const Roster *roster, int pidfd, size_t *ret_index);
+
+/* A process has come to an instance that is in the roster. 0 or -ENOMEM. */
+int roster_enter(Roster *roster, Instance *instance, const Member *member);
+
 /* Gives the instance its name and takes it over. It needs a process: the name may hold its pid.
  * Where another has the name already, a longer one is given, and that is logged. -ENOMEM: it stays
  * with the caller. */
@@ -66,6 +81,9 @@ int roster_add(Roster *roster, Instance *instance);
 
 /* Gives it the name it should have by now, as its port has become known. */
 int roster_rename(Roster *roster, Instance *instance);
+
+/* Is it one of many that the same user has? These must not make another user's instance wait. */
+bool roster_is_crowd(const Roster *roster, const Instance *instance);
 
 /* Takes one process away, and the instance with its last one: roster_take_ended() has it then. */
 void roster_remove_process(Roster *roster, Instance *instance, size_t index);
