@@ -12,7 +12,6 @@ struct Store {
         StoreBody *bodies[_STORE_FILE_MAX];
         bool stale[_STORE_FILE_MAX]; /* a newer snapshot waits for memory that slow clients hold */
         size_t old_bytes;
-        uint64_t n_read;
 };
 
 static const char *const file_names[_STORE_FILE_MAX] = {
@@ -108,7 +107,6 @@ static int take_locked(Store *store, StoreFile file, int fd, const SnapshotId *i
                 r = read_body(file, fd, id, slot);
                 if (r < 0)
                         return r;
-                store->n_read++;
         }
         (*slot)->n_users++;
         *ret = *slot;
@@ -147,15 +145,6 @@ bool store_is_crowded(Store *store) {
                 crowded |= store->stale[f] && !may_retire(store, store->bodies[f]);
         (void)pthread_mutex_unlock(&store->lock);
         return crowded;
-}
-
-uint64_t store_n_read(Store *store) {
-        uint64_t n;
-
-        (void)pthread_mutex_lock(&store->lock);
-        n = store->n_read;
-        (void)pthread_mutex_unlock(&store->lock);
-        return n;
 }
 
 void store_free(Store *store) {

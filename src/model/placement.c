@@ -1,13 +1,6 @@
 /* The words of placements: refusals, criteria, warnings. */
 #include "tidbnumad/model/placement.h"
 
-int placement_score_compare(const PlacementScore *a, const PlacementScore *b) {
-        for (unsigned i = 0; i < N_CRITERIA; i++)
-                if (a->by[i] != b->by[i])
-                        return a->by[i] < b->by[i] ? -1 : 1;
-        return 0;
-}
-
 const char *placement_refusal_to_id(PlacementRefusal refusal) {
         static const char *const ids[N_REFUSALS] = {
                 [REFUSAL_NONE] = "",

@@ -293,20 +293,6 @@ static int find_dumped(const Sysroot *sysroot, int proc_fd, const char *name, co
         return r < 0 ? r : storage_find(sysroot, mountinfo, dir, ret);
 }
 
-int storage_find_host(const Sysroot *sysroot, const char *dir, StorageDevices *ret) {
-        _cleanup_free_ char *mountinfo = NULL;
-        _cleanup_close_ int root = -EBADF;
-        int r;
-
-        if (!sysroot->live)
-                return find_dumped(sysroot, sysroot->proc_fd, "1/mountinfo", dir, ret);
-        root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (root < 0)
-                return -errno;
-        r = read_file_alloc_at(sysroot->proc_fd, "self/mountinfo", &mountinfo, NULL);
-        return r < 0 ? r : find_live(sysroot, root, mountinfo, dir, ret);
-}
-
 /* The kernel answers EINVAL for the mounts of a process that has ended. */
 static int gone(int r) {
         return r == -ENOENT || r == -EINVAL ? -ESRCH : r;

@@ -85,15 +85,17 @@ int default_route6_parse(const char *text, char ret[static IF_NAMESIZE]) {
         return parse(text, parse_line6, ret);
 }
 
-static int read_one(const Sysroot *sysroot, const char *path, ParseLine parse_one, char *ret) {
+typedef int (*ParseRoutes)(const char *text, char ret[static IF_NAMESIZE]);
+
+static int read_one(const Sysroot *sysroot, const char *path, ParseRoutes parse_all, char *ret) {
         _cleanup_free_ char *text = NULL;
         int r = read_file_alloc_at(sysroot->proc_fd, path, &text, NULL);
 
-        return r < 0 ? r : parse(text, parse_one, ret);
+        return r < 0 ? r : parse_all(text, ret);
 }
 
 int default_route_read(const Sysroot *sysroot, char ret[static IF_NAMESIZE]) {
-        int r = read_one(sysroot, "net/route", parse_line, ret);
+        int r = read_one(sysroot, "net/route", default_route_parse, ret);
 
-        return r == -ENOENT ? read_one(sysroot, "net/ipv6_route", parse_line6, ret) : r;
+        return r == -ENOENT ? read_one(sysroot, "net/ipv6_route", default_route6_parse, ret) : r;
 }

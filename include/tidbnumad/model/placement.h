@@ -66,9 +66,6 @@ typedef struct PlacementScore {
         uint64_t by[N_CRITERIA];
 } PlacementScore;
 
-/* <0, 0, >0 as a is better than, equal to, worse than b. */
-int placement_score_compare(const PlacementScore *a, const PlacementScore *b);
-
 /* Why an instance is where it is. */
 typedef enum PlacementBasis {
         BASIS_REFUSED,

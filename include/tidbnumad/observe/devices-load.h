@@ -30,12 +30,10 @@ void storage_devices_done(StorageDevices *storage);
 int storage_find(const Sysroot *sysroot, const char *mountinfo, const char *dir,
                  StorageDevices *ret);
 
-/* The same for the host's own mounts (<proc>/self/mountinfo, of a dump <proc>/1/mountinfo), with
- * `dir` resolved first where the machine is live. Of a directory that is not there yet, the nearest
- * one above counts. -EINVAL: not absolute, or in a dump with "..". */
-int storage_find_host(const Sysroot *sysroot, const char *dir, StorageDevices *ret);
-
-/* The same for a process that names the directory: by its own mountinfo and root. -ESRCH: gone;
- * -EACCES: not ours to look into. */
+/* The same for a process that names the directory, by its own mountinfo and root, and with `dir`
+ * resolved first; in a dump by <proc>/1/mountinfo where it has none of its own. For a directory
+ * that does not exist yet, the nearest one above it counts. -EINVAL: not absolute, or in a dump
+ * with
+ * ".."; -ESRCH: the process is gone; -EACCES: not ours to look into. */
 int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *dir,
                          StorageDevices *ret);

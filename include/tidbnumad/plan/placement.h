@@ -112,7 +112,3 @@ NodeSet placement_adopted_nodes(const NodeSet *bound, const NodeSet *reserved);
  * node that is reserved from now on. Either policy may be NULL: then it is not. */
 bool placement_weighs_anew(const Policy *before, const Policy *after, const NodeSet *place,
                            const NodeSet *newly_reserved);
-
-/* The score of any assignment of node sets to the input's instances (an empty set: not placed), by
- * the same rules: what a test compares with. */
-PlacementScore placement_score(const PlacementInput *input, const NodeSet *nodes);

@@ -7,9 +7,80 @@
 #include "../../support/test.h"
 
 #include "../../support/page-section.h"
-#include "tidbnumad/config/policy-reference.h"
+#include "tidbnumad/config/policy-table.h"
+#include "tidbnumad/config/policy-words.h"
 
 static const char *path;
+
+/* Escapes text for troff: a minus that can be copied, and no escape sequences. */
+static void append_plain(Text *text, const char *plain) {
+        for (; *plain; plain++)
+                if (*plain == '-')
+                        text_append(text, "\\-");
+                else if (*plain == '\\')
+                        text_append(text, "\\e");
+                else
+                        text_appendf(text, "%c", *plain);
+}
+
+/* troff reads a line that begins with a dot or a quote as a request. */
+static void append_line(Text *text, const char *before, const char *plain, const char *after) {
+        if (*before == '\0' && strchr(".'", *plain))
+                text_append(text, "\\&");
+        text_append(text, before);
+        append_plain(text, plain);
+        text_appendf(text, "%s\n", after);
+}
+
+static void render_later(Text *text, const PolicyKey *key) {
+        if (!key->later)
+                return;
+        if (strcmp(key->later[0], "*") == 0) {
+                text_append(text, "It is checked, but has no effect in this version.\n");
+                return;
+        }
+        for (size_t i = 0; key->later[i]; i++) {
+                text_append(text, i == 0 ? "\\fB" : key->later[i + 1] ? ", \\fB" : " and \\fB");
+                append_plain(text, key->later[i]);
+                text_append(text, "\\fR");
+        }
+        text_appendf(text, " %s no effect in this version.\n",
+                     key->later[1] ? "are checked, but have" : "is checked, but has");
+}
+
+static void render_key(Text *text, const PolicyKey *key) {
+        const char *reload = policy_reload_to_string(key->reload);
+        const char *units = policy_key_units(key);
+        char allowed[POLICY_KEY_ALLOWED_MAX];
+
+        text_append(text, ".TP\n");
+        append_line(text, ".B ", key->path, "");
+        append_line(text, "", key->help, "");
+        text_append(text, ".br\n");
+        append_line(text, "Value: ", policy_key_allowed(key, allowed), ".");
+        if (units)
+                append_line(text, "Units: ", units, ".");
+        if (key->default_text)
+                append_line(text, "Default: \\fB", key->default_text, "\\fR.");
+        if (key->need == POLICY_KEY_REQUIRED)
+                text_append(text, "Required.\n");
+        render_later(text, key);
+        if (reload) {
+                text_append(text, ".br\n");
+                append_line(text, "A change takes effect ", reload, ".");
+        }
+}
+
+static void policy_reference_render(Text *text) {
+        const PolicyKey *keys;
+        size_t n = policy_keys(&keys);
+
+        for (size_t i = 0; i < n; i++) {
+                if (policy_key_is_below(&keys[i], ""))
+                        append_line(text, ".SS ", keys[i].path, "");
+                render_key(text, &keys[i]);
+        }
+}
 
 TEST(page_matches_table) {
         page_section_check(path, "KEY REFERENCE", policy_reference_render);

@@ -199,12 +199,12 @@ TEST(dumps) {
         init(&tree);
         fake_mkdir(&tree, "proc/7");
         fd = openat(tree.fd, "proc/7", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        assert_int_equal(storage_find_host(&tree.sysroot, "/data", &none), -ENOENT);
+        assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data", &none), -ENOENT);
         fake_write(&tree, "proc/1/mountinfo", "30 1 259:0 / / rw - xfs /dev/nvme0n1 rw\n");
-        assert_int_equal(storage_find_host(&tree.sysroot, "/data", &host), 0);
+        assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data", &host), 0);
         assert_string_equal(host.chain, "/: xfs on nvme0n1");
-        assert_int_equal(storage_find_host(&tree.sysroot, "/data/../x", &none), -EINVAL);
-        assert_int_equal(storage_find_host(&tree.sysroot, "..", &none), -EINVAL);
+        assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data/../x", &none), -EINVAL);
+        assert_int_equal(storage_find_process(&tree.sysroot, fd, "..", &none), -EINVAL);
         assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data..", &own), 0);
         assert_string_equal(own.chain, "/: xfs on nvme0n1");
         storage_devices_done(&own);
@@ -246,33 +246,34 @@ static const char *devices_of(const StorageDevices *storage) {
         return on;
 }
 
-TEST(this_host) {
-        _cleanup_storage_devices_ StorageDevices storage = { 0 }, below = { 0 }, none = { 0 };
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
-
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(storage_find_host(&sysroot, "/proc", &none), -ENODEV);
-        assert_int_equal(storage_find_host(&sysroot, "/proc/self/no/such", &none), -ENODEV);
-        assert_int_equal(storage_find_host(&sysroot, "proc", &none), -EINVAL);
-        if (!is_on_a_device("/")) {
-                print_message("/ is on no block device here\n");
-                skip();
-        }
-        assert_int_equal(storage_find_host(&sysroot, "/", &storage), 0);
-        assert_holds_device_of(&storage, "/");
-        /* Not there yet, and a file. */
-        assert_int_equal(storage_find_host(&sysroot, "/no-such-directory/kv", &below), 0);
-        assert_string_equal(devices_of(&below), devices_of(&storage));
-        storage_devices_done(&below);
-        assert_int_equal(storage_find_host(&sysroot, "/.././", &below), 0);
-        assert_string_equal(devices_of(&below), devices_of(&storage));
-}
-
 static int open_process(pid_t pid) {
         char path[64];
 
         (void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
         return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+TEST(this_host) {
+        _cleanup_close_ int fd = open_process(getpid());
+        _cleanup_storage_devices_ StorageDevices storage = { 0 }, below = { 0 }, none = { 0 };
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(storage_find_process(&sysroot, fd, "/proc", &none), -ENODEV);
+        assert_int_equal(storage_find_process(&sysroot, fd, "/proc/self/no/such", &none), -ENODEV);
+        assert_int_equal(storage_find_process(&sysroot, fd, "proc", &none), -EINVAL);
+        if (!is_on_a_device("/")) {
+                print_message("/ is on no block device here\n");
+                skip();
+        }
+        assert_int_equal(storage_find_process(&sysroot, fd, "/", &storage), 0);
+        assert_holds_device_of(&storage, "/");
+        /* Not there yet, and a file. */
+        assert_int_equal(storage_find_process(&sysroot, fd, "/no-such-directory/kv", &below), 0);
+        assert_string_equal(devices_of(&below), devices_of(&storage));
+        storage_devices_done(&below);
+        assert_int_equal(storage_find_process(&sysroot, fd, "/.././", &below), 0);
+        assert_string_equal(devices_of(&below), devices_of(&storage));
 }
 
 /* A process whose root is a folder: its "/data" is a link that would lead out for others, and the

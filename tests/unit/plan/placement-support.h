@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/plan/placement.h"
+#include "placement-score.h"
 
 enum { NODES_MOST = 64, INSTANCES_MOST = 256, POLICIES_MOST = 16 };
 

@@ -1,22 +1,32 @@
-/* The score of a whole plan, counted from nothing and one criterion after the other: slow and plain
- * beside the search, whose prices it is compared with. */
+/* The score of a whole plan, computed by the rules and without the search: slow and plain, to
+ * compare the search with. */
+#pragma once
+
 #include "tidbnumad/plan/placement-problem.h"
 
-static uint64_t pairs(uint64_t n) {
+/* <0, 0, >0 as a is better than, equal to, worse than b. */
+static inline int placement_score_compare(const PlacementScore *a, const PlacementScore *b) {
+        for (unsigned i = 0; i < N_CRITERIA; i++)
+                if (a->by[i] != b->by[i])
+                        return a->by[i] < b->by[i] ? -1 : 1;
+        return 0;
+}
+
+static inline uint64_t pairs(uint64_t n) {
         return n * (n - 1) / 2;
 }
 
-static bool is_exclusive(const PlacementInstance *in) {
+static inline bool is_exclusive(const PlacementInstance *in) {
         return in->policy->place.share == SHARE_EXCLUSIVE;
 }
 
 /* By index of the topology's nodes. */
-static bool has_node(const Topology *topology, const NodeSet *set, size_t node) {
+static inline bool has_node(const Topology *topology, const NodeSet *set, size_t node) {
         return id_set_has(set, topology->nodes[node].id);
 }
 
 /* Has it any node in the socket of this one? */
-static bool has_package(const Topology *topology, const NodeSet *set, size_t node) {
+static inline bool has_package(const Topology *topology, const NodeSet *set, size_t node) {
         for (size_t n = 0; n < topology->n_nodes; n++)
                 if (topology_same_package(&topology->nodes[n], &topology->nodes[node]) &&
                     has_node(topology, set, n))
@@ -26,8 +36,8 @@ static bool has_package(const Topology *topology, const NodeSet *set, size_t nod
 
 typedef bool (*Has)(const Topology *topology, const NodeSet *set, size_t node);
 
-static uint64_t pairs_of_exclusive(const PlacementInput *input, const NodeSet *nodes, Has has,
-                                   size_t node) {
+static inline uint64_t pairs_of_exclusive(const PlacementInput *input, const NodeSet *nodes,
+                                          Has has, size_t node) {
         uint64_t n = 0;
 
         for (size_t i = 0; i < input->n_instances; i++)
@@ -35,8 +45,8 @@ static uint64_t pairs_of_exclusive(const PlacementInput *input, const NodeSet *n
         return pairs(n);
 }
 
-static uint64_t pairs_of_policy(const PlacementInput *input, const NodeSet *nodes, Has has,
-                                size_t node) {
+static inline uint64_t pairs_of_policy(const PlacementInput *input, const NodeSet *nodes, Has has,
+                                       size_t node) {
         uint64_t n = 0;
 
         for (size_t i = 0; i < input->n_instances; i++) {
@@ -49,7 +59,7 @@ static uint64_t pairs_of_policy(const PlacementInput *input, const NodeSet *node
         return n;
 }
 
-static bool is_first_of_package(const Topology *topology, size_t node) {
+static inline bool is_first_of_package(const Topology *topology, size_t node) {
         for (size_t n = 0; n < node; n++)
                 if (topology_same_package(&topology->nodes[n], &topology->nodes[node]))
                         return false;
@@ -58,14 +68,15 @@ static bool is_first_of_package(const Topology *topology, size_t node) {
 
 /* --- of one instance --- */
 
-static uint64_t given_up(const PlacementInstance *in, const NodeSet *nodes) {
+static inline uint64_t given_up(const PlacementInstance *in, const NodeSet *nodes) {
         NodeSet gone = in->in_force;
 
         id_set_subtract(&gone, nodes);
         return id_set_is_empty(nodes) ? 0 : id_set_count(&gone);
 }
 
-static uint64_t device_distance(const PlacementInput *input, const NodeSet *devices, uint32_t id) {
+static inline uint64_t device_distance(const PlacementInput *input, const NodeSet *devices,
+                                       uint32_t id) {
         uint64_t best = UINT64_MAX;
 
         ID_SET_FOREACH(device, devices) {
@@ -76,8 +87,8 @@ static uint64_t device_distance(const PlacementInput *input, const NodeSet *devi
         return best;
 }
 
-static uint64_t device_distances(const PlacementInput *input, const PlacementInstance *in,
-                                 const NodeSet *nodes) {
+static inline uint64_t device_distances(const PlacementInput *input, const PlacementInstance *in,
+                                        const NodeSet *nodes) {
         NodeSet devices;
         uint64_t sum = 0;
 
@@ -90,7 +101,7 @@ static uint64_t device_distances(const PlacementInput *input, const PlacementIns
         return sum;
 }
 
-static uint64_t inner_distances(const Topology *topology, const NodeSet *nodes) {
+static inline uint64_t inner_distances(const Topology *topology, const NodeSet *nodes) {
         uint64_t sum = 0;
 
         for (size_t a = 0; a < topology->n_nodes; a++)
@@ -101,8 +112,8 @@ static uint64_t inner_distances(const Topology *topology, const NodeSet *nodes) 
         return sum;
 }
 
-static void score_instance(const PlacementInput *input, size_t i, const NodeSet *nodes,
-                           PlacementScore *score) {
+static inline void score_instance(const PlacementInput *input, size_t i, const NodeSet *nodes,
+                                  PlacementScore *score) {
         const PlacementInstance *in = &input->instances[i];
 
         score->by[WEIGH_STABILITY] += given_up(in, nodes);
@@ -112,7 +123,7 @@ static void score_instance(const PlacementInput *input, size_t i, const NodeSet 
 
 /* --- of one node --- */
 
-static uint64_t share_on(const PlacementInput *input, size_t i, const NodeSet *nodes) {
+static inline uint64_t share_on(const PlacementInput *input, size_t i, const NodeSet *nodes) {
         const Topology *topology = input->topology;
         size_t n = 0;
 
@@ -121,7 +132,7 @@ static uint64_t share_on(const PlacementInput *input, size_t i, const NodeSet *n
         return placement_share_mib(input->instances[i].need_bytes, n);
 }
 
-static uint64_t missing_mib(const PlacementInput *input, size_t node, const NodeSet *nodes) {
+static inline uint64_t missing_mib(const PlacementInput *input, size_t node, const NodeSet *nodes) {
         uint64_t used = 0, room = placement_free_mib(input, node);
 
         for (size_t i = 0; input->topology->nodes[node].memory_bytes && i < input->n_instances; i++)
@@ -130,7 +141,7 @@ static uint64_t missing_mib(const PlacementInput *input, size_t node, const Node
         return used > room ? used - room : 0;
 }
 
-static uint64_t weight_on(const PlacementInput *input, size_t node, const NodeSet *nodes) {
+static inline uint64_t weight_on(const PlacementInput *input, size_t node, const NodeSet *nodes) {
         uint64_t weight = 0;
 
         for (size_t i = 0; i < input->n_instances; i++)
@@ -140,7 +151,7 @@ static uint64_t weight_on(const PlacementInput *input, size_t node, const NodeSe
         return weight;
 }
 
-static uint64_t count_on(const PlacementInput *input, size_t node, const NodeSet *nodes) {
+static inline uint64_t count_on(const PlacementInput *input, size_t node, const NodeSet *nodes) {
         uint64_t n = 0;
 
         for (size_t i = 0; i < input->n_instances; i++)
@@ -148,8 +159,8 @@ static uint64_t count_on(const PlacementInput *input, size_t node, const NodeSet
         return n;
 }
 
-static void score_node(const PlacementInput *input, size_t node, const NodeSet *nodes,
-                       const NodeSet *reserved, PlacementScore *score) {
+static inline void score_node(const PlacementInput *input, size_t node, const NodeSet *nodes,
+                              const NodeSet *reserved, PlacementScore *score) {
         const Topology *topology = input->topology;
         uint64_t n = count_on(input, node, nodes), weight = weight_on(input, node, nodes);
 
@@ -165,7 +176,7 @@ static void score_node(const PlacementInput *input, size_t node, const NodeSet *
                                            pairs_of_policy(input, nodes, has_package, node);
 }
 
-PlacementScore placement_score(const PlacementInput *input, const NodeSet *nodes) {
+static inline PlacementScore placement_score(const PlacementInput *input, const NodeSet *nodes) {
         NodeSet reserved = placement_reserved(input);
         PlacementScore score = { 0 };
 
