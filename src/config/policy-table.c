@@ -177,8 +177,8 @@ static const PolicyKey keys[] = {
             .offset = 0, .default_text = "auto"),
         KEY("irq[].irqbalance", CHOICE, HOST,
             "What is sent to irqbalance. cooperate: the CPUs that it must not use, and the "
-            "interrupts that are on reserved CPUs. ban: also the other interrupts that it must "
-            "not move. ignore: nothing.",
+            "interrupts that tidbnumad places itself. ban: the same, and tidbnumad places all "
+            "interrupts itself, also those of slow devices. ignore: nothing.",
             IN_IRQ(irqbalance), .default_text = "cooperate",
             .choices = WORDS([IRQBALANCE_COOPERATE] = "cooperate", [IRQBALANCE_BAN] = "ban",
                              [IRQBALANCE_IGNORE] = "ignore")),

@@ -123,7 +123,8 @@ static int build(const Situation *s, const Case *c, Check *check, AuditReport *r
                                    .instances = check->instances,
                                    .n_instances = n,
                                    .nic_nodes = c->planned.report.nic_nodes,
-                                   .reserved = c->planned.report.reserved };
+                                   .reserved = c->planned.report.reserved,
+                                   .reserved_cpus = c->planned.report.reserved_cpus };
 
         for (size_t i = 0; i < n; i++)
                 check->instances[i] = instance(c, i);

@@ -61,6 +61,8 @@ void status_file_done(StatusFile *status) {
         strings_done(status->errors, status->n_errors);
         strings_done(status->units, status->n_units);
         free(status->version);
+        free(status->reserved_nodes);
+        free(status->reserved_cpus);
         free(status->uncounted);
         *status = (StatusFile){ 0 };
 }
@@ -298,17 +300,19 @@ static int take_ignored(const json_t *array, StatusFile *ret) {
 }
 
 static int take_daemon(const json_t *root, StatusFile *ret) {
+        const OptionalString strings[] = { { "version", &ret->version },
+                                           { "reserved_nodes", &ret->reserved_nodes },
+                                           { "reserved_cpus", &ret->reserved_cpus } };
         const json_t *policy = json_object_get(root, "policy");
         const json_int_t pid =
                 json_integer_value(json_object_get(json_object_get(root, "process"), "pid"));
-        int r;
+        int r = take_all_if_there(root, strings, ELEMENTSOF(strings));
 
         ret->pid = pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
         ret->load_seconds = json_number_value(json_object_get(policy, "load_time_seconds"));
         ret->load_failed = json_is_false(json_object_get(policy, "load_success"));
         ret->n_policies = json_array_size(json_object_get(policy, "policies"));
         ret->n_warnings = json_array_size(json_object_get(policy, "warnings"));
-        r = take_if_there(root, "version", &ret->version);
         if (r >= 0)
                 r = take_list(json_object_get(policy, "errors"), NULL, &ret->errors,
                               &ret->n_errors);

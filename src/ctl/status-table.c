@@ -33,6 +33,20 @@ static const char *backend_of(const StatusFile *s) {
         return s->n_instances > 0 && s->instances[0].backend ? s->instances[0].backend : NULL;
 }
 
+static void render_reserved(const StatusFile *s, Text *text) {
+        const struct {
+                const char *what, *list;
+        } rows[] = { { "nodes", s->reserved_nodes }, { "CPUs", s->reserved_cpus } };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                if (!rows[i].list || !*rows[i].list)
+                        continue;
+                text_appendf(text, "reserved for the network: %s ", rows[i].what);
+                text_append_printable(text, rows[i].list);
+                text_append(text, "\n");
+        }
+}
+
 static void render_daemon(const StatusQuestion *q, Text *text) {
         const StatusFile *s = q->status;
         const char *backend = backend_of(s);
@@ -49,6 +63,7 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
         text_appendf(text, ", %zu %s, %.0f s ago\n", s->n_policies,
                      s->n_policies == 1 ? "policy" : "policies",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
+        render_reserved(s, text);
 }
 
 /* --- the instances --- */

@@ -17,6 +17,7 @@ static const struct {
         [AUDIT_NIC_NODE] = { "nic-node", "R2" },
         [AUDIT_SOFTIRQ] = { "softirq", "R2" },
         [AUDIT_IRQ] = { "irq", "R2" },
+        [AUDIT_RESERVED_CPUS] = { "reserved-cpus", "R2" },
         [AUDIT_IRQBALANCE] = { "irqbalance", "R11" },
         [AUDIT_STORAGE_NODE] = { "storage-node", "R4" },
         [AUDIT_SHARED_DISK] = { "shared-disk", "A8" },

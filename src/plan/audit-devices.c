@@ -35,16 +35,20 @@ static bool has_free_home(const AuditInput *input) {
         return !id_set_is_empty(&homes);
 }
 
-/* Who lives where the network's interrupts are served, though another node is free. */
+/* Who lives where the network's interrupts are served, though another node is free. Where that node
+ * has CPUs for the interrupts, it is meant to be shared. */
 static int nic_node(const AuditInput *input, AuditReport *report) {
         const char *remedy = id_set_intersects(&input->reserved, &input->nic_nodes)
                                      ? "its policy names that node: change place.nodes or instances"
                                      : "host: {reserve: {nodes: nic}} in a policy file";
+        const CpuSet cpus = topology_cpus_of(input->topology, &input->nic_nodes);
         int r = 0;
 
         if (id_set_is_empty(&input->nic_nodes) || input->n_instances == 0)
                 return 0;
         audit_report_hold(report, AUDIT_NIC_NODE);
+        if (id_set_intersects(&cpus, &input->reserved_cpus))
+                return 0;
         for (size_t i = 0; i < input->n_instances && r >= 0 && has_free_home(input); i++) {
                 const AuditInstance *instance = &input->instances[i];
 
@@ -71,6 +75,13 @@ static double softirq_percent(const NodeSnapshot *before, const NodeSnapshot *no
         return (now->cpu_seconds[MODE_SOFTIRQ] - before->cpu_seconds[MODE_SOFTIRQ]) * 100 / all;
 }
 
+static double softirq_limit(const AuditInput *input, const Node *node) {
+        CpuSet reserved = node->cpus;
+
+        id_set_intersect(&reserved, &input->reserved_cpus);
+        return SOFTIRQ_PERCENT + 100.0 * id_set_count(&reserved) / id_set_count(&node->cpus);
+}
+
 static bool is_lived_on(const AuditInput *input, uint32_t node) {
         for (size_t i = 0; i < input->n_instances; i++)
                 if (id_set_has(&input->instances[i].nodes, node))
@@ -88,7 +99,7 @@ static int softirq(const AuditInput *input, AuditReport *report) {
                 if (percent < 0 || !is_lived_on(input, id))
                         continue;
                 audit_report_hold(report, AUDIT_SOFTIRQ);
-                if (percent <= SOFTIRQ_PERCENT)
+                if (percent <= softirq_limit(input, &input->topology->nodes[i]))
                         continue;
                 r = audit_find(report, AUDIT_SOFTIRQ, AUDIT_WARNING, audit_text("/proc/stat"),
                                audit_text("host.reserve and an entry of irq in a policy file: the "
@@ -121,6 +132,7 @@ static int interrupts(const AuditInput *input, AuditReport *report) {
         for (size_t i = 0; i < input->n_instances; i++)
                 if (input->instances[i].placed)
                         id_set_union(&cpus, &input->instances[i].cpus);
+        id_set_subtract(&cpus, &input->reserved_cpus);
         for (size_t i = 0; i < input->irqs->n_devices && r >= 0; i++) {
                 const IrqDevice *d = &input->irqs->devices[i];
                 const uint32_t n = d->kind == IRQ_DEVICE_NET ? count_on(d, &cpus) : 0;

@@ -97,6 +97,28 @@ static int bound_by_hand(const AuditInput *input, const AuditInstance *i, AuditR
                 i->name, i->memory_policy ? i->memory_policy : cpus);
 }
 
+static int reserved_cpus(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
+        const bool listed = id_set_intersects(&i->cpus, &input->reserved_cpus);
+        CpuSet taken = i->allowed_cpus;
+        char cpus[ID_SET_LIST_MAX] = "";
+
+        id_set_intersect(&taken, &input->reserved_cpus);
+        if (i->pid == 0 || id_set_is_empty(&input->reserved_cpus))
+                return 0;
+        audit_report_hold(report, AUDIT_RESERVED_CPUS);
+        if (id_set_is_empty(&taken))
+                return 0;
+        (void)id_set_render_list(&taken, cpus, sizeof(cpus));
+        return audit_find(
+                report, AUDIT_RESERVED_CPUS, AUDIT_WARNING, audit_text("/proc/%d/status", i->pid),
+                listed ? audit_text("take these CPUs out of `cpus` in policy %s", i->policy->name)
+                       : audit_text("let the daemon bind it: enforcement: {mode: enforce} "
+                                    "in a policy file; else see tidbnumactl explain %s",
+                                    i->name),
+                "%s may run on CPUs %s, which host.reserve.cpus keeps for interrupts", i->name,
+                cpus);
+}
+
 static int gomaxprocs(const AuditInstance *i, AuditReport *report) {
         const uint32_t n = id_set_count(&i->cpus);
 
@@ -140,6 +162,8 @@ static int judge(const AuditInput *input, const AuditInstance *i, AuditReport *r
                 r = storage_node(input, i, report);
         if (r >= 0)
                 r = bound_by_hand(input, i, report);
+        if (r >= 0)
+                r = reserved_cpus(input, i, report);
         if (r >= 0)
                 r = gomaxprocs(i, report);
         return r < 0 ? r : lost_cpus(input, i, report);

@@ -124,6 +124,8 @@ static int compare(const void *a, const void *b) {
         return *x < *y ? -1 : *x > *y;
 }
 
+/* Those that are steered: irqbalance would replace their masks in its next round. Managed ones,
+ * which it cannot move either, would only fill the list, which is short in its old versions. */
 static int ban_vectors(const IrqPlanDevice *device, size_t *allocated, IrqPlanBalance *balance) {
         for (size_t i = 0; i < device->device->n_vectors; i++) {
                 if (device->vectors[i].decision != IRQ_STEERED)
@@ -145,9 +147,7 @@ static int build_balance(const IrqCpus *cpus, IrqPlan *plan) {
                 if (!is_cared_for(device) || device->policy->irqbalance == IRQBALANCE_IGNORE)
                         continue;
                 balance->told = true;
-                if ((device->policy->irqbalance == IRQBALANCE_BAN ||
-                     device->steer == STEER_RESERVED) &&
-                    ban_vectors(device, &allocated, balance) < 0)
+                if (ban_vectors(device, &allocated, balance) < 0)
                         return -ENOMEM;
         }
         if (balance->told)

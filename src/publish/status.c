@@ -329,6 +329,8 @@ static json_t *status(const Snapshot *snapshot) {
         object_set(&o, "sample_interval_seconds", object_number(snapshot->sample_interval_seconds));
         object_set(&o, "policy", policies(snapshot));
         object_set(&o, "topology", topology(snapshot->topology));
+        object_set(&o, "reserved_nodes", object_list(ID_VIEW(&snapshot->reserved_nodes)));
+        object_set(&o, "reserved_cpus", object_list(ID_VIEW(&snapshot->reserved_cpus)));
         object_set(&o, "instances", instances(snapshot));
         if (snapshot->n_unlisted > 0)
                 object_set(&o, "instances_unlisted", object_count(snapshot->n_unlisted));

@@ -75,6 +75,7 @@ typedef struct StatusFile {
         size_t n_devices;
         StatusIgnored *ignored; /* some of them; owned */
         size_t n_ignored;
+        char *reserved_nodes, *reserved_cpus; /* lists; NULL: an older daemon; owned */
         char *uncounted; /* why accesses to memory are not counted, which somebody asked for; NULL;
                           * owned */
 } StatusFile;

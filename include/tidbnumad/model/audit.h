@@ -17,6 +17,7 @@ typedef enum AuditRule {
         AUDIT_NIC_NODE,      /* R2, R6 */
         AUDIT_SOFTIRQ,       /* R2 */
         AUDIT_IRQ,           /* R2: interrupts on CPUs of instances, and no policy for them */
+        AUDIT_RESERVED_CPUS, /* R2: an instance may run on the CPUs kept for interrupts */
         AUDIT_IRQBALANCE,    /* R11 */
         AUDIT_STORAGE_NODE,  /* R4 */
         AUDIT_SHARED_DISK,   /* A8 */

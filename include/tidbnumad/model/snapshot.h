@@ -297,6 +297,8 @@ typedef struct Snapshot {
         double sample_interval_seconds;    /* in force */
         const Histogram *sample_durations; /* N_SAMPLE_METHODS of them; NULL: none */
         const Topology *topology;
+        NodeSet reserved_nodes;            /* by host.reserve.nodes, for the network */
+        CpuSet reserved_cpus;              /* by host.reserve.cpus */
         const NodeSnapshot *nodes;         /* n_nodes of the topology, by index; NULL: not read */
         const InstanceSnapshot *instances; /* ascending by name */
         size_t n_instances;

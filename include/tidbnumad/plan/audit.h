@@ -4,7 +4,8 @@
  * - node sizes: 10 % less than the largest node has, and 128 MiB. Firmware and kernel keep some
  *   memory of single nodes for themselves.
  * - soft interrupts: 10 % of a node's CPU time. The field's machines lost their instances' time at
- *   38 % and more (R2), and idle ones stay below 1 %.
+ *   38 % and more (R2), and idle ones stay below 1 %. Reserved CPUs of the node may be busy with
+ *   nothing else: their share is added to the limit.
  * - swappiness: 10, what TiDB's own checks of a host accept.
  * - irqbalance (R11): up to 10 Gbit/s it is wanted, from 100 Gbit/s on it is not. */
 #pragma once
@@ -45,6 +46,7 @@ typedef struct AuditInput {
         const AuditInstance *instances;
         size_t n_instances;
         NodeSet nic_nodes, reserved;
+        CpuSet reserved_cpus; /* by host.reserve.cpus */
 } AuditInput;
 
 /* 0 or -ENOMEM. */

@@ -190,6 +190,8 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
                 .sample_interval_seconds = (double)sampling_interval_usec(report->sampling) / 1e6,
                 .sample_durations = report->sampling->rounds.durations,
                 .topology = &report->host->topology,
+                .reserved_nodes = report->binding->placing->reserved,
+                .reserved_cpus = report->binding->placing->reserved_cpus,
                 .nodes = nodes,
                 .instances = instances,
                 .n_instances = n_listed,

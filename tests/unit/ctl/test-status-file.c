@@ -56,6 +56,17 @@ TEST(uncounted) {
         }
 }
 
+TEST(reserved) {
+        const Snapshot s = { .reserved_nodes = node_set("2"), .reserved_cpus = cpu_set("0-1,8") };
+        _cleanup_status_file_ StatusFile f = { 0 };
+        _cleanup_free_ char *json = NULL;
+
+        assert_int_equal(status_render(&s, &json), 0);
+        assert_int_equal(parse(json, &f), 0);
+        assert_string_equal(f.reserved_nodes, "2");
+        assert_string_equal(f.reserved_cpus, "0-1,8");
+}
+
 TEST(ignored) {
         const Snapshot s = { .ignored = { [IGNORED_MAX_INSTANCES] = 3,
                                           [IGNORED_USER] = 2,

@@ -173,6 +173,9 @@ TEST(warnings) {
         assert_told(&e, 1001, true, "\n  accesses: no\\x1b such counters\n      set ");
         e.status.n_instances = 0;
         assert_told(&e, 1001, true, "No process matches");
+        e.status.reserved_nodes = TEXT("");
+        e.status.reserved_cpus = TEXT("0-1");
+        assert_told(&e, 1001, true, "\nreserved for the network: CPUs 0-1\n");
 }
 
 /* Instances of one reason share an entry, the refused ones come first, and a long list is cut. */

@@ -9,7 +9,8 @@
 #define GIB (UINT64_C(1) << 30)
 #define S(text) ((char *)(text))
 
-/* Two sockets of a node each; a TiDB on node 0, a TiKV with its disk on node 1. */
+/* Two sockets of a node each; a TiDB on node 0 beside the reserved CPU 3, a TiKV with its disk on
+ * node 1. */
 typedef struct World {
         Node nodes[2];
         Topology topology;
@@ -76,10 +77,10 @@ static void init(World *w) {
                                            .pid = 10,
                                            .placed = true,
                                            .nodes = node_set("0"),
-                                           .cpus = cpu_set("0-3"),
-                                           .allowed_cpus = cpu_set("0-3"),
+                                           .cpus = cpu_set("0-2"),
+                                           .allowed_cpus = cpu_set("0-2"),
                                            .need_bytes = 8 * GIB,
-                                           .gomaxprocs = 4 };
+                                           .gomaxprocs = 3 };
         w->instances[1] = (AuditInstance){ .name = "tikv-20160",
                                            .policy = &w->policies[1],
                                            .exe = "/opt/tikv-server",
@@ -87,7 +88,7 @@ static void init(World *w) {
                                            .placed = true,
                                            .nodes = node_set("1"),
                                            .cpus = cpu_set("4-7"),
-                                           .allowed_cpus = cpu_set("0-7"),
+                                           .allowed_cpus = cpu_set("4-7"),
                                            .disk = "nvme0n1",
                                            .disk_nodes = node_set("1"),
                                            .need_bytes = 8 * GIB };
@@ -100,7 +101,8 @@ static void init(World *w) {
                                  .policies = &w->set,
                                  .instances = w->instances,
                                  .n_instances = 2,
-                                 .nic_nodes = node_set("0") };
+                                 .nic_nodes = node_set("0"),
+                                 .reserved_cpus = cpu_set("3") };
 }
 
 TEST(a_host_in_order) {
@@ -174,6 +176,8 @@ static void card_without_node(World *w) {
 /* Node 1 is free. */
 static void on_the_nic(World *w) {
         w->input.n_instances = 1;
+        w->input.reserved_cpus = (CpuSet){ 0 };
+        w->instances[0].pid = 0;
 }
 
 static void soft_interrupts(World *w) {
@@ -182,6 +186,14 @@ static void soft_interrupts(World *w) {
 
 static void no_irq_policy(World *w) {
         w->set.n_irqs = 0;
+}
+
+static void on_reserved_cpus(World *w) {
+        w->instances[1].allowed_cpus = cpu_set("0-7");
+}
+
+static void lists_reserved_cpus(World *w) {
+        w->instances[0].cpus = w->instances[0].allowed_cpus = cpu_set("1-3");
 }
 
 static void slow_card_unbalanced(World *w) {
@@ -254,6 +266,10 @@ TEST(each_mistake) {
                 { on_the_nic, AUDIT_NIC_NODE, AUDIT_WARNING, "tidb-4000", "nodes: nic" },
                 { soft_interrupts, AUDIT_SOFTIRQ, AUDIT_WARNING, "14 %", "host.reserve" },
                 { no_irq_policy, AUDIT_IRQ, AUDIT_WARNING, "1 interrupts of eth0", "net: eth0" },
+                { on_reserved_cpus, AUDIT_RESERVED_CPUS, AUDIT_WARNING,
+                  "tikv-20160 may run on CPUs 3", "mode: enforce" },
+                { lists_reserved_cpus, AUDIT_RESERVED_CPUS, AUDIT_WARNING,
+                  "tidb-4000 may run on CPUs 3", "`cpus` in policy tidb" },
                 { slow_card_unbalanced, AUDIT_IRQBALANCE, AUDIT_WARNING, "does not run",
                   "enable --now" },
                 { fast_card_balanced, AUDIT_IRQBALANCE, AUDIT_WARNING, "100 Gbit/s", "irq" },
@@ -263,7 +279,7 @@ TEST(each_mistake) {
                 { exceeds_its_node, AUDIT_NODE_EXCEEDED, AUDIT_FAILURE, "66560 MiB", "preferred" },
                 { numactl, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "interleave:0-1", "numactl" },
                 { taskset, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "CPUs 0-1", "taskset" },
-                { go_with_all_cpus, AUDIT_GOMAXPROCS, AUDIT_WARNING, "has 4 CPUs", "GOMAXPROCS=4" },
+                { go_with_all_cpus, AUDIT_GOMAXPROCS, AUDIT_WARNING, "has 3 CPUs", "GOMAXPROCS=3" },
                 { isolated, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 5", "isolcpus" },
                 { offline, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 8", "online" },
         };
@@ -298,6 +314,25 @@ TEST(bound_by_the_daemon) {
         w.instances[1].bound_by_daemon = true;
         assert_int_equal(audit_build(&w.input, &report), 0);
         assert_int_equal(report.n_findings, 0);
+}
+
+/* Interrupts, and the time that they take, are where they are meant to be. */
+TEST(interrupts_on_reserved_cpus) {
+        _cleanup_audit_report_ AuditReport report = { 0 }, more = { 0 };
+        World w;
+
+        init(&w);
+        w.set.n_irqs = 0;
+        w.input.n_instances = 1; /* node 1 is free */
+        w.vector.effective = cpu_set("3");
+        w.now[0].cpu_seconds[MODE_SOFTIRQ] = 45; /* of 140, one of four CPUs being reserved */
+        w.facts.irqbalance_known = false;
+        assert_int_equal(audit_build(&w.input, &report), 0);
+        for (size_t i = 0; i < report.n_findings; i++)
+                fail_msg("%s", report.findings[i].found);
+        w.now[0].cpu_seconds[MODE_SOFTIRQ] = 60;
+        assert_int_equal(audit_build(&w.input, &more), 0);
+        assert_int_equal(more.states[AUDIT_SOFTIRQ], AUDIT_WARNING);
 }
 
 /* The kernel takes some memory of one node, which counts on small machines. */

@@ -332,6 +332,25 @@ TEST(irqbalance_is_told) {
                 assert_int_equal(s.plan.irqbalance.banned_irqs[i], banned[i]);
 }
 
+/* A mask that irqbalance may replace in its next round is no mask: what is steered is banned there,
+ * what irqbalance distributes itself is not. */
+TEST(irqbalance_leaves_what_is_steered) {
+        _cleanup_scene_ IrqScene s;
+
+        scene_init(&s, 2, 2, 1);
+        scene_policy(&s, "slow", STEER_AUTO);
+        scene_policy(&s, "disk", STEER_AWAY);
+        scene_card(&s, "slow", 0, 1);
+        s.next_irq = 50;
+        scene_card(&s, "disk", 0, 1);
+        s.host.irqbalance.pid = 7;
+        scene_owner(&s, "2", false);
+        scene_plan(&s);
+        assert_int_equal(s.plan.devices[0].reason, IRQ_REASON_IRQBALANCE);
+        assert_int_equal(s.plan.irqbalance.n_banned_irqs, s.devices[1].n_vectors);
+        assert_int_equal(s.plan.irqbalance.banned_irqs[0], 50);
+}
+
 /* It must keep CPUs to work with. */
 TEST(irqbalance_keeps_some) {
         _cleanup_scene_ IrqScene s;
