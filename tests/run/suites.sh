@@ -249,5 +249,7 @@ plan_lanes() {
         done
         [[ $wanted != *' sandbox '* ]] || host+=(sandbox)
         [[ $wanted != *' packages '* ]] || host+=(packages)
-        [[ $wanted != *' vm '* ]] || guest+=(package "${VM_MACHINES[@]/#/vm }")
+        [[ $wanted == *' vm '* ]] || return 0
+        guest+=(package "${VM_MACHINES[@]/#/vm }")
+        [[ -z ${TIDBNUMAD_LONG:-} ]] || guest+=("${VM_MACHINES_LONG[@]/#/vm }")
 }

@@ -7,8 +7,7 @@
 
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 readonly QEMU=qemu-system-x86_64
-readonly QEMU_BASE=(-machine q35,i8042=off,smbus=off,sata=off,vmport=off -cpu max,la57=off -no-user-config -nodefaults
-        -display none -no-reboot)
+readonly QEMU_BASE=(-machine q35,i8042=off,smbus=off,sata=off,vmport=off -no-user-config -nodefaults -display none -no-reboot)
 # shellcheck source=tests/vm/lib-accel.sh
 . "$vm_dir/lib-accel.sh"
 
@@ -72,6 +71,7 @@ declare -rA MACHINE_KEYS=(
         [sockets]='[1-9][0-9]*'
         [nodes]='[1-9][0-9]*'
         [cpus_per_node]='[1-9][0-9]*'
+        [threads_per_core]='[12]'
         [memory_per_node]='[1-9][0-9]*[MG]'
         [distance_local]='[1-9][0-9]*'
         [distance_near]='[1-9][0-9]*'
@@ -120,6 +120,8 @@ check_machine() {
         done
         ((machine[nodes] % machine[sockets] == 0)) ||
                 die "$file: nodes=${machine[nodes]} is not a multiple of sockets=${machine[sockets]}"
+        ((machine[cpus_per_node] % machine[threads_per_core] == 0)) ||
+                die "$file: cpus_per_node=${machine[cpus_per_node]} is not a multiple of threads_per_core=${machine[threads_per_core]}"
         for device in "${machine_nvme[@]}" "${machine_nic[@]}"; do
                 node=${device#*:} node=${node%%:*}
                 ((node < machine[nodes])) || die "$file: '$device' is on node $node, but nodes=${machine[nodes]}"
@@ -163,6 +165,7 @@ VM_CGROUP=${machine[cgroup]}
 VM_SOCKETS=${machine[sockets]}
 VM_NODES=${machine[nodes]}
 VM_CPUS_PER_NODE=${machine[cpus_per_node]}
+VM_THREADS_PER_CORE=${machine[threads_per_core]}
 VM_DISTANCES=${machine[distance_local]}:${machine[distance_near]}:${machine[distance_far]}
 VM_NVME=$(IFS=,; echo "${machine_nvme[*]}")
 VM_NIC=$(IFS=,; echo "${machine_nic[*]}")
@@ -186,7 +189,7 @@ qemu_machine() {
         kernel_line+=" ${machine[append]:-} $*"
 
         choose_accel "$image"
-        qemu=("$QEMU" -accel "$accel" "${QEMU_BASE[@]}"
+        qemu=("$QEMU" -accel "$accel" "${QEMU_BASE[@]}" -cpu "$(qemu_cpu)"
                 -kernel "$image/kernel" -initrd "$image/initrd" -append "$kernel_line"
                 -drive "if=none,id=root,file=$image/rootfs.ext4,format=raw,snapshot=on"
                 -device virtio-blk-pci,drive=root,bus=pcie.0
@@ -199,12 +202,19 @@ qemu_machine() {
                 -device virtio-blk-pci,drive=payload,serial=vm-payload,bus=pcie.0)
 }
 
+# The emulated CPU is an AMD one without the leaf that describes threads; as an Intel one it has the leaf that does.
+qemu_cpu() {
+        local cpu=max,la57=off
+        ((machine[threads_per_core] == 1)) || cpu+=,vendor=GenuineIntel,family=6,model=85,stepping=7
+        echo "$cpu"
+}
+
 add_nodes() {
-        local nodes=${machine[nodes]} per=${machine[cpus_per_node]} half from to distance
+        local nodes=${machine[nodes]} per=${machine[cpus_per_node]} threads=${machine[threads_per_core]} half from to distance
 
         half=$((nodes / machine[sockets]))
         # A node is a die of its own, or the kernel complains of a last-level cache that spans nodes.
-        qemu+=(-smp "$((nodes * per)),sockets=${machine[sockets]},dies=$half,cores=$per,threads=1"
+        qemu+=(-smp "$((nodes * per)),sockets=${machine[sockets]},dies=$half,cores=$((per / threads)),threads=$threads"
                 -m "$((${machine[memory_per_node]%[MG]} * nodes))${machine[memory_per_node]: -1}")
         for ((from = 0; from < nodes; from++)); do
                 qemu+=(-object "memory-backend-ram,id=m$from,size=${machine[memory_per_node]}"

@@ -9,13 +9,11 @@
 . "$VM_LIB"
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
+# shellcheck source=tests/vm/guest/nic.sh
+. "${VM_LIB%/*}/nic.sh"
 
 card=$(nic_of_node 2)
 disk=$(basename "$(readlink -f /sys/block/vda/device/..)")
-
-pci_of() { # INTERFACE
-        basename "$(readlink -f "/sys/class/net/$1/device/..")"
-}
 
 # masks_of PCI: of its vectors, in their order
 masks_of() {

@@ -11,49 +11,23 @@
 . "$VM_LIB"
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
+# shellcheck source=tests/vm/guest/nic.sh
+. "${VM_LIB%/*}/nic.sh"
 
-peer=10.99.0.2
 card=$(nic_of_node 2) other=$(nic_of_node 5)
 
 # --- what the kernel says --------------------------------------------------------------------------------------------------------
-
-# vectors_of INTERFACE: its interrupts
-vectors_of() {
-        local pci
-        pci=$(readlink -f "/sys/class/net/$1/device/..")
-        ls "$pci/msi_irqs"
-}
-
-# count_on CPUS INTERRUPT…: how often these fired there so far. CPUS: "2 3".
-count_on() {
-        local cpus=$1
-        shift
-        awk -v cpus="$cpus" -v irqs="$*" '
-                BEGIN { split(cpus, c); split(irqs, i); for (k in c) cpu["CPU" c[k]]; for (k in i) irq[i[k] ":"] }
-                NR == 1 { for (f = 1; f <= NF; f++) if ($f in cpu) column[f + 1]; next }
-                $1 in irq { for (f in column) sum += $f }
-                END { print sum + 0 }' /proc/interrupts
-}
 
 # burst SECONDS: traffic both ways; $landed: interrupts of eth1 on the instances' CPUs, $fired: on all, meanwhile
 burst() {
         local irqs before all_before answers
         irqs=$(vectors_of "$card" | xargs)
         # shellcheck disable=SC2086
-        before=$(count_on "$taken" $irqs) all_before=$(count_on '0 1 2 3 4 5 6 7' $irqs)
-        answers=$(netload ask "$peer" 7000 8 "$1")
+        before=$(count_on "$taken" $irqs) all_before=$(count_on all $irqs)
+        answers=$(traffic "$1")
         # shellcheck disable=SC2086
-        landed=$(($(count_on "$taken" $irqs) - before)) fired=$(($(count_on '0 1 2 3 4 5 6 7' $irqs) - all_before))
+        landed=$(($(count_on "$taken" $irqs) - before)) fired=$(($(count_on all $irqs) - all_before))
         echo "$answers answers, $fired interrupts of $card, $landed of them on CPUs $taken"
-}
-
-# every setting that the daemon may change, as text
-settings() {
-        local file
-        for file in /proc/irq/default_smp_affinity /proc/sys/kernel/numa_balancing \
-                "/sys/class/net/$card/queues"/*/[xr]ps_cpus /proc/irq/[0-9]*/smp_affinity_list; do
-                if [[ -r $file ]]; then printf '%s %s\n' "$file" "$(<"$file")"; fi
-        done
 }
 
 # queue_irqs: the interrupts of the queues of $card
@@ -87,11 +61,11 @@ masks_are_off() {
 fire() {
         local irq
         local -A former=()
-        for irq in $(queue_irqs); do former[$irq]=$(count_on '0 1 2 3 4 5 6 7' "$irq"); done
-        netload ask "$peer" 7000 8 2
+        for irq in $(queue_irqs); do former[$irq]=$(count_on all "$irq"); done
+        traffic 2
         fired_irqs=()
         for irq in "${!former[@]}"; do
-                [[ ${former[$irq]} == "$(count_on '0 1 2 3 4 5 6 7' "$irq")" ]] || fired_irqs+=("$irq")
+                [[ ${former[$irq]} == "$(count_on all "$irq")" ]] || fired_irqs+=("$irq")
         done
         echo "fired: ${fired_irqs[*]}"
 }
@@ -99,18 +73,6 @@ fire() {
 # mask_has MASK CPU: MASK in hexadecimal, of fewer than 64 CPUs
 mask_has() {
         (((16#${1//,/} >> $2) & 1))
-}
-
-# masks_of PCI: every mask of its vectors, as text
-masks_of() {
-        local file
-        for file in "/sys/bus/pci/devices/$1/msi_irqs"/*; do
-                printf '%s %s\n' "${file##*/}" "$(<"/proc/irq/${file##*/}/smp_affinity_list")"
-        done
-}
-
-pci_of() { # INTERFACE
-        basename "$(readlink -f "/sys/class/net/$1/device/..")"
 }
 
 # --- what the daemon says ----------------------------------------------------------------------------------------------------------
@@ -146,15 +108,9 @@ banned_is() {
 
 echo "the wire is of kind $VM_WIRE"
 card_pci=$(pci_of "$card") other_pci=$(pci_of "$other")
-ip netns add peer
-trap 'ip netns pids peer | xargs -r kill; ip netns delete peer; systemctl stop irqbalance; rm -rf /run/systemd/system/irqbalance.service.d
+trap 'peer_down; systemctl stop irqbalance; rm -rf /run/systemd/system/irqbalance.service.d
         systemctl daemon-reload' EXIT
-ip link set "$other" netns peer
-ip addr add 10.99.0.1/24 dev "$card"
-ip link set "$card" up
-ip -n peer addr add $peer/24 dev "$other"
-ip -n peer link set "$other" up
-ip netns exec peer netload serve 7000 &
+peer_up "$card" "$other"
 queues=$(compgen -G "/sys/class/net/$card/queues/rx-*" | wc -l)
 echo "$card has $queues queues, interrupts: $(vectors_of "$card" | xargs)"
 if [[ $VM_WIRE == tap ]]; then
@@ -163,8 +119,6 @@ else
         ok "a card with $queues queue: this host has no tap devices"
 fi
 vectors=$((2 * queues + 1))
-reachable() { netload ask "$peer" 7000 1 0.2; }
-wait_until 60 'the two cards hear each other' reachable
 
 # Instances on CPUs that serve the card, whatever the driver has chosen.
 workload_unit tidb 4000 tidb-server - --anon 24M --threads 4
@@ -187,7 +141,7 @@ irq:
 EOT
 }
 disk=$(basename "$(readlink -f /sys/block/vda/device/..)")
-before=$(settings) card_before=$(masks_of "$card_pci") other_before=$(masks_of "$other_pci")
+before=$(host_settings "$card") card_before=$(masks_of "$card_pci") other_before=$(masks_of "$other_pci")
 cursor=$(journal_cursor)
 irq_policy leave ignore
 install_package
@@ -275,7 +229,7 @@ if [[ $VM_WIRE == tap ]]; then
         ethtool -L "$card" combined 4
         steered_within 2000 'and to 4 again'
         check 'that is no quarrel' test -z "$(daemon_said "$cursor" 5)"
-        netload ask "$peer" 7000 8 2
+        traffic 2
         burst 5
         is "$landed" 0 "and none of $fired lands on the instances"
 fi
@@ -297,7 +251,7 @@ resume() {
         wait_until 60 "resumed, $card is steered again" vectors_are steered "$vectors" "$card"
 }
 release
-is "$(diff <(echo "$before") <(settings) | head -20)" '' 'each mask, XPS, RPS, the default and the sysctl are as before, byte for byte'
+is "$(diff <(echo "$before") <(host_settings "$card") | head -20)" '' 'each mask, XPS, RPS, the default and the sysctl are as before, byte for byte'
 [[ -n ${long:-} ]] || { plan; exit; }
 resume
 tidbnumactl release "$card"
@@ -364,14 +318,17 @@ irq_policy auto cooperate off
 systemctl reload tidbnumad
 wait_until 60 'irqbalance keeps the distribution' vectors_are left "$vectors" "$card"
 wait_until 90 'irqbalance has moved them' masks_are_off
-netload ask "$peer" 7000 8 2
+traffic 2
 quiet_with cooperate
-is "$(bans)" 0 'irqbalance was told of CPUs only'
+# What is steered, a vector of each disk, is banned; what irqbalance distributes itself is not.
+card_bans() { irqbalance_setup | grep -cwE "IRQ ($(vectors_of "$card" | paste -sd'|'))"; }
+check "irqbalance leaves the steered vectors of disks alone ($(bans))" test "$(bans)" -ge 1
+is "$(card_bans)" 0 'and none of the card, which it distributes'
 irq_policy away ignore off
 systemctl reload tidbnumad
 wait_until 60 'with ignore, it has what it had' banned_is 80
 wait_until 60 "$card is steered" vectors_are steered "$vectors" "$card"
-netload ask "$peer" 7000 8 2
+traffic 2
 quiet_with ignore 3
 irq_policy away ban off
 systemctl reload tidbnumad
