@@ -127,6 +127,7 @@ static void set_plain(Answer *answer, unsigned status) {
 /* 503: the exporter works, what it serves from does not (yet). */
 static void explain_file(Answer *answer, const Store *store, StoreFile file, int error) {
         const char *runtime_dir = store_runtime_dir(store), *name = store_file_name(file);
+        char buffer[128];
 
         set_plain(answer, 503);
         if (error == -ENOENT)
@@ -142,7 +143,7 @@ static void explain_file(Answer *answer, const Store *store, StoreFile file, int
                              runtime_dir, name, SNAPSHOT_FILE_MAX);
         else
                 text_appendf(&answer->text, "no snapshot: %s/%s: %s\n", runtime_dir, name,
-                             strerrordesc_np(-error));
+                             strerror_r(-error, buffer, sizeof(buffer)));
 }
 
 /* 0 also where the answer is that there is none. */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "config.h"
 #include "tidbnumad/exporter/answer.h"
 #include "tidbnumad/exporter/clients.h"
 #include "tidbnumad/exporter/http.h"
@@ -41,23 +42,59 @@ static void free_answer(void *userdata) {
         free(answer);
 }
 
-/* The body is not copied: it goes out from where the store has it. Takes the answer's parts over.
- */
-static struct MHD_Response *make_response(Answer *answer) {
+#if HAVE_MHD_RESPONSE_FROM_IOVEC
+static struct MHD_Response *response_of(Answer *answer) {
         struct MHD_IoVec parts[2];
+        unsigned n = 0;
+
+        if (answer->body && answer->body->file.size > 0)
+                parts[n++] = (struct MHD_IoVec){ answer->body->file.data, answer->body->file.size };
+        if (answer->text.length > 0)
+                parts[n++] = (struct MHD_IoVec){ answer->text.data, answer->text.length };
+        return MHD_create_response_from_iovec(parts, n, free_answer, answer);
+}
+#else
+/* What is copied at a time, into memory that each answer has. */
+#define BLOCK_BYTES 4096
+
+/* At most max bytes from that position of the body and the text behind it. */
+static ssize_t copy_answer(void *userdata, uint64_t position, char *buffer, size_t max) {
+        const Answer *answer = userdata;
+        const size_t body_size = answer->body ? answer->body->file.size : 0;
+        const char *from;
+        size_t n;
+
+        if (position < body_size) {
+                from = answer->body->file.data + position;
+                n = body_size - position;
+        } else {
+                from = answer->text.data + (position - body_size);
+                n = answer->text.length - (position - body_size);
+        }
+        n = n < max ? n : max;
+        memcpy(buffer, from, n);
+        return (ssize_t)n;
+}
+
+static struct MHD_Response *response_of(Answer *answer) {
+        const size_t body_size = answer->body ? answer->body->file.size : 0;
+
+        return MHD_create_response_from_callback(body_size + answer->text.length, BLOCK_BYTES,
+                                                 copy_answer, answer, free_answer);
+}
+#endif
+
+/* The body is not copied as a whole: it goes out from where the store has it. Takes the answer's
+ * parts over. */
+static struct MHD_Response *make_response(Answer *answer) {
         struct MHD_Response *response;
         Answer *held = malloc(sizeof(*held));
-        unsigned n = 0;
 
         if (!held)
                 return NULL;
         *held = *answer;
         *answer = (Answer){ 0 };
-        if (held->body && held->body->file.size > 0)
-                parts[n++] = (struct MHD_IoVec){ held->body->file.data, held->body->file.size };
-        if (held->text.length > 0)
-                parts[n++] = (struct MHD_IoVec){ held->text.data, held->text.length };
-        response = MHD_create_response_from_iovec(parts, n, free_answer, held);
+        response = response_of(held);
         if (!response)
                 free_answer(held);
         return response;

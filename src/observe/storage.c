@@ -197,7 +197,8 @@ static int open_below(int root_fd, const char *path) {
                 .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
         };
-        int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+        /* glibc 2.31 has no SYS_openat2. */
+        int fd = (int)syscall(__NR_openat2, root_fd, path, &how, sizeof(how));
 
         return fd < 0 ? -errno : fd;
 }

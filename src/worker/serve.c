@@ -85,7 +85,8 @@ int worker_serve(int fd) {
 
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)prctl(PR_SET_NAME, "tidbnumad-work");
-        (void)syscall(SYS_close_range, (unsigned)fd + 1, ~0U, 0U);
+        /* glibc 2.31 has no SYS_close_range. */
+        (void)syscall(__NR_close_range, (unsigned)fd + 1, ~0U, 0U);
         if (!reply || sysroot_open(NULL, &sysroot) < 0)
                 return EXIT_FAILURE;
         reply->job = WORKER_HELLO;
