@@ -166,7 +166,7 @@ void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text) {
 
 /* --- the offending line, and a caret under it --- */
 
-#define BEFORE 60u /* characters of a long line that stand before the place */
+#define BEFORE 60u /* characters of a long line before the place */
 #define CUT "..."
 
 typedef struct Line {
@@ -220,8 +220,8 @@ static uint32_t count_characters(const Line *line) {
         return n;
 }
 
-/* The characters from `first` (counted from 1) on, up to `n` of them; with `blank` what stands
- * below them. */
+/* The characters from `first` (counted from 1) on, up to `n` of them; with `blank`, what is
+ * printed below them. */
 static void append_characters(Text *text, const Line *line, uint32_t first, uint32_t n,
                               bool blank) {
         const char *p = line->start;
@@ -239,8 +239,8 @@ static void append_characters(Text *text, const Line *line, uint32_t first, uint
         }
 }
 
-/* Parsers tell the end of a text as the start of a line behind the last: that is shown as the end
- * of the last one. */
+/* Parsers report the end of a text as the start of a line behind the last one: it is shown as
+ * the end of the last line. */
 static bool find_shown(const SourceFile *file, SourceSpan *at, Line *ret) {
         Line before;
         bool found;

@@ -45,7 +45,7 @@ static int parse_with_unit(const char *text, const Unit *units, size_t n_units, 
                 if (!isdigit((unsigned char)*++p))
                         return -EINVAL;
                 for (; isdigit((unsigned char)*p); p++)
-                        if (divisor < 1000000) { /* more decimals than these say nothing */
+                        if (divisor < 1000000) { /* further decimals are below the precision */
                                 fraction = fraction * 10 + (uint64_t)(*p - '0');
                                 divisor *= 10;
                         }

@@ -39,8 +39,8 @@ const char *locality_to_string(Locality locality) {
 #define AMD_ZEN_3                                                                                  \
         .source = "amd", .coverage = "fills", .events = { X86(0x44, 0x08), X86(0x44, 0x40) }
 
-/* REMOTE_ACCESS: answered from another chip. What the nodes of one chip do is not told apart, and
- * accesses to the own one are not counted at all. */
+/* REMOTE_ACCESS: answered from another chip. The nodes of one chip are not distinguished, and
+ * local accesses are not counted. */
 #define ARM_NEOVERSE                                                                               \
         .source = "arm", .coverage = "other-chip", .events = { [LOCALITY_REMOTE] = ARM(0x31) }
 

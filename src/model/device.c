@@ -53,7 +53,7 @@ int device_name_compare(const char *a, const char *b) {
         }
         if (*x || *y)
                 return *x ? 1 : -1;
-        return strcmp(a, b); /* "eth01" and "eth1" are two all the same */
+        return strcmp(a, b); /* "eth01" and "eth1" remain two names */
 }
 
 static int compare(const Device *a, const Device *b) {

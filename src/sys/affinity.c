@@ -19,8 +19,8 @@ static int set_mask(pid_t tid, const CpuSet *mask) {
         return syscall(SYS_sched_setaffinity, tid, sizeof(*mask), mask) < 0 ? -errno : 0;
 }
 
-/* Who made the thread: a thread gets the mask of the one that made it, which of a process's threads
- * that was the kernel does not tell. 0: not known. */
+/* The parent of the thread: a thread inherits the mask of the thread that created it; which one
+ * of a process's threads that was, the kernel does not show. 0: not known. */
 static pid_t maker_of(const Sysroot *sysroot, pid_t tid) {
         char path[32], text[16384];
         const char *group, *parent;
@@ -37,10 +37,11 @@ static pid_t maker_of(const Sysroot *sysroot, pid_t tid) {
         return tgid != tid ? tgid : ppid;
 }
 
-/* Our thread was gone when the call returned. Mostly its number is nobody's; in the worst case the
- * numbers have gone round meanwhile and it is a stranger's, which is so young that it has what its
- * maker gave it. What our own thread had before is of no use: the two have nothing in common. A
- * maker that has the CPUs itself is one that we have bound, and its child rightly has them too. */
+/* Our thread was gone when the call returned. Usually no thread has its number; in the worst
+ * case the numbers have wrapped meanwhile and the number is another thread's, so young that it
+ * has what it inherited. What our own thread had before is of no use: the two have nothing in
+ * common. A parent that has the CPUs itself is one that we have bound, and its child rightly has
+ * them too. */
 static void put_right(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
                       uint64_t *n_strangers) {
         CpuSet mask, was;
@@ -66,7 +67,8 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
         if (r < 0)
                 return r;
         if (exactly ? id_set_equal(&before, cpus) : id_set_is_subset(&before, cpus))
-                return 0; /* a stranger's mask at worst: then the thread is gone, as good as done */
+                return 0; /* another thread's mask at worst: then the thread is gone, and nothing is
+                             left to do */
         if (!proc_has_thread(handle, tid))
                 return -ESRCH;
         r = set_mask(tid, cpus);

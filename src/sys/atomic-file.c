@@ -35,7 +35,7 @@ static int write_temporary(int dir_fd, const char *name, const char *data, size_
         r = write_all(fd, data, size);
         if (r < 0)
                 return r;
-        /* Not by the mode of open(): the umask must not decide who may read the metrics. */
+        /* Not by the mode of open(): the umask must not restrict reading of the metrics. */
         return fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
@@ -100,7 +100,7 @@ int private_file_read(int dir_fd, const char *name, size_t max, char **ret, size
         if (n < 0)
                 return (int)n;
         if (n != st.st_size)
-                return -EAGAIN; /* somebody writes to it, and we never do in place */
+                return -EAGAIN; /* it is being written to, which the daemon never does in place */
         text[n] = '\0';
         *ret = TAKE_PTR(text);
         *ret_size = (size_t)n;

@@ -80,7 +80,7 @@ static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *
 
         (void)unused;
         m->subscription = sd_bus_slot_unref(m->subscription);
-        /* "Already subscribed" is what a systemd says that has only been executed anew. */
+        /* A systemd that has only been re-executed answers "already subscribed". */
         if (error && strcmp(error->name, SYSTEMD ".AlreadySubscribed") != 0)
                 tell(m, BUS_EVENT_LOST, NULL, NULL);
         else
@@ -88,7 +88,7 @@ static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *
         return 0;
 }
 
-/* systemd sends its signals to nobody before somebody subscribes. */
+/* systemd sends no signals before a client subscribes. */
 static int subscribe(BusManager *m) {
         if (m->subscription)
                 return 0; /* it waits in the bus for a systemd that is not back yet */
@@ -96,7 +96,7 @@ static int subscribe(BusManager *m) {
                                         "Subscribe", on_subscribed, m, NULL);
 }
 
-/* systemd was executed anew, or has come back to a bus that was restarted. */
+/* systemd was re-executed, or has come back to a bus that was restarted. */
 static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         BusManager *m = userdata;
         const char *owner;

@@ -70,7 +70,7 @@ int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, voi
 
 #define SYSTEMD "org.freedesktop.systemd1"
 
-/* Neither a limit nor a filter: what a scope uses, how it ends, who manages it. TasksMax= is
+/* Neither a limit nor a filter: resource use of a scope, its end, its manager. TasksMax= is
  * copied; Delegate= is judged by the caller. */
 static const char *const HARMLESS[] = {
         "CPUQuotaPeriodUSec",

@@ -23,7 +23,7 @@ CgroupVersion cgroup_version(const Sysroot *sysroot) {
                 return CGROUP_NONE;
         if (fstatfs(sysroot->cgroup_fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
                 return CGROUP_V2;
-        /* Of a dump the file system's type says nothing; this file is v2's alone. */
+        /* In a dump the file system's type is unknown; only v2 has this file. */
         if (faccessat(sysroot->cgroup_fd, "cgroup.controllers", F_OK, 0) == 0)
                 return CGROUP_V2;
         return CGROUP_V1;

@@ -1,5 +1,5 @@
-/* Who made the processor, and which one it is. Each architecture has lines of its own: x86 since
- * ever (arch/x86/kernel/cpu/proc.c), Arm as fields of its identification register
+/* The processor's vendor and model. Each architecture has lines of its own: x86
+ * (arch/x86/kernel/cpu/proc.c), Arm as fields of its identification register
  * (arch/arm64/kernel/cpuinfo.c). */
 #include <errno.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static const char *value_of(const char *line, const char *name) {
         return line + strspn(line, " \t");
 }
 
-/* All lines of a kind say the same, or `*ret` is not of one processor. */
+/* All lines of a kind must be equal, else the processors differ. */
 static int take_vendor(const char *value, char ret[static CPUINFO_VENDOR_MAX]) {
         size_t length = strcspn(value, "\n");
 

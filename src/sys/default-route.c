@@ -1,4 +1,4 @@
-/* The interface of the default route: the kernel's old text files tell it without a socket. */
+/* The interface of the default route: read from the kernel's text files, without a socket. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -86,7 +86,7 @@ static size_t count_lines(const char *text) {
         return n;
 }
 
-/* Behind the counters stand the chip, its number and type, padded, and after two blanks the
+/* Behind the counters are the chip, its number and type, padded, and after two blanks the
  * handlers (kernel/irq/proc.c, show_interrupts()). What ends with padding has no handler. */
 static void take_names(const char *p, InterruptLine *line) {
         const char *end = p + strcspn(p, "\n");

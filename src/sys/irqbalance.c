@@ -1,4 +1,4 @@
-/* A running irqbalance. What it is to be told is the plan's, when the daemon's. */
+/* A running irqbalance. What to send is decided by the plan, when by the daemon. */
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static bool is_roots(const struct stat *st) {
         return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
-/* Nobody else may have put a socket there. */
+/* No other user may have put a socket there. */
 static int open_folder(const char *folder, int *ret_fd) {
         _cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         struct stat st;
@@ -105,7 +105,7 @@ int irqbalance_find(const char *folder, pid_t *ret) {
 
 /* --- asking it --- */
 
-/* Who listens: the process that called listen(2), and its owner then. */
+/* The listener: the process that called listen(2), and its owner at that time. */
 static int check_peer(int fd, pid_t pid) {
         socklen_t size = sizeof(struct ucred);
         struct ucred peer;
@@ -190,7 +190,7 @@ int irqbalance_render_cpus(const CpuSet *cpus, char buffer[static IRQBALANCE_COM
         return 0;
 }
 
-/* A number that an old one would cut in two begins behind its end: spaces stand for nothing. */
+/* A number that an old one would cut in two begins behind its end: spaces mean nothing. */
 static size_t pad(const char *number, size_t length, char *buffer) {
         const size_t end = length + strlen(number);
 
@@ -225,7 +225,7 @@ size_t irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
 
 /* --- what it answers --- */
 
-/* The next word, which the number that it stands before is cut off from. */
+/* The next word, cut off from the number before it. */
 static char *next_word(char **rest) {
         return strsep(rest, " ");
 }
@@ -293,7 +293,7 @@ int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret) 
                 size--;
         if (memchr(text, '\0', size))
                 return -EBADMSG;
-        copy = malloc(size + 1); /* not strndup(3): what is behind `size` is nobody's business */
+        copy = malloc(size + 1); /* not strndup(3): what is behind `size` must not be read */
         if (!copy)
                 return -ENOMEM;
         memcpy(copy, text, size);

@@ -10,7 +10,7 @@
 /* More than this at once, and the rest comes with the next look. */
 enum { READS_MAX = 64 };
 
-/* One is of some 1.5 KiB; what a card with many functions tells may be cut off. */
+/* One is of some 1.5 KiB; the message of a card with many functions may be cut off. */
 enum { MESSAGE_MAX = 16384 };
 
 int link_events_open(int *ret_fd) {

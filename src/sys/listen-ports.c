@@ -21,8 +21,8 @@ enum {
         DIAG_DATAGRAM_MAX_BYTES = 32768, /* the kernel fills what we offer, up to this */
         ERRNO_MAX = 4095,
         /* The kernel lists all listening sockets before the others (tcp_get_idx() in its
-         * net/ipv4/tcp_ipv4.c). Among them may be some that are just being closed: so it takes
-         * this many rows of others in a row to say that the connections have begun. */
+         * net/ipv4/tcp_ipv4.c). Among them may be some that are just being closed: so the
+         * connections have begun after this many consecutive rows of others. */
         OTHER_ROWS_MAX = 1024,
         ROW_MAX_BYTES = 512, /* real ones have some 150 */
 };

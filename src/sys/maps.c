@@ -23,15 +23,15 @@ ShmemDevices shmem_devices_read(void) {
         return devices;
 }
 
-/* On the kernel's own mount, where nobody chooses the names: Documentation/filesystems/proc.rst. */
+/* On the kernel's own mount, where no user chooses the names:
+ * Documentation/filesystems/proc.rst. */
 static bool is_shared_anonymous(const char *name) {
         return strncmp(name, "/dev/zero (deleted)", 19) == 0 ||
                strncmp(name, "[anon_shmem:", 12) == 0;
 }
 
 static MappingKind kind_of(const char *permissions, const char *name, bool is_kernel_shmem) {
-        /* PROT_NONE is address space that an allocator (Go, jemalloc) reserves: nothing lies there.
-         */
+        /* PROT_NONE is address space that an allocator (Go, jemalloc) reserves: it has no pages. */
         if (permissions[0] != 'r' && permissions[1] != 'w')
                 return MAPPING_OTHER;
         /* Of the kernel's own; [vsyscall] is not even in the user's range. */

@@ -46,7 +46,7 @@ static int parse_device(char *text, Mount *mount) {
 }
 
 /* "36 35 98:0 /root /point rw,noatime master:1 shared:2 - ext3 /dev/root rw". The source may be
- * empty: fields are what stands between single blanks. */
+ * empty: fields are separated by single blanks. */
 static int parse_line(char *line, Mount *ret) {
         enum { ID, PARENT, DEVICE, ROOT, POINT, N_FIELDS };
         char *fields[N_FIELDS], *field, *type, *source;
@@ -114,8 +114,8 @@ static bool holds(const Mount *mount, const char *path) {
                (path[length] == '/' || path[length] == '\0');
 }
 
-/* Where the way to the path begins: on a mount that stands on none of the way. In a whole table
- * that is the one at "/"; of several, as in a part of one, the deepest. */
+/* Where the way to the path begins: on a mount that is mounted on none of these. In a whole
+ * table that is the one at "/"; of several, as in a part of one, the deepest. */
 static const Mount *find_first(const MountTable *table, const char *path) {
         const Mount *first = NULL;
 

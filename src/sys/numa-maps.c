@@ -40,7 +40,7 @@ static NumaMapsKind kind_of(const char *line, uint64_t n_pages) {
                 return NUMA_MAPS_HUGE;
         if (file && is_shmem(file))
                 return NUMA_MAPS_SHMEM;
-        /* Beside a file's pages the line does not tell which node has those that were copied. */
+        /* Beside a file's pages the line does not show the nodes of the copied pages. */
         return !file || count_of(line, " anon=") > n_pages / 2 ? NUMA_MAPS_ANON : NUMA_MAPS_FILE;
 }
 
@@ -69,7 +69,7 @@ int numa_maps_parse_line(const char *line, NumaMapsCallback callback, void *user
         for (at = line; next_node(&at, &node, &pages);)
                 if (__builtin_add_overflow(all, pages, &all))
                         return -EBADMSG;
-        /* A line without pages tells no size of them. */
+        /* A line without pages has no page size. */
         if (all > 0 && (page_kib == 0 || page_kib > UINT64_MAX / 1024 / all))
                 return -EBADMSG;
         kind = kind_of(line, all);

@@ -1,4 +1,4 @@
-/* Pages of a process: where they lie, and moving them. */
+/* Pages of a process: where they are, and moving them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -89,8 +89,8 @@ int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageR
                 targets[i] = (int)node;
                 ret_status[i] = -EAGAIN; /* the kernel leaves it unset for what it did not reach */
         }
-        /* A positive answer is the number of pages that were not moved: a part of the story that
-         * ret_status and the next query tell better. */
+        /* A positive answer is the number of pages that were not moved: ret_status and the next
+         * query say more. */
         return numa_move_pages(pid, n_pages, addresses, targets, ret_status,
                                reach == PAGES_ALL ? MPOL_MF_MOVE_ALL : MPOL_MF_MOVE) < 0
                        ? -errno
@@ -98,7 +98,8 @@ int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageR
 }
 
 /* Sets or clears one capability in the effective set of this thread. Returns 1 when that changed
- * it, 0 when it stood so, or a negative errno. libcap would be a library for two system calls. */
+ * it, 0 when it was so before, or a negative errno. libcap would be a library for two system
+ * calls. */
 static int set_effective(unsigned capability, bool on) {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];

@@ -1,8 +1,8 @@
 /* Groups of events, one group a thread.
  *
- * Not by inheritance (`inherit`): a thread that appears could have been born of a counted one, and
- * be counted already, or of one that was not yet; that cannot be told, and counting it twice is
- * worse than missing what it did before it was seen. */
+ * Not by inheritance (`inherit`): a thread that appears could have been born of a counted one,
+ * and be counted already, or of one that was not yet; the two cannot be distinguished, and
+ * counting it twice is worse than missing what it did before it was seen. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>

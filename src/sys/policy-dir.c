@@ -1,7 +1,7 @@
 /* The policy files on disk.
  *
- * The daemon does as root what these files say, so every check is made on the descriptor that is
- * read from, and no link is followed by the kernel. */
+ * The daemon executes these files as root, so every check is made on the descriptor that is read
+ * from, and no link is followed by the kernel. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -206,7 +206,7 @@ static int open_link(Scan *scan, const Folder *folder, const char *name, const c
         return fd < 0 ? -errno : fd;
 }
 
-/* O_NONBLOCK: a FIFO must not hold up the daemon until somebody writes to it. */
+/* O_NONBLOCK: a FIFO must not block the daemon until a writer opens it. */
 static int open_file(Scan *scan, const Folder *folder, const char *name, const char *path) {
         int fd;
 
@@ -224,7 +224,7 @@ static int refuse_size(Scan *scan, const char *path) {
         return -EBADMSG;
 }
 
-/* One byte above the limit tells a file that is too large, also one that grew since fstat(). */
+/* One byte above the limit detects a file that is too large, also one that grew since fstat(). */
 static int read_text(Scan *scan, int fd, const char *path, SourceFileList *list) {
         _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
         size_t size = 0;
@@ -263,7 +263,7 @@ static int read_regular(Scan *scan, int fd, const char *path, SourceFileList *li
         return read_text(scan, fd, path, list);
 }
 
-/* -EBADMSG from below means that it was told already. */
+/* -EBADMSG from below: already reported. */
 static int read_entry(Scan *scan, const Entry *entry, SourceFileList *list) {
         const Folder *folder = &scan->folders[entry->folder];
         _cleanup_free_ char *path = NULL;

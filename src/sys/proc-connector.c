@@ -1,9 +1,10 @@
 /* The kernel's process connector: a filter in the kernel, batches out of its queue, the parser.
  *
- * The filter is a classic BPF program on the socket and not the connector's own (since 6.6). That
- * one selects by kind only, so a thread of TiKV or of Go that starts or ends would still wake us;
- * this one tells a process from a thread, and 5.10 has it too. The kernel makes the message in any
- * case; what the filter spares is the place in the queue, the wakeup and the read. */
+ * The filter is a classic BPF program on the socket and not the connector's own (since 6.6).
+ * That one selects by kind only, so a thread of TiKV or of Go that starts or ends would still
+ * wake us; this one distinguishes a process from a thread, and 5.10 has it too. The kernel makes
+ * the message in any case; what the filter spares is the place in the queue, the wakeup and the
+ * read. */
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/filter.h>
@@ -41,7 +42,7 @@ enum {
 #define MESSAGE_AT(field) (NLMSG_HDRLEN + offsetof(struct cn_msg, field))
 #define EVENT_AT(field) (NLMSG_HDRLEN + sizeof(struct cn_msg) + offsetof(struct proc_event, field))
 
-/* A rule stands for itself: what it does not judge goes on to the next. */
+/* Each rule is independent: what it does not judge goes on to the next. */
 #define REQUIRE(offset, value)                                                                     \
         LOAD(offset), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AS_LOADED(value), 1, 0), DROP
 #define REQUIRE_SAME(one, other)                                                                   \
@@ -52,8 +53,8 @@ enum {
         SKIP_UNLESS(what, 6), REQUIRE_SAME(EVENT_AT(event_data.pid), EVENT_AT(event_data.tgid)),   \
                 PASS
 
-/* The same choice as translate(), which stands alone where this cannot be attached. What comes to
- * its end is the fork of a process, with the parent loaded. */
+/* The same choice as translate(), which is all there is where this cannot be attached. What
+ * comes to its end is the fork of a process, with the parent loaded. */
 static const struct sock_filter KINDS[] = {
         REQUIRE(MESSAGE_AT(id.idx), CN_IDX_PROC),
         REQUIRE(MESSAGE_AT(id.val), CN_VAL_PROC),
@@ -143,7 +144,7 @@ static bool translate(const struct proc_event *event, ProcEvent *ret) {
         }
 }
 
-/* The bytes may lie at any alignment; the kernel's structs are copied out before they are read. */
+/* The bytes may have any alignment; the kernel's structs are copied out before they are read. */
 static bool parse_message(const char *payload, size_t size, ProcEvent *ret) {
         const size_t least = offsetof(struct proc_event, event_data) + sizeof(uint32_t);
         struct proc_event event = { 0 };
@@ -234,10 +235,10 @@ static int batch_parse(const Batch *b, int n, ProcEventHandler handler, void *us
         return events;
 }
 
-/* When the queue is full the kernel says so once, and then throws away all that comes, in silence,
- * until the queue was empty. A caller that looked at everything before that would miss what is
- * thrown away after its look. So the queue is emptied first, past the bound of a read: it ends,
- * since the kernel adds nothing meanwhile.
+/* When the queue is full the kernel reports it once, and then silently drops all events until the
+ * queue was empty. A caller that looked at everything before that would miss what is dropped after
+ * its look. So the queue is emptied first, past the bound of a read: it ends, since the kernel adds
+ * nothing meanwhile.
  *
  * A batch that is not full ends a read too: the queue was empty, or an error waits behind the
  * batch, which recvmmsg keeps for the next call. */
@@ -250,7 +251,7 @@ int proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
         for (;;) {
                 n = batch_receive(&batch, fd);
                 if (n == -ENOBUFS) {
-                        lost = true; /* told before all that is waiting */
+                        lost = true; /* reported before all that is waiting */
                         continue;
                 }
                 if (n < 0)
@@ -323,7 +324,8 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
         _cleanup_close_ int fd =
                 socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
         const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
-        const uint32_t sequence = (uint32_t)clock_monotonic_usec(); /* likely nobody else's */
+        const uint32_t sequence =
+                (uint32_t)clock_monotonic_usec(); /* probably used by no other program */
         int size = (int)receive_buffer_bytes, r;
 
         if (fd < 0)

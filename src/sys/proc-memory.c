@@ -1,12 +1,12 @@
-/* Resident memory of a process by kind. Where it lies is left to others. */
+/* Resident memory of a process by kind. Its nodes are read elsewhere. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tidbnumad/sys/proc-memory.h"
 
-/* "\nRssAnon:\t    1234 kB": names of processes stand in the first line alone, with their
- * newlines escaped. */
+/* "\nRssAnon:\t    1234 kB": names of processes are in the first line only, with their newlines
+ * escaped. */
 static int parse_kib(const char *text, const char *field, uint64_t *ret_bytes) {
         const char *p = strstr(text, field);
         uint64_t kib;

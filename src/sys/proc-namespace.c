@@ -18,7 +18,7 @@ static const char *const files[] = {
 _Static_assert(ELEMENTSOF(files) == SYSROOT_NAMESPACES, "one entry a namespace");
 
 /* A process may have its root on a file system that does not answer (FUSE): only what the kernel
- * knows already is asked for. */
+ * has cached is requested. */
 static int identify(int dir_fd, const char *path, FileIdentity *ret) {
         const int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
         struct statx s;

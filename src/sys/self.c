@@ -34,7 +34,8 @@ static int count_fds(uint64_t *ret) {
 #define CLOCK_SET_SECONDS 0.5
 
 /* Made of two clocks, which are read one after the other: it would be another time by a
- * microsecond at each reading, and who looks for restarts by its changes would find many. */
+ * microsecond at each reading, and a reader that detects restarts by its changes would find
+ * many. */
 static int read_start(double *seconds) {
         char text[1024];
         struct timespec boot;

@@ -1,4 +1,4 @@
-/* Devices in /sys, and what those above them tell of them. */
+/* Devices in /sys, and what their parents show of them. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +125,7 @@ static int find_node_of(const Sysroot *sysroot, const CpuSet *cpus) {
         return -1;
 }
 
-/* Firmware may name the CPUs near a device and no node. All CPUs is what the kernel tells when it
+/* Firmware may name the CPUs near a device and no node. The kernel reports all CPUs when it
  * knows nothing. */
 static int find_node_by_cpus(const Sysroot *sysroot, const char *path) {
         CpuSet local, online;

@@ -35,9 +35,10 @@ typedef struct Diagnostics {
 void diagnostics_done(Diagnostics *diagnostics);
 #define _cleanup_diagnostics_ _cleanup_(diagnostics_done)
 
-/* These never fail at the call: what could not be kept is told by `error`. The first adds a message
- * of no file, the second one of a file as a whole, the third one of a place in it. A message that
- * is there already is not added again. After DIAGNOSTICS_MAX one more says that there are more. */
+/* These never fail at the call: `error` is set for what could not be kept. The first adds a
+ * message of no file, the second one of a file as a whole, the third one of a place in it. A
+ * message that is there already is not added again. After DIAGNOSTICS_MAX one more says that
+ * there are more. */
 void diagnostics_addf(Diagnostics *diagnostics, const char *format, ...) _printf_(2, 3);
 void diagnostics_add_path(Diagnostics *diagnostics, const char *path, const char *format, ...)
         _printf_(3, 4);
@@ -55,6 +56,6 @@ void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text);
 
 /* Appends two lines, the second without its newline: the source as it is safe on a terminal (one
  * "?" for each character that is not printable ASCII), and a "^" under the column with "~" under
- * the rest of the span. Tabs stand in both, so that they align. Appends nothing where the text has
- * no such line. Lines end where YAML says they do. */
+ * the rest of the span. Both keep the tabs, so that they align. Appends nothing where the text
+ * has no such line. Lines end where YAML says they do. */
 void excerpt_render(const SourceFile *file, SourceSpan at, Text *text);

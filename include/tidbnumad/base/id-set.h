@@ -77,7 +77,7 @@ typedef struct IdTarget {
  * too small (the buffer then holds an empty string). */
 #define id_set_render_list(set, buffer, size) id_view_render_list(ID_VIEW(set), (buffer), (size))
 
-/* Room that suffices for the lists people and machines really have; longer ones say -ENOSPC. */
+/* Room that suffices for the lists people and machines really have; longer ones give -ENOSPC. */
 #define ID_SET_LIST_MAX 4096u
 
 /* Room for any list: four digits and a comma for each member. */

@@ -13,7 +13,7 @@ typedef enum AuditRule {
         AUDIT_HIDDEN_NODES,  /* R9 */
         AUDIT_NODE_SIZES,    /* R8 */
         AUDIT_TOPOLOGY,      /* what cannot be trusted about the machine */
-        AUDIT_DEVICE_NODE,   /* devices whose node the firmware does not tell */
+        AUDIT_DEVICE_NODE,   /* devices whose node the firmware does not report */
         AUDIT_NIC_NODE,      /* R2, R6 */
         AUDIT_SOFTIRQ,       /* R2 */
         AUDIT_IRQ,           /* R2: interrupts on CPUs of instances, and no policy for them */

@@ -21,7 +21,7 @@ typedef struct Device {
         char *pci;           /* "0000:3b:00.0"; NULL: not on a PCI bus, or not known; owned */
         char *driver;        /* NULL: not known; owned */
         char *master;        /* of a member of a bond or team: its name; NULL: none; owned */
-        int32_t node;        /* DEVICE_NODE_UNKNOWN: the firmware does not tell (-1 in sysfs) */
+        int32_t node;        /* DEVICE_NODE_UNKNOWN: not reported by the firmware (-1 in sysfs) */
         uint32_t speed_mbps; /* of a network card with a link; 0: not known */
         bool nvme;
         bool default_route;    /* the host's default route goes through it, or through its master */
@@ -44,8 +44,8 @@ int device_list_add(DeviceList *list, Device *device);
 
 const Device *device_list_find(const DeviceList *list, DeviceKind kind, const char *name);
 
-/* The known nodes of the cards that these names stand for, a bond for its members; without names,
- * of those that carry the default route. Empty: none known. */
+/* The known nodes of the cards of these names; the name of a bond means its members; without
+ * names, of those that carry the default route. Empty: none known. */
 NodeSet device_nic_nodes(const DeviceList *list, const char *const *names, size_t n_names);
 
 /* The speed of the fastest of them; 0: not known. */

@@ -7,8 +7,8 @@
 
 #include "tidbnumad/model/workload.h"
 
-/* Is it a service whose processes are one instance? A user's manager is a service that holds many
- * programs: each stands for itself. NULL: no. */
+/* Is it a service whose processes are one instance? A user's manager is a service that holds
+ * many programs: each of its processes is an instance. NULL: no. */
 bool unit_is_service(const char *unit);
 
 /* What the name is made from. Borrowed. */

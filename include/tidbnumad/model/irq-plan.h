@@ -12,7 +12,7 @@
 
 /* What is done with a vector. */
 typedef enum IrqDecision {
-        IRQ_LEFT,    /* left alone; the device's `reason` tells why */
+        IRQ_LEFT,    /* left alone, for the device's `reason` */
         IRQ_MANAGED, /* the kernel chose its CPUs, and refuses others: left alone */
         IRQ_STEERED, /* `cpus` is wanted */
 } IrqDecision;
@@ -67,7 +67,7 @@ typedef struct IrqPlanDevice {
         CpuSet *rps;            /* device->n_rx masks; NULL: left alone; owned */
 } IrqPlanDevice;
 
-/* What irqbalance is told, whether it runs or is yet to start. */
+/* What is sent to irqbalance when it runs. */
 typedef struct IrqPlanBalance {
         bool told;             /* false: nothing, it is ignored or nothing is steered */
         CpuSet banned_cpus;    /* that it is to leave alone; empty: none */

@@ -22,8 +22,8 @@ typedef enum IrqRole {
 
 const char *irq_role_to_string(IrqRole role); /* "rxtx" */
 
-/* Has the kernel chosen the vector's CPUs, so that it refuses others? The file that tells is
- * read-only since Linux 6.12; before, only a write that fails with EIO tells (irq.md). */
+/* Has the kernel chosen the vector's CPUs, so that it refuses others? Since Linux 6.12 the
+ * vector's file is read-only then; before, only a write that fails with EIO shows it (irq.md). */
 typedef enum IrqManaged {
         IRQ_MANAGED_UNKNOWN,
         IRQ_MANAGED_NO,     /* a write was taken */
@@ -33,7 +33,7 @@ typedef enum IrqManaged {
 
 typedef struct IrqVector {
         uint32_t irq;
-        char *name; /* of its handler: "eth0-TxRx-3"; NULL: nobody handles it; owned */
+        char *name; /* of its handler: "eth0-TxRx-3"; NULL: it has no handler; owned */
         IrqRole role;
         int32_t queue;    /* counted from 0; -1: none */
         bool mask_known;  /* the two masks could be read */
@@ -74,7 +74,7 @@ typedef struct IrqDevice {
         char *master;        /* of a member of a bond or team: its name; NULL: none */
         char *physfn;        /* of a virtual function: the card's PCI address; NULL: it is none */
         uint32_t ifindex;    /* of a network card; 0: not known */
-        int32_t node;        /* DEVICE_NODE_UNKNOWN: the firmware does not tell */
+        int32_t node;        /* DEVICE_NODE_UNKNOWN: not reported by the firmware */
         uint32_t speed_mbps; /* of a network card with a link; 0: not known */
         IrqLink link;
         bool bundle;         /* a bond or team: its members have the vectors */
@@ -90,7 +90,7 @@ void irq_device_done(IrqDevice *device);
 /* Of irqbalance(1), as far as it is known. */
 typedef struct IrqbalanceFacts {
         pid_t pid;           /* 0: it does not run, or nothing is known of it */
-        bool settings_known; /* it has told what follows */
+        bool settings_known; /* it has reported what follows */
         uint32_t sleep_seconds;
         CpuSet banned_cpus;
         uint32_t *banned_irqs; /* owned */
@@ -123,6 +123,6 @@ uint32_t irq_vector_count(const IrqHost *host, const IrqVector *vector, const Cp
 
 /* Between two looks, at the vector as it was and as it is. 0 where one of them has no counters,
  * where the CPUs that are online have changed, for then a CPU's count may have gone with its
- * column, and where it is a step back: a number given anew begins at nothing. */
+ * column, and where it is a step back: a number that is used again begins at 0. */
 uint32_t irq_vector_growth(const IrqHost *before, const IrqVector *old, const IrqHost *now,
                            const IrqVector *vector, const CpuSet *cpus);

@@ -16,7 +16,7 @@ typedef struct Placement {
         const char *reason; /* why `nodes` is empty; a constant, "" otherwise */
 } Placement;
 
-/* What an instance is refused for. Each has a sentence that says what would help. */
+/* What an instance is refused for. Each has a sentence about what would help. */
 typedef enum PlacementRefusal {
         REFUSAL_NONE,
         REFUSAL_WATCH_ONLY,    /* a built-in policy */
@@ -94,7 +94,7 @@ typedef struct PlacementGrounds {
         uint32_t in_sockets; /* in the sockets of its nodes, as WEIGH_SPREAD counts them */
 } PlacementGrounds;
 
-/* What the operator should know all the same. Bits. */
+/* Warnings for the operator about an instance that is placed. Bits. */
 typedef enum PlacementWarning {
         WARN_RESERVED = 1 << 0,      /* R2: it is on a reserved node that was chosen for it */
         WARN_NOT_EXCLUSIVE = 1 << 1, /* R3: it shares a node although it is exclusive */

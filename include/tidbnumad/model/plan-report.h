@@ -1,5 +1,5 @@
-/* A plan as it is told to people and programs: what it was made from, and what came of it. Plain
- * data; strings and arrays are borrowed. */
+/* A plan as it is reported: what it was made from, and its result. Plain data; strings and
+ * arrays are borrowed. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ typedef struct PlanReportInstance {
         int32_t pid;      /* 0: it is imagined */
         NodeSet in_force; /* empty: it is not bound */
         bool cost_known;
-        uint64_t cost_bytes;       /* anonymous memory that lies outside of its planned nodes */
+        uint64_t cost_bytes;       /* anonymous memory outside of its planned nodes */
         const char *memory_policy; /* that it has set itself, as numa(7) has it; NULL: none */
         const char *state;         /* as the daemon reports it; NULL: it does not */
         const char *state_reason;

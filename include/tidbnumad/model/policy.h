@@ -45,8 +45,7 @@ typedef enum ContainerMode {
 
 /* By which means a binding is put on a process; see enforce/backend.h. */
 typedef enum BackendKind {
-        BACKEND_AUTO, /* what the host has: of a policy only, a backend that was chosen never says
-                         it */
+        BACKEND_AUTO, /* what the host has: of a policy only, never of a backend that was chosen */
         BACKEND_SYSTEMD,
         BACKEND_CGROUP1,
         BACKEND_AFFINITY,
@@ -214,7 +213,8 @@ typedef struct PolicySet {
         OnStop on_stop;
         WordList release; /* globs of instances and units that are not bound, and get back what was
                            * theirs */
-        WordList replan;  /* globs of those whose place is chosen anew, once, when they appear */
+        WordList replan;  /* globs of instances whose place is chosen again, once, when the key
+                             appears */
         uint64_t sampling_interval_usec;
         uint32_t sampling_budget_ppm;              /* of one CPU */
         bool sampling_access;                      /* hardware counters */

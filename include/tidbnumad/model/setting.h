@@ -1,5 +1,5 @@
 /* Values of the kernel that belong to no process: masks of interrupts and of network queues, and
- * what stands for the whole host. Plain data. */
+ * settings of the whole host. Plain data. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ bool setting_is_queue(SettingKind kind);
 /* Queues are compared by interface index: an interface can be renamed. */
 bool setting_key_equal(const SettingKey *a, const SettingKey *b);
 
-/* Does the kind speak of CPUs? Else its value is a number. */
+/* Is its value a set of CPUs? Else it is a number. */
 bool setting_is_mask(SettingKind kind);
 
 /* What is wanted there. */

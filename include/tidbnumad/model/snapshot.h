@@ -59,7 +59,7 @@ typedef struct NodeMemory {
         uint64_t anon_bytes;
         uint64_t file_bytes;   /* page cache without shmem */
         uint64_t shmem_bytes;  /* shared memory, tmpfs */
-        uint64_t mapped_bytes; /* of both, what is mapped; cgroup v1 does not tell */
+        uint64_t mapped_bytes; /* of both, what is mapped; unknown on cgroup v1 */
 } NodeMemory;
 
 /* What cannot be given back: page cache comes and goes. */
@@ -126,7 +126,7 @@ typedef struct InstanceSnapshot {
         double bind_seconds; /* from the first sight of it to the verified state; NAN: not yet */
 } InstanceSnapshot;
 
-/* A process that a policy names and that is left alone all the same. */
+/* A process that a policy names and that is ignored. */
 typedef struct StrangerSnapshot {
         pid_t pid;
         const char *exe;
@@ -174,13 +174,13 @@ typedef struct JobTimeouts {
 typedef struct EventSnapshot {
         const char *source; /* "connector", "scan" */
         uint64_t received;
-        uint64_t lost;    /* times that the kernel told of losses (ENOBUFS) */
+        uint64_t lost;    /* times that the kernel reported lost events (ENOBUFS) */
         uint64_t rescans; /* full scans because of a loss */
 } EventSnapshot;
 
 /* Whether accesses to memory are counted. */
 typedef struct AccessSnapshot {
-        bool wanted; /* false: nobody asked for it, and nothing is known */
+        bool wanted; /* false: not requested, and nothing is known */
         bool available;
         const char *reason;         /* a sentence, why it is not; "" */
         const char *source;         /* metric labels, see AccessEvents */
@@ -201,7 +201,7 @@ typedef struct ProcessSnapshot {
 typedef enum IrqState {
         IRQ_STATE_STEERED,   /* it is where the plan wants it */
         IRQ_STATE_MANAGED,   /* the kernel has chosen its CPUs */
-        IRQ_STATE_CONTESTED, /* somebody else sets it again and again */
+        IRQ_STATE_CONTESTED, /* something else sets it repeatedly */
         IRQ_STATE_FAILED,    /* it is not where it is wanted */
         IRQ_STATE_LEFT,      /* left alone */
         N_IRQ_STATES,
@@ -235,7 +235,7 @@ typedef struct IrqSnapshot {
         uint64_t undo_settings;       /* that could be given back */
         pid_t irqbalance_pid;         /* 0: it does not run */
         bool irqbalance_told;
-        const CpuSet *irqbalance_cpus; /* that it was told to leave alone, with its own */
+        const CpuSet *irqbalance_cpus; /* banned for irqbalance, its own bans included */
         size_t n_irqbalance_irqs;
 } IrqSnapshot;
 

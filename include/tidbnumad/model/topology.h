@@ -13,7 +13,7 @@
 
 /* What a node's memory is made of. */
 typedef enum NodeKind {
-        NODE_NORMAL, /* ordinary memory, also where nothing says what it is */
+        NODE_NORMAL, /* ordinary memory; also where its kind is unknown */
         NODE_GPU,
         NODE_NVM,
         NODE_CXL,
@@ -40,7 +40,7 @@ typedef struct Topology {
         Node *nodes; /* ascending by id; owned */
         size_t n_nodes;
         uint16_t *distances; /* n_nodes × n_nodes by index, ACPI SLIT values (10 = local); owned.
-                              * NULL where the machine tells none */
+                                NULL where the machine reports none */
         uint16_t *core; /* by CPU number, CPU_SET_MAX of them: the lowest CPU of its core; owned.
                          * NULL: each CPU is a core */
         CpuSet offline_cpus;  /* present, and not online */
@@ -72,8 +72,7 @@ CpuSet topology_core(const Topology *topology, uint32_t first);
 bool topology_has_memory(const Node *node); /* also where the size is unknown */
 
 /* Can an instance live there: has it online CPUs and memory of its own? A memory-only node (NVM,
- * CXL, GPU memory), a node without memory, and one that shares CPUs with another are nobody's home.
- */
+ * CXL, GPU memory), a node without memory, and one that shares CPUs with another are not. */
 bool topology_is_home(const Node *node);
 const char *topology_why_no_home(const Node *node); /* "GPU memory"; "" for a home */
 NodeSet topology_homes(const Topology *topology);
@@ -90,6 +89,6 @@ void topology_append_note(const Topology *topology, unsigned number, Text *text)
 CpuSet topology_cpus_of(const Topology *topology, const NodeSet *nodes);
 NodeSet topology_nodes_of(const Topology *topology, const CpuSet *cpus);
 
-/* SLIT distance between two node numbers. Where the machine tells none, or does not know a
- * number: 10 for the same node and 20 for another, the defaults of the ACPI specification. */
+/* SLIT distance between two node numbers. Where the machine reports none, or has no such node:
+ * 10 for the same node and 20 for another, the defaults of the ACPI specification. */
 uint16_t topology_distance(const Topology *topology, uint32_t from, uint32_t to);

@@ -47,7 +47,7 @@ typedef struct Member {
         bool cpus_applied;         /* each of its threads got the CPUs of its placement once */
 } Member;
 
-/* Are both the very same process, of the same owner, executable and unit? */
+/* Are both the same process, with the same owner, executable and unit? */
 bool process_is_same(const Process *a, const Process *b);
 
 /* Do these processes of one instance (of that unit, NULL: none) share their identity with another

@@ -8,8 +8,8 @@
  * former file is unchanged and no temporary file is left. Nothing is flushed to the disk. */
 int atomic_file_write(int dir_fd, const char *name, const char *data, size_t size, mode_t mode);
 
-/* Makes the folder (0700) where it is not there, and opens it. -EPERM: it is somebody else's, or
- * others may write to it; -ENOTDIR; -ELOOP: it is a link. */
+/* Makes the folder (0700) where it is not there, and opens it. -EPERM: it belongs to another
+ * user, or others may write to it; -ENOTDIR; -ELOOP: it is a link. */
 int private_dir_open(int parent_fd, const char *name, int *ret_fd);
 
 /* Reads a whole file of such a folder, and terminates it. -EPERM: it is not a plain file, not ours,
@@ -18,7 +18,7 @@ int private_dir_open(int parent_fd, const char *name, int *ret_fd);
 int private_file_read(int dir_fd, const char *name, size_t max, char **ret, size_t *ret_size);
 
 /* Takes the lock for the rest of the process's life, or until `*ret_fd` is closed. A child of
- * fork(2) does not hold it. -EBUSY: another process has the lock; its number is in `*ret_holder`,
- * 0 where the kernel shows none (another PID namespace). The file is made where it is not there,
- * with mode 0600: who cannot write to it cannot lock it. */
+ * fork(2) does not hold it. -EBUSY: another process has the lock; its number is in
+ * `*ret_holder`, 0 where the kernel shows none (another PID namespace). The file is made where
+ * it is not there, with mode 0600: a process that cannot write to it cannot lock it. */
 int lock_file_take(int dir_fd, const char *name, int *ret_fd, pid_t *ret_holder);

@@ -15,7 +15,7 @@ typedef enum BusEvent {
         BUS_EVENT_SUBSCRIBED,  /* signals come from now on: look at everything */
         BUS_EVENT_LOST,        /* the bus is gone, or systemd does not answer: open it again later.
                                 * Close it, if at all, from a source of the loop's own */
-        BUS_EVENT_RELOADED,    /* systemd has read its unit files anew */
+        BUS_EVENT_RELOADED,    /* systemd has reloaded its unit files */
         BUS_EVENT_UNIT_NEW,    /* it has loaded `unit` */
         BUS_EVENT_JOB_REMOVED, /* a job of a watched `unit` came to an end */
         BUS_EVENT_STATE,       /* a watched `unit` is in `active_state` now */
@@ -26,7 +26,7 @@ typedef void (*BusManagerHandler)(BusEvent event, const char *unit, const char *
                                   void *userdata);
 
 typedef struct BusManager {
-        sd_bus *bus; /* NULL: closed; owned, and with it all slots that nobody else holds */
+        sd_bus *bus; /* NULL: closed; owned, and with it all slots without another reference */
         BusManagerHandler handler;
         void *userdata;
         sd_bus_slot *subscription; /* in flight */
@@ -38,7 +38,7 @@ int bus_manager_open(BusManager *manager, sd_event *event, BusManagerHandler han
 void bus_manager_close(BusManager *manager);
 
 /* BUS_EVENT_STATE and BUS_EVENT_JOB_REMOVED of this unit, and of no other, until both slots are
- * unref'ed: a host has thousands of units whose traffic is to wake nobody here. */
+ * unref'ed: a host has thousands of units, whose signals would wake the daemon. */
 int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **ret_state,
                            sd_bus_slot **ret_job);
 

@@ -1,4 +1,4 @@
-/* Transient scopes: units of systemd around processes that somebody else has started. */
+/* Transient scopes: units of systemd for processes that systemd did not start. */
 #pragma once
 
 #include <stdbool.h>

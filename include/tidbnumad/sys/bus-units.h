@@ -14,11 +14,11 @@ int bus_units_open(sd_event *event, sd_bus **ret);
  * not take it. */
 int bus_units_flush(sd_bus *bus, uint64_t wait_usec);
 
-/* The negative errno that an error of systemd or of the bus stands for, whatever kinds of errors
- * the libsystemd of this host knows (see sd-bus-errors(3)). -ERFKILL: the unit is masked (as
- * systemd has it, bus-common-errors.c); -ENOENT: there is none of that name; -ENOEXEC: its unit
- * file cannot be used; -EEXIST: one of that name is there already; -EDEADLK: a job that is under
- * way forbids it; -ENOTCONN: nobody answers on the bus. 0: NULL, it is no error. */
+/* The negative errno for an error of systemd or of the bus, whatever kinds of errors the
+ * libsystemd of this host knows (see sd-bus-errors(3)). -ERFKILL: the unit is masked (as systemd
+ * has it, bus-common-errors.c); -ENOENT: there is none of that name; -ENOEXEC: its unit file
+ * cannot be used; -EEXIST: one of that name is there already; -EDEADLK: a job that is under way
+ * forbids it; -ENOTCONN: no answer on the bus. 0: NULL, it is no error. */
 int bus_units_error(const sd_bus_error *error);
 
 /* error: 0, or negative errno of these with `message` as systemd put it ("" when there is none). */

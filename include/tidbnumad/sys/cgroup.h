@@ -50,7 +50,7 @@ typedef struct NumaStatRow {
         uint64_t anon_bytes;
         uint64_t file_bytes; /* as the kernel counts it: with shmem */
         uint64_t shmem_bytes;
-        uint64_t mapped_bytes; /* of file_bytes what is mapped; v1 does not tell */
+        uint64_t mapped_bytes; /* the part of file_bytes that is mapped; unknown on v1 */
 } NumaStatRow;
 
 /* Fills up to `n_rows` rows, one a node, and returns their number. -EBADMSG: not such a file;

@@ -15,13 +15,13 @@ int cgroup1_mount_parse(const char *mountinfo, const char *controller, char **re
 /* Opens that folder, below the sysroot. -ENOENT: none. */
 int cgroup1_open(const Sysroot *sysroot, const char *controller, int *ret_fd);
 
-/* Makes and removes a group directly below the root of a hierarchy, which the kernel lets nobody
- * write to without CAP_DAC_OVERRIDE. -EEXIST; -EBUSY: in use; -ENOENT. */
+/* Makes and removes a group directly below the root of a hierarchy, which needs
+ * CAP_DAC_OVERRIDE. -EEXIST; -EBUSY: in use; -ENOENT. */
 int cgroup1_mkdir(int root_fd, const char *name);
 int cgroup1_rmdir(int root_fd, const char *name);
 
-/* A name for a folder that stands for `name`, whatever that holds: at most CGROUP1_NAME_MAX - 1
- * bytes, no slash, no leading dot, no control character, and none of the kernel's own files. Names
- * that had to be changed end with a checksum of the whole, so that two never become one. */
+/* A folder's name for `name`, whatever that contains: at most CGROUP1_NAME_MAX - 1 bytes, no
+ * slash, no leading dot, no control character, and none of the kernel's own files. Names that
+ * had to be changed end with a checksum of the whole, so that two never become one. */
 #define CGROUP1_NAME_MAX 128u
 void cgroup1_name(const char *name, char buffer[static CGROUP1_NAME_MAX]);

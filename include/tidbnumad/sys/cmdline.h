@@ -1,12 +1,12 @@
-/* The command line of a process: /proc/PID/cmdline. It lies in the process's own memory: it may
- * have been rewritten since, and hold anything. */
+/* The command line of a process: /proc/PID/cmdline. It is in the process's own memory: it may
+ * have been rewritten since, and contain anything. */
 #pragma once
 
 #include <stddef.h>
 
 #include "tidbnumad/sys/proc.h"
 
-/* Linux takes command lines of some MiB; what names a server stands at the front. */
+/* Linux takes command lines of some MiB; the name of a server is at the front. */
 #define CMDLINE_MAX_BYTES ((size_t)128 << 10)
 
 /* The arguments, each with a NUL behind it, the last one too: `*ret_size` counts those. The caller
@@ -18,8 +18,8 @@ int cmdline_read(const ProcHandle *handle, char **ret_bytes, size_t *ret_size);
 /* The argument behind `argument` of these bytes, the first one for NULL; NULL: there is none. */
 const char *cmdline_next(const char *bytes, size_t size, const char *argument);
 
-/* As one text, "a b c", for people and globs: blanks inside of arguments are not told apart from
- * those between them. The caller owns it. -ENOMEM. */
+/* As one text, "a b c", for people and globs: blanks inside of arguments look like those between
+ * arguments. The caller owns it. -ENOMEM. */
 int cmdline_join(const char *bytes, size_t size, char **ret);
 
 /* The value of `key` in these bytes, entries with a NUL behind each; NULL: it is not there. */

@@ -5,7 +5,7 @@
 
 #include "tidbnumad/sys/sysroot.h"
 
-#define CPUINFO_VENDOR_MAX 16u /* CPUID tells twelve characters */
+#define CPUINFO_VENDOR_MAX 16u /* CPUID has twelve characters */
 
 typedef struct CpuInfo {
         char vendor[CPUINFO_VENDOR_MAX]; /* x86: "GenuineIntel"; "" elsewhere */
@@ -13,6 +13,6 @@ typedef struct CpuInfo {
         uint32_t implementer, part;      /* of Arm: fields of MIDR_EL1 */
 } CpuInfo;
 
-/* -EBADMSG: it tells neither; -EXDEV: the machine has processors of several kinds. */
+/* -EBADMSG: it has neither; -EXDEV: the machine has processors of several kinds. */
 int cpuinfo_parse(const char *text, CpuInfo *ret);
 int cpuinfo_read(const Sysroot *sysroot, CpuInfo *ret);

@@ -11,5 +11,5 @@
 int default_route_parse(const char *text, char ret[static IF_NAMESIZE]);
 int default_route6_parse(const char *text, char ret[static IF_NAMESIZE]);
 
-/* IPv4's, else IPv6's. Only the main table tells. */
+/* IPv4's, else IPv6's. Only the main table is read. */
 int default_route_read(const Sysroot *sysroot, char ret[static IF_NAMESIZE]);

@@ -10,14 +10,14 @@ typedef struct InterruptLine {
         uint32_t irq;
         const char *names;      /* of its handlers, with ", " between; not terminated; into the
                                  * text */
-        size_t names_length;    /* 0: nobody handles it */
+        size_t names_length;    /* 0: it has no handler */
         const uint32_t *counts; /* by index of Interrupts.cpus; they wrap around */
 } InterruptLine;
 
 typedef struct Interrupts {
         uint32_t *cpus; /* the columns: CPUs that are online; owned, as all arrays */
         size_t n_cpus;
-        InterruptLine *lines; /* those with a number, as they stand: ascending */
+        InterruptLine *lines; /* those with a number, in the file's order: ascending */
         size_t n_lines;
         uint32_t *counts; /* of all lines, n_cpus each */
         char *text;       /* of interrupts_read() */

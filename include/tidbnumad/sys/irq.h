@@ -1,4 +1,4 @@
-/* What /proc/irq tells of an interrupt (Documentation/core-api/irq/irq-affinity.rst). */
+/* What /proc/irq shows of an interrupt (Documentation/core-api/irq/irq-affinity.rst). */
 #pragma once
 
 #include <stdbool.h>

@@ -17,17 +17,17 @@
 
 #define IRQBALANCE_FOLDER "/run/irqbalance"
 
-/* It reads so many bytes of a command: 500 up to 1.9.4, where the rest is cut off, and 16384 from
- * 1.9.5 on, where a command that fills that counts as too long. Which one runs, it does not tell.
- */
+/* It reads so many bytes of a command: 500 up to 1.9.4, where the rest is cut off, and 16384
+ * from 1.9.5 on, where a command that fills that counts as too long. The socket does not show
+ * which version runs. */
 #define IRQBALANCE_READS_OLD 500u
 #define IRQBALANCE_COMMAND_MAX 499u
 #define IRQBALANCE_LONG_COMMAND_MAX 16383u
 
-/* `setup` tells of each banned interrupt on some 60 bytes. */
+/* `setup` has some 60 bytes for each banned interrupt. */
 #define IRQBALANCE_ANSWER_MAX ((size_t)256 << 10)
 
-/* What `setup` tells. */
+/* The answer to `setup`. */
 typedef struct IrqbalanceSetup {
         uint32_t sleep_seconds;
         CpuSet banned_cpus;
@@ -48,18 +48,18 @@ bool irqbalance_setup_equal(const IrqbalanceSetup *a, const IrqbalanceSetup *b);
  * over. */
 int irqbalance_find(const char *folder, pid_t *ret);
 
-/* Connects, looks who answers there, and sends one command with its closing NUL. `*ret_fd`: to be
- * read without waiting, for the answer; NULL: none is wanted. It must not be closed before the
- * answer has come: irqbalance itself does not ignore SIGPIPE, systemd does it for its
- * services. -EAGAIN: it is busy, try later;
- * -EPERM: this is not root's irqbalance; -E2BIG: longer than it takes. */
+/* Connects, checks which process answers, and sends one command with its closing NUL. `*ret_fd`:
+ * to be read without waiting, for the answer; NULL: none is wanted. It must not be closed before
+ * the answer has come: irqbalance itself does not ignore SIGPIPE, systemd does it for its
+ * services. -EAGAIN: it is busy, try later; -EPERM: this is not root's irqbalance; -E2BIG:
+ * longer than it takes. */
 int irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret_fd);
 
 /* -EBADMSG: that is no answer to `setup`; -ENOMEM. */
 int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret);
 
 /* The two commands by which CPUs and interrupts are banned, in place of what was set before. An
- * empty set: none, which for CPUs means what its environment says. -E2BIG: longer than all take. */
+ * empty set: none, which for CPUs means those of its environment. -E2BIG: longer than all take. */
 int irqbalance_render_cpus(const CpuSet *cpus, char buffer[static IRQBALANCE_COMMAND_MAX]);
 
 /* As many as fit, from the first on: how many. Interrupt 0 has to be the first, for irqbalance ends

@@ -9,8 +9,8 @@
 /* A socket that becomes readable then. */
 int link_events_open(int *ret_fd);
 
-/* Does a message speak of a network card? Links that are made by software tell of which kind they
- * are (IFLA_INFO_KIND): those of containers come and go all day. What cannot be read counts. */
+/* Is a message about a network card? Links that are made by software have a kind
+ * (IFLA_INFO_KIND): those of containers come and go all day. What cannot be read counts. */
 bool link_event_counts(const void *message, size_t size);
 
 /* Reads all that waits, and throws it away: what there is now, others look up. True: something of

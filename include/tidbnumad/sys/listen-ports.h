@@ -20,24 +20,25 @@ typedef struct ListenPorts {
 void listen_ports_done(ListenPorts *ports);
 #define _cleanup_listen_ports_ _cleanup_(listen_ports_done)
 
-/* Of the descriptors of the process's main thread, which are those of all its threads unless one
- * asked for its own (unshare(2)). IPv4 and IPv6, any address. A socket that was handed on counts
- * for all who have it: a service's own and that of systemd, which made it.
+/* Of the descriptors of the process's main thread, which all its threads share, unless one has its
+ * own (unshare(2)). IPv4 and IPv6, any address. A socket that was passed on counts for each process
+ * that has it: a service's own and that of systemd, which made it.
  *
- * 0: all of them. 1: the process has more than OPEN_FILES_MAX descriptors, and there may be more.
- * -ESRCH: gone; -EACCES: not ours to read; -ENODATA: nothing tells which sockets listen, as in a
- * dump without these files. Allocates only the result and, while it runs, 4 bytes a socket. */
+ * 0: all of them. 1: the process has more than OPEN_FILES_MAX descriptors, and there may be
+ * more. -ESRCH: gone; -EACCES: not ours to read; -ENODATA: nothing shows which sockets listen,
+ * as in a dump without these files. Allocates only the result and, while it runs, 4 bytes a
+ * socket. */
 int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, ListenPorts *ret);
 
 typedef struct ListenSocket {
-        uint32_t inode; /* never 0: that is nobody's */
+        uint32_t inode; /* never 0, which is no cookie */
         uint16_t port;
 } ListenSocket;
 
 typedef void (*ListenHandler)(const ListenSocket *socket, void *userdata);
 
 /* One datagram of sock_diag's answer (linux/inet_diag.h), at any alignment. 0: more will follow;
- * 1: that was the last; -errno as the kernel tells it; -EPROTO: it tells nonsense. */
+ * 1: that was the last; -errno of the kernel; -EPROTO: a malformed answer. */
 int listen_diag_parse(const void *data, size_t size, ListenHandler handler, void *userdata);
 
 /* One row of /proc/net/tcp or tcp6 (Documentation/networking/proc_net_tcp.rst). 1: it listens; 0:

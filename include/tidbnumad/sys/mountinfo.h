@@ -30,8 +30,8 @@ void mount_table_done(MountTable *table);
 /* -EBADMSG: a line is none of mountinfo. */
 int mountinfo_parse(const char *text, MountTable *ret);
 
-/* The mount that an absolute path without links and ".." lies on; NULL: none. One that was mounted
- * over another hides what was below that. */
+/* The mount of an absolute path without links and ".."; NULL: none. One that was mounted over
+ * another hides what was below that. */
 const Mount *mount_table_find(const MountTable *table, const char *path);
 
 const Mount *mount_table_find_id(const MountTable *table, uint64_t id);

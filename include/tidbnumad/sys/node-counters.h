@@ -12,8 +12,8 @@ typedef struct CpuTimes {
         uint64_t user, nice, system, idle, iowait, irq, softirq, steal;
 } CpuTimes;
 
-/* Online CPUs alone stand there, in any order. `ret` of `n_max`. Returns how many there are, at
- * most `n_max`; -EBADMSG: no CPU at all, or a line that is none. */
+/* It has online CPUs only, in any order. `ret` of `n_max`. Returns how many there are, at most
+ * `n_max`; -EBADMSG: no CPU at all, or a line that is none. */
 int cpu_times_parse(const char *text, CpuTimes *ret, size_t n_max);
 int cpu_times_read(const Sysroot *sysroot, CpuTimes *ret, size_t n_max);
 

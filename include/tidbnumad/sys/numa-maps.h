@@ -1,8 +1,7 @@
-/* Where all pages of a process lie: /proc/PID/numa_maps (proc(5)).
+/* Where all pages of a process are: /proc/PID/numa_maps (proc(5)).
  *
- * Exact and dear: the kernel walks through every page and holds the process's memory map meanwhile,
- * seen 15.8 ms per GiB. Never read unasked.
- */
+ * Exact and expensive: the kernel walks through every page and holds the process's memory map
+ * meanwhile, 15.8 ms per GiB were seen. Read on request only. */
 #pragma once
 
 #include <stdbool.h>

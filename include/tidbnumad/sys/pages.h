@@ -1,4 +1,4 @@
-/* Where the pages of a process lie, and moving them: move_pages(2) and migrate_pages(2). */
+/* Where the pages of a process are, and moving them: move_pages(2) and migrate_pages(2). */
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +20,8 @@ int pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
  * (Yama's ptrace_scope=3).
  *
  * On such a fault the kernel may move the page to the node of the CPU that we run on.
- * `ret_moved_pages`: how many it has, by proc_pid_sched's numa_pages_migrated; PAGES_UNKNOWN where
- * the kernel does not tell. */
+ * `ret_moved_pages`: how many it has, by proc_pid_sched's numa_pages_migrated; PAGES_UNKNOWN
+ * where the kernel has no such counter. */
 #define PAGES_UNKNOWN UINT64_MAX
 int pages_touch(pid_t pid, size_t n_pages, void **addresses, uint64_t *ret_moved_pages);
 
@@ -29,10 +29,10 @@ int pages_touch(pid_t pid, size_t n_pages, void **addresses, uint64_t *ret_moved
  * PAGES_UNKNOWN. */
 uint64_t pages_sched_moved_parse(const char *text);
 
-/* Whose pages may be moved. */
+/* Which pages may be moved. */
 typedef enum PageReach {
-        PAGES_ALONE, /* those that this process alone maps (MPOL_MF_MOVE); of another the kernel
-                      * says -EACCES in `ret_status` */
+        PAGES_ALONE, /* those that this process alone maps (MPOL_MF_MOVE); for another the kernel
+                        reports -EACCES in `ret_status` */
         PAGES_ALL, /* also those that a fork still shares (MPOL_MF_MOVE_ALL, wants CAP_SYS_NICE) */
 } PageReach;
 
@@ -42,12 +42,11 @@ typedef enum PageReach {
 int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
                int *ret_status);
 
-/* Moves whatever this process alone maps and that lies on one node to another, in one call
- * (migrate_pages(2) without CAP_SYS_NICE, which is laid down meanwhile: with it the kernel would
- * take along the libraries that others share). Finds also pages that move_pages(2) does not see
- * because NUMA balancing has marked them. Holds the process's memory map for as long as it takes:
- * for small remains only. Returns the number of pages that stayed, -ESRCH, or another negative
- * errno. */
+/* Moves whatever this process alone maps from one node to another, in one call (migrate_pages(2)
+ * without CAP_SYS_NICE, which is dropped for the call: with it the kernel would also move the
+ * libraries that others share). Finds also pages that move_pages(2) does not see because NUMA
+ * balancing has marked them. Holds the process's memory map for as long as it takes: for small
+ * remains only. Returns the number of pages that stayed, -ESRCH, or another negative errno. */
 int pages_sweep(pid_t pid, uint32_t from, uint32_t to);
 
 uint64_t page_size_bytes(void);

@@ -1,9 +1,9 @@
 /* The kernel's process connector: exec, fork, change of owner and of name of every process, as they
- * happen (linux/cn_proc.h). That a process ends, its pidfd tells: once, and of no other one.
+ * happen (linux/cn_proc.h). The end of a process is reported by its pidfd: once, and never for
+ * another one.
  *
- * It only says "look again": the message itself is never believed beyond the pid in it. It is there
- * in the first network, user and PID namespace only, and wants CAP_NET_ADMIN.
- */
+ * It only means "look again": nothing of the message but the pid is used. It is there in the
+ * first network, user and PID namespace only, and wants CAP_NET_ADMIN. */
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 typedef enum ProcEventKind {
-        PROC_KIND_ACK, /* answer to our subscription; `error` tells */
+        PROC_KIND_ACK, /* answer to our subscription, with its `error` */
         PROC_KIND_FORK,
         PROC_KIND_EXEC,
         PROC_KIND_UID,
@@ -53,7 +53,7 @@ int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler
 #define PROC_CONNECTOR_PARENTS_MAX 128u
 
 /* From now on the kernel passes the forks of these processes only, which for a quiet host with a
- * busy shell halves what wakes us. NULL, as after proc_connector_open(), or more than the maximum:
- * of all processes. What a process forked just before is not told; its `children` in /proc are. Any
- * datagram socket will do, for tests. */
+ * busy shell halves what wakes us. NULL, as after proc_connector_open(), or more than the
+ * maximum: of all processes. What a process forked just before is not reported; it is in
+ * `children` in /proc. Any datagram socket will do, for tests. */
 int proc_connector_filter(int fd, const pid_t *parents, size_t n_parents);

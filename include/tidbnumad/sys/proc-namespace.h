@@ -22,7 +22,7 @@ void proc_namespaces_read_own(Sysroot *sysroot);
 /* Is its root folder ours, or the one of PID 1? Answers as above. */
 int proc_has_host_root(const ProcHandle *handle);
 
-/* Does it share its address space with the process `other`, as the child of a vfork(2) does until
- * its exec? 1: yes; 0: no, and always below a --sysroot; -ESRCH: one is gone; -ENOSYS, -EPERM: the
- * kernel does not tell, see kcmp(2). */
+/* Does it share its address space with the process `other`, as the child of a vfork(2) does
+ * until its exec? 1: yes; 0: no, and always below a --sysroot; -ESRCH: one is gone; -ENOSYS,
+ * -EPERM: the kernel does not permit it, see kcmp(2). */
 int proc_shares_memory(const ProcHandle *handle, pid_t other);

@@ -105,8 +105,9 @@ int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *u
 /* How many threads it has, by one call however many they are; 0: it has ended. */
 size_t proc_count_threads(const ProcHandle *handle);
 
-/* Is the number a thread of the process now? As long as it is, a zombie's too, the kernel gives the
- * number to nobody else: asked after a call that takes a number, it tells whom the call reached. */
+/* Is the number a thread of the process now? As long as it is, a zombie's too, the kernel gives
+ * the number to no other: after a call that takes a number, this shows which thread the call
+ * reached. */
 bool proc_has_thread(const ProcHandle *handle, pid_t tid);
 
 /* Every child of any of its threads (CONFIG_PROC_CHILDREN; without it none). */

@@ -4,8 +4,7 @@
 #include <stdint.h>
 
 /* CPU time so far, resident bytes, open descriptors. `start_seconds`: the start time since the
- * epoch; in it stands what was read before (0: nothing was), which stays unless the clock was set.
- */
+ * epoch; in: what was read before (0: nothing); unchanged unless the clock was set. */
 int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *ret_open_fds,
               double *start_seconds);
 

@@ -23,9 +23,9 @@ ssize_t sysfs_read(const Sysroot *sysroot, const char *path, const char *name, c
 /* The last part of what a link of the device points to. The caller owns it. -ENOENT: no link. */
 int sysfs_read_link_name(const Sysroot *sysroot, const char *path, const char *name, char **ret);
 
-/* Of the device or the nearest one above it that tells: its NUMA node, by its number or by the CPUs
- * that are near it, -1 where the firmware does not say; its driver, which the caller owns (-ENOENT:
- * none). */
+/* Of the device, or the nearest one above it that has them: its NUMA node, by its number or by
+ * the CPUs that are near it, -1 where the firmware does not report it; its driver, which the
+ * caller owns (-ENOENT: none). */
 int sysfs_node(const Sysroot *sysroot, const char *path);
 int sysfs_driver(const Sysroot *sysroot, const char *path, char **ret);
 

@@ -43,8 +43,8 @@ ssize_t read_up_to(int fd, char *buffer, size_t size);
  * size - 1 bytes; other negative errno. */
 ssize_t read_file_at(int dir_fd, const char *path, char *buffer, size_t size);
 
-/* The same for a file of /proc that the kernel writes as one record, as those of a task that tell
- * who it is: all of it comes with the first read(2), and a second would tell nothing. */
+/* The same for a file of /proc that the kernel writes as one record, such as those that identify
+ * a task: the first read(2) returns all of it, and a second one nothing. */
 ssize_t read_record_at(int dir_fd, const char *path, char *buffer, size_t size);
 
 /* The same for a file of any length, into new memory that the caller owns (up to 64 MiB). */

@@ -14,5 +14,5 @@ int user_to_uid(const char *user, uid_t *ret);
 /* The same by the etc/passwd below `root`, of a dump. -ENOENT also: there is no such file. */
 int user_to_uid_below(const char *root, const char *user, uid_t *ret);
 
-/* Is it a number, so that nobody has to be asked for it? */
+/* Is it a number, which needs no look-up? */
 bool user_is_number(const char *user);
