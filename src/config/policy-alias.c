@@ -29,7 +29,7 @@ static int copy_text(const char *text, char **ret) {
         return text && !*ret ? -ENOMEM : 0;
 }
 
-/* `to` is empty. A part of a copy that failed belongs to it all the same. */
+/* `to` is empty. A part of a copy that failed is freed with it. */
 static int copy_node(Expansion *x, const YamlNode *alias, const YamlNode *from, unsigned depth,
                      YamlNode *to) {
         if (depth > YAML_DEPTH_MAX) {

@@ -190,7 +190,7 @@ static void check_cpus_of_choice(const Check *c) {
                        n, n == 1 ? "" : "s", policy_draft_span(c->draft, COUNT).line, place->count);
 }
 
-/* A CPU that is offline has no node that could be told. */
+/* The node of a CPU that is offline is not known. */
 static bool check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
         char outside[ID_SET_LIST_MAX], list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
         CpuSet theirs, lacking = c->policy->cpus.list;

@@ -1,5 +1,5 @@
 /* Entries that never count, because an earlier one takes all that they are for. Only what is
- * certain is reported: of two globs that merely overlap nothing is said. */
+ * certain is reported: two globs that merely overlap are not reported. */
 #include <fnmatch.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static bool covers(const char *wide, const char *narrow, int flags) {
                 return false;
         if (strcmp(wide, narrow) == 0)
                 return true;
-        /* A ? or a set could match the `*` of the narrower glob, and not what it stands for. */
+        /* A ? or a set could match the `*` of the narrower glob, and not what it matches. */
         if (strpbrk(narrow, "*?[\\") && strpbrk(wide, "?[\\"))
                 return false;
         return fnmatch(wide, narrow, flags) == 0;

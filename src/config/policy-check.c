@@ -1,4 +1,4 @@
-/* Checks across policies and files. What one policy may not say is policy-check-draft's. */
+/* Checks across policies and files. Checks of one policy are policy-check-draft's. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -104,7 +104,7 @@ IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus)
         }
 }
 
-/* The word of a list's type that stands for itself, or none of them. */
+/* The word that may be in place of a list of this type, or none of them. */
 static bool parse_keyword(const PolicyKey *key, const char *text, void *target) {
         static const char *const cpus[] = {
                 [CPUS_ALL] = "all", [CPUS_ONE_PER_CORE] = "one-per-core", NULL
@@ -134,7 +134,7 @@ static bool parse_keyword(const PolicyKey *key, const char *text, void *target) 
         return true;
 }
 
-/* One value where a list may stand. A fault must leave `target` as it was. */
+/* One value where a list is allowed. A fault must leave `target` as it was. */
 int policy_list_parse(const PolicyKey *key, const char *text, void *target,
                       const char **ret_reason) {
         IdSet ids = { 0 };

@@ -53,7 +53,7 @@ static int add_builtin(PolicySet *set) {
 
 /* --- files --- */
 
-/* A policy's keys tell their places to its draft. */
+/* A policy's keys record their places in its draft. */
 static int load_policy_keys(PolicyLoader *l, const YamlNode *node, PolicyDraft *draft) {
         PolicyPlace *outer = l->places;
         size_t before = l->errors->n_told;

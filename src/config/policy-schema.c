@@ -26,7 +26,7 @@ static json_t *choice_of(const char *const *words) {
         return json_pack("{s:o}", "enum", list);
 }
 
-/* One of the alternatives, or a list of them; or a word that stands for itself. */
+/* One of the alternatives, or a list of them; or a word in place of a list. */
 static json_t *one_or_list(const PolicyKey *key, const char *const *words, json_t *alternatives) {
         json_t *any = words ? json_pack("[o]", choice_of(words)) : json_array();
 

@@ -1,4 +1,4 @@
-/* The keys of a mapping: which are known, which are missing, which stand there twice. */
+/* The keys of a mapping: which are known, which are missing, which are there twice. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
-/* The keys of the policy language. Changing a row changes what is loaded, what a message expects,
- * the schema, and what the manual says (test-policy-reference tells when the page has to follow).
- */
+/* The keys of the policy language. Changing a row changes what is loaded, what a message
+ * expects, the schema, and the manual (test-policy-reference is red until the page follows). */
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"

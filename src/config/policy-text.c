@@ -28,8 +28,8 @@ static bool has_control(const char *text) {
         return false;
 }
 
-/* The end of the bracket expression that begins at `p`, or NULL when it is not closed. A "]" that
- * stands first belongs to the set, see glob(7). */
+/* The end of the bracket expression that begins at `p`, or NULL when it is not closed. A "]" at
+ * the beginning belongs to the set, see glob(7). */
 static const char *bracket_end(const char *p) {
         p++;
         if (*p == '!' || *p == '^')

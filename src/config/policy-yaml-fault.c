@@ -1,5 +1,5 @@
-/* What libyaml reports, told as what people do wrong: its own words name states of its parser, and
- * its place is often a line too late. */
+/* libyaml's errors as the mistakes that people make: its own words name states of its parser,
+ * and its place is often a line too late. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* YAML text to a tree with positions, over the events of libyaml.
  *
  * Its document API would be shorter, but follows aliases silently (even in a circle) and forgets
- * where they stood. What the keys mean is policy-load's business. */
+ * their places. What the keys mean is policy-load's business. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,8 +134,7 @@ static int build_alias(const yaml_event_t *event, YamlNode *node) {
 
 static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node);
 
-/* A list or a mapping in brackets that stands on one line is marked whole, others where they
- * begin. */
+/* A list or a mapping in brackets on one line is marked whole, others at their beginning. */
 static void close_span(const yaml_event_t *end, YamlNode *node) {
         bool bracket = end->end_mark.index > end->start_mark.index;
 

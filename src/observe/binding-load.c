@@ -1,5 +1,5 @@
-/* What is bound now: the cpuset's effective sets, every thread's own mask, and who shares the
- * unit. */
+/* What is bound now: the cpuset's effective sets, every thread's own mask, and the other
+ * processes of the unit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static int read_group_sets(const Sysroot *sysroot, const char *path, CpuSet *cpu
         return r < 0 ? r : cgroup_effective_mems_read(fd, mems);
 }
 
-/* A cgroup that a service has made below its own (Delegate=) follows the unit's properties as far
- * as its own cpuset files are empty. This is the one nearest to the process that has a cpuset. 1:
+/* A cgroup that a service has made below its own (Delegate=) follows the unit's properties where
+ * its own cpuset files are empty. This is the one nearest to the process that has a cpuset. 1:
  * `*ret_path`, owned by the caller, and its effective sets; 0: there is none; negative errno. */
 static int inner_group_read(const Sysroot *sysroot, const ProcHandle *handle, const char *unit_path,
                             char **ret_path, CpuSet *ret_cpus, NodeSet *ret_mems) {
@@ -61,9 +61,9 @@ typedef struct Load {
         Binding binding;
 } Load;
 
-/* A look at a server of thousands of threads is mostly this: of a live one a system call a thread
- * instead of two files, some 0.5 us instead of 30. What its own files tell of all its threads alike
- * is read of the first one. */
+/* Reading a server with thousands of threads is mostly this: on a live host one system call a
+ * thread instead of two files, some 0.5 us instead of 30. What is the same for all its threads
+ * is read for the first one. */
 static int read_cpus(const Load *load, pid_t tid, CpuSet *ret, NodeSet *mems) {
         ProcStatus status;
         int r;

@@ -1,4 +1,4 @@
-/* What a block device stands on, out of /sys/class/block. */
+/* What a block device is built on, from /sys/class/block. */
 #include <errno.h>
 #include <string.h>
 
@@ -91,7 +91,7 @@ int block_stack_resolve_name(const Sysroot *sysroot, const char *name, char ret[
         return find_by_file(sysroot, "dm/name", volume, ret);
 }
 
-/* --- what it stands on ---------------------------------------------------------------------- */
+/* --- the devices below --- */
 
 typedef struct Walk {
         const Sysroot *sysroot;

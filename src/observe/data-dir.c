@@ -49,7 +49,7 @@ static const char *data_dir_of(const char *argument, const char *next) {
                 return value;
         value = long_value(argument, "store", next);
         if (value && !looks_like_path(value))
-                value = NULL; /* TiDB's --store=tikv tells the kind of its store */
+                value = NULL; /* TiDB's --store=tikv is the kind of its store */
         return value ? value : short_value(argument, 's', next);
 }
 
@@ -140,7 +140,7 @@ static int read_link(const ProcHandle *handle, const char *name, char *buffer) {
         return 0;
 }
 
-/* The process's view of a path out of a link of /proc, which tells it from the root of its mount
+/* The process's view of a path from a link in /proc, which begins at the root of its mount
  * namespace, though the process may live in a chroot. NULL: outside of that. */
 static const char *below_root(const char *root, const char *path) {
         size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -152,7 +152,7 @@ static const char *below_root(const char *root, const char *path) {
         return path[length] == '/' ? path + length : NULL;
 }
 
-/* The process whose folder is looked for. */
+/* The process whose directory is wanted. */
 typedef struct Search {
         const Sysroot *sysroot;
         const ProcHandle *handle;
@@ -175,7 +175,7 @@ static int load_cwd(Search *search) {
         const char *cwd;
 
         search->cwd[0] = '\0';
-        if (r < 0) /* a dump may lack it; of a process that is gone, the end tells */
+        if (r < 0) /* a dump may lack it; a process that is gone is noticed at the end */
                 return r == -ENODATA || r == -ESRCH ? 0 : r;
         cwd = below_root(search->root, link);
         if (cwd)

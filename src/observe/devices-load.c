@@ -14,8 +14,7 @@ int devices_load(const Sysroot *sysroot, DeviceList *ret) {
         r = network_cards_load(sysroot, &list);
         if (r < 0)
                 return r;
-        /* Without a default route, or where /proc is not ours to read, no card is said to have it.
-         */
+        /* Without a default route, or where /proc cannot be read, no card has it. */
         if (default_route_read(sysroot, interface) >= 0)
                 r = network_cards_mark_route(sysroot, interface, &list);
         if (r >= 0)

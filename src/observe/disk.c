@@ -51,7 +51,7 @@ bool disk_is_whole(const Sysroot *sysroot, const char *path) {
         if (starts_with(path, "devices/virtual/") && !starts_with(path, nvme_subsystem) &&
             !starts_with(path, nvme_fabrics))
                 return false;
-        /* One of the paths to a namespace that stands for itself elsewhere: "nvme0c1n1". */
+        /* One of several paths to a namespace that is listed elsewhere: "nvme0c1n1". */
         if (sysfs_read(sysroot, path, "hidden", hidden, sizeof(hidden)) > 0 &&
             strcmp(hidden, "1") == 0)
                 return false;

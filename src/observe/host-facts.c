@@ -101,7 +101,7 @@ static uint32_t count_packages(const Sysroot *sysroot, const CpuSet *cpus) {
         return id_set_count(&packages);
 }
 
-/* A dump without processes tells nothing of it. */
+/* Unknown in a dump without processes. */
 static void read_irqbalance(const Sysroot *sysroot, HostFacts *ret) {
         _cleanup_pid_list_ PidList pids = { 0 };
 

@@ -31,7 +31,7 @@ static int set_name(const InterruptLine *line, IrqVector *vector) {
         return vector->name ? 0 : -ENOMEM;
 }
 
-/* Several interfaces may stand on one PCI function: whose is the vector? */
+/* Several interfaces may share one PCI function: to which does the vector belong? */
 static const IrqDevice *owner_of(const Loading *l, const char *name) {
         const IrqDevice *first = NULL;
 
@@ -101,8 +101,8 @@ static void mark_managed(IrqDevice *device) {
         }
 }
 
-/* Of the PCI function itself: what lies below, as a virtio device, has no such folder, and what
- * lies above is a bridge with interrupts of its own. */
+/* Of the PCI function itself: a device below, such as a virtio device, has no such folder, and
+ * one above is a bridge with interrupts of its own. */
 static int load_vectors(Loading *l) {
         char path[PATH_MAX];
         int r;
@@ -171,7 +171,7 @@ typedef struct Finding {
         pid_t pid;
 } Finding;
 
-/* By its program; who may not see that goes by the name. */
+/* By its program, or by its name where the program may not be read. */
 static int is_irqbalance(pid_t pid, void *userdata) {
         Finding *finding = userdata;
         char exe[PATH_MAX], path[32];
@@ -259,7 +259,7 @@ static bool ends_with(const char *text, const char *end) {
         return n >= m && strcasecmp(text + n - m, end) == 0;
 }
 
-/* What stands before the number of a queue. "eth0-q" is be2net's, "eth0" alone mlx4's and mlx5's,
+/* The text before the number of a queue. "eth0-q" is be2net's, "eth0" alone mlx4's and mlx5's,
  * "comp" that of their firmware's names. */
 static IrqRole role_of(const char *device, const char *stem) {
         static const char *const pairs[] = {

@@ -1,5 +1,5 @@
-/* Network cards in /sys: which interfaces are real, who bundles them, and which of them carry the
- * default route. */
+/* Network cards in /sys: which interfaces are real, which bundle others, and which of them carry
+ * the default route. */
 #include <errno.h>
 #include <string.h>
 
@@ -24,8 +24,8 @@ static int resolve_interface(const Sysroot *sysroot, const char *name, char ret[
         return sysfs_resolve(sysroot, path, ret);
 }
 
-/* A team tells nowhere in /sys that it is one. But like a bond it gives its ports its own hardware
- * address, which bridges, VRFs and Open vSwitch do not. */
+/* Nothing in /sys marks a team. But like a bond it gives its ports its own hardware address,
+ * which bridges, VRFs and Open vSwitch do not. */
 static bool have_one_address(const Sysroot *sysroot, const char *a, const char *b) {
         char x[128], y[128];
 
@@ -114,12 +114,12 @@ static int add_masters(const Sysroot *sysroot, DeviceList *list) {
                 r = add_card(sysroot, master, path, list);
                 if (r < 0)
                         return r;
-                i = (size_t)-1; /* it stands somewhere among them: from the start */
+                i = (size_t)-1; /* it is somewhere among them: from the start */
         }
         return 0;
 }
 
-/* The node of which all members are that tell one. */
+/* The node of all members that report one. */
 static int32_t find_members_node(const DeviceList *list, const char *master) {
         int32_t node = DEVICE_NODE_UNKNOWN;
 

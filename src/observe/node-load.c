@@ -10,7 +10,7 @@
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/sys/pages.h"
 
-/* A time that steps back by more has begun anew: the CPU was offline. */
+/* A time that decreases by more has started again: the CPU was offline. */
 enum { ANEW_SECONDS = 3 };
 
 void node_times_done(NodeTimes *times) {
@@ -38,8 +38,8 @@ static int reserve(NodeTimes *times, size_t n_cpus, size_t n_nodes) {
         return 0;
 }
 
-/* What came after the first look counts from now on: of what it did before nobody was told. Where a
- * time steps back by little, it stands until it is there again. */
+/* A CPU that appears later counts from now on: what it did before was not published. Where a
+ * time decreases a little, the former value is kept until it is reached again. */
 static void add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
         const uint64_t now[N_MODES] = {
                 [MODE_USER] = t->user + t->nice, [MODE_SYSTEM] = t->system, [MODE_IRQ] = t->irq,

@@ -1,4 +1,4 @@
-/* Who the users are that policies name. */
+/* The numbers of the users that policies name. */
 #include <errno.h>
 
 #include "tidbnumad/observe/policy-users.h"

@@ -1,4 +1,4 @@
-/* Who the processes are. By what stands behind /proc/PID/exe, never by the name they give
+/* Identifies processes: by the target of /proc/PID/exe, never by the name that they set
  * themselves. */
 #include <errno.h>
 #include <limits.h>

@@ -10,7 +10,7 @@
  */
 enum { ROWS_MAX = 1024 };
 
-/* MEMCG_CHARGE_BATCH of linux/memcontrol.h: what a CPU may have charged and not told of yet. */
+/* MEMCG_CHARGE_BATCH of linux/memcontrol.h: what a CPU may have charged and not reported yet. */
 enum { UNTOLD_PAGES = 64 };
 
 /* Not worth a doubt. */

@@ -1,4 +1,4 @@
-/* What lies under a directory: its mount, the file system on it, and the devices under that. */
+/* The disks of a directory: its mount, the file system on it, and the devices below that. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "tidbnumad/sys/sysfs-device.h"
 
 enum {
-        LOOPS_MAX = 4, /* loop devices whose file lies on a loop device */
+        LOOPS_MAX = 4, /* loop devices whose file is on a loop device */
 };
 
 void storage_devices_done(StorageDevices *storage) {
@@ -45,7 +45,7 @@ static void append_path(Text *text, const char *path) {
 
 static int add_mount(Walk *walk, const Mount *mount);
 
-/* The file of a loop device lies on a mount of its own. */
+/* The file of a loop device is on another mount. */
 static int add_backing_file(Walk *walk, const char *path) {
         char file[PATH_MAX];
         const Mount *mount;
@@ -129,7 +129,7 @@ static int add_sources(Walk *walk, const char *source) {
 
 /* --- one mount ------------------------------------------------------------------------------ */
 
-/* File systems whose number is none of a device's, though they are on devices. */
+/* File systems whose number is not that of a device, although they are on devices. */
 static int add_unnumbered(Walk *walk, const Mount *mount) {
         char path[PATH_MAX];
 
@@ -203,7 +203,7 @@ static int open_below(int root_fd, const char *path) {
         return fd < 0 ? -errno : fd;
 }
 
-/* A directory that is not there yet will lie where the one above it does. */
+/* A directory that does not exist yet will be where the one above it is. */
 static int open_nearest(int root_fd, const char *dir) {
         char path[PATH_MAX];
 
@@ -238,7 +238,7 @@ static int read_mount_id(const Sysroot *sysroot, int fd, uint64_t *ret) {
         return at && sscanf(at + strlen(key), "%" SCNu64, ret) == 1 ? 0 : -EBADMSG;
 }
 
-/* In a chroot whose root is no mount point, mountinfo does not show what that lies on. */
+/* In a chroot whose root is no mount point, mountinfo does not show its mount. */
 static int find_by_number(const Sysroot *sysroot, const MountTable *table, int fd, const char *dir,
                           StorageDevices *ret) {
         Mount mount = { .point = dir, .type = "", .source = "" };

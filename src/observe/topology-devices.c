@@ -94,7 +94,7 @@ static int load_noted(hwloc_topology_t t, DeviceList *list) {
 
 /* --- reading others' ------------------------------------------------------------------------ */
 
-/* Memory-only nodes are near whole packages: they say nothing of where the device is. */
+/* Memory-only nodes are near whole packages: they do not show where the device is. */
 static int32_t find_node(hwloc_topology_t t, const Topology *topology, hwloc_obj_t object) {
         hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(t, object);
         NodeSet nodes = topology_fill_nodes(near ? near->nodeset : NULL);

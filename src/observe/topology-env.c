@@ -1,5 +1,5 @@
 /* hwloc takes another machine's root, and which of its back ends to trust, from the environment
- * alone; and why it refuses something it tells on standard error alone. */
+ * only, and it prints why it refuses something to standard error only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,9 +65,9 @@ static void restore(TopologyEnv *env) {
         drop_saved(env);
 }
 
-/* Nodes that hwloc would drop by itself: those whose CPUs another node lists too, and GPU memory.
- * And it writes no banner of twelve lines when the firmware contradicts itself: what matters of
- * that is a note of ours. It reads the last one once in a process's life. */
+/* Nodes that hwloc would drop by itself: those whose CPUs another node lists too, and GPU
+ * memory. And it writes no banner of twelve lines when the firmware contradicts itself: what
+ * matters of that is in our notes. It reads the last variable once in a process's life. */
 static int keep_all_nodes(void) {
         return setenv("HWLOC_DEBUG_ALLOW_OVERLAPPING_NODE_CPUSETS", "1", 1) < 0 ||
                                setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1) < 0 ||

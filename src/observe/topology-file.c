@@ -82,8 +82,8 @@ static int fill(hwloc_topology_t t, const TopologySource *source, Topology *ret)
         fill_info(root, TOPOLOGY_INFO_HIDDEN_NODES, ID_TARGET(&ret->hidden_nodes));
         fill_info(root, TOPOLOGY_INFO_LOST_NODES, ID_TARGET(&ret->lost_nodes));
         fill_info(root, TOPOLOGY_INFO_MISMASKED, ID_TARGET(&ret->mismasked_nodes));
-        /* hwloc invents 1 GiB for each node of a description that says nothing of memory, and
-         * shows a size that it does not know as 0. */
+        /* hwloc invents 1 GiB for each node of a description without memory, and shows a size
+         * that it does not know as 0. */
         if (source->synthetic ? !strstr(source->synthetic, "memory=") : !has_memory(ret))
                 forget_memory(ret);
         fill_noted_nodes(t, ret);

@@ -54,7 +54,7 @@ static const char *info_of(hwloc_obj_t node, const char *name) {
 }
 
 /* hwloc's words: "GPUMemory", "NVM", "HBM", "MCDRAM", "CXL-DRAM", "SPM". Before 2.10 it knew no
- * CXL: the device below the memory's region tells. */
+ * CXL: the device below the memory's region shows it. */
 static NodeKind find_kind(hwloc_obj_t node) {
         const char *subtype = node->subtype ? node->subtype : "";
 
@@ -121,7 +121,7 @@ static bool owns(hwloc_obj_t a, hwloc_obj_t b) {
         return a->os_index < b->os_index;
 }
 
-/* Whose it is, of all nodes that hwloc shows it near. */
+/* The node that it belongs to, of all nodes that hwloc shows it near. */
 static hwloc_obj_t find_owner(hwloc_topology_t t, const NodeSet *has_cpu, unsigned cpu) {
         hwloc_obj_t node = NULL, owner = NULL;
 
@@ -193,7 +193,7 @@ static ssize_t index_of(const Topology *topology, uint32_t id) {
         return node ? node - topology->nodes : -1;
 }
 
-/* A machine that tells no distances keeps none; topology_distance() then answers by the ACPI
+/* A machine that reports no distances keeps none; topology_distance() then answers by the ACPI
  * defaults. */
 static int fill_distances(hwloc_topology_t t, Topology *topology) {
         struct hwloc_distances_s *d = NULL;

@@ -1,4 +1,4 @@
-/* This machine's topology, or a dump's: hwloc's objects, and what only /sys tells beside them. */
+/* This machine's topology, or a dump's: hwloc's objects, and what only /sys has beside them. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,11 +26,11 @@ static int init_hwloc(hwloc_topology_t *ret) {
         if (hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE) < 0 ||
             hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
             hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
-            /* Where a package has several nodes, a group of CPUs stands for each. */
+            /* Where a package has several nodes, each is a group of CPUs. */
             hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) <
                     0 ||
             hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
-            /* It binds its caller to each CPU in turn, to learn what /sys tells as well. */
+            /* It binds its caller to each CPU in turn, to read what /sys has as well. */
             (hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86") <
                      0 &&
              errno != EINVAL))
@@ -231,7 +231,7 @@ static int read_nearest(int root, char *path, CpuSet *ret) {
 
                 if (r >= 0)
                         r = cgroup_effective_cpus_read(group, &cpus);
-                /* v1's empty ones are of a group that nobody has set up: nothing runs there. */
+                /* On v1 the sets are empty in a group that was not set up: nothing runs there. */
                 if (r >= 0 && !id_set_is_empty(&cpus)) {
                         *ret = cpus;
                         return 0;

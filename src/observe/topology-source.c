@@ -1,5 +1,5 @@
-/* hwloc's whole tree of a machine that is here, in a dump, in a file or imagined, and what to tell
- * when hwloc does not take it. */
+/* hwloc's whole tree of a machine that is here, in a dump, in a file or imagined, and the
+ * message when hwloc does not accept it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -116,8 +116,8 @@ static int load_xml(const char *path, hwloc_topology_t *ret, char **ret_message)
 
 /* --- synthetic ------------------------------------------------------------------------------ */
 
-/* hwloc would build as many objects as it is told to. Of "package:2 [numa(memory=1GB)] core:4 2"
- * the numbers outside of brackets multiply. */
+/* hwloc would build as many objects as the description has. Of "package:2 [numa(memory=1GB)]
+ * core:4 2" the numbers outside of brackets multiply. */
 static uint64_t count_cpus(const char *description) {
         uint64_t n = 1;
         int depth = 0;

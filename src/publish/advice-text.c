@@ -25,7 +25,7 @@ void advice_text_append_value(Text *text, const Advice *advice) {
                 text_appendf(text, "%" PRIu64, advice->value);
 }
 
-/* For reading: one decimal where it says something. Integers only, as a locale may have a comma. */
+/* For reading: one decimal where it matters. Integers only, as a locale may have a comma. */
 static void append_size(Text *text, uint64_t bytes) {
         const uint64_t unit = bytes >= GIB ? GIB : MIB;
         const uint64_t tenths = bytes / unit * 10 + bytes % unit * 10 / unit;

@@ -56,8 +56,8 @@ static bool has_port(const AdviceSubject *subject, uint16_t port) {
         return false;
 }
 
-/* "tidb-4000" and "tidb-4000.service" tell a port; "tidb-2", the second of those imagined, tells
- * none: no component listens below 1024. 0: none. */
+/* "tidb-4000" and "tidb-4000.service" contain a port; "tidb-2", the second one imagined,
+ * contains none: no component listens below 1024. 0: none. */
 static uint16_t port_of_name(const char *name) {
         const char *dash = strrchr(name, '-');
         uint32_t port = 0;

@@ -61,7 +61,7 @@ static void add_device(Table *table, const IrqPlanDevice *device, Text *cell) {
         table_add_text(table, cell);
 }
 
-/* What nobody asked about is left out. */
+/* What was not requested is left out. */
 static bool is_shown(const IrqPlanDevice *device) {
         return device->reason != IRQ_REASON_NO_ENTRY;
 }

@@ -1,5 +1,5 @@
-/* The text format of Prometheus, and samples of one kind of metric at a time; metrics.c says which
- * metric is of which kind. */
+/* The text format of Prometheus, and samples of one kind of metric at a time; metrics.c has the
+ * kind of each metric. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -241,7 +241,7 @@ void metric_render_sample_durations(const Metric *metric, const Snapshot *snapsh
 }
 
 /* Also of a policy that has bound nothing yet: what begins at one, for the first time that
- * something is bound, is no increase to those who ask for a rate. */
+ * something is bound, is no increase in a query of a rate. */
 void metric_render_bind_latency(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_policies; i++)
                 append_histogram(metric, "policy", snapshot->policies[i].name,

@@ -31,7 +31,7 @@ static void render_instances(const PlanReport *report, unsigned width, Text *tex
         table_render(&table, width, text);
 }
 
-/* `node` DEVICE_NODE_UNKNOWN: those whose node the firmware does not tell. */
+/* `node` DEVICE_NODE_UNKNOWN: those whose node the firmware does not report. */
 static void append_devices(const PlanReport *report, int32_t node, Text *cell) {
         for (size_t i = 0; report->devices && i < report->devices->n_devices; i++) {
                 const Device *device = &report->devices->devices[i];

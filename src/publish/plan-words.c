@@ -7,7 +7,7 @@
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"
 
-/* Longer lists are told by their ends. */
+/* Of longer lists the ends are shown. */
 enum { LIST_SHOWN_MAX = 23, HEAD_MAX = 8, REASONS_MAX = 2 };
 
 const char *plan_words_criterion(PlacementCriterion criterion) {

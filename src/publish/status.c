@@ -1,5 +1,4 @@
-/* Snapshot to JSON, for `status.json` and those who read it. Key order is the order of the calls
- * here. */
+/* Snapshot to JSON, for `status.json` and its readers. Key order is the order of the calls here. */
 #include <jansson.h>
 #include <math.h>
 #include <time.h>
@@ -9,7 +8,7 @@
 #include "tidbnumad/publish/status-irq.h"
 #include "tidbnumad/publish/status.h"
 
-/* RFC 3339, UTC, whole seconds; the exact value stands beside it as a number. */
+/* RFC 3339, UTC, whole seconds; the exact value is beside it as a number. */
 static json_t *timestamp(double seconds) {
         char buffer[64];
         struct tm tm;

@@ -42,7 +42,8 @@ typedef struct Listing {
         bool more;
 } Listing;
 
-/* Between the listing and the opening a thread may have ended, and its number be a stranger's. */
+/* Between the listing and the opening a thread may have ended, and its number be another
+ * thread's. */
 static int open_thread(Listing *l, size_t at, pid_t tid) {
         AccessCounters *c = l->counters;
         AccessThread thread = { .tid = tid, .seen = true };

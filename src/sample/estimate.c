@@ -1,4 +1,4 @@
-/* Shares from draws. The formulas stand in the header. */
+/* Shares from draws. The formulas are in the header. */
 #include <math.h>
 
 #include "tidbnumad/sample/estimate.h"

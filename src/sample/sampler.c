@@ -1,4 +1,4 @@
-/* Draws pages of a process and asks where they lie. What follows from it is estimate.c's. */
+/* Draws pages of a process and queries their nodes. The estimate is estimate.c's. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ typedef struct Sampling {
         /* Of the frame that is being drawn from. */
         Tally *by_node; /* owned */
         uint64_t n_drawn, n_found;
-        uint64_t n_absent, n_checked, n_marked; /* pages that tell no node */
+        uint64_t n_absent, n_checked, n_marked; /* pages that show no node */
 } Sampling;
 
 void draws_done(Draws *draws) {
@@ -146,8 +146,8 @@ static int draw_up_to(Sampling *s, const Frame *frame, uint64_t n_pages, uint64_
         return r;
 }
 
-/* Says how sparse it is. What was found is forgotten where the frame changes: it was drawn from
- * another one. */
+/* Computes how sparse it is. Where the frame changes, former results are dropped: they were
+ * drawn from another one. */
 static int probe(Sampling *s, Frame *frame) {
         int r = draw_up_to(s, frame, UINT64_MAX, PROBE_DRAWS);
 

@@ -23,12 +23,12 @@ typedef struct Brakes {
 void brakes_done(Brakes *brakes);
 #define _cleanup_brakes_ _cleanup_(brakes_done)
 
-/* What the files say without the drop-in; `set` is what they come to with it. What they release is
- * added to the set: a drop-in that was written while they were refused does not repeat it. -EINVAL:
- * they are wrong without it; -ENOMEM. `ret` is untouched then. */
+/* The files without the drop-in; `set` is the result with it. What they release is added to the
+ * set: a drop-in that was written while they were refused does not repeat it. -EINVAL: they are
+ * wrong without it; -ENOMEM. `ret` is untouched then. */
 int brakes_read(const SourceFileList *files, PolicySet *set, Brakes *ret);
 
-/* Sets these keys of `set` to what the drop-in says, and to `others` where it says nothing; of
- * both, what is released is added up. `drop_in` holds one file, or none. -EINVAL: the drop-in is
+/* Sets these keys of `set` to the drop-in's values, or to those of `others` where it has none;
+ * what is released is added up. `drop_in` holds one file, or none. -EINVAL: the drop-in is
  * wrong, and `set` is as it was; -ENOMEM likewise. */
 int brakes_apply(const SourceFileList *drop_in, const Brakes *others, PolicySet *set);

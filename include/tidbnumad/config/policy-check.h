@@ -8,7 +8,8 @@
 
 #define POLICY_LATER "is checked, and not carried out by this version yet"
 
-/* Warns of values that this version does not carry out. `places` stands beside the table. */
+/* Warns of values that this version does not carry out. `places` has an element for each row of
+ * the table. */
 void policy_check_later(const PolicyPlace places[static POLICY_KEYS_MAX], Diagnostics *warnings);
 
 /* Warns of network cards that decide nothing. */
@@ -27,8 +28,8 @@ void policy_check_entries(const PolicyDraft *draft, Diagnostics *errors, Diagnos
 void policy_check_shadowed(const PolicyMerge *merge, Diagnostics *warnings);
 
 /* Contradictions inside of each policy and between two of them, and what is allowed but probably
- * not what is wanted. Policies with an error are left out. With `topology` NULL nothing is asked
- * of the machine. */
+ * a mistake. Policies with an error are left out. With `topology` NULL the machine is not
+ * checked. */
 void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Diagnostics *errors,
                          Diagnostics *warnings);
 
@@ -36,7 +37,7 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
 void policy_check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
                         Diagnostics *warnings);
 
-/* Warns of policies that match nothing on this host. `matched` stands beside the set's policies.
- * `files`, those that were loaded, give the excerpts; NULL: no excerpts. */
+/* Warns of policies that match nothing on this host. `matched` has an element for each policy of
+ * the set. `files`, those that were loaded, give the excerpts; NULL: no excerpts. */
 void policy_check_matched(const PolicySet *set, const bool *matched, const SourceFileList *files,
                           Diagnostics *warnings);

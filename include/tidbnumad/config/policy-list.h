@@ -6,7 +6,7 @@
 
 bool policy_list_is(const PolicyKey *key);
 
-/* As policy_value_parse(), for such keys: a single value, or a word that stands for itself. */
+/* As policy_value_parse(), for such keys: a single value, or a word in place of a list. */
 int policy_list_parse(const PolicyKey *key, const char *text, void *target,
                       const char **ret_reason);
 

@@ -1,4 +1,4 @@
-/* What the parts of the loader share: where it is, and how it tells what is wrong there. */
+/* What the parts of the loader share: where it is, and how it reports what is wrong there. */
 #pragma once
 
 #include "tidbnumad/base/diagnostics.h"
@@ -15,9 +15,9 @@ typedef struct PolicyLoader {
         const Topology *topology;  /* NULL: any number will do */
         const DeviceList *devices; /* NULL: any name of a card will do */
         Diagnostics *errors, *warnings;
-        PolicyPlace
-                *places;    /* of the thing that is read now, beside the table; NULL: nobody asks */
-        PolicyDraft *draft; /* the policy that is read now, or NULL */
+        PolicyPlace *places; /* of the thing that is read now, for each row of the table; NULL: not
+                                wanted */
+        PolicyDraft *draft;  /* the policy that is read now, or NULL */
         PolicyMerge merge;
         PolicySet *set;
 } PolicyLoader;

@@ -9,7 +9,7 @@
 #include "tidbnumad/config/policy-table.h"
 #include "tidbnumad/model/policy.h"
 
-/* Where the value of a key stands, for messages. */
+/* The place of a key's value, for messages. */
 typedef struct PolicyPlace {
         const SourceFile *file; /* NULL: it is not given; borrowed */
         SourceSpan at;
@@ -21,7 +21,7 @@ typedef struct PolicyEntryPlace {
         SourceSpan at, nodes;
 } PolicyEntryPlace;
 
-/* A policy and where its parts stand. */
+/* A policy and the places of its parts. */
 typedef struct PolicyDraft {
         Policy policy;
         const SourceFile *file; /* borrowed */

@@ -46,7 +46,7 @@ typedef enum PolicyKeyNeed {
 /* When a change of the key counts, once the files are loaded again. */
 typedef enum PolicyReload {
         RELOAD_NONE,  /* it holds other keys, or changes nothing by itself */
-        RELOAD_JUDGE, /* who belongs to which policy */
+        RELOAD_JUDGE, /* which processes belong to which policy */
         RELOAD_BIND,  /* what is set on an instance */
         RELOAD_PLACE, /* which nodes are open: an instance that still fits stays */
         RELOAD_MOVE,  /* how memory is moved */
@@ -57,7 +57,7 @@ typedef enum PolicyReload {
 } PolicyReload;
 
 typedef struct PolicyKey {
-        const char *path; /* "policies[].place.nodes"; "[]" stands for an entry of a list */
+        const char *path; /* "policies[].place.nodes"; "[]" means an entry of a list */
         PolicyKeyType type;
         PolicyKeyNeed need;
         PolicyReload reload;
@@ -71,7 +71,7 @@ typedef struct PolicyKey {
         size_t offset;       /* of the field: in Policy under policies[], in PolicyInstance under
                               * policies[].instances[], in IrqPolicy under irq[], in PolicySet
                               * elsewhere */
-        size_t given_offset; /* of a bool there that tells it was written; 0: none */
+        size_t given_offset; /* of a bool there that is set when the key was written; 0: none */
         const char *help;    /* one line, whole sentences */
 } PolicyKey;
 
@@ -89,7 +89,7 @@ size_t policy_key_index(const PolicyKey *key);
  * never a key, even where it spells a path. */
 const PolicyKey *policy_key_find(const char *parent, const char *name);
 
-/* The last part of the path; whether the key stands directly below `parent`; whether it belongs to
+/* The last part of the path; whether the key is directly below `parent`; whether it belongs to
  * the same thing as the keys of `parent`: below it, and in no list below it. */
 const char *policy_key_leaf(const PolicyKey *key);
 bool policy_key_is_below(const PolicyKey *key, const char *parent);

@@ -1,4 +1,4 @@
-/* Why a file is not valid YAML, in the words of somebody who wrote it by hand. */
+/* Why a file is not valid YAML, in the words of a user who wrote it by hand. */
 #pragma once
 
 #include <yaml.h>

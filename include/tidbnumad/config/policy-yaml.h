@@ -1,8 +1,8 @@
-/* One YAML file as a tree that knows where each value stands.
+/* One YAML file as a tree with the place of each value.
  *
  * A small part of YAML: one document of mappings, lists and scalars. An alias becomes a copy of
- * what its anchor names, within a bound. Tags are refused, so that a file means what it shows.
- */
+ * what its anchor names, within a bound. Tags are refused, so that a file means what is written
+ * in it. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,8 +31,8 @@ typedef enum YamlKind {
 
 typedef struct YamlNode {
         YamlKind kind;
-        SourceSpan at; /* what an alias expanded to stands where the alias does, and what is inside
-                        * of that where it was written */
+        SourceSpan at; /* an expanded alias is at the place of the alias, and its content where it
+                          was written */
         bool quoted;   /* a scalar in quotes or a block scalar */
         char *text;    /* of a scalar and of an empty node; holds no NUL; owned */
         char *anchor;  /* its name, or NULL; owned */

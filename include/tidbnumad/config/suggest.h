@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Words longer than this are compared by nobody. */
+/* Longer words are not compared. */
 #define SUGGEST_WORD_MAX 64u
 
 /* Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap of two

@@ -20,9 +20,9 @@ typedef struct BindingGroups {
                                 * while this one is still there, it is not read */
 } BindingGroups;
 
-/* Does the group hold the instance's processes, what started them and what they started, and nobody
- * else? 1; 0: `ret_intruder` is one of the others; -ESRCH: the group is gone. Of `groups` the
- * group, its path and the suspect count. */
+/* Does the group hold only the instance's processes, their parents and their children? 1; 0:
+ * `ret_intruder` is one of the others; -ESRCH: the group is gone. Of `groups` the group, its
+ * path and the suspect count. */
 int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t n_members,
                            const BindingGroups *groups, int32_t *ret_intruder);
 
@@ -32,8 +32,8 @@ int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t
 int binding_load(const Topology *topology, const Sysroot *sysroot, const Member *members,
                  size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret);
 
-/* The same without a look at each thread, for an instance that rests: its sets, who shares its
- * group, and how many threads it has. What `binding` holds of its threads, from an earlier
- * binding_load() of the same members, stays. -ESRCH as above. */
+/* The same without a look at each thread, for an instance that rests: its sets, the other
+ * processes of its group, and the number of its threads. What `binding` holds of its threads,
+ * from an earlier binding_load() of the same members, stays. -ESRCH as above. */
 int binding_reload_groups(const Topology *topology, const Sysroot *sysroot, const Member *members,
                           size_t n_members, const BindingGroups *groups, Binding *binding);

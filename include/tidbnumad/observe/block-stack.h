@@ -1,4 +1,4 @@
-/* What a block device stands on: partitions, device mapper, md, down to whole disks. */
+/* What a block device is built on: partitions, device mapper, md, down to whole disks. */
 #pragma once
 
 #include <limits.h>
@@ -13,7 +13,7 @@ int block_stack_resolve_number(const Sysroot *sysroot, uint32_t major, uint32_t 
                                char ret[static PATH_MAX]);
 int block_stack_resolve_name(const Sysroot *sysroot, const char *name, char ret[static PATH_MAX]);
 
-/* Adds the whole disks under the device at `path` to `disks`, each once, and appends the way there
- * to `chain`: "dm-3 (lvm) on nvme0n1p2 on nvme0n1". What stands on several has them in brackets. A
+/* Adds the whole disks under the device at `path` to `disks`, each once, and appends the way
+ * there to `chain`: "dm-3 (lvm) on nvme0n1p2 on nvme0n1". Several devices are in brackets. A
  * device on no disk, such as a RAM disk, adds none. */
 int block_stack_add(const Sysroot *sysroot, const char *path, DeviceList *disks, Text *chain);

@@ -1,15 +1,13 @@
 /* Where a TiKV or PD keeps its data. The first of two sources that names a directory counts:
  *
  *  1. the command line: --data-dir DIR, also with '=' and, as older PD versions took it, with one
- *     dash; of TiKV also --store and -s. TiUP always gives it;
- *  2. the directory of a file that the process has open for writing: the first one called LOCK,
- * else the first log or table of RocksDB ("000123.log", "000123.sst"). TiKV keeps a LOCK in the
- * data directory itself; RocksDB, LevelDB and raft-engine keep one in theirs, which may be one
- * level below.
+ *     dash; of TiKV also --store and -s. TiUP always gives it; 2. the directory of a file that the
+ *     process has open for writing: the first one called LOCK, else the first log or table of
+ *     RocksDB ("000123.log", "000123.sst"). TiKV keeps a LOCK in the data directory itself;
+ *     RocksDB, LevelDB and raft-engine keep one in theirs, which may be one level below.
  *
- * TiDB and HAProxy have no data directory. No file of the process is opened: its configuration is
- * somebody else's, and its path may be on a file system that does not answer.
- */
+ * TiDB and HAProxy have no data directory. No file of the process is opened: its configuration
+ * belongs to another program, and its path may be on a file system that does not answer. */
 #pragma once
 
 #include <stddef.h>

@@ -11,7 +11,7 @@
  * unknown. */
 int devices_load(const Sysroot *sysroot, DeviceList *ret);
 
-/* What lies under a directory of a process or of the host. */
+/* The disks of a directory of a process or of the host. */
 typedef struct StorageDevices {
         DeviceList disks; /* whole disks; through partitions, device mapper (LVM, crypt) and md */
         NodeSet nodes;    /* their known nodes */
@@ -22,11 +22,11 @@ void storage_devices_done(StorageDevices *storage);
 #define _cleanup_storage_devices_ _cleanup_(storage_devices_done)
 
 /* `mountinfo` is the text of a /proc/PID/mountinfo, `dir` absolute and without symbolic links or
- * "..": the deepest mount that holds it, its device, and what that stands on. A btrfs or other
- * file system of several devices: all that it tells. -ENODEV: not on a block device (tmpfs, NFS,
- * overlay); -ENOENT: no mount holds it; -EBADMSG: not a mountinfo. 0 without disks: it is on a
- * block device that is no disk (a RAM disk), or of which /sys tells nothing. A loop device stands
- * on what its file lies on. */
+ * "..": the deepest mount that holds it, its device, and the devices below that. A btrfs or
+ * other file system of several devices: all that it shows. -ENODEV: not on a block device
+ * (tmpfs, NFS, overlay); -ENOENT: no mount holds it; -EBADMSG: not a mountinfo. 0 without disks:
+ * it is on a block device that is no disk (a RAM disk), or that /sys does not describe. A loop
+ * device is built on the disks of its file. */
 int storage_find(const Sysroot *sysroot, const char *mountinfo, const char *dir,
                  StorageDevices *ret);
 

@@ -4,7 +4,7 @@
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* By its name alone: what has no data of a server on it, and what only stands on other devices. */
+/* By its name alone: devices without data of a server, and devices that are built on others. */
 bool disk_name_counts(const char *name);
 
 /* Is this block device a disk of its own, rather than a partition, or made of others or of memory?

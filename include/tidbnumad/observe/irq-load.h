@@ -5,12 +5,12 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* Real network cards, bonds and teams, NVMe controllers on PCI, and what the policies name by its
- * PCI address; each with the vectors of its PCI function (msi_irqs) and what the kernel tells of
- * them. Where several cards share a function, a vector is that one's whose name its handler bears,
- * else the first one's. A card in another network namespace is there by its PCI device. What a
- * dump lacks stays unknown. Nothing is told of irqbalance but its pid. 0, -ENOMEM, -EMFILE or
- * -ENFILE. */
+/* Real network cards, bonds and teams, NVMe controllers on PCI, and what the policies name by
+ * its PCI address; each with the vectors of its PCI function (msi_irqs) and what the kernel
+ * shows of them. Where several cards share a function, a vector belongs to the card with its
+ * handler's name, else to the first one. A card in another network namespace is there by its PCI
+ * device. What a dump lacks stays unknown. Of irqbalance only the pid is set. 0, -ENOMEM,
+ * -EMFILE or -ENFILE. */
 int irq_host_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
                   IrqHost *ret);
 

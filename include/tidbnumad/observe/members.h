@@ -9,7 +9,7 @@
 #include "tidbnumad/sys/proc.h"
 
 /* A unit with many processes, such as a pool of workers, shows the same with each of them: only
- * this many are asked. */
+ * this many are read. */
 enum { MEMBERS_ASKED_MAX = 16 };
 
 /* The processes of one instance. Borrowed. */
@@ -18,8 +18,8 @@ typedef struct Members {
         const Member *list; /* ascending by pid */
         size_t n;
         const char *unit; /* NULL: none */
-        /* Who was last found in a group with others, of whichever instance: a group that many of
-         * them share is then read once and not by each. NULL: not kept. */
+        /* The process that was last found in a group with others, of whichever instance: a group
+         * that many of them share is then read once and not by each. NULL: not kept. */
         int32_t *intruder;
 } Members;
 

@@ -8,7 +8,7 @@
 #include "tidbnumad/observe/processes.h"
 
 typedef struct Observed {
-        char *name;           /* owned, as all that is not said to be borrowed */
+        char *name;           /* owned, like all that is not marked as borrowed */
         const Policy *policy; /* borrowed */
         char *unit;           /* NULL: none */
         Member *members;      /* ascending by pid */

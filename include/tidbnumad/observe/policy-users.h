@@ -1,4 +1,4 @@
-/* Who the users are that policies name: config is pure, only the system knows. */
+/* The numbers of the users that policies name: config is pure, and only the system knows them. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* The processes of the machine into the model: who is who. */
+/* Identifies the processes of the machine. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,9 +9,10 @@
 /* Is a process of this executable worth a closer look? `exe` is the path out of /proc/PID/exe. */
 typedef bool (*ExeFilter)(const char *exe, void *userdata);
 
-/* Opens one process and reads who it is. `ret_handle` stays open for the caller. 0; -ESRCH: gone, a
- * zombie, a kernel thread, the child of a vfork(2) before its exec, or an executable that `wanted`
- * does not want; -EAGAIN: it went on to execute programs meanwhile, after several tries. */
+/* Opens one process and identifies it. `ret_handle` stays open for the caller. 0; -ESRCH: gone,
+ * a zombie, a kernel thread, the child of a vfork(2) before its exec, or an executable that
+ * `wanted` does not want; -EAGAIN: it went on to execute programs meanwhile, after several
+ * tries. */
 int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
                      ProcHandle *ret_handle, Process *ret);
 

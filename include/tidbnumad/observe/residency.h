@@ -1,4 +1,4 @@
-/* Residency: how much of what an instance holds lies on which node. */
+/* Residency: how much of an instance's memory is on which node. */
 #pragma once
 
 #include "tidbnumad/model/snapshot.h"

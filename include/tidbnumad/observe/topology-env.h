@@ -1,4 +1,5 @@
-/* Around calls of hwloc: what it takes from the environment, and what it says on standard error. */
+/* Around calls of hwloc: what it takes from the environment, and what it prints on standard
+ * error. */
 #pragma once
 
 #include <stdbool.h>

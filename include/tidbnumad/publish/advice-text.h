@@ -1,5 +1,5 @@
-/* Words of sizing advice that its renderings share. All append to `text`, whose `error` tells of a
- * failure. */
+/* Words of sizing advice that its renderings share. All append to `text`, whose `error` is set
+ * after a failure. */
 #pragma once
 
 #include "tidbnumad/base/text.h"
@@ -9,8 +9,8 @@
  * their KB, MB and GB in powers of 1024. */
 void advice_text_append_value(Text *text, const Advice *advice);
 
-/* The sentences of `reason` and `note`, and for an instance that runs what makes it hold, with what
- * stands for the placeholders:
+/* The sentences of `reason` and `note`, and for an instance that runs what makes it hold, with the
+ * placeholders replaced:
  *
  * - {cpus}: "16 CPUs of node 0"
  * - {cpu_part}: likewise, or "8 of the 16 CPUs of node 0, shared with tikv-20160"

@@ -15,8 +15,8 @@ int advice_render_table(const AdviceReport *report, unsigned width, Text *text);
 int advice_render_json(const AdviceReport *report, char **ret_json);
 
 /* YAML in the form of a TiUP topology (tiup-cluster 1.15 for `numa_cores`): tidb_servers,
- * tikv_servers, pd_servers, each entry with `host`, its ports where they are known, `numa_node` and
- * `numa_cores` where its policy binds strictly (as TiUP's numactl does), and `config`. What TiUP
- * has no key for stands in comments. Always a mapping, {} when there is nothing. `text` is emptied
- * first. 0 or -ENOMEM. */
+ * tikv_servers, pd_servers, each entry with `host`, its ports where they are known, `numa_node`
+ * and `numa_cores` where its policy binds strictly (as TiUP's numactl does), and `config`. What
+ * TiUP has no key for is in comments. Always a mapping, {} when there is nothing. `text` is
+ * emptied first. 0 or -ENOMEM. */
 int advice_render_tiup(const AdviceReport *report, const char *host, Text *text);

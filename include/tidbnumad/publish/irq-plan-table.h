@@ -5,7 +5,7 @@
 #include "tidbnumad/model/irq-plan.h"
 
 /* The devices that an entry of `irq` is for, or that could not be seen whole, with where their
- * interrupts go and why; what irqbalance is told; the default. `width` as for table_render().
+ * interrupts go and why; what is sent to irqbalance; the default. `width` as for table_render().
  * Failure shows in text->error. */
 void irq_plan_table_render(const IrqHost *host, const IrqPlan *plan, unsigned width, Text *text);
 

@@ -1,4 +1,4 @@
-/* Where the memory of some processes lies, for the operator. */
+/* The nodes of the memory of some processes, for the operator. */
 #pragma once
 
 #include <jansson.h>

@@ -11,5 +11,5 @@
  * event sources a name. Does not depend on the locale. Returns 0 or -ENOMEM. */
 int metrics_render(const Snapshot *snapshot, Text *text);
 
-/* Appends what tidbnumad-metrics(7) tells of each metric: the same table, as mdoc(7). */
+/* Appends the text of tidbnumad-metrics(7) for each metric: the same table, as mdoc(7). */
 void metrics_render_reference(Text *text);

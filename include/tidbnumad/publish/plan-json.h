@@ -1,4 +1,4 @@
-/* A plan as JSON. The keys are told in tidbnumactl(8). */
+/* A plan as JSON. tidbnumactl(8) documents the keys. */
 #pragma once
 
 #include <jansson.h>

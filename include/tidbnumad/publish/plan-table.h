@@ -4,8 +4,9 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/plan-report.h"
 
-/* The instances with their places and reasons, the nodes with what they have and who lives there,
- * and what to know besides. `width` as for table_render(). Failure shows in text->error. */
+/* The instances with their places and reasons, the nodes with what they have and their
+ * instances, and what to know besides. `width` as for table_render(). Failure shows in
+ * text->error. */
 void plan_table_render(const PlanReport *report, unsigned width, Text *text);
 
 /* Every alternative that lost, an instance after the other, and what the numbers count. */
@@ -14,5 +15,5 @@ void plan_table_explain(const PlanReport *report, Text *text);
 /* The same of one instance, without its heading and without what the numbers count. */
 void plan_table_alternatives(const PlanReportInstance *instance, Text *text);
 
-/* From where to where, and what has to be moved for it. Says so where nothing changes. */
+/* From where to where, and what has to be moved for it. One line where nothing changes. */
 void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned width, Text *text);

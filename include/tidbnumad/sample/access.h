@@ -37,7 +37,7 @@ typedef struct AccessSample {
         size_t n_counted, n_missing; /* threads */
 } AccessSample;
 
-/* The codes of those events that are given, leader first, and whose they are. */
+/* The codes of the events that are given, leader first, and their localities. */
 size_t access_codes(const AccessEvents *events, PerfCode codes[static N_LOCALITIES],
                     Locality localities[static N_LOCALITIES]);
 

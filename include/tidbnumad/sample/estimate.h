@@ -1,20 +1,20 @@
-/* What draws of pages tell of the share that lies outside, and how sure that is. Pure.
+/* The share of pages outside, estimated from draws, and the error of that. Pure.
  *
  * Pages are drawn uniformly and with replacement from all addresses of a process's mappings; those
  * that are present are kept. Such draws weigh each mapping by what it has resident, by themselves:
  * the share among them estimates the share of all pages, whatever the sizes of the mappings, and
- * however the pages of a node lie together (a huge page counts as the base pages it is made of).
+ * however the pages of a node are grouped (a huge page counts as the base pages it is made of).
  *
  * `random` is the half-width at 95 % for n draws of which k are outside, p = k/n, z = 1.96: of the
  * score interval of Wilson (Journal of the American Statistical Association 22, 1927, 209-212),
- *     (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n)
- * the larger distance of its ends from p. Unlike p ± z√(p(1-p)/n) it is not 0 where all draws
- * agree: 4,096 of them still may have missed one page in a thousand.
+ *     (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n) the larger distance of its ends from p.
+ *     Unlike p ± z√(p(1-p)/n) it is not 0 where all draws agree: 4,096 of them still may have
+ *     missed one page in a thousand.
  *
- * `unknown` is not chance: pages that are there and tell no node (NUMA balancing has marked them)
- * may all be outside, or none. With h their share among the pages drawn it is h·max(p, 1-p). To
- * touch them would show them, and would change what the kernel's balancing sees: we only look.
- */
+ * `unknown` is not chance: pages that are present and show no node (NUMA balancing has marked
+ * them) may all be outside, or none. With h their share among the pages drawn it is h·max(p,
+ * 1-p). To touch them would show them, and would change what the kernel's balancing sees: we
+ * only look. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,15 +1,14 @@
 /* The statistical sampler: asks the kernel for the nodes of a few thousand pages of a process,
- * drawn at random, and never changes or holds up anything.
+ * drawn at random, and never changes or delays anything.
  *
  * Addresses are drawn uniformly over the mappings; what is not present costs a draw. Where fewer
  * than one in SAMPLER_SPARSE are there, the present ranges are listed first (PAGEMAP_SCAN, kernel
  * 6.7) and drawn from. On an older kernel, or where there are too many, draws go on until enough
- * pages are found or SAMPLER_DRAWS_MAX are spent: fewer pages, a wider interval. A process of no
- * more than SAMPLER_WHOLE_PAGES is asked whole.
+ * pages are found or SAMPLER_DRAWS_MAX are spent: fewer pages, a wider interval. All pages of a
+ * process of no more than SAMPLER_WHOLE_PAGES are queried.
  *
  * Private memory and shared memory with files are drawn apart: the ratio that counts is that of
- * anonymous pages. What is mapped after the mappings were read is not drawn.
- */
+ * anonymous pages. What is mapped after the mappings were read is not drawn. */
 #pragma once
 
 #include <stddef.h>
@@ -31,8 +30,8 @@ enum {
         SAMPLER_HIDDEN_CHECKS = 1024,
 };
 
-/* What was seen on a node. Files are met in private mappings and in shared ones, which are drawn
- * from apart: each page seen stands for as many as there are pages to a draw. */
+/* What was seen on a node. Files are in private mappings and in shared ones, which are drawn
+ * separately: each page seen represents as many as there are pages for each draw. */
 typedef struct NodeDraws {
         uint64_t n_anon;
         double file_pages, shmem_pages;
@@ -42,7 +41,7 @@ typedef struct Draws {
         NodeDraws *by_node; /* beside the topology's nodes; owned */
         uint64_t n_anon, n_hidden;
         double file_pages, shmem_pages;
-        double file_squares, shmem_squares; /* of what each page stands for */
+        double file_squares, shmem_squares; /* of what each page represents */
         uint64_t n_asked;
         bool whole;        /* of private memory every page was asked for, once */
         bool mapped_whole; /* of shared memory too */
@@ -66,7 +65,7 @@ Estimate sampler_shmem_on(const Draws *draws, size_t node);
 
 /* Adds to `by_node` what the process has by the kernel's own counters, in the shares that were
  * drawn. Huge pages that were reserved for it (hugetlbfs) are among anonymous memory, also those
- * that it shares, which are drawn with files: nothing cheap tells them apart. A kind of which
- * nothing was drawn adds nothing. */
+ * that it shares, which are drawn with files: there is no cheap way to distinguish them. A kind
+ * of which nothing was drawn adds nothing. */
 void sampler_add_bytes(const Topology *topology, const Draws *draws, const ProcMemory *memory,
                        NodeMemory *by_node);
