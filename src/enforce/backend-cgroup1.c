@@ -251,7 +251,7 @@ static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet
         r = ensure_group(backend, target->instance, &fd);
         if (r < 0)
                 return r;
-        r = write_set(fd, MEMS, ID_VIEW(mems));
+        r = backend_write_mems(backend, target, fd, mems, false);
         return r < 0 ? r : 1;
 }
 
@@ -270,7 +270,7 @@ static int widen_mems(Backend *backend, const BackendTarget *target, const NodeS
         _cleanup_free_ char *path = NULL;
         int r = backend_cgroup1_open(backend, target, &fd, &path);
 
-        return r < 0 ? r : cgroup_mems_widen(fd, mems);
+        return r < 0 ? r : backend_write_mems(backend, target, fd, mems, true);
 }
 
 /* Does this group, of a container or of another manager, allow what the process is to get? */

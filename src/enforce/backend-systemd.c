@@ -87,7 +87,7 @@ static int widen_mems(Backend *backend, const BackendTarget *target, const NodeS
         _cleanup_close_ int fd = -EBADF;
         int r = open_unit(backend, target, &fd);
 
-        return r < 0 ? r : cgroup_mems_widen(fd, mems);
+        return r < 0 ? r : backend_write_mems(backend, target, fd, mems, true);
 }
 
 /* What has no unit to itself may be given one: see scope.h. */

@@ -1,5 +1,6 @@
 /* Which backend binds on this host. What each of them does is in its own file. */
 #include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/sys/cgroup.h"
 
 static const BackendOps *const ALL[] = {
         [BACKEND_SYSTEMD] = &backend_systemd_ops,
@@ -61,6 +62,13 @@ BackendKind backend_kind(const Backend *backend) {
 
 const char *backend_name(const Backend *backend) {
         return backend->ops ? backend->ops->name : "none";
+}
+
+int backend_write_mems(const Backend *backend, const BackendTarget *target, int group_fd,
+                       const NodeSet *mems, bool widen) {
+        if (backend->write_mems)
+                return backend->write_mems(target, group_fd, mems, widen, backend->write_userdata);
+        return widen ? cgroup_mems_widen(group_fd, mems) : cgroup_mems_write(group_fd, mems);
 }
 
 const char *backend_refuses(Backend *backend, const BackendTarget *target,

@@ -107,8 +107,14 @@ int cgroup_mems_read(int cgroup_fd, NodeSet *ret) {
         return read_list(cgroup_fd, "cpuset.mems", "cpuset.mems", ID_TARGET(ret));
 }
 
-int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems) {
+int cgroup_mems_write(int cgroup_fd, const NodeSet *mems) {
         char list[ID_SET_LIST_MAX];
+        int r = id_set_render_list(mems, list, sizeof(list));
+
+        return r < 0 ? r : cgroup_write(cgroup_fd, "cpuset.mems", list);
+}
+
+int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems) {
         NodeSet wide;
         int r;
 
@@ -118,9 +124,7 @@ int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems) {
         if (id_set_is_subset(mems, &wide))
                 return 0;
         id_set_union(&wide, mems);
-        r = id_set_render_list(&wide, list, sizeof(list));
-        if (r >= 0)
-                r = cgroup_write(cgroup_fd, "cpuset.mems", list);
+        r = cgroup_mems_write(cgroup_fd, &wide);
         if (r == -EACCES || r == -EINVAL) /* v1: more than the group above has; not online */
                 return -ENODEV;
         /* A write that fails half way (ENOMEM) may have done it: the kernel's file is what counts.

@@ -7,9 +7,13 @@
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/affinity.h"
+#include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/memory-policy.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/ask.h"
+
+/* A job of the daemon's own: no user's processes are to blame. */
+#define NO_USER ((uid_t)-1)
 
 static bool are_started(const Workers *workers) {
         return workers->program;
@@ -131,6 +135,37 @@ int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *us
                 return -EBADMSG;
         *ret = (uid_t)uid;
         return 0;
+}
+
+static int write_mems(int group_fd, const NodeSet *mems, bool widen) {
+        return widen ? cgroup_mems_widen(group_fd, mems) : cgroup_mems_write(group_fd, mems);
+}
+
+int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
+                      const NodeSet *mems, bool widen) {
+        WorkerRequest request = { .job = WORKER_MEMS, .nodes = *mems, .widen = widen };
+        ProcHandle group = *process;
+        Worker *worker = &workers->mems;
+        WorkerReply reply;
+        int r;
+
+        if (!are_started(workers))
+                return write_mems(group_fd, mems, widen);
+        group.dir_fd = group_fd;
+        if (widen)
+                worker = &workers->guard[!worker_is_ready(&workers->guard[0]) &&
+                                         worker_is_ready(&workers->guard[1])];
+        r = worker_call(worker, &request, &group, NO_USER, &reply);
+        if (widen)
+                worker_prepare_guard(workers);
+        return r;
+}
+
+void worker_prepare_guard(Workers *workers) {
+        if (!are_started(workers))
+                return;
+        worker_prepare(&workers->guard[0]);
+        worker_prepare(&workers->guard[1]);
 }
 
 int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid) {

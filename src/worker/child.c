@@ -155,7 +155,7 @@ int worker_child_send(WorkerChild *child, WorkerRequest *request, const ProcHand
         child->job = request->job;
         child->process = (ProcessId){ .pid = process->pid, .start_ticks = process->start_ticks };
         child->uid = uid;
-        child->deadline_usec = clock_monotonic_usec() + WORKER_DEADLINE_USEC;
+        child->deadline_usec = clock_monotonic_usec() + worker_job_deadline_usec(request->job);
         return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/observe/storage.h"
 #include "tidbnumad/sys/affinity.h"
+#include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/memory-policy.h"
 #include "tidbnumad/sys/users.h"
@@ -218,6 +219,9 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
                 return draw(request, handle, reply);
         case WORKER_MOVE:
                 return step(walks, request, handle, reply);
+        case WORKER_MEMS:
+                return request->widen ? cgroup_mems_widen(handle->dir_fd, &request->nodes)
+                                      : cgroup_mems_write(handle->dir_fd, &request->nodes);
         case WORKER_SWEEP:
                 return pages_sweep(handle->pid, request->sweep.from, request->sweep.to);
         default:

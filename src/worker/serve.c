@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/self.h"
 #include "tidbnumad/worker/serve.h"
 
 /* Takes a message and the two descriptors with it. 1; 0: the other end is closed. */
@@ -41,9 +42,13 @@ static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
 
 /* A directory of /proc shows nothing any more once its process has ended, and the number may be
  * another's: system calls that take a number are for the very process that was meant. */
-static int check(const ProcHandle *handle) {
+static int check(WorkerJob job, const ProcHandle *handle) {
         ProcStat stat;
-        int r = proc_stat_read(handle, 0, &stat);
+        int r;
+
+        if (job == WORKER_MEMS) /* of a control group, by its descriptor */
+                return proc_is_alive(handle) ? 0 : -ESRCH;
+        r = proc_stat_read(handle, 0, &stat);
 
         if (r < 0)
                 return r;
@@ -61,12 +66,12 @@ static int serve_one(int fd, const Sysroot *sysroot, WorkerWalks **walks, Worker
 
         if (r <= 0)
                 return r;
-        r = check(&handle);
+        r = check(request.job, &handle);
         if (r >= 0)
                 worker_run(sysroot, walks, &request, &handle, reply);
         /* Whatever was found by number while the process ended is another's. */
         if (r >= 0 && reply->result >= 0 && handle.dir_fd >= 0)
-                r = check(&handle);
+                r = check(request.job, &handle);
         if (r < 0) {
                 memset(reply, 0, offsetof(WorkerReply, draw.by_node));
                 reply->job = request.job;
@@ -85,6 +90,7 @@ int worker_serve(int fd) {
 
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)prctl(PR_SET_NAME, "tidbnumad-work");
+        (void)self_lock_memory(); /* as far as it is used: the guard has to work without swap */
         /* glibc 2.31 has no SYS_close_range. */
         (void)syscall(__NR_close_range, (unsigned)fd + 1, ~0U, 0U);
         if (!reply || sysroot_open(NULL, &sysroot) < 0)

@@ -15,7 +15,8 @@ void workers_start(Workers *all, const char *program, sd_event *event, WorkerHun
         all->event = event;
         all->on_hung = on_hung;
         all->userdata = userdata;
-        all->facts.all = all->mover.all = all->sampler.all = all;
+        all->facts.all = all->mover.all = all->sampler.all = all->mems.all = all;
+        all->guard[0].all = all->guard[1].all = all;
 }
 
 static void worker_done(Worker *worker) {
@@ -28,6 +29,9 @@ void workers_done(Workers *all) {
         worker_done(&all->facts);
         worker_done(&all->mover);
         worker_done(&all->sampler);
+        worker_done(&all->mems);
+        worker_done(&all->guard[0]);
+        worker_done(&all->guard[1]);
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 all->late[i] = worker_child_free(all->late[i]);
         all->program = NULL;
@@ -176,6 +180,24 @@ static int prepare(Worker *worker, WorkerJob job, const ProcHandle *process) {
                 return -ECHILD;
         worker->child->worker = worker;
         return 0;
+}
+
+void worker_prepare(Worker *worker) {
+        if (worker->child || worker_child_new(worker->all, &worker->child) < 0)
+                return;
+        worker->child->worker = worker;
+}
+
+bool worker_is_ready(Worker *worker) {
+        WorkerReply *reply;
+
+        if (!worker->child || worker->child->ready)
+                return worker->child;
+        reply = malloc(sizeof(*reply));
+        if (reply)
+                (void)worker_child_receive(worker->child, reply);
+        free(reply);
+        return worker->child->ready;
 }
 
 static int wait_for_start(WorkerChild *child, WorkerReply *reply) {

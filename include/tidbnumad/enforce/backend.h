@@ -84,8 +84,9 @@ typedef struct BackendOps {
                        sd_bus_slot **ret_slot);
 
         /* The kernel is to allow these memory nodes as well, now: to be followed by set_mems, for
-         * what manages the cpuset does not hear of it. 0; -ENODEV: a group above does not allow
-         * them all; other negative errno. NULL: it cannot. */
+         * what manages the cpuset does not hear of it. 0; -EINPROGRESS, -ETIME: see
+         * BackendWriteMems; -ENODEV: a group above does not allow them all; other negative errno.
+         * NULL: it cannot. */
         int (*widen_mems)(Backend *backend, const BackendTarget *target, const NodeSet *mems);
 
         /* May it act on this target? NULL, or a constant sentence why not. */
@@ -97,6 +98,12 @@ typedef struct BackendOps {
         void (*tidy)(Backend *backend);
 } BackendOps;
 
+/* Writes the memory nodes of a control group that the target is in; `widen`: beside those that it
+ * has. -ETIME: not yet, and whoever writes is still at it; -EINPROGRESS: likewise, but the kernel's
+ * file shows them. */
+typedef int (*BackendWriteMems)(const BackendTarget *target, int group_fd, const NodeSet *mems,
+                                bool widen, void *userdata);
+
 struct Backend {
         const BackendOps *ops;        /* NULL: nothing can be enforced here, `why_not` says why */
         const char *why_not;          /* a constant sentence */
@@ -105,6 +112,8 @@ struct Backend {
         sd_event *event;              /* borrowed */
         CpuSet all_cpus;              /* of the host, for what is to be opened fully */
         NodeSet all_nodes;
+        BackendWriteMems write_mems; /* NULL: by ourselves, waiting */
+        void *write_userdata;
         sd_bus *bus;          /* systemd: owned; opened again when it was lost */
         int root_fd, own_fd;  /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
                                * not opened */
@@ -124,6 +133,10 @@ bool backend_choose(Backend *backend, BackendKind kind);
 /* The kind in use; BACKEND_AUTO: none. "none" is also the name then. */
 BackendKind backend_kind(const Backend *backend);
 const char *backend_name(const Backend *backend);
+
+/* By `write_mems`, if there is one. */
+int backend_write_mems(const Backend *backend, const BackendTarget *target, int group_fd,
+                       const NodeSet *mems, bool widen);
 
 /* Can it act on this target? NULL, or a constant sentence why not. */
 const char *backend_refuses(Backend *backend, const BackendTarget *target,

@@ -25,6 +25,14 @@ int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t 
  * name service gets WORKER_CALL_USEC like everybody else, and as often as it is asked. */
 int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret);
 
+/* cgroup_mems_widen() or cgroup_mems_write() for the group, which the process is in. A widening has
+ * workers of its own: -ETIME of one that waits for a lock leaves the other one ready. */
+int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
+                      const NodeSet *mems, bool widen);
+
+/* The workers for a widening are started, for when there is no memory to start one. */
+void worker_prepare_guard(Workers *workers);
+
 /* Does the memory map of the process answer? 0, or as above. */
 int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid);
 

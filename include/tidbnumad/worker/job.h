@@ -24,6 +24,7 @@ typedef enum WorkerJob {
         WORKER_DRAW,  /* where pages are located */
         WORKER_MOVE,  /* a step of the mover */
         WORKER_SWEEP, /* migrate_pages(2) */
+        WORKER_MEMS,  /* the memory nodes of a control group */
         N_WORKER_JOBS,
 } WorkerJob;
 
@@ -38,6 +39,9 @@ typedef enum WorkerWait {
 const char *worker_job_to_string(WorkerJob job); /* the metric's label: "data-dir" */
 WorkerWait worker_job_wait(WorkerJob job);
 
+/* A job that takes so long hangs. */
+uint64_t worker_job_deadline_usec(WorkerJob job);
+
 /* A pass of the mover over a process goes from step to step as long as `pass` stays. */
 typedef struct WorkerMove {
         uint64_t pass;
@@ -49,10 +53,11 @@ typedef struct WorkerMove {
 typedef struct WorkerRequest {
         WorkerJob job;
         uint64_t serial;
-        pid_t pid; /* of the process, whose /proc directory and pidfd come with it */
+        pid_t pid; /* of the process, whose /proc directory and pidfd come with it; for MEMS the
+                    * directory is that of a control group that it is in */
         uint64_t start_ticks;
         CpuSet cpus;   /* to run on meanwhile, see affinity_borrow() */
-        NodeSet nodes; /* DRAW: those there are; MOVE: those to stay on */
+        NodeSet nodes; /* DRAW: those there are; MOVE: those to stay on; MEMS: those to be */
         union {
                 WorkerMove move;
                 struct {
@@ -61,6 +66,7 @@ typedef struct WorkerRequest {
                 struct {
                         uint32_t from, to;
                 } sweep;
+                bool widen; /* MEMS: those that it has as well */
                 char path[PATH_MAX];
         };
 } WorkerRequest;

@@ -17,10 +17,6 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/worker/job.h"
 
-/* A job that takes so long hangs: those that are waited for take some ms, a step of the mover moves
- * one huge page. */
-#define WORKER_DEADLINE_USEC (UINT64_C(10) * 1000 * 1000)
-
 /* The loop waits so long for a fact, once for a process. */
 #define WORKER_CALL_USEC (UINT64_C(250) * 1000)
 
@@ -57,7 +53,8 @@ typedef struct WorkerHung {
 struct Workers {
         const char *program; /* NULL: not started */
         sd_event *event;     /* borrowed */
-        Worker facts, mover, sampler;
+        Worker facts, mover, sampler, mems;
+        Worker guard[2]; /* of the full-node guard alone: one, and another in reserve */
         WorkerChild *late[WORKER_LATE_MAX]; /* put aside; owned */
         WorkerHung hung[WORKER_HUNG_MAX];   /* the oldest is replaced by the next */
         size_t n_hung, next_hung;
@@ -72,6 +69,12 @@ enum { WORKER_FD = 3 };
 void workers_start(Workers *workers, const char *program, sd_event *event,
                    WorkerHungHandler on_hung, void *userdata);
 void workers_done(Workers *workers);
+
+/* Starts it without waiting, so that the next job needs no memory for that. */
+void worker_prepare(Worker *worker);
+
+/* Has it said that it is ready? */
+bool worker_is_ready(Worker *worker);
 
 /* Is it at a job that worker_ask() gave it? */
 bool worker_is_busy(const Worker *worker);

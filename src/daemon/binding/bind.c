@@ -14,6 +14,9 @@
  * start is found by polling within two. */
 #define LATENCY_AGE_MAX 5.0
 
+/* The backend hears of a widening when the writer has probably come back. */
+#define WRITE_AGAIN_USEC (UINT64_C(1000) * 1000)
+
 static Reason refusal_code(const Binder *b, const Instance *i) {
         if (i->binding.own_refuses)
                 return REASON_OWN_LIMITS;
@@ -262,8 +265,15 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
                         ? backend->ops->widen_mems(backend, &target, mems)
                         : -EOPNOTSUPP;
 
-        if (r == -ENODEV || r == -ESRCH || r == -ENOMEM)
+        if (r == -ENODEV || r == -ESRCH || r == -ENOMEM || r == -ETIME)
                 return r;
+        if (r == -EINPROGRESS) {
+                /* systemd would wait for the kernel's lock, as the worker does. */
+                i->binding.guard.extra_unsaid = true;
+                i->binding.mems_drift.stood = false;
+                i->binding.due_usec = now_usec + WRITE_AGAIN_USEC;
+                return 0;
+        }
         /* What is on its way to systemd is done before this, and this stands in the end. */
         i->binding.call = sd_bus_slot_unref(i->binding.call);
         i->binding.guard.extra_unsaid = true;

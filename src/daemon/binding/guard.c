@@ -13,6 +13,7 @@
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/node.h"
+#include "tidbnumad/worker/ask.h"
 
 /* It may wake so much later than asked, to wake together with others. */
 #define ACCURACY_USEC (UINT64_C(20) * 1000)
@@ -180,10 +181,14 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
                 r = bind_widen_now(b, i, &mems, now_usec);
                 if (r == -ESRCH)
                         return false; /* it is told of elsewhere that it has ended */
-                if (r == -ENOMEM) {
+                if (r == -ENOMEM || r == -ETIME) {
                         guard_say_danger(b, i, &before, o,
-                                         "the kernel has no memory to widen its binding: tried "
-                                         "again at once; free memory there");
+                                         r == -ENOMEM
+                                                 ? "the kernel has no memory to widen its binding: "
+                                                   "tried again at once; free memory there"
+                                                 : "the kernel has not widened its binding yet, "
+                                                   "for a process of it is stalled: looked at "
+                                                   "again at once; free memory there");
                         return true;
                 }
                 if (r >= 0) {
@@ -357,6 +362,8 @@ void guard_note(const Binder *b, Instance *i) {
                 i->binding.guard.widened = false;
                 host_mark(b->host, HOST_MARK_PUBLISH);
         }
+        if (i->binding.guard.watched)
+                worker_prepare_guard(&b->host->workers);
         if (i->binding.guard.watched && guard->timer && !guard->armed)
                 arm(guard, clock_monotonic_usec());
 }

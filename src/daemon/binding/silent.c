@@ -1,6 +1,7 @@
 /* What follows when a process keeps a worker waiting. */
 #include "tidbnumad/daemon/binding/silent.h"
 #include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/worker/ask.h"
 
 /* It may only be slow: asked again after this. */
@@ -15,7 +16,7 @@ static void log_names_silent(const Binder *b) {
         journal_log(&b->host->journal, LOG_WARNING, NULL,
                     "The name service of this host does not answer (%u s); a user that is not in "
                     "/etc/passwd is not known until it does. Write such a user as a number",
-                    (unsigned)(WORKER_DEADLINE_USEC / 1000000));
+                    (unsigned)(worker_job_deadline_usec(WORKER_USER) / 1000000));
 }
 
 static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
@@ -35,7 +36,7 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
                     "process %d%s%s: %s (%s, %u s). It is not asked again as long as it runs this "
                     "program; %s",
                     process->pid, i ? " of " : "", i ? i->name : "", reason_to_sentence(reason),
-                    worker_job_to_string(job), (unsigned)(WORKER_DEADLINE_USEC / 1000000),
+                    worker_job_to_string(job), (unsigned)(worker_job_deadline_usec(job) / 1000000),
                     reason_to_remedy(reason));
         if (i)
                 (void)silent_set_failure(b, i);
@@ -46,9 +47,29 @@ static void on_idle(void *userdata) {
         move_worker_idle(userdata);
 }
 
+/* What the kernel made of it counts, whether or not the worker is back. */
+static int write_mems(const BackendTarget *target, int group_fd, const NodeSet *mems, bool widen,
+                      void *userdata) {
+        Binder *b = userdata;
+        NodeSet now;
+        int r = worker_write_mems(&b->host->workers, target->members[0].handle, group_fd, mems,
+                                  widen);
+
+        if (r == -ECHILD)
+                return -ENOMEM;
+        if (r != -ETIME && r != -EBUSY && r != -EHOSTDOWN)
+                return r;
+        if (widen && cgroup_effective_mems_read(group_fd, &now) >= 0 &&
+            id_set_is_subset(mems, &now))
+                return -EINPROGRESS;
+        return -ETIME;
+}
+
 void silent_start(Binder *b, const char *program) {
         workers_start(&b->host->workers, program, b->host->event, on_hung, b);
         worker_on_idle(&b->host->workers.mover, on_idle, b);
+        b->host->backend.write_mems = write_mems;
+        b->host->backend.write_userdata = b;
 }
 
 static bool is_silent(const Binder *b, const Instance *i, WorkerWait wait) {

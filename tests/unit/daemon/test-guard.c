@@ -296,3 +296,26 @@ TEST(one_that_has_ended) {
         assert_int_equal(seen.n_set, 1);
         assert_true(i->binding.guard.widened);
 }
+
+/* A process of it is stalled and holds the lock that the writer waits for. Nobody else writes
+ * meanwhile: systemd would wait for it too. What the kernel's file shows counts. */
+TEST(a_write_that_has_not_come_back) {
+        _cleanup_host_ TestHost h;
+        Instance *i;
+
+        host_init(&h);
+        i = add(&h, 10, "1");
+        set_memory(&h, 1, 5, 0);
+        seen.error = -ETIME;
+        assert_int_equal(guard_tick(&h.rooms.binding, SEC(1)), GUARD_FAST_INTERVAL_USEC);
+        assert_false(i->binding.guard.widened);
+        assert_ids(i->binding.guard.barred, "");
+        assert_contains(i->binding.failure, "a process of it is stalled");
+        assert_int_equal(seen.n_set, 0);
+        seen.error = -EINPROGRESS;
+        (void)guard_tick(&h.rooms.binding, SEC(2));
+        assert_true(i->binding.guard.widened);
+        assert_true(i->binding.guard.extra_unsaid);
+        assert_int_equal(seen.n_set, 0);
+        assert_true(i->binding.due_usec > SEC(2) && i->binding.due_usec < SEC(10));
+}

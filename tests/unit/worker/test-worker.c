@@ -1,6 +1,7 @@
 /* Workers that answer, that do not in time, and that end. One that is stopped stands for one that
  * waits for somebody else. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,48 @@ TEST(users) {
         assert_int_equal(o.hung_job, WORKER_USER);
         assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "no-such-user-here", &uid),
                          -ENOENT);
+}
+
+static void fill(int dir_fd, const char *name, const char *text) {
+        int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+        assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+        (void)close(fd);
+}
+
+/* A folder stands for a control group. The guard's first worker is stopped while it writes: the
+ * second one writes for the next process, at once. */
+TEST(memory_nodes) {
+        _cleanup_office_ Office o;
+        char folder[] = "/tmp/test-worker-XXXXXX", text[64];
+        NodeSet nodes = { 0 };
+        int fd;
+
+        office_init(&o);
+        assert_non_null(mkdtemp(folder));
+        fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fill(fd, "cpuset.mems", "\n");
+        fill(fd, "cpuset.mems.effective", "0\n");
+        id_set_add(&nodes, 1);
+        assert_int_equal(worker_write_mems(&o.workers, &o.handles[0], fd, &nodes, false), 0);
+        assert_true(read_file_at(fd, "cpuset.mems", text, sizeof(text)) > 0);
+        assert_string_equal(text, "1");
+
+        worker_prepare_guard(&o.workers);
+        while (!worker_is_ready(&o.workers.guard[0]) || !worker_is_ready(&o.workers.guard[1]))
+                ;
+        stop_worker(&o.workers.guard[0]);
+        assert_int_equal(worker_write_mems(&o.workers, &o.handles[0], fd, &nodes, true), -ETIME);
+        assert_int_equal(worker_write_mems(&o.workers, &o.handles[0], fd, &nodes, true), -ETIME);
+        /* The kernel's file does not change here. */
+        assert_true(worker_is_ready(&o.workers.guard[1]));
+        assert_int_equal(worker_write_mems(&o.workers, &o.handles[1], fd, &nodes, true), -ENODEV);
+        end_child(&o, 2);
+        assert_int_equal(worker_write_mems(&o.workers, &o.handles[2], fd, &nodes, true), -ESRCH);
+        (void)unlinkat(fd, "cpuset.mems", 0);
+        (void)unlinkat(fd, "cpuset.mems.effective", 0);
+        (void)close(fd);
+        (void)rmdir(folder);
 }
 
 /* The number may be another's by then. */
