@@ -9,6 +9,7 @@
 #define SAME_PACKAGE "policies[].place.same_package"
 #define CPUS "policies[].cpus"
 #define ON_FULL "policies[].on_full"
+#define MEMORY "policies[].memory"
 #define RATE "policies[].rate"
 #define RATE_LOW (UINT64_C(1) << 20)
 
@@ -38,6 +39,16 @@ static void check_idle_keys(const Check *c) {
                 WARN(c, policy_draft_span(c->draft, ON_FULL),
                      "`" ON_FULL "` has no effect with `memory: %s`, only with `memory: bind`",
                      memory_mode_to_string(policy->memory));
+        else if (policy->backend == POLICY_BACKEND_AFFINITY &&
+                 policy_draft_gives(c->draft, ON_FULL))
+                WARN(c, policy_draft_span(c->draft, ON_FULL),
+                     "`" ON_FULL "` has no effect with `backend: affinity`, which cannot bind "
+                     "memory");
+        if (policy->backend == POLICY_BACKEND_AFFINITY && policy->memory == MEMORY_BIND &&
+            policy_draft_gives(c->draft, MEMORY))
+                WARN(c, policy_draft_span(c->draft, MEMORY),
+                     "`" MEMORY ": bind` is treated as `preferred` with `backend: affinity`, which "
+                     "cannot bind memory");
         if (!policy_draft_gives(c->draft, RATE))
                 return;
         if (policy->migrate != MIGRATE_GENTLE)

@@ -136,6 +136,14 @@ static const PolicyKey keys[] = {
         KEY("policies[].rate", RATE, MOVE,
             "With migrate: gentle, the maximum rate for each instance.",
             IN_POLICY(rate_bytes_per_sec), .default_text = "256MiB/s"),
+        KEY("policies[].backend", CHOICE, BIND,
+            "How the instances of this policy are bound. auto: by their units, or scopes of their "
+            "own, and by affinity where neither is possible. affinity: by the CPUs of each thread "
+            "alone, without a change to any unit or cgroup; memory is moved, but not bound "
+            "(memory: bind is treated as preferred).",
+            IN_POLICY(backend), .default_text = "auto",
+            .choices =
+                    WORDS([POLICY_BACKEND_AUTO] = "auto", [POLICY_BACKEND_AFFINITY] = "affinity")),
         KEY("policies[].weight", AUTO_NUMBER, PLACE,
             "How much of a node each instance counts for when instances share nodes: the weights "
             "on a node are kept in proportion to its CPUs. auto: 8 for TiDB, TiKV, TiFlash and "

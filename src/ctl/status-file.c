@@ -24,7 +24,8 @@ static void instance_done(StatusInstance *i) {
         free(i->ports);
         free(i->reason_code);
         free(i->remedy);
-        free(i->backend);
+        free(i->bound_by);
+        free(i->bound_by_reason);
         free(i->cpus);
         free(i->memory);
 }
@@ -63,6 +64,7 @@ void status_file_done(StatusFile *status) {
         free(status->version);
         free(status->reserved_nodes);
         free(status->reserved_cpus);
+        free(status->backend);
         free(status->uncounted);
         *status = (StatusFile){ 0 };
 }
@@ -168,7 +170,8 @@ static int take_state(const json_t *object, StatusInstance *ret) {
         const json_t *left = json_object_get(object, "migration_left_seconds");
         const OptionalString strings[] = { { "reason_code", &ret->reason_code },
                                            { "remedy", &ret->remedy },
-                                           { "backend", &ret->backend },
+                                           { "bound_by", &ret->bound_by },
+                                           { "bound_by_reason", &ret->bound_by_reason },
                                            { "cpus", &ret->cpus } };
         int r;
 
@@ -301,14 +304,14 @@ static int take_ignored(const json_t *array, StatusFile *ret) {
 
 static int take_daemon(const json_t *root, StatusFile *ret) {
         const OptionalString strings[] = { { "version", &ret->version },
+                                           { "backend", &ret->backend },
                                            { "reserved_nodes", &ret->reserved_nodes },
                                            { "reserved_cpus", &ret->reserved_cpus } };
         const json_t *policy = json_object_get(root, "policy");
-        const json_int_t pid =
-                json_integer_value(json_object_get(json_object_get(root, "process"), "pid"));
+        const uint64_t pid = count_of(json_object_get(root, "process"), "pid");
         int r = take_all_if_there(root, strings, ELEMENTSOF(strings));
 
-        ret->pid = pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+        ret->pid = pid <= INT_MAX ? (pid_t)pid : 0;
         ret->load_seconds = json_number_value(json_object_get(policy, "load_time_seconds"));
         ret->load_failed = json_is_false(json_object_get(policy, "load_success"));
         ret->n_policies = json_array_size(json_object_get(policy, "policies"));
@@ -331,15 +334,10 @@ static void count_ignored(const json_t *object, StatusFile *ret) {
         ret->n_in_containers = count_of(object, "namespace");
 }
 
-static int take_access(const json_t *object, StatusFile *ret) {
-        return json_is_false(json_object_get(object, "available"))
-                       ? take_if_there(object, "reason", &ret->uncounted)
-                       : 0;
-}
-
 static int take_status(const json_t *root, StatusFile *ret) {
         const json_t *time = json_object_get(root, "time_seconds");
         const json_t *interval = json_object_get(root, "sample_interval_seconds");
+        const json_t *access = json_object_get(root, "access_sampling");
         int r;
 
         if (!json_is_number(time) || !json_is_number(interval))
@@ -351,8 +349,8 @@ static int take_status(const json_t *root, StatusFile *ret) {
         r = take_daemon(root, ret);
         if (r >= 0)
                 r = take_ignored(json_object_get(root, "strangers"), ret);
-        if (r >= 0)
-                r = take_access(json_object_get(root, "access_sampling"), ret);
+        if (r >= 0 && json_is_false(json_object_get(access, "available")))
+                r = take_if_there(access, "reason", &ret->uncounted);
         return r < 0 ? r : take_instances(json_object_get(root, "instances"), ret);
 }
 

@@ -29,10 +29,6 @@ bool status_is_at_rest(const StatusInstance *i) {
 
 /* --- the daemon --- */
 
-static const char *backend_of(const StatusFile *s) {
-        return s->n_instances > 0 && s->instances[0].backend ? s->instances[0].backend : NULL;
-}
-
 static void render_reserved(const StatusFile *s, Text *text) {
         const struct {
                 const char *what, *list;
@@ -49,16 +45,15 @@ static void render_reserved(const StatusFile *s, Text *text) {
 
 static void render_daemon(const StatusQuestion *q, Text *text) {
         const StatusFile *s = q->status;
-        const char *backend = backend_of(s);
 
         text_append(text, "tidbnumad ");
         text_append_printable(text, s->version ? s->version : "of unknown version");
         text_append(text, s->enforcing ? ", enforcing"
                                        : ", changing nothing (mode: observe, paused "
                                          "or a dry run)");
-        if (backend) {
+        if (s->backend) {
                 text_append(text, ", backend ");
-                text_append_printable(text, backend);
+                text_append_printable(text, s->backend);
         }
         text_appendf(text, ", %zu %s, %.0f s ago\n", s->n_policies,
                      s->n_policies == 1 ? "policy" : "policies",
@@ -112,6 +107,9 @@ static void append_why(const StatusInstance *i, Text *cell) {
                         text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason);
         } else /* the sentence is among the problems */
                 text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason_code);
+        if (i->bound_by_reason)
+                text_appendf(cell, "%sbound by affinity, because %s", cell->length > 0 ? "; " : "",
+                             i->bound_by_reason);
 }
 
 static void add_instance(Table *table, const StatusInstance *i, Text *cell) {

@@ -206,8 +206,7 @@ static const char *refuses(const Sysroot *sysroot, const BackendTarget *target) 
                 if (p->scope)
                         continue;
                 if (p->foreign != FOREIGN_NONE)
-                        return "it runs in a container, whose manager created its cgroup; use "
-                               "`backend: affinity`";
+                        return "it runs in a container, whose manager created its cgroup";
                 if (!p->cgroup)
                         return no_unit;
                 if (home && strcmp(home, p->cgroup) != 0)

@@ -20,8 +20,8 @@ static const ReasonText texts[N_REASONS] = {
                              "run",
                              "run tidbnumactl resume, or set enforcement.mode: enforce" },
         [REASON_NOT_STRICT] = { "not-strict", "the backend affinity cannot bind memory",
-                                "accept memory: preferred, or boot a kernel with the cpuset "
-                                "controller" },
+                                "set memory: preferred, or run it in a service of its own, on a "
+                                "host with the cpuset controller" },
         [REASON_NOT_MOVED] = { "not-moved", "its existing memory is not moved (migrate: none)",
                                "set migrate: gentle, or restart it" },
         [REASON_NO_ROOM] = { "no-room", "its memory does not fit on its nodes",

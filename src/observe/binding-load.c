@@ -2,6 +2,7 @@
  * processes of the unit. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 
 #include "tidbnumad/observe/binding-load.h"
@@ -126,6 +127,29 @@ static bool descends(const Load *load, pid_t pid, pid_t ancestor) {
         return false;
 }
 
+/* Programs that only start others and wait for them. Anything else that started the instance, such
+ * as the agent of a control plane, has work of its own. */
+static bool is_launcher(const Sysroot *sysroot, pid_t pid) {
+        static const char *const names[] = {
+                "ash",     "bash",      "busybox", "chrt",
+                "dash",    "dumb-init", "env",     "haproxy-systemd-wrapper",
+                "ionice",  "ksh",       "mksh",    "nice",
+                "numactl", "runuser",   "setpriv", "setsid",
+                "sh",      "su",        "sudo",    "supervise",
+                "taskset", "timeout",   "tini",    "zsh"
+        };
+        char exe[PATH_MAX];
+        const char *base;
+
+        if (proc_exe_read(sysroot, pid, exe, sizeof(exe)) < 0)
+                return true; /* it ends, or this user may not look */
+        base = strrchr(exe, '/');
+        for (size_t i = 0; i < ELEMENTSOF(names); i++)
+                if (strcmp(base ? base + 1 : exe, names[i]) == 0)
+                        return true;
+        return false;
+}
+
 /* A helper that the instance started and a wrapper that started it belong to it. */
 static int check_neighbour(pid_t pid, void *userdata) {
         Load *load = userdata;
@@ -133,7 +157,8 @@ static int check_neighbour(pid_t pid, void *userdata) {
         if (is_member(load, pid) || descends(load, pid, 0))
                 return 0;
         for (size_t i = 0; i < load->n_members; i++)
-                if (descends(load, load->members[i].handle->pid, pid))
+                if (descends(load, load->members[i].handle->pid, pid) &&
+                    is_launcher(load->sysroot, pid))
                         return 0;
         if (parent_of(load->sysroot, pid) == 0)
                 return 0; /* ended meanwhile */

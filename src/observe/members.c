@@ -219,13 +219,13 @@ static int read_sets(const Sysroot *sysroot, const char *path, CpuSet *cpus, Nod
         return r < 0 ? r : cgroup_effective_mems_read(fd, mems);
 }
 
-void members_read_allowed(const Members *m, CpuSet *ret_cpus, NodeSet *ret_nodes) {
+void members_read_allowed(const Members *m, bool with_own, CpuSet *ret_cpus, NodeSet *ret_nodes) {
         _cleanup_free_ char *path =
                 cgroup_version(m->sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
 
         *ret_cpus = (CpuSet){ 0 };
         *ret_nodes = (NodeSet){ 0 };
-        while (path && cut_last(path)) {
+        for (bool own = with_own; path && (own || cut_last(path)); own = false) {
                 CpuSet cpus;
                 NodeSet mems;
 

@@ -150,7 +150,8 @@ static int read_facts(const Sysroot *sysroot, const Topology *topology, Observed
                 r = read_memory(&members, topology, o);
         if (r >= 0)
                 r = read_memory_policy(o);
-        members_read_allowed(&members, &o->allowed_cpus, &o->allowed_nodes);
+        members_read_allowed(&members, o->policy->backend == POLICY_BACKEND_AFFINITY,
+                             &o->allowed_cpus, &o->allowed_nodes);
         (void)members_read_cpus(&members, &o->cpus);
         o->cpus_used = members_read_cpus_used(&members);
         return r;

@@ -162,8 +162,8 @@ static Step step_pull_uncounted(const StepInput *in) {
         if (in->placement->migrate == MIGRATE_NONE)
                 return step_for(
                         STEP_PARTLY, REASON_MEMORY_UNREADABLE,
-                        "its memory is not counted (it was moved to its own scope, or has no "
-                        "memory controller) and is not moved (migrate: none), so it is not bound");
+                        "its memory is not counted (it has no memory cgroup of its own, or was "
+                        "moved to its own scope) and is not moved (migrate: none)");
         if (!is_exhausted(in))
                 return step(STEP_PULL);
         return in->pass_whole ? step_for(STEP_PARTLY, REASON_PINNED_PAGES,
@@ -180,7 +180,7 @@ static Step step_preferred(const StepInput *in) {
                 return step_for(STEP_PARTLY, REASON_SLICE_TOO_TIGHT,
                                 "it may not use memory of its nodes: AllowedMemoryNodes= of the "
                                 "unit or of a slice above, or its cpuset, excludes them");
-        if (!in->memory_known && acts_on_processes(in))
+        if (!in->memory_known && in->backend == BACKEND_CGROUP1)
                 return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_unknown);
         if (in->in_scope || !in->memory_known)
                 return step_pull_uncounted(in);

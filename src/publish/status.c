@@ -142,6 +142,10 @@ static void set_plan(Object *o, const InstanceSnapshot *instance) {
         object_set(o, "ports", ports(instance));
         object_set(o, "data_dir", object_string(instance->data_dir));
         object_set(o, "backend", object_string(instance->backend));
+        object_set(o, "bound_by", object_string(instance->bound_by));
+        object_set(o, "bound_by_reason", object_string(instance->bound_by_reason));
+        object_set(o, "bound_by_reason_code",
+                   object_string(reason_to_string(instance->bound_by_code)));
         object_set(o, "state", object_string(instance_state_to_string(instance->state)));
         object_set(o, "reason", object_string(instance->reason));
         object_set(o, "reason_code", object_string(reason_to_string(instance->reason_code)));
@@ -325,6 +329,7 @@ static json_t *status(const Snapshot *snapshot) {
         object_set(&o, "time_seconds", object_number(snapshot->realtime_seconds));
         object_set(&o, "ready", json_boolean(snapshot->ready));
         object_set(&o, "enforcing", json_boolean(snapshot->enforcing));
+        object_set(&o, "backend", object_string(snapshot->backend));
         object_set(&o, "sample_interval_seconds", object_number(snapshot->sample_interval_seconds));
         object_set(&o, "policy", policies(snapshot));
         object_set(&o, "topology", topology(snapshot->topology));

@@ -160,10 +160,11 @@ def judge_plan(machine, instance, unit_cpus, unit_mems):
             yield "it has no nodes and its state is '%s'" % instance["state"]
         return
     if not is_service(instance["unit"]):
-        expected = "planned" if (instance["unit"] or "").endswith(".scope") else "refused"
-        if instance["state"] != expected or expected == "planned" and "its own scope" not in instance["reason"]:
-            yield "it runs in %s, so it is to be %s, and its state is '%s' (%s)" % (
-                instance["unit"] or "no unit", expected, instance["state"], instance["reason"])
+        by, action = (("scope", "would move it to its own scope") if (instance["unit"] or "").endswith(".scope")
+                      else ("affinity", "would set CPUs " + instance["cpus"]))
+        if (instance["bound_by"], instance["state"]) != (by, "planned") or not instance["reason"].startswith(action):
+            yield "it runs in %s, so it is to be bound by %s, and it is '%s' by %s (%s)" % (
+                instance["unit"] or "no unit", by, instance["state"], instance["bound_by"], instance["reason"])
         return
     match = re.fullmatch(r"would set (\w+)=(\S+)", instance["reason"])
     if match and match[1] == "AllowedCPUs":

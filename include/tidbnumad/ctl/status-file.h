@@ -21,7 +21,9 @@ typedef struct StatusInstance {
         char *state, *reason;
         bool cpu_bound, memory_bound; /* false also: an older daemon reports neither */
         char *reason_code, *remedy;   /* NULL: an older daemon tells none */
-        char *backend, *cpus;         /* likewise */
+        char *cpus;                   /* likewise */
+        char *bound_by;               /* "unit", "scope", "cgroup1", "affinity"; NULL: not told */
+        char *bound_by_reason;        /* why by affinity; NULL: it is not, or need not be told */
         pid_t pid;
         uint16_t *ports;
         size_t n_ports;
@@ -60,6 +62,7 @@ typedef struct StatusFile {
 
         /* What an older daemon may leave out: zeros then. */
         char *version; /* NULL; owned */
+        char *backend; /* of the host; NULL; owned */
         pid_t pid;     /* of the daemon */
         double load_seconds;
         bool load_failed;

@@ -51,6 +51,12 @@ typedef enum BackendKind {
         BACKEND_AFFINITY,
 } BackendKind;
 
+/* For the instances of one policy. */
+typedef enum PolicyBackend {
+        POLICY_BACKEND_AUTO,     /* the strongest that each of them can have */
+        POLICY_BACKEND_AFFINITY, /* no unit and no cgroup is touched */
+} PolicyBackend;
+
 /* Every key that is given must hold. Strings are owned; NULL = not given. */
 typedef struct PolicyMatch {
         char *exe;  /* base name, or an absolute path with globs */
@@ -119,7 +125,8 @@ typedef struct Policy {
         OnFull on_full;
         MigrateMode migrate;
         uint64_t rate_bytes_per_sec; /* ceiling for moved bytes, per instance */
-        PolicyInstance *instances;   /* in file order; owned */
+        PolicyBackend backend;
+        PolicyInstance *instances; /* in file order; owned */
         size_t n_instances;
         uint32_t weight; /* beside others on a node; WEIGHT_AUTO: see placement_weight() */
         bool built_in;   /* of a host without any policy: watched and reported, never placed */

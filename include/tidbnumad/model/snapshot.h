@@ -85,7 +85,10 @@ typedef struct InstanceSnapshot {
         const char *data_dir; /* NULL: none, or not known */
         const char *backend;  /* "systemd", "cgroup1", "affinity", or "none" where nothing can be
                                * enforced */
-        pid_t pid;            /* the oldest process of the instance */
+        const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; "": not yet */
+        const char *bound_by_reason; /* why by affinity, where the host has more; NULL: it is not */
+        Reason bound_by_code;
+        pid_t pid; /* the oldest process of the instance */
         size_t n_processes;
         NodeSet nodes; /* where it is to be; empty = the policy names none */
         CpuSet cpus;   /* the CPUs that it is to have */
@@ -286,6 +289,7 @@ typedef struct Snapshot {
         double realtime_seconds;     /* when it was taken, since the epoch */
         bool ready;                  /* the first look is complete */
         bool enforcing;              /* false: dry run, observe mode, or a sysroot */
+        const char *backend;         /* of the host; an instance may have a weaker one */
 
         bool policy_load_success;         /* of the last attempt */
         double policy_load_seconds;       /* when that was, since the epoch */

@@ -60,9 +60,11 @@ char *members_group_path(const Members *members);
 int members_open_group(const Members *members, int *ret_fd, char **ret_path);
 
 /* The cpuset of the nearest group above its own that has one: what the instance cannot exceed,
- * whatever is set for it. Both stay empty (everything is allowed) if there is none, and on v1,
- * where the instance gets a group beside the others. */
-void members_read_allowed(const Members *members, CpuSet *ret_cpus, NodeSet *ret_nodes);
+ * whatever is set for it. `with_own`: its own group counts too, for it is not written to. Both stay
+ * empty (everything is allowed) if there is none, and on v1, where the instance gets a group beside
+ * the others. */
+void members_read_allowed(const Members *members, bool with_own, CpuSet *ret_cpus,
+                          NodeSet *ret_nodes);
 
 /* The CPUs to which it is bound. Of a service on v2 its unit's cpuset decides, because the threads
  * of a service may be narrower for other reasons (CPUAffinity= of the manager, a cpu-map). Where

@@ -22,7 +22,7 @@ static Reason refusal_code(const Binder *b, const Instance *i) {
                 return REASON_OWN_LIMITS;
         if (b->host->sysroot.live && !b->host->backend.ops)
                 return REASON_CONTROLLER_MISSING;
-        switch (backend_kind(&b->host->backend)) {
+        switch (instance_backend(i, &b->host->backend)) {
         case BACKEND_CGROUP1:
         case BACKEND_AFFINITY:
                 return REASON_SLICE_TOO_TIGHT;
@@ -34,12 +34,14 @@ static Reason refusal_code(const Binder *b, const Instance *i) {
 }
 
 const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
+        const BackendOps *ops = instance_ops(i, &b->host->backend);
         const BackendTarget target = record_target(i);
         const char *why = i->binding.own_refuses;
 
         /* The dump of another machine is planned for as if that host could. */
         if (!why && b->host->sysroot.live)
-                why = backend_refuses(&b->host->backend, &target, &i->binding.placement);
+                why = ops ? ops->refuses(&b->host->backend, &target, &i->binding.placement)
+                          : b->host->backend.why_not;
         if (ret_code)
                 *ret_code = why ? refusal_code(b, i) : REASON_NONE;
         return why;
@@ -71,7 +73,7 @@ void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
         if (i->binding.latency_noted || id_set_is_empty(&i->binding.placement.nodes) ||
             !host_enforces(b->host) || i->n_members == 0 ||
             i->binding.observed.n_threads_off_cpus > 0 ||
-            !step_cpus_stand(backend_kind(&b->host->backend), &i->binding.observed,
+            !step_cpus_stand(instance_backend(i, &b->host->backend), &i->binding.observed,
                              &i->binding.placement))
                 return;
         i->binding.latency_noted = true;
@@ -106,7 +108,7 @@ static void failed(const Binder *b, Instance *i, int error, const char *message)
         const Reason code = reason_of_error(error);
 
         binding_set_failure(i, code, "%s did not %s: %s%s%s; %s; trying again",
-                            backend_name(&b->host->backend), what, strerror(-error),
+                            instance_ops(i, &b->host->backend)->name, what, strerror(-error),
                             *message ? ": " : "", message, reason_to_remedy(code));
         try_later(b, i, error);
 }
@@ -212,21 +214,21 @@ static void tell_strangers(const Binder *b, Instance *i, uint64_t before) {
 
 static int ask(const Binder *b, Instance *i, const Step *step) {
         Backend *backend = &b->host->backend;
+        const BackendOps *ops = instance_ops(i, backend);
         const BackendTarget target = record_target(i);
         const uint64_t strangers = backend->n_strangers;
         int r;
 
         if (step->kind == STEP_SCOPE)
-                r = backend->ops->start_scope
-                            ? backend->ops->start_scope(backend, &target, i->undo.record, on_reply,
+                r = ops->start_scope ? ops->start_scope(backend, &target, i->undo.record, on_reply,
                                                         answer_to(b, i), &i->binding.call)
-                            : -EOPNOTSUPP;
+                                     : -EOPNOTSUPP;
         else if (step->kind == STEP_SET_CPUS)
-                r = backend->ops->set_cpus(backend, &target, &i->binding.placement.cpus, on_reply,
-                                           answer_to(b, i), &i->binding.call);
-        else if (backend->ops->set_mems)
-                r = backend->ops->set_mems(backend, &target, &step->mems, on_reply, answer_to(b, i),
-                                           &i->binding.call);
+                r = ops->set_cpus(backend, &target, &i->binding.placement.cpus, on_reply,
+                                  answer_to(b, i), &i->binding.call);
+        else if (ops->set_mems)
+                r = ops->set_mems(backend, &target, &step->mems, on_reply, answer_to(b, i),
+                                  &i->binding.call);
         else
                 r = -EOPNOTSUPP;
         tell_strangers(b, i, strangers);
@@ -261,9 +263,8 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
         const Step step = { .kind = STEP_WIDEN, .mems = *mems, .reason = "" };
         Backend *backend = &b->host->backend;
         const BackendTarget target = record_target(i);
-        int r = backend->ops && backend->ops->widen_mems
-                        ? backend->ops->widen_mems(backend, &target, mems)
-                        : -EOPNOTSUPP;
+        const BackendOps *ops = instance_ops(i, backend);
+        int r = ops && ops->widen_mems ? ops->widen_mems(backend, &target, mems) : -EOPNOTSUPP;
 
         if (r == -ENODEV || r == -ESRCH || r == -ENOMEM || r == -ETIME)
                 return r;
@@ -295,7 +296,9 @@ void bind_choose_backend(Binder *b) {
                 return;
         if (b->roster->n_instances > 0)
                 journal_log(&b->host->journal, LOG_NOTICE, NULL,
-                            "The backend is now %s instead of %s. Settings of %s stay",
+                            "The backend is now %s instead of %s. What units were given by %s is "
+                            "released "
+                            "first",
                             backend_name(&b->host->backend), before, before);
         for (size_t k = 0; k < b->roster->n_instances; k++) {
                 Instance *i = b->roster->instances[k];

@@ -168,17 +168,19 @@ static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, ui
 
 /* Where each process is bound for itself, one that has just come is no drift. */
 static bool is_for_new_ones(const Binder *b, const Instance *i) {
-        return backend_kind(&b->host->backend) != BACKEND_SYSTEMD && !binding_cpus_applied(i);
+        return instance_backend(i, &b->host->backend) != BACKEND_SYSTEMD &&
+               !binding_cpus_applied(i);
 }
 
-static DriftKind kind_of_cpus(const Binder *b) {
-        return backend_kind(&b->host->backend) == BACKEND_AFFINITY ? DRIFT_THREADS : DRIFT_CPUS;
+static DriftKind kind_of_cpus(const Binder *b, const Instance *i) {
+        return instance_backend(i, &b->host->backend) == BACKEND_AFFINITY ? DRIFT_THREADS
+                                                                          : DRIFT_CPUS;
 }
 
 void drift_count(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         if (step->kind == STEP_SET_CPUS) {
                 if (i->binding.cpus_drift.stood && !is_for_new_ones(b, i))
-                        repair(b, i, kind_of_cpus(b), ID_VIEW(&i->binding.placement.cpus),
+                        repair(b, i, kind_of_cpus(b, i), ID_VIEW(&i->binding.placement.cpus),
                                now_usec);
                 i->binding.cpus_drift.stood = false;
                 return;

@@ -33,7 +33,7 @@ int groups_open(const Binder *b, Instance *i, Groups *ret) {
         _cleanup_groups_ Groups g = GROUPS_NONE;
         int r = open_group(b, i, &g);
 
-        switch (backend_kind(&b->host->backend)) {
+        switch (instance_backend(i, &b->host->backend)) {
         case BACKEND_SYSTEMD: /* it cannot do without the unit */
                 if (r < 0)
                         return r;

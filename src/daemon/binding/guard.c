@@ -332,8 +332,8 @@ void guard_stop(Binder *b) {
 static bool is_ours(const Binder *b, const Instance *i) {
         if (!i->binding.observed.cpuset)
                 return false;
-        return backend_kind(&b->host->backend) == BACKEND_CGROUP1 || i->binding.we_narrowed ||
-               units_did_narrow(b->units, i->unit) ||
+        return instance_backend(i, &b->host->backend) == BACKEND_CGROUP1 ||
+               i->binding.we_narrowed || units_did_narrow(b->units, i->unit) ||
                (i->unit && !i->undo.record &&
                 bus_manager_is_runtime(&b->host->sysroot, i->unit, "AllowedMemoryNodes"));
 }

@@ -9,7 +9,7 @@ Verdict look_verdict(const Binder *b, const Instance *i) {
                 .step = &i->binding.step,
                 .placement = &i->binding.placement,
                 .binding = i->binding.observed_known ? &i->binding.observed : NULL,
-                .backend = backend_kind(&b->host->backend),
+                .backend = instance_backend(i, &b->host->backend),
                 .open_nodes = record_open_nodes(b->undo, i),
                 .memory_known = i->sampling.memory_known,
                 .outside_bytes = i->binding.outside_bytes,
@@ -28,6 +28,8 @@ void look_say_final(const Binder *b, const Instance *i) {
                                                             : JOURNAL_PARTLY,
                 .reason = v.code,
         };
+        static const char by_affinity[] = "; bound by affinity, because ";
+        const char *why = i->binding.ladder.why;
         char nodes[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX];
 
         (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
@@ -35,22 +37,24 @@ void look_say_final(const Binder *b, const Instance *i) {
         if (v.state == INSTANCE_BOUND)
                 journal_log(&b->host->journal, LOG_INFO, &fields,
                             "%s is bound to node %s (CPUs %s, memory %s); %.1f MiB were moved, "
-                            "%.1f s after it was first seen",
+                            "%.1f s after it was first seen%s%s",
                             i->name, nodes, cpus,
                             verdict_memory_word(i->binding.placement.memory, v.memory_bound),
-                            (double)i->binding.migrated_bytes / (1 << 20), i->binding.bind_seconds);
+                            (double)i->binding.migrated_bytes / (1 << 20), i->binding.bind_seconds,
+                            why ? by_affinity : "", why ? why : "");
         else if (v.state == INSTANCE_PARTLY ||
                  v.state == INSTANCE_REFUSED) /* the guard logs `widened` */
-                journal_log(
-                        &b->host->journal, LOG_WARNING, &fields,
-                        "%s %s node %s (CPUs %s, memory %s): %s", i->name,
-                        v.state == INSTANCE_REFUSED ? "is not bound to" : "is only partly bound to",
-                        nodes, v.cpu_bound ? "bound" : "not bound",
-                        verdict_memory_word(i->binding.placement.memory, v.memory_bound), v.reason);
+                journal_log(&b->host->journal, LOG_WARNING, &fields,
+                            "%s %s node %s (CPUs %s, memory %s): %s%s%s", i->name,
+                            v.state == INSTANCE_REFUSED ? "is not bound to"
+                                                        : "is only partly bound to",
+                            nodes, v.cpu_bound ? "bound" : "not bound",
+                            verdict_memory_word(i->binding.placement.memory, v.memory_bound),
+                            v.reason, why ? by_affinity : "", why ? why : "");
 }
 
 void look_say_plan(const Binder *b, Instance *i, const Step *step) {
-        BackendKind kind = backend_kind(&b->host->backend);
+        BackendKind kind = instance_backend(i, &b->host->backend);
         bool by_unit = kind == BACKEND_AUTO || kind == BACKEND_SYSTEMD;
         char list[ID_SET_LIST_MAX];
 

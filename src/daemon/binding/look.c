@@ -7,6 +7,7 @@
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/binding/guard.h"
+#include "tidbnumad/daemon/binding/ladder.h"
 #include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
@@ -240,7 +241,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
         StepInput in = {
                 .placement = &i->binding.placement,
                 .binding = &i->binding.observed,
-                .backend = backend_kind(&b->host->backend),
+                .backend = instance_backend(i, &b->host->backend),
                 .all_nodes = record_open_nodes(b->undo, i),
                 .can_enforce = !cannot,
                 .cannot = cannot,
@@ -288,7 +289,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
 static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
         const Step step = { .kind = STEP_SET_CPUS, .reason = "" };
         const StepInput in = { .placement = &i->binding.placement,
-                               .backend = backend_kind(&b->host->backend),
+                               .backend = instance_backend(i, &b->host->backend),
                                .can_enforce = true,
                                .cpus_applied = binding_cpus_applied(i) };
 
@@ -353,6 +354,8 @@ static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
                             i->binding.failure ? i->binding.failure : strerror(-r));
                 return false;
         }
+        if (ladder_follow(b, i, now_usec))
+                return false;
         guard_note(b, i);
         bind_note_latency(b, i, clock_monotonic_usec());
         step = plan(b, i, now_usec);

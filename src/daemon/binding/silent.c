@@ -105,7 +105,7 @@ static int probe(const Binder *b, const Instance *i) {
 bool silent_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
         int r;
 
-        if (backend_kind(&b->host->backend) == BACKEND_AFFINITY)
+        if (instance_backend(i, &b->host->backend) == BACKEND_AFFINITY)
                 return false;
         r = probe(b, i);
         if (r >= 0)

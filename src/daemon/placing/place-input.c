@@ -16,11 +16,18 @@ void place_input_done(PlaceInput *input) {
 
 /* --- what the kernel shows --- */
 
+/* What is bound within its own group can have no more than that. */
+static bool stays_in_its_group(const Instance *i) {
+        return i->policy->backend == POLICY_BACKEND_AFFINITY ||
+               i->binding.ladder.rung == RUNG_AFFINITY;
+}
+
 static void read_allowed(const Placing *placing, Instance *i) {
         const Members members = instance_members(i, &placing->host->sysroot);
 
         if (!i->planned.allowed_known)
-                members_read_allowed(&members, &i->planned.allowed_cpus, &i->planned.allowed_nodes);
+                members_read_allowed(&members, stays_in_its_group(i), &i->planned.allowed_cpus,
+                                     &i->planned.allowed_nodes);
         i->planned.allowed_known = true;
 }
 

@@ -240,6 +240,11 @@ void place_note_topology(Placing *placing) {
         }
 }
 
+void place_note_backend(const Placing *placing, Instance *i) {
+        i->planned.allowed_known = false;
+        host_mark(placing->host, HOST_MARK_PLAN);
+}
+
 void place_note_devices(const Placing *placing, Instance *i) {
         const NodeSet *nodes = &i->storage_nodes;
         Planned *p = &i->planned;

@@ -21,6 +21,7 @@
 static void fill_instance(const Report *report, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding.observed;
         const Verdict verdict = look_verdict(report->binding, i);
+        const BackendOps *ops = instance_ops(i, &report->host->backend);
         bool placed = !id_set_is_empty(&i->binding.placement.nodes);
 
         *s = (InstanceSnapshot){
@@ -31,7 +32,10 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
                 .ports = i->ports,
                 .n_ports = i->n_ports,
                 .data_dir = i->data_dir,
-                .backend = backend_name(&report->host->backend),
+                .backend = ops ? ops->name : "none",
+                .bound_by = rung_to_string(i->binding.ladder.rung),
+                .bound_by_reason = i->binding.ladder.why,
+                .bound_by_code = i->binding.ladder.code,
                 .pid = i->n_members > 0 ? i->members[0].process.id.pid : 0,
                 .n_processes = i->n_members,
                 .nodes = i->binding.placement.nodes,
@@ -187,6 +191,7 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
                 .realtime_seconds = clock_realtime_seconds(),
                 .ready = report->host->ready,
                 .enforcing = host_enforces(report->host),
+                .backend = backend_name(&report->host->backend),
                 .sample_interval_seconds = (double)sampling_interval_usec(report->sampling) / 1e6,
                 .sample_durations = report->sampling->rounds.durations,
                 .topology = &report->host->topology,

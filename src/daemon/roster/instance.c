@@ -9,6 +9,17 @@ bool instance_is_service(const Instance *instance) {
         return unit_is_service(instance->unit);
 }
 
+const BackendOps *instance_ops(const Instance *instance, const Backend *host) {
+        return host->ops && instance->binding.ladder.rung == RUNG_AFFINITY
+                       ? host->all[BACKEND_AFFINITY]
+                       : host->ops;
+}
+
+BackendKind instance_backend(const Instance *instance, const Backend *host) {
+        return instance->binding.ladder.rung == RUNG_AFFINITY ? BACKEND_AFFINITY
+                                                              : backend_kind(host);
+}
+
 InstanceIdentity instance_identity(const Instance *instance) {
         return (InstanceIdentity){ .unit = instance->unit,
                                    .exe = instance->exe,

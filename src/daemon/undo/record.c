@@ -100,22 +100,24 @@ UndoRecord *record_of_unit(const Undoing *undo, const char *unit) {
 
 /* --- before and after --- */
 
-static bool is_by_unit(const Undoing *undo) {
-        return backend_kind(&undo->host->backend) == BACKEND_SYSTEMD;
+static bool is_by_unit(const Undoing *undo, const Instance *i) {
+        return instance_backend(i, &undo->host->backend) == BACKEND_SYSTEMD;
 }
 
 /* What will be ours by this step; NULL: what goes with the process is not remembered. */
-static UndoValues *values_of(const Undoing *undo, UndoRecord *record, StepKind step) {
+static UndoValues *values_of(const Undoing *undo, const Instance *i, StepKind step) {
+        UndoRecord *record = i->undo.record;
+
         if (step == STEP_SCOPE)
                 return NULL;
-        if (!is_by_unit(undo))
+        if (!is_by_unit(undo, i))
                 return step == STEP_SET_CPUS ? &record->given : NULL;
         return step == STEP_SET_CPUS ? &record->cpus.ours : &record->mems.ours;
 }
 
 static int will_do(const Undoing *undo, Instance *i, UndoRecord *record, const Step *step) {
         const CpuSet *cpus = &i->binding.placement.cpus;
-        UndoValues *values = values_of(undo, record, step->kind);
+        UndoValues *values = values_of(undo, i, step->kind);
         int r;
 
         if (!values)
@@ -166,14 +168,14 @@ static int get(Undoing *undo, Instance *i, UndoRecord **ret) {
 static int note(const Undoing *undo, Instance *i, const Step *step, BackendReply reply,
                 void *userdata, sd_bus_slot **ret_call) {
         Backend *backend = &undo->host->backend;
+        const BackendOps *ops = instance_ops(i, backend);
         const BackendTarget target = record_target(i);
 
         if (step->kind != STEP_SCOPE)
-                return backend->ops->note(backend, &target, &i->undo.note, reply, userdata,
-                                          ret_call);
-        return backend->ops->note_scope ? backend->ops->note_scope(backend, &target, &i->undo.note,
-                                                                   reply, userdata, ret_call)
-                                        : -EOPNOTSUPP;
+                return ops->note(backend, &target, &i->undo.note, reply, userdata, ret_call);
+        return ops->note_scope
+                       ? ops->note_scope(backend, &target, &i->undo.note, reply, userdata, ret_call)
+                       : -EOPNOTSUPP;
 }
 
 int record_before(Undoing *undo, Instance *i, const Step *step, BackendReply reply, void *userdata,
@@ -201,7 +203,7 @@ int record_before(Undoing *undo, Instance *i, const Step *step, BackendReply rep
 }
 
 bool record_limits_plan(const Undoing *undo, const Instance *i) {
-        const UndoRecord *record = is_by_unit(undo) ? i->undo.record : NULL;
+        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
 
         return record && record->unit_noted &&
                !(id_set_is_empty(&record->cpus.before) && id_set_is_empty(&record->mems.before));
@@ -209,11 +211,11 @@ bool record_limits_plan(const Undoing *undo, const Instance *i) {
 
 void record_after(Undoing *undo, Instance *i, StepKind step) {
         UndoRecord *record = i->undo.record;
-        UndoValues *values = record ? values_of(undo, record, step) : NULL;
+        UndoValues *values = record ? values_of(undo, i, step) : NULL;
 
         if (values)
                 undo_values_confirm(values);
-        if (!values || is_by_unit(undo))
+        if (!values || is_by_unit(undo, i))
                 return;
         for (size_t k = 0; k < i->n_members; k++) {
                 UndoProcess *entry = undo_record_find(record, &i->members[k].process.id);
@@ -337,7 +339,7 @@ static const char *keep_own(Placement *p, const CpuSet *cpus, const NodeSet *mem
 }
 
 const char *record_keep_own(const Undoing *undo, const Instance *i, Placement *placement) {
-        const UndoRecord *record = is_by_unit(undo) ? i->undo.record : NULL;
+        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
         CpuSet cpus;
         NodeSet mems;
 
@@ -349,7 +351,7 @@ const char *record_keep_own(const Undoing *undo, const Instance *i, Placement *p
 }
 
 NodeSet record_open_nodes(const Undoing *undo, const Instance *i) {
-        const UndoRecord *record = is_by_unit(undo) ? i->undo.record : NULL;
+        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
         NodeSet nodes = topology_memory_nodes(&undo->host->topology), own;
 
         if (record && record->unit_noted && !id_set_is_empty(&record->mems.before)) {
@@ -371,7 +373,7 @@ static void add_own(IdTarget allowed, const IdSet *own) {
 }
 
 void record_add_own(const Undoing *undo, const Instance *i, CpuSet *cpus, NodeSet *nodes) {
-        const UndoRecord *record = is_by_unit(undo) ? i->undo.record : NULL;
+        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
 
         if (!record || !record->unit_noted)
                 return;

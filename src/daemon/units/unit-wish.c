@@ -39,6 +39,13 @@ UnitWish unit_wish_make(const Unit *u) {
                                      u->place.uid, &w.reason);
         if (!w.policy)
                 return w;
+        if (w.policy->backend == POLICY_BACKEND_AFFINITY || u->shared) {
+                w.reason = u->shared ? "unrelated processes shared it when it last ran: its "
+                                       "instance is bound by affinity when it runs"
+                                     : "its policy sets `backend: affinity`: it is bound when it "
+                                       "runs";
+                return w;
+        }
         if (!u->place.planned.known || u->place.planned.again)
                 place_refresh(units->placing);
         if (!u->place.planned.known) {

@@ -205,6 +205,13 @@ bool units_did_narrow(const Units *units, const char *unit) {
         return u && u->mems.ours;
 }
 
+void units_note_shared(const Units *units, const char *unit, bool shared) {
+        Unit *u = unit ? unit_list_find(units, unit) : NULL;
+
+        if (u)
+                u->shared = shared;
+}
+
 void units_note_mems(Units *units, const char *unit, const NodeSet *mems) {
         Unit *u = unit ? unit_list_find(units, unit) : NULL;
 

@@ -234,6 +234,14 @@ TEST(idle_keys) {
                       "17 minutes");
         assert_warned(P "  rate: 1MiB/s\n  migrate: gentle\n  on_full: keep\n", NULL);
         assert_warned(P "  migrate: none\n  memory: none\n", NULL);
+        assert_warned(P "  backend: affinity\n  on_full: keep\n",
+                      "a.yaml:6:12: `policies[].on_full` has no effect with `backend: affinity`, "
+                      "which cannot bind memory");
+        assert_warned(P "  backend: affinity\n  memory: bind\n",
+                      "a.yaml:6:11: `policies[].memory: bind` is treated as `preferred` with "
+                      "`backend: affinity`, which cannot bind memory");
+        assert_warned(P "  backend: affinity\n", NULL);
+        assert_warned(P "  backend: affinity\n  memory: preferred\n", NULL);
 }
 
 TEST(entries_twice) {

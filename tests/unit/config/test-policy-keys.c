@@ -37,6 +37,7 @@ TEST(defaults) {
         assert_int_equal(p->cpus.choice, CPUS_ALL);
         assert_int_equal(p->on_full, ON_FULL_WIDEN);
         assert_int_equal(p->migrate, MIGRATE_GENTLE);
+        assert_int_equal(p->backend, POLICY_BACKEND_AUTO);
         assert_int_equal(p->match.containers, CONTAINERS_EXCLUDED);
         assert_null(p->match.args);
         assert_false(p->built_in);
@@ -75,6 +76,7 @@ TEST(place) {
                             "    avoid: 3\n"
                             "  on_full: keep\n"
                             "  migrate: kernel\n"
+                            "  backend: affinity\n"
                             "- name: b\n"
                             "  match: {exe: b, args: '*--x [ab]*', user: 7, "
                             "containers: true}\n"
@@ -95,6 +97,7 @@ TEST(place) {
         assert_ids(a->place.avoid, "3");
         assert_int_equal(a->on_full, ON_FULL_KEEP);
         assert_int_equal(a->migrate, MIGRATE_KERNEL);
+        assert_int_equal(a->backend, POLICY_BACKEND_AFFINITY);
         assert_string_equal(b->match.args, "*--x [ab]*");
         assert_int_equal(b->match.containers, CONTAINERS_INCLUDED);
         assert_int_equal(b->place.count, PLACE_COUNT_AUTO);

@@ -96,7 +96,9 @@ TEST(round_trip) {
                   .reason = "not alone",
                   .reason_code = REASON_SHARED_UNIT,
                   .remote_ratio = (double)NAN,
-                  .backend = "systemd" },
+                  .bound_by = "affinity",
+                  .bound_by_reason = "it shares",
+                  .backend = "affinity" },
                 { .name = "tidb-4000",
                   .policy = "tidb",
                   .unit = "tidb-4000.service",
@@ -133,6 +135,7 @@ TEST(round_trip) {
                               .realtime_seconds = 1780000000.25,
                               .sample_interval_seconds = 2.5,
                               .enforcing = true,
+                              .backend = "systemd",
                               .instances = instances,
                               .n_instances = 2,
                               .topology = &topology,
@@ -182,7 +185,9 @@ TEST(round_trip) {
         assert_null(i->unit);
         assert_string_equal(i->reason_code, "shared-unit");
         assert_string_equal(i->remedy, reason_to_remedy(REASON_SHARED_UNIT));
-        assert_string_equal(i->backend, "systemd");
+        assert_string_equal(i->bound_by, "affinity");
+        assert_string_equal(i->bound_by_reason, "it shares");
+        assert_string_equal(status.backend, "systemd");
         assert_true(isnan(i->remote_ratio));
         assert_int_equal(i->n_memory, 0);
         assert_int_equal(status.pid, 4712);

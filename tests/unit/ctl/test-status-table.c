@@ -29,7 +29,6 @@ static StatusInstance instance(const char *name, const char *state, const char *
                                  .reason_code = TEXT(code),
                                  .remedy = TEXT(remedy),
                                  .cpus = TEXT(""),
-                                 .backend = TEXT("systemd"),
                                  .pid = 7,
                                  .remote_ratio = (double)NAN,
                                  .left_seconds = (double)NAN };
@@ -57,6 +56,7 @@ static void init(Example *e) {
                                   .sample_interval_seconds = 10,
                                   .enforcing = true,
                                   .version = TEXT("0.1.0"),
+                                  .backend = TEXT("systemd"),
                                   .n_policies = 2,
                                   .load_seconds = 50,
                                   .instances = e->instances,
@@ -279,6 +279,19 @@ TEST(ignored) {
         free(text);
 }
 
+TEST(why_by_affinity) {
+        Example e;
+        char *text;
+
+        init(&e);
+        e.instances[0].bound_by_reason = TEXT("its unit is shared");
+        e.instances[1].bound_by_reason = TEXT("its scope has limits");
+        text = render(&e, NULL, 1000, true);
+        assert_shows(text, " bound by affinity, because its unit is shared\n");
+        assert_shows(text, " no-room; bound by affinity, because its scope has limits\n");
+        free(text);
+}
+
 /* What an older daemon does not tell. */
 TEST(older) {
         Example e;
@@ -287,8 +300,7 @@ TEST(older) {
         init(&e);
         e.status.version = NULL;
         for (size_t i = 0; i < 4; i++)
-                e.instances[i].reason_code = e.instances[i].remedy = e.instances[i].backend =
-                        e.instances[i].cpus = NULL;
+                e.instances[i].reason_code = e.instances[i].remedy = e.instances[i].cpus = NULL;
         text = render(&e, NULL, 1000, true);
         assert_shows(text, "\n  b-1: does not fit on its nodes\n  b-2: no room\n\n");
         free(text);

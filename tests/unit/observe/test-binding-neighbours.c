@@ -2,17 +2,21 @@
 #include "binding-host.h"
 
 /* Puts one more process into the unit and tells whether it is seen as an intruder. */
-static bool intrudes(Host *h, int pid, int parent) {
+static bool intrudes_as(Host *h, int pid, int parent, const char *exe) {
         char list[64];
         Binding b;
 
-        fake_process(&h->tree, pid, parent, "/bin/other", CGROUP, "4-7");
+        fake_process(&h->tree, pid, parent, exe, CGROUP, "4-7");
         (void)snprintf(list, sizeof(list), "%d\n50\n", pid);
         fake_write(&h->tree, FOLDER "cgroup.procs", list);
         b = load_good(h);
         assert_int_equal(b.intruder, b.alone ? 0 : pid);
         assert_int_equal(b.n_threads, 1); /* a neighbour's threads are not the instance's */
         return !b.alone;
+}
+
+static bool intrudes(Host *h, int pid, int parent) {
+        return intrudes_as(h, pid, parent, "/bin/other");
 }
 
 TEST(neighbours) {
@@ -26,17 +30,27 @@ TEST(neighbours) {
         assert_true(intrudes(&h, 500, 1));  /* whose number begins as ours does */
 }
 
-/* bash → wrapper → server: all of the unit's own. */
+/* bash → numactl → server: all of the unit's own. */
 TEST(wrappers) {
         _cleanup_host_ Host h;
 
         host_init(&h);
-        fake_process(&h.tree, 41, 40, "/bin/wrapper", CGROUP, "4-7");
+        fake_process(&h.tree, 41, 40, "/bin/numactl", CGROUP, "4-7");
         fake_stat_file(&h.tree, "proc/50", 50, 41, 'S', 1050, 0);
-        assert_false(intrudes(&h, 40, 1));
-        assert_false(intrudes(&h, 41, 40));
+        assert_false(intrudes_as(&h, 40, 1, "/bin/bash"));
+        assert_false(intrudes_as(&h, 41, 40, "/usr/bin/numactl"));
         /* Another child of the wrapper is not the server's. */
         assert_true(intrudes(&h, 42, 40));
+}
+
+/* It has work of its own, whether it started the server or not. */
+TEST(an_agent_is_no_wrapper) {
+        _cleanup_host_ Host h;
+
+        host_init(&h);
+        fake_stat_file(&h.tree, "proc/50", 50, 41, 'S', 1050, 0);
+        assert_true(intrudes_as(&h, 41, 1, "/opt/agent/bin/agent"));
+        assert_false(intrudes_as(&h, 41, 1, "/usr/bin/bash"));
 }
 
 TEST(neighbour_below) {

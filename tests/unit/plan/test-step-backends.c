@@ -50,10 +50,16 @@ TEST(affinity_memory) {
         assert_step(&s, STEP_PARTLY, "treated as preferred");
         s.in.outside_bytes = 100;
         assert_step(&s, STEP_PULL, "");
-        s.in.memory_known = false;
-        assert_step(&s, STEP_PARTLY, "only its CPUs are bound");
+        s.in.memory_known = false; /* it shares its cgroup: every page is looked at */
+        assert_step(&s, STEP_PULL, "");
+        s.in.pulled = true;
+        assert_step(&s, STEP_PARTLY, "treated as preferred");
         s.placement.memory = MEMORY_PREFERRED;
-        assert_step(&s, STEP_PARTLY, "only its CPUs are bound");
+        assert_step(&s, STEP_DONE, "");
+        s.in.pulled = false;
+        s.placement.migrate = MIGRATE_NONE;
+        assert_step(&s, STEP_PARTLY, "not counted");
+        s.placement.migrate = MIGRATE_GENTLE;
         s.in.memory_known = true;
         s.in.outside_bytes = 0;
         assert_step(&s, STEP_DONE, "");

@@ -73,6 +73,10 @@ TEST(instances) {
         example_init(&e);
         e.instances[0].ports = ports;
         e.instances[0].n_ports = 2;
+        e.instances[0].bound_by = "unit";
+        e.instances[1].bound_by = "affinity";
+        e.instances[1].bound_by_reason = "it shares";
+        e.instances[1].bound_by_code = REASON_SHARED_UNIT;
         e.instances[0].basis = BASIS_CHOSEN;
         e.instances[0].warnings = WARN_RESERVED;
         e.instances[0].data_dir = "/data/tikv";
@@ -84,7 +88,8 @@ TEST(instances) {
                 "\"tikv-20160.service\","
                 " \"exe\": \"/srv/tikv/bin/tikv-server\", \"pid\": 1234, \"processes\": 1,"
                 " \"ports\": [20160, 20180], \"data_dir\": \"/data/tikv\", \"backend\": "
-                "\"systemd\", "
+                "\"systemd\", \"bound_by\": \"unit\", \"bound_by_reason\": null, "
+                "\"bound_by_reason_code\": \"\", "
                 "\"state\": \"bound\", \"reason\": \"\", \"reason_code\": \"\", \"remedy\": \"\","
                 " \"nodes\": \"0\", \"cpus\": \"0-3\", \"memory_mode\": \"bind\","
                 " \"basis\": \"chosen\", \"warnings\": [{\"rule\": \"R2\", \"text\": \"it uses a "
@@ -109,6 +114,8 @@ TEST(instances) {
                 "{\"name\": \"x\", \"policy\": \"tikv\", \"unit\": null, \"exe\": \"/x\", \"pid\": "
                 "1,"
                 " \"processes\": 0, \"ports\": [], \"data_dir\": null, \"backend\": \"none\", "
+                "\"bound_by\": \"affinity\", \"bound_by_reason\": \"it shares\", "
+                "\"bound_by_reason_code\": \"shared-unit\", "
                 "\"state\": \"waiting\","
                 " \"reason\": \"nothing to bind with\", \"reason_code\": \"no-unit\","
                 " \"remedy\": \"run it as a system service\", \"nodes\": \"\", \"cpus\": \"\","

@@ -128,7 +128,8 @@ wait_until 60 'the daemon says so' state_is tidb-server bound
 ok 'the daemon says so'
 scrape /status | jq '.instances[]' >"$ARTIFACTS/status.json"
 is "$(jq -r .unit "$ARTIFACTS/status.json")" "$(scope_of "$server")" 'and in which unit'
-is "$(jq -c .remote_memory_ratio "$ARTIFACTS/status.json")" null 'and that where all of its memory lies is not known'
+is "$(jq -c '[.bound_by, .bound_by_reason, .memory_method]' "$ARTIFACTS/status.json")" '["scope",null,"sampled"]' \
+        'by which means, and that the location of its memory is a sample'
 artifact /run/tidbnumad/undo
 systemctl show "$(scope_of "$server")" >"$ARTIFACTS/scope.show"
 is "$(cat "$top/$(scope_of "$server")/pids.max")" "$(cat "$top/login-1.scope/pids.max")" 'it may have as many tasks as there'
@@ -237,26 +238,4 @@ systemctl stop login-2.scope
 wait_until 60 'a stop of its session stops it' test ! -e "/proc/$server"
 ok 'a stop of its session stops it, as it would have without us'
 wait_until 60 'no scope is left' no_scope
-
-# --- what is not moved ----------------------------------------------------------------------------------------------------------
-
-refuses_limit() {
-        log_in login-3 "$1"
-        before=$(reading)
-        wait_until 60 "one whose scope has $1 is refused" state_is tidb-server refused "${2:-its scope has limits}"
-        ok "one whose scope has $1 is refused, with the reason"
-        is "$(reading)" "$before" 'and not touched'
-        log_out login-3
-}
-refuses_limit MemoryMax=1G
-refuses_limit TasksMax=200 TasksMax=
-refuses_limit IPAddressDeny=any IPAddressDeny=
-refuses_limit DevicePolicy=closed DevicePolicy=
-
-log_in login-4 Delegate=yes
-before=$(reading)
-wait_until 60 'one whose scope is delegated is refused' state_is tidb-server refused 'delegated to another manager'
-ok 'one whose scope is delegated is refused, and told why'
-is "$(reading)" "$before" 'and not touched'
-log_out login-4
 plan

@@ -59,6 +59,9 @@ void place_refresh(Placing *placing);
 /* The disks under its data directory were looked for. */
 void place_note_devices(const Placing *placing, Instance *instance);
 
+/* It is bound by another backend from now on: what its groups allow is read anew. */
+void place_note_backend(const Placing *placing, Instance *instance);
+
 /* CPUs have come or gone: what parent cgroups allow is read anew. */
 void place_note_topology(Placing *placing);
 

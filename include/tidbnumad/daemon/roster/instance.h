@@ -17,6 +17,7 @@
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/observe/members.h"
+#include "tidbnumad/plan/ladder.h"
 #include "tidbnumad/plan/pace.h"
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/plan/step.h"
@@ -136,7 +137,9 @@ typedef struct Answer {
 
 /* The room of binding: how far it is on the way to its place. */
 typedef struct InstanceBinding {
-        Placement placement; /* what is being carried out */
+        Placement placement;        /* what is being carried out */
+        Ladder ladder;              /* by which means; see ladder.h */
+        uint64_t ladder_since_usec; /* monotonic: another one holds since then; 0: none does */
         bool observed_known;
         Binding observed;              /* by the kernel's files, at the last look */
         bool threads_known;            /* what it says of the threads still counts: the next look
@@ -253,6 +256,10 @@ InstanceIdentity instance_identity(const Instance *instance);
 
 /* Its processes, as the observer is given them. */
 Members instance_members(const Instance *instance, const Sysroot *sysroot);
+
+/* What binds it: the backend of the host, or a weaker one of its own. NULL: nothing can. */
+const BackendOps *instance_ops(const Instance *instance, const Backend *host);
+BackendKind instance_backend(const Instance *instance, const Backend *host);
 
 /* Does it run as a system service, which then is the instance? */
 bool instance_is_service(const Instance *instance);

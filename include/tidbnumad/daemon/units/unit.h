@@ -18,7 +18,8 @@ typedef struct Unit {
         bool again;        /* something changed meanwhile: read it once more */
 
         bool idle;
-        char *user; /* User=; owned */
+        bool shared; /* unrelated processes ran in it beside its instance */
+        char *user;  /* User=; owned */
         KnownProperty mems;
         uint64_t active_since_usec; /* monotonic; 0: it is not active */
 

@@ -31,6 +31,10 @@ void units_scan(Units *units);
 /* Are the memory nodes of this unit (may be NULL) narrow by our doing, from before it started? */
 bool units_did_narrow(const Units *units, const char *unit);
 
+/* Do unrelated processes run in this unit (may be NULL) beside its instance? Then it is not
+ * prepared for its next start: they would be bound with it. */
+void units_note_shared(const Units *units, const char *unit, bool shared);
+
 /* The memory nodes of this unit (may be NULL) were set, for its instance. Where they were ours
  * before, they still are. */
 void units_note_mems(Units *units, const char *unit, const NodeSet *mems);

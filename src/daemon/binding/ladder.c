@@ -1,0 +1,131 @@
+/* The means by which an instance is bound. */
+#include "tidbnumad/daemon/binding/ladder.h"
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/undo/release.h"
+
+/* A process may be in the unit of a bound service for a moment only (ExecReload=, ExecStop=). */
+#define SHARED_USEC (UINT64_C(10) * 1000 * 1000)
+
+/* A unit that was shared until now may soon be again. */
+#define ALONE_USEC (UINT64_C(60) * 1000 * 1000)
+
+static const char kept[] =
+        "it was bound so before; release it or restart it for a stronger binding";
+
+static bool is_in_container(const Instance *i) {
+        for (size_t k = 0; k < i->n_members; k++)
+                if (i->members[k].process.foreign != FOREIGN_NONE)
+                        return true;
+        return false;
+}
+
+static Ladder choose(const Binder *b, const Instance *i) {
+        LadderInput in = { .host = backend_kind(&b->host->backend),
+                           .policy = i->policy->backend,
+                           .in_container = is_in_container(i),
+                           .is_service = instance_is_service(i),
+                           .alone = i->binding.observed.alone,
+                           .in_scope = scope_holds(i) };
+
+        if (ladder_needs_scope(&in))
+                in.no_scope = bind_refuses_scope(b, i, &in.no_scope_code);
+        return ladder_choose(&in);
+}
+
+static bool has_own_directory(const UndoRecord *record) {
+        for (size_t k = 0; k < record->n_processes; k++)
+                if (record->processes[k].cpuset)
+                        return true;
+        return false;
+}
+
+/* Is it bound by means that would stay in force beside the next ones? */
+static bool is_bound_otherwise(const UndoRecord *record, Rung next) {
+        if (!record)
+                return false;
+        switch (next) {
+        case RUNG_AFFINITY:
+                return undo_record_has_unit(record) || record->scope || has_own_directory(record);
+        case RUNG_UNIT:
+        case RUNG_SCOPE:
+                return record->given.n > 0;
+        case RUNG_NONE:
+        case RUNG_DIRECTORY:
+                break;
+        }
+        return false;
+}
+
+static Ladder present(const UndoRecord *record, Rung next) {
+        if (next != RUNG_AFFINITY)
+                return (Ladder){ .rung = RUNG_AFFINITY, .why = kept };
+        return (Ladder){ .rung = record->scope                  ? RUNG_SCOPE
+                                 : undo_record_has_unit(record) ? RUNG_UNIT
+                                                                : RUNG_DIRECTORY };
+}
+
+/* The policy's word counts at once. A process without a service keeps what it has: of the limits of
+ * its scope not all are known before it is about to leave it. */
+static bool is_to_change(const Instance *i, const Ladder *next, uint64_t now_usec) {
+        const InstanceBinding *own = &i->binding;
+        const uint64_t stood_usec = now_usec - own->ladder_since_usec;
+
+        if (next->rung == RUNG_AFFINITY)
+                return next->code == REASON_NONE || stood_usec >= SHARED_USEC;
+        if (own->ladder.why != kept && own->ladder.code == REASON_NONE)
+                return true;
+        return next->rung == RUNG_UNIT && stood_usec >= ALONE_USEC;
+}
+
+static void take(const Binder *b, Instance *i, const Ladder *next) {
+        const Rung before = i->binding.ladder.rung;
+
+        i->binding.ladder = *next;
+        if (instance_is_service(i))
+                units_note_shared(b->units, i->unit, next->code == REASON_SHARED_UNIT);
+        if (before != next->rung && (before == RUNG_AFFINITY || next->rung == RUNG_AFFINITY)) {
+                place_note_backend(b->placing, i);
+                place_refresh(b->placing);
+        }
+        if (before != next->rung)
+                host_mark(b->host, HOST_MARK_PUBLISH);
+}
+
+/* What was observed is of the former means. */
+static bool take_now(const Binder *b, Instance *i, const Ladder *next, uint64_t now_usec) {
+        const BackendKind before = instance_backend(i, &b->host->backend);
+
+        i->binding.ladder_since_usec = 0;
+        take(b, i, next);
+        if (instance_backend(i, &b->host->backend) == before)
+                return false;
+        binding_reset_cpus(i);
+        i->binding.progress = (Progress){ 0 };
+        i->binding.due_usec = now_usec;
+        return true;
+}
+
+bool ladder_follow(const Binder *b, Instance *i, uint64_t now_usec) {
+        UndoRecord *record = i->undo.record;
+        Ladder next;
+
+        if (!b->host->backend.ops && b->host->sysroot.live)
+                return false; /* nothing can be enforced here, as its state says */
+        next = choose(b, i);
+        if (!is_bound_otherwise(record, next.rung))
+                return take_now(b, i, &next, now_usec);
+        if (i->binding.ladder.rung == RUNG_NONE) {
+                const Ladder now = present(record, next.rung);
+
+                take(b, i, &now);
+        }
+        if (i->binding.ladder_since_usec == 0)
+                i->binding.ladder_since_usec = now_usec;
+        if (!host_enforces(b->host) || !is_to_change(i, &next, now_usec))
+                return false;
+        i->binding.ladder_since_usec = 0;
+        release_begin(b->undo, record, "it is to be bound by other means");
+        return true;
+}
