@@ -25,8 +25,8 @@ static bool is_empty_group(int group_fd) {
         return read_file_at(group_fd, "cgroup.procs", byte, sizeof(byte)) == 0;
 }
 
-/* What the group above has. The kernel lets a group have no more, nobody into one that has none,
- * and takes a CPU that goes offline out of all of them without ever putting it back. */
+/* What the group above has. The kernel lets a group have no more, lets no process into one that
+ * has none, and takes a CPU that goes offline out of all of them without ever putting it back. */
 static int fill_from(int above_fd, int group_fd, const char *name) {
         char wanted[ID_SET_LIST_MAX], has[ID_SET_LIST_MAX];
         ssize_t n = read_file_at(above_fd, name, wanted, sizeof(wanted));
@@ -48,7 +48,7 @@ static int open_group(int above_fd, const char *name, bool create, int *ret_fd) 
         return *ret_fd < 0 ? -errno : 0;
 }
 
-/* Directories of instances that ended while nobody looked. The kernel keeps those in use. */
+/* Directories of instances that ended unnoticed. The kernel keeps those in use. */
 static void sweep(int own_fd) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
@@ -94,7 +94,7 @@ static void close_own(Backend *backend) {
         backend->own_fd = -EBADF;
 }
 
-/* Somebody may have removed it while it was empty: then once more. */
+/* It may have been removed while it was empty: then once more. */
 static int make_own(Backend *backend) {
         int r = -ENOENT;
 
@@ -155,10 +155,10 @@ static int write_pid(int group_fd, pid_t pid) {
         return cgroup_write(group_fd, "cgroup.procs", text);
 }
 
-/* Our process had ended when the write returned. Mostly its number is nobody's; in the worst case
- * the numbers have gone round meanwhile and a stranger's process was moved, so young that it
- * belongs where its parent is. (Where our own was before says nothing about it.) With a parent in
- * our directory it is a child of the instance, and right there. */
+/* Our process had ended when the write returned. Usually no process has its number; in the worst
+ * case the numbers have wrapped meanwhile and another process was moved, so young that it
+ * belongs where its parent is. (The former group of our own process does not matter for it.)
+ * With a parent in our directory it is a child of the instance, and right there. */
 static void put_right(Backend *backend, pid_t pid, const char *path) {
         _cleanup_proc_ ProcHandle stranger = PROC_HANDLE_NONE, parent = PROC_HANDLE_NONE;
         _cleanup_free_ char *home = NULL;

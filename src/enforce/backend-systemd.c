@@ -12,8 +12,8 @@
 int backend_systemd_ensure_bus(Backend *backend) {
         if (backend->bus && sd_bus_is_open(backend->bus) > 0)
                 return 0;
-        /* It was lost, and still tells those who wait for an answer, one in each round of the loop.
-         * Closed now, the others would wait for ever. */
+        /* The bus was lost, and still answers the pending calls, one in each round of the loop.
+         * If it were closed now, the others would wait for ever. */
         if (backend->bus && sd_bus_get_event(backend->bus))
                 return -ENOTCONN;
         backend->bus = sd_bus_close_unref(backend->bus);
@@ -80,9 +80,9 @@ static int open_unit(const Backend *backend, const BackendTarget *target, int *r
         return own ? cgroup_open(backend->sysroot, own, ret_fd) : -ENOMEM;
 }
 
-/* systemd takes up to two seconds to write what it is asked for, and longer on a host without
- * memory: the process would stand still so long. A writer beside systemd is none that it minds as
- * long as the property follows. */
+/* systemd takes up to two seconds to write a property, and longer on a host without memory: the
+ * process would be stopped for so long. A second writer does not disturb systemd as long as the
+ * property follows. */
 static int widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
         _cleanup_close_ int fd = -EBADF;
         int r = open_unit(backend, target, &fd);

@@ -1,4 +1,4 @@
-/* A batch of pages: where they lie, which of them go, and whether they went. */
+/* A batch of pages: their nodes, which of them to move, and whether they were moved. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@ static size_t count_home(const int *where, size_t n, const NodeSet *nodes) {
         return home;
 }
 
-/* A page that is present and shows no node: marked by NUMA balancing, most of them. Of a marked
- * huge page the kernel says -EFAULT, as of the zero page, which is touched in vain. */
+/* A page that is present and shows no node: marked by NUMA balancing, most of them. For a marked
+ * huge page the kernel reports -EFAULT, as for the zero page, which is touched in vain. */
 static bool is_hidden(int where) {
         return where == -ENOENT || where == -EFAULT;
 }
@@ -25,8 +25,8 @@ static int find_userfaultfd(int fd, const char *target, void *userdata) {
         return strcmp(target, "anon_inode:[userfaultfd]") == 0 ? -ECANCELED : 0;
 }
 
-/* Who reads a page that has gone meanwhile waits for the one that serves the process's faults,
- * which may be for ever. One whose descriptors cannot be listed counts as having a userfaultfd. */
+/* Reading a page that has gone meanwhile waits for the server of the process's faults, possibly
+ * for ever. A process whose descriptors cannot be listed counts as having a userfaultfd. */
 static bool may_touch(Mover *mover, const PageBatch *batch) {
         if (!batch->may_be_read)
                 return false;
@@ -37,9 +37,9 @@ static bool may_touch(Mover *mover, const PageBatch *batch) {
         return mover->touch == MOVER_TOUCH_YES;
 }
 
-/* Asks again for the hidden pages. A touch that is refused leaves them as they are; one that is not
- * may have moved them already, which counts and is paid for. Where the kernel does not tell, all
- * that are home now are taken for moved: rather too slow than too fast. */
+/* Queries the hidden pages again. A touch that is refused leaves them as they are; another one
+ * may have moved them already, which counts and is paid for. Where the kernel does not report
+ * that, all that are home now count as moved: rather too slow than too fast. */
 static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *nodes, int *where,
                          uint64_t *moved_pages) {
         const pid_t pid = mover->process->pid;
@@ -67,7 +67,7 @@ static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *no
         return 0;
 }
 
-/* Keeps those that lie on a node outside `nodes`. Pages without a node (gone since, marked for
+/* Keeps those that are on a node outside `nodes`. Pages without a node (gone since, marked for
  * hinting) are left: a later pass sees them again. */
 static int keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nodes,
                         uint64_t *moved_pages) {
@@ -139,7 +139,7 @@ static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint3
         r = batch->dense && n_found == n_all ? try_as_huge(pid, batch, nodes, target) : 0;
         if (r == 0)
                 r = move_pages_of(pid, batch, target);
-        /* The statuses may say busy of a page that did move: ask where they are now. */
+        /* The statuses may report busy for a page that did move: query the nodes again. */
         if (r >= 0)
                 r = keep_outside(mover, batch, nodes, by_touch);
         if (r < 0)

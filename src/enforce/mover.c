@@ -11,7 +11,7 @@
  * rest. */
 
 /* Evenly over the mapping, so that one whose memory was allocated by different threads one after
- * the other is seen as what it is. */
+ * the other is estimated correctly. */
 static int estimate_outside(pid_t pid, const Mapping *mapping, const NodeSet *nodes,
                             uint64_t *ret_bytes) {
         const uint64_t page = page_size_bytes();
@@ -193,8 +193,8 @@ static int flush(Walk *w, PageBatch *batch) {
         return bytes < 0 ? (int)bytes : 0;
 }
 
-/* Adds pages of one kind. Those of many small mappings are asked for together; a whole chunk stands
- * alone, for it may be one huge page. */
+/* Adds pages of one kind. Those of many small mappings are queried together; a whole chunk is
+ * queried alone, for it may be one huge page. */
 static int add(Walk *w, PageBatch *batch, const uint64_t *entries, size_t n, PageKind kind) {
         void *addresses[PAGEMAP_PAGES_MAX];
         size_t n_picked = pagemap_pick(entries, n, w->mover->address, kind, addresses);
@@ -277,8 +277,8 @@ static int walk(Walk *w, uint64_t scan_bytes) {
         return r;
 }
 
-/* At the end, and where a file of the process has nothing more to say: is it still what it was? Any
- * address has an entry, mapped or not, as long as there is the address space. */
+/* At the end, and where a file of the process ends: is it still the same process? Any address
+ * has an entry, mapped or not, as long as there is the address space. */
 static int check_still_there(const Mover *mover) {
         uint64_t entry;
 

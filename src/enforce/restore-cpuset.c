@@ -7,7 +7,7 @@
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 
-/* Who forks faster than we move has children that are born inside. */
+/* A process that forks faster than we move has children that are born inside. */
 enum { PASSES_MAX = 10 };
 
 typedef struct Pids {

@@ -2,9 +2,9 @@
  *
  * Never by clearing alone: the kernel refuses to empty the sets of a cgroup that has processes
  * (-ENOSPC, validate_change() in kernel/cgroup/cpuset.c), so that a cleared property leaves the
- * live set narrow (systemd issue 43846); and when systemd then takes the controller away, some
+ * live set narrow (systemd issue 43846); and when systemd then disables the controller, some
  * kernels leave the processes as narrow as they were. So the full sets first, and only when the
- * kernel's files show them, what stood before. */
+ * kernel's files show them, the former values. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ void restore_done(Restore *restore) {
 
 /* --- what systemd has --- */
 
-/* It has what we gave it. Where it does not, it is somebody else's by now. */
+/* It has the value that we set. Otherwise something else has set it since. */
 static bool is_to_be_written(const UndoProperty *p, IdView now) {
         return undo_values_have(&p->ours, now);
 }
@@ -128,8 +128,8 @@ static int clear(Backend *backend, Restore *restore, sd_bus_slot **ret_slot) {
         return write_sets(backend, restore, cpus, mems, ret_slot);
 }
 
-/* The full set is ours, too: when the daemon is killed before it is cleared, or that fails, nobody
- * else would take it away. Where it cannot be written down, opening is right all the same. */
+/* The full set is ours, too: when the daemon is killed before it is cleared, or that fails,
+ * nothing else would remove it. Where it cannot be recorded, opening is right anyway. */
 static int note_opening(Restore *restore, UndoProperty *p, bool writes, IdView full) {
         int r = writes && id_set_is_empty(&p->before) ? undo_values_add(&p->ours, full) : 0;
 
@@ -174,7 +174,7 @@ static int read_mems(int cgroup_fd, IdSet *ret) {
         return r;
 }
 
-/* Has the group what was written, as far as the one above lets it? */
+/* Has the group what was written, within what the group above allows? */
 static bool is_wide(int fd, int above_fd, ReadEffective read_effective, IdView want) {
         IdSet now, allowed, above;
 
@@ -206,8 +206,8 @@ static bool has(const UndoProperty *p, bool written, IdView now) {
 }
 
 /* systemd answers a write before it has carried it out, and does that before it reads the next
- * call: what it answers now is said when all of it stands in the cgroup files. Only then are the
- * masks of the threads given back, for kernels before 6.2 forget them at every such change. */
+ * call: its answer now comes when all of it is in the cgroup files. Only then are the masks of
+ * the threads restored, for kernels before 6.2 forget them at every such change. */
 static void on_checked(int error, const BusUnit *unit, void *userdata) {
         Restore *restore = userdata;
         const UndoRecord *r = restore->record;
@@ -215,7 +215,7 @@ static void on_checked(int error, const BusUnit *unit, void *userdata) {
         if (error == 0 && strcmp(unit->load_state, "loaded") == 0 &&
             (!has(&r->cpus, restore->writes_cpus, ID_VIEW(&unit->cpus)) ||
              !has(&r->mems, restore->writes_mems, ID_VIEW(&unit->mems))))
-                error = -EBUSY; /* somebody else writes to it as well */
+                error = -EBUSY; /* something else writes to it as well */
         /* It may have been started between, and was born narrow then. */
         if (error == 0)
                 error = note_group(restore, unit);

@@ -1,4 +1,4 @@
-/* What stands before a change. */
+/* The values before a change. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,7 +117,7 @@ static int note_threads(Backend *backend, const ProcHandle *handle, const Proces
 
 /* --- processes --- */
 
-/* Who made it, if that one is in the record; else whoever is. NULL: nobody but itself. */
+/* Its parent, if that is in the record; else any other entry. NULL: there is none but itself. */
 static const UndoProcess *find_maker(const UndoRecord *record, const ProcHandle *handle,
                                      const UndoProcess *self) {
         const UndoProcess *any = NULL;
@@ -244,7 +244,7 @@ static void note_files(const Sysroot *sysroot, const char *group, UndoFiles *ret
         *ret = f;
 }
 
-/* A scope of ours was made with nothing set: what stands there, an earlier life has put, whose
+/* A scope of ours was made with nothing set: a value there was set by an earlier run, whose
  * record is lost. */
 static int note_scope(UndoRecord *record, const BusUnit *unit) {
         int r = id_set_is_empty(&unit->cpus)

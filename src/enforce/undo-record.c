@@ -1,4 +1,4 @@
-/* Records of what stood before a change. */
+/* Records of the values before a change. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
@@ -117,7 +117,7 @@ static const UndoThreads *find_threads(const UndoProcess *p, pid_t tid) {
 }
 
 const CpuSet *undo_process_mask(const UndoProcess *p, pid_t tid, uint64_t start_ticks) {
-        /* Of a later thread the number says nothing: it may have been another's. */
+        /* The number of a later thread proves nothing: it may have been another's. */
         const UndoThreads *t = start_ticks > p->noted_ticks ? NULL : find_threads(p, tid);
         const uint32_t mask = t ? t->mask : p->leader;
 
@@ -136,13 +136,14 @@ int undo_process_inherit(UndoProcess *p, const UndoProcess *from) {
         free(p->cpuset);
         p->cpuset = cpuset;
         p->leader = leader;
-        p->n_threads = 0; /* each has what its first one is said to have had */
+        p->n_threads = 0; /* each has the recorded values of its first one */
         return 0;
 }
 
 /* --- what is ours --- */
 
-/* The first one was confirmed once, and stands as long as none of the others has had its effect. */
+/* The first one was confirmed once, and is in force as long as none of the others has had its
+ * effect. */
 int undo_values_add(UndoValues *v, IdView value) {
         IdSet last = undo_values_last(v), wanted;
 

@@ -22,7 +22,7 @@ static json_t *from_values(const UndoValues *v) {
         return list;
 }
 
-/* json_pack() takes over what `o` stands for, and fails when one of them is NULL. */
+/* json_pack() takes over each `o`, and fails when one of them is NULL. */
 static json_t *from_property(const UndoProperty *p) {
         return json_pack("{s:o, s:i, s:o}", "before", undo_json_from_set(ID_VIEW(&p->before)),
                          "origin", (int)p->origin, "ours", from_values(&p->ours));

@@ -162,7 +162,7 @@ static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
         record->file = strdup(name);
         if (!record->file)
                 return -ENOMEM;
-        /* Two files of one unit, or of one process: somebody has copied one. */
+        /* Two files of one unit, or of one process: one was copied. */
         if ((record->unit && undo_find(undo, record->unit, NULL)) ||
             (record->scope && undo_find_scope(undo, record->scope)))
                 return -EEXIST;

@@ -35,8 +35,8 @@ static bool has_free_home(const AuditInput *input) {
         return !id_set_is_empty(&homes);
 }
 
-/* Who lives where the network's interrupts are served, though another node is free. Where that node
- * has CPUs for the interrupts, it is meant to be shared. */
+/* Instances on the node that serves the network's interrupts, although another node is free.
+ * Where that node has CPUs for the interrupts, it is meant to be shared. */
 static int nic_node(const AuditInput *input, AuditReport *report) {
         const char *remedy = id_set_intersects(&input->reserved, &input->nic_nodes)
                                      ? "its policy names that node: change place.nodes or instances"

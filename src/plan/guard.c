@@ -1,13 +1,13 @@
 /* The full-node guard's judgement. */
 #include "tidbnumad/plan/guard.h"
 
-/* The two spans over which it must fall, and the least that says anything: the kernel frees and
+/* The two spans over which it must fall, and the smallest fall that counts: the kernel frees and
  * takes pages in lots for each CPU. */
 #define SHORT_USEC (UINT64_C(1000) * 1000)
 #define LONG_USEC (UINT64_C(3000) * 1000)
 #define LEAST_USEC (UINT64_C(500) * 1000)
 
-/* Nobody read the node for so long: what was before says nothing about now. */
+/* The node was not read for so long that the former reading is of no use. */
 #define GAP_USEC (UINT64_C(5000) * 1000)
 
 static uint64_t minus(uint64_t a, uint64_t b) {

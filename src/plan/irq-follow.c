@@ -1,4 +1,4 @@
-/* Interrupts that do not go where their mask says. */
+/* Interrupts that do not follow their mask. */
 #include <stddef.h>
 
 #include "tidbnumad/plan/irq-follow.h"

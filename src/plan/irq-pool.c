@@ -37,7 +37,7 @@ static CpuSet without(const CpuSet *a, const CpuSet *b) {
         return cpus;
 }
 
-/* `of`, or what stands for it when that is empty. */
+/* `of`, or its substitute when that is empty. */
 static CpuSet or_else(CpuSet of, const CpuSet *otherwise) {
         return id_set_is_empty(&of) ? *otherwise : of;
 }

@@ -203,7 +203,8 @@ static int build_rps(const Topology *topology, IrqPlanDevice *device) {
         return 0;
 }
 
-/* Automatically only where the CPUs are nobody's: else it would spread the work over instances. */
+/* Automatically only where no instance has the CPUs: else it would spread the work over
+ * instances. */
 static bool wants_rps(const IrqPlanDevice *device) {
         if (device->policy->rps != RPS_AUTO)
                 return device->policy->rps == RPS_ON;

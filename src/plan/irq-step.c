@@ -16,7 +16,7 @@ static bool is_as_wanted(const IrqProgress *p, const SettingValue *wanted,
                 setting_value_equal(stands, &p->ours));
 }
 
-/* What is wanted has not changed, and stood. */
+/* What is wanted has not changed, and was in force. */
 static bool is_changed_by_others(const IrqProgress *p, const SettingValue *wanted) {
         return p->written && setting_value_equal(&p->wanted, wanted);
 }
@@ -116,7 +116,7 @@ void irq_again_looked(IrqAgain *a, uint64_t now_usec) {
                 return;
         a->spent_usec =
                 (a->spent_usec > now_usec ? a->spent_usec : now_usec) + IRQ_AGAIN_PAUSE_USEC;
-        /* One that came late stands for those before it. */
+        /* A late one replaces those before it. */
         while (a->n_looks < ELEMENTSOF(LOOKS) && a->event_usec + LOOKS[a->n_looks] <= now_usec)
                 a->n_looks++;
         a->runs = a->n_looks < ELEMENTSOF(LOOKS);

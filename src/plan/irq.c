@@ -1,6 +1,6 @@
 /* The plan of interrupts: which entry counts for a device, what is done with each vector, what
- * irqbalance is told. Which CPUs serve a device is irq-pool.c's, which queue gets which of them
- * irq-spread.c's. */
+ * is sent to irqbalance. Which CPUs serve a device is irq-pool.c's, which queue gets which of
+ * them irq-spread.c's. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@ bool known_unit_is_service(const char *unit) {
                strncmp(unit, "user@", 5) != 0;
 }
 
-/* Letters and digits that stand for themselves, the suffix not counted. */
+/* Letters and digits that match themselves, the suffix not counted. */
 static size_t count_literals(const char *glob) {
         size_t n = 0, length = strlen(glob) - (ends_with(glob, SUFFIX) ? strlen(SUFFIX) : 0);
         bool in_brackets = false;

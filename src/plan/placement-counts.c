@@ -1,4 +1,4 @@
-/* Who is on which node and socket, and what one instance more would cost there. */
+/* The instances on each node and socket, and the cost of one more there. */
 #include "tidbnumad/plan/placement-counts.h"
 
 int placement_cost_compare(const PlanCost *a, const PlanCost *b) {

@@ -111,8 +111,8 @@ static bool give_way(PlanSearch *search, PlanItem *other, const PlanCost *limit)
         return better;
 }
 
-/* Puts the uncounted item on these nodes, if somebody there can give way to it so that both are
- * better off. `now`: what it costs where it was. */
+/* Puts the uncounted item on these nodes, if an item there can give way so that both are better
+ * off. `now`: what it costs where it was. */
 static bool push(PlanSearch *search, PlanItem *item, const uint16_t *nodes, const PlanCost *now) {
         PlanCost extra = placement_counts_price(&search->counts, item, nodes, item->count);
 
@@ -171,7 +171,7 @@ void placement_search_repair(PlanSearch *search) {
 
 enum { DISPLACED_MOST = 32, SAVED_MOST = 256 };
 
-/* Who had to go, and where they were. */
+/* The items that had to go, and their former places. */
 typedef struct Displaced {
         PlanItem *items[DISPLACED_MOST];
         uint16_t saved[SAVED_MOST];

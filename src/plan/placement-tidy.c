@@ -23,7 +23,7 @@ static void order(PlanItem *lower, PlanItem *higher) {
         higher->nodes = nodes;
 }
 
-/* --- nodes of two of them, dealt out anew --- */
+/* --- nodes of two of them, redistributed --- */
 
 /* The lower half of both sets' nodes, then the upper one. False when they have a node in common. */
 static bool deal(const PlanItem *a, const PlanItem *b, uint16_t *ret) {

@@ -39,7 +39,7 @@ static bool lacks_memory(const PlanCounts *counts, const PlanItem *item) {
         return item->policy->memory == MEMORY_BIND && item->in->need_bytes > 0 && used > room;
 }
 
-/* Memory-only nodes beside the others do not count: nobody runs there. */
+/* Memory-only nodes beside the others do not count: nothing runs there. */
 static bool spans_packages(const PlanProblem *problem, const PlanItem *item) {
         const PlanNode *first = NULL;
 

@@ -1,7 +1,7 @@
 /* The next step that brings an instance to its placement. */
 #include "tidbnumad/plan/step.h"
 
-/* There is nothing to say. */
+/* No reason. */
 static Step step(StepKind kind) {
         return (Step){ .kind = kind, .reason = "" };
 }
@@ -60,7 +60,7 @@ static bool is_exhausted(const StepInput *in) {
 static const char no_room[] =
         "its memory does not fit on its nodes; free memory there, or give it more nodes";
 
-/* One more pass, or what to say when passes do not help any more. */
+/* One more pass, or the reason when passes do not help any more. */
 static Step pull_or_settle(const StepInput *in, bool may_sweep) {
         if (in->placement->migrate == MIGRATE_NONE)
                 return step_for(STEP_PARTLY, REASON_NOT_MOVED,
@@ -92,15 +92,15 @@ static NodeSet home_of(const StepInput *in) {
         return nodes;
 }
 
-/* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch. What
- * cgroup1 has is a directory of our own, in which nobody else narrows. */
+/* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch.
+ * cgroup1 has a directory of our own, which nothing else narrows. */
 static bool are_mems_ours(const StepInput *in) {
         return in->backend == BACKEND_CGROUP1 ||
                (in->we_narrowed && in->backend != BACKEND_AFFINITY);
 }
 
-/* As far as a slice above lets it. (What is above in cgroup1 is ours, too, and gets all with the
- * next write.) */
+/* Within what a slice above allows. (In cgroup1 the group above is ours, too, and gets all with
+ * the next write.) */
 static bool is_open(const StepInput *in) {
         NodeSet open = in->all_nodes;
 
@@ -272,7 +272,7 @@ static Step step_bind(const StepInput *in) {
         return write_mems(in, STEP_NARROW, &nodes);
 }
 
-/* There is nothing that would hold the memory there: the nearest thing is done, and told. */
+/* Nothing can hold the memory there: the nearest thing is done, and reported. */
 static Step step_bind_by_affinity(const StepInput *in) {
         Step next = step_preferred(in);
 

@@ -42,7 +42,8 @@ static bool are_cpus_bound(const VerdictInput *in) {
                 (b->n_threads_outside == 0 && b->inner_group[0] == '\0'));
 }
 
-/* Does the kernel allow what the mode says? By affinity it cannot be held to any nodes. */
+/* Does the kernel allow what the mode requires? With affinity memory cannot be held to any
+ * nodes. */
 static bool is_memory_held(const VerdictInput *in) {
         NodeSet home = in->open_nodes;
 

@@ -8,14 +8,13 @@
  *   another process: the memory of an instance can only be pulled.
  *
  * cgroup1 and affinity give each thread of a process exactly the CPUs once, whatever it had before
- * (an operator's taskset too). After that, what a thread chooses within the CPUs is its own affair,
- * and only threads outside are put back. systemd leaves threads alone that have chosen fewer CPUs
+ * (an operator's taskset too). After that, a thread may choose fewer of these CPUs, and only
+ * threads outside are put back. systemd does not change threads that have chosen fewer CPUs
  * themselves: the kernel (6.2 and later) does, and systemd knows of no threads.
  *
- * Neither threads nor cgroup v1's processes can be named by a pidfd. Both backends therefore look
- * afterwards whether the number still was whom they meant, and put right what they did to a
- * stranger: see sys/affinity.h and backend-cgroup1.c.
- */
+ * Neither threads nor cgroup v1's processes can be named by a pidfd. Both backends therefore
+ * check afterwards whether the number still was the intended task's, and undo what they did to
+ * another one: see sys/affinity.h and backend-cgroup1.c. */
 #pragma once
 
 #include <systemd/sd-bus.h>
@@ -52,7 +51,7 @@ typedef int (*BackendSetMems)(Backend *backend, const BackendTarget *target, con
 
 typedef struct Restore Restore;
 
-/* Looks at what stands, before the first change, for a record. Kept by the caller until the
+/* Reads the present values for a record, before the first change. Kept by the caller until the
  * answer. */
 typedef struct BackendNote {
         Backend *backend;
@@ -67,8 +66,8 @@ typedef struct BackendOps {
         BackendSetCpus set_cpus;
         BackendSetMems set_mems; /* NULL: it cannot */
 
-        /* Puts into the record what the two above are about to change, as far as it is not there
-         * yet. Answers as they do. */
+        /* Puts into the record what the two above are about to change, unless it is there
+         * already. Answers as they do. */
         int (*note)(Backend *backend, const BackendTarget *target, BackendNote *note,
                     BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
 
@@ -93,8 +92,8 @@ typedef struct BackendOps {
         const char *(*refuses)(Backend *backend, const BackendTarget *target,
                                const Placement *placement);
 
-        /* Takes away what stands for instances that have ended; NULL: there is nothing. What is
-         * still in use stays: threads that are on their way out too, so ask again at times. */
+        /* Removes what was made for instances that have ended; NULL: nothing is made. What is
+         * still in use is kept, also by exiting threads, so call it again at times. */
         void (*tidy)(Backend *backend);
 } BackendOps;
 
@@ -105,8 +104,8 @@ typedef int (*BackendWriteMems)(const BackendTarget *target, int group_fd, const
                                 bool widen, void *userdata);
 
 struct Backend {
-        const BackendOps *ops;        /* NULL: nothing can be enforced here, `why_not` says why */
-        const char *why_not;          /* a constant sentence */
+        const BackendOps *ops; /* NULL: nothing can be enforced here, for the reason `why_not` */
+        const char *why_not;   /* a constant sentence */
         const BackendOps *const *all; /* by kind; constant */
         const Sysroot *sysroot;       /* borrowed */
         sd_event *event;              /* borrowed */
@@ -117,17 +116,17 @@ struct Backend {
         sd_bus *bus;          /* systemd: owned; opened again when it was lost */
         int root_fd, own_fd;  /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
                                * not opened */
-        uint64_t n_strangers; /* processes that were hit because a number was given anew, and were
-                               * put right */
+        uint64_t n_strangers; /* processes that were changed because a number was reused, and were
+                                 restored */
 };
 
 /* Chooses nothing yet. */
 void backend_init(Backend *backend, const Sysroot *sysroot, sd_event *event);
 void backend_done(Backend *backend);
 
-/* Chooses what this host has, for BACKEND_AUTO: systemd, else cgroup1, else affinity; or the one
- * that is asked for, if the host has it. Never fails: a backend without `ops` says why. Returns
- * whether it is another one than before. What was put on by the former stays. */
+/* Chooses what this host has, for BACKEND_AUTO: systemd, else cgroup1, else affinity; or the
+ * requested one, if the host has it. Never fails: a backend without `ops` has a reason. Returns
+ * whether it is another one than before. What the former one has set is kept. */
 bool backend_choose(Backend *backend, BackendKind kind);
 
 /* The kind in use; BACKEND_AUTO: none. "none" is also the name then. */
@@ -155,7 +154,7 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
 /* Our directory below the root of the cpuset hierarchy. */
 #define BACKEND_CGROUP1_FOLDER "tidbnumad"
 
-/* Is a process that is there, there by our doing? In our directory itself are those whose own has
+/* Did we move a process that is in this group? In our directory itself are those whose own has
  * lost its last CPU: the kernel moves them to the one above (cpusets.rst). */
 bool backend_cgroup1_is_ours(const char *path);
 

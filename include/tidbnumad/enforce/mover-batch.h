@@ -1,4 +1,4 @@
-/* Pages that are asked for and moved together: the mover's hands. */
+/* Pages that are queried and moved together. */
 #pragma once
 
 #include "tidbnumad/enforce/mover.h"
@@ -14,6 +14,6 @@ typedef struct PageBatch {
         bool dense; /* it is one chunk and all of it, so that it may be one huge page */
 } PageBatch;
 
-/* Moves those of the batch that lie outside `nodes`, counts them in the mover, and empties it.
+/* Moves those of the batch that are outside `nodes`, counts them in the mover, and empties it.
  * Returns the bytes to pay for, or a negative errno. */
 int64_t mover_batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target);

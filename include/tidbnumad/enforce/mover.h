@@ -1,10 +1,10 @@
 /* The gentle mover: brings the memory of one process to a set of nodes, in small pieces, so that
- * the process is never held up for long.
+ * the process is never delayed for long.
  *
- * A pass first asks of each larger mapping where a few of its pages lie, and then goes through
- * those that have the most outside, and at last through all others. It asks the kernel where pages
- * lie and moves those outside, at most 256 a call or one huge page. It holds no lock of the process
- * for longer than one such call, and never reads numa_maps, which would.
+ * A pass first queries the nodes of a few pages of each larger mapping, then goes through the
+ * mappings with the most pages outside, and at last through all others. It queries the nodes of
+ * pages and moves those outside, at most 256 a call or one huge page. It holds no lock of the
+ * process for longer than one such call, and never reads numa_maps, which would.
  *
  * What is moved: private memory, shared memory without a name, and of shared memory with a name
  * (memfd, System V, /dev/shm) the pages that no other process maps. Pages of other files stay where
@@ -12,15 +12,14 @@
  *
  * Pages that NUMA balancing has marked show no node until they are read. They are read only in
  * private mappings without a file or with one on a block device, and only of a process that has no
- * userfaultfd open: a page of another kind may have been dropped meanwhile, and the one who reads
- * it waits for whoever serves it, for ever if a FUSE server or a userfaultfd never answers. What a
- * server has written to its libraries' data and never uses again is moved by nothing else.
+ * userfaultfd open: a page of another kind may have been dropped meanwhile, and reading it waits
+ * for its server, for ever if a FUSE server or a userfaultfd never answers. What a server has
+ * written to its libraries' data and never uses again is moved by nothing else.
  *
  * Memory that a fork still shares is moved if the instance is alone in its cgroup (`alone`), for
- * its holders are then the processes of the instance. What is not proven: a process that was forked
- * without an exec and has left the cgroup since also holds such pages. They are moved all the same,
- * which costs that process remote accesses until it writes to them.
- */
+ * its holders are then the processes of the instance. An exception: a process that was forked
+ * without an exec and has left the cgroup since also holds such pages. They are moved, which
+ * costs that process remote accesses until it writes to them. */
 #pragma once
 
 #include <stddef.h>
@@ -32,7 +31,7 @@
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/sys/proc.h"
 
-/* One huge page of x86-64 and of arm64 with 4 KiB pages: such a page lies in one chunk, is moved
+/* One huge page of x86-64 and of arm64 with 4 KiB pages: such a page is in one chunk, is moved
  * whole by the first call and paid for once. */
 #define MOVER_CHUNK_BYTES (UINT64_C(2) << 20)
 
@@ -42,7 +41,7 @@ enum {
         MOVER_BATCH_PAGES = 256,
         /* Mappings that are gone through first. */
         MOVER_RANKED_MAX = 32,
-        /* Pages of a mapping that are asked for their node to rank it. */
+        /* Pages of a mapping that are queried to rank it. */
         MOVER_SAMPLES = 16,
         /* Lines of /proc/PID/maps a step, of mappings in which there is nothing to do. */
         MOVER_LINES = 64,

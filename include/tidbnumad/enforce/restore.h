@@ -1,6 +1,6 @@
-/* The way back: what a record says, put on again, in the reverse order of what was done. Each kind
- * of change has its own part (`BackendOps.restore`); a record may have several, for the backend may
- * have been changed between. Pages stay where they are. */
+/* Restores the values of a record, in the reverse order of the changes. Each kind of change has
+ * its own part (`BackendOps.restore`); a record may have several, for the backend may have been
+ * changed between. Pages stay where they are. */
 #pragma once
 
 #include "tidbnumad/enforce/backend.h"
@@ -8,15 +8,15 @@
 
 typedef enum RestoreStage {
         RESTORE_READ,     /* what does systemd have? */
-        RESTORE_WIDEN,    /* the full sets, or what stood before */
+        RESTORE_WIDEN,    /* the full sets, or the former values */
         RESTORE_WIDENING, /* systemd has answered: does the kernel show it? */
         RESTORE_CLEAR,    /* what was not set is not set again */
         RESTORE_CHECK,    /* what does systemd have now? */
         RESTORE_CHECKED,  /* and is the cgroup still wide? */
 } RestoreStage;
 
-/* Of one record, as far as it has come. To be kept until all parts are done, zeroed at the begin
- * and to begin anew. */
+/* The progress of one record. Kept until all parts are done; zeroed at the beginning and to
+ * start again. */
 typedef struct Restore {
         UndoRecord *record; /* borrowed */
         Undo *undo;         /* where it is written down; NULL: nowhere; borrowed */

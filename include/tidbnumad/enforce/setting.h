@@ -1,4 +1,4 @@
-/* Reads and writes single settings of the kernel; model/setting.h tells which there are. */
+/* Reads and writes single settings of the kernel; model/setting.h lists them. */
 #pragma once
 
 #include <stddef.h>

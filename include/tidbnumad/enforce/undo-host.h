@@ -1,13 +1,12 @@
-/* What stood before we changed anything of the host's own: masks of interrupts and of network
- * queues, sysctls, and what irqbalance was told. One record for all, in the folder of the others
+/* The values of the host's own settings before we changed them: masks of interrupts and of network
+ * queues, sysctls, and what was sent to irqbalance. One record for all, in the folder of the others
  * (undo.h), under a name that no instance's can have:
  *
  *     {"version": 2, "settings": […], "irqbalance": …}
  *
- * It is written and flushed before each change of something that is not in it yet. An entry keeps
- * the kernel's own text, so that it is put back byte for byte. It goes when what it speaks of does:
- * a vector, an interface, a process of irqbalance.
- */
+ * It is written and flushed before each change of something that is not in it yet. An entry
+ * keeps the kernel's own text, so that it is put back byte for byte. It is dropped together with
+ * its subject: a vector, an interface, a process of irqbalance. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +26,7 @@ typedef struct UndoSetting {
         char *before;   /* owned */
 } UndoSetting;
 
-/* What irqbalance itself had, before it was told. */
+/* What irqbalance itself had before. */
 typedef struct UndoBalance {
         bool known;
         ProcessId id; /* of this process; another one knows nothing of us */
@@ -40,7 +39,7 @@ typedef struct UndoHost {
         UndoSetting *settings; /* owned */
         size_t n_settings, allocated;
         UndoBalance irqbalance;
-        bool stale; /* the file does not say all of this yet */
+        bool stale; /* not yet all in the file */
         bool newer; /* there is a file of a newer version, which is kept: nothing may be written */
 } UndoHost;
 
@@ -48,7 +47,7 @@ void undo_host_done(UndoHost *host);
 
 UndoSetting *undo_host_find(const UndoHost *host, const SettingKey *key);
 
-/* What stands before the first change. -ENOMEM. */
+/* The value before the first change. -ENOMEM. */
 int undo_host_add(UndoHost *host, const SettingKey *key, const char *before);
 void undo_host_remove(UndoHost *host, size_t index);
 

@@ -1,4 +1,4 @@
-/* Looks at what stands, for a record, before something is changed. */
+/* Reads the present values for a record, before something is changed. */
 #pragma once
 
 #include "tidbnumad/enforce/backend.h"
@@ -10,13 +10,13 @@ typedef enum NoteWhat {
         NOTE_CPUSET = 1 << 1, /* it is about to be moved to another directory of v1's cpusets */
 } NoteWhat;
 
-/* Notes each process of the target that is not in the record yet, or not in full. One that was
- * forked by a bound process is said to have had what that one had. 0 or -ENOMEM, -EMFILE, …; those
- * that have ended are passed over. */
+/* Notes each process of the target that is not in the record yet, or not in full. A process that
+ * was forked by a bound one is recorded with the former values of that one. 0 or -ENOMEM,
+ * -EMFILE, …; those that have ended are passed over. */
 int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecord *record,
                         unsigned what);
 
-/* What systemd tells of the unit, and the files of its cgroup. */
+/* The unit's properties of systemd, and the files of its cgroup. */
 void undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit);
 
 /* The CPUs that the cpuset of a process lets its threads have, of either version of cgroups.

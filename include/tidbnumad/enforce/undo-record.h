@@ -1,10 +1,9 @@
-/* What stood before we changed anything: of a unit, and of the threads of processes.
+/* The values before we changed anything: of a unit, and of the threads of processes.
  *
- * A record speaks of one instance. What it says of a unit holds until that is
- * given back; what it says of a process, for this very process (pid and start time). It is written
- * down before each change (see undo.h), so that whoever reads it later can take all of it back.
- * Plain data; how it looks in a file is undo-text's business.
- */
+ * A record is about one instance. Its part about a unit is valid until the unit is restored; its
+ * part about a process, for this process only (pid and start time). It is written before each
+ * change (see undo.h), so that a later reader can undo all of it. Plain data; how it looks in a
+ * file is undo-text's business. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,18 +14,18 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/workload.h"
 
-/* Where the value of a unit's property came from that stood before us. */
+/* The origin of the value that a unit's property had before. */
 typedef enum UndoOrigin {
         UNDO_UNSET,
         UNDO_RUNTIME,    /* `systemctl set-property --runtime` */
         UNDO_PERSISTENT, /* a unit file, a drop-in, `systemctl set-property` */
 } UndoOrigin;
 
-/* What may stand by our doing: the value that is being set, last, and before it those that it may
- * not have replaced yet. A call that failed may have had its effect all the same, and a daemon that
- * was killed does not know how far it came. */
+/* The values that may be ours: the one that is being set is last, and before it those that it
+ * may not have replaced yet. A call that failed may have had an effect, and a daemon that was
+ * killed does not know how far it got. */
 typedef struct UndoValues {
-        IdSet *values; /* owned; none: nothing of ours stands */
+        IdSet *values; /* owned; none: nothing is set by us */
         size_t n, allocated;
 } UndoValues;
 
@@ -85,10 +84,10 @@ typedef struct UndoFormer {
 typedef struct UndoRecord {
         char *instance; /* as backends know it (a cgroup1 folder has its name); owned */
         char *unit;     /* the service that the instance is; NULL: none; owned */
-        char *scope;    /* a scope of ours that its processes were moved to, or are about to be;
-                         * NULL: none. What is said of the unit is then said of the scope; owned */
-        char *home;     /* the cgroup that they came from, with `scope`; that of the scope itself:
-                         * not known; owned */
+        char *scope; /* a scope of ours that its processes were moved to, or are about to be; NULL:
+                        none. The values of the unit are then those of the scope; owned */
+        char *home;  /* the cgroup that they came from, with `scope`; that of the scope itself:
+                      * not known; owned */
 
         bool unit_noted; /* what follows is known */
         UndoProperty cpus, mems;
@@ -101,7 +100,7 @@ typedef struct UndoRecord {
         /* Not written down. */
         bool releasing; /* it is being given back: nothing else may touch it */
         bool busy;      /* a write of the unit's properties is under way */
-        bool stale;     /* the file does not say all of this yet */
+        bool stale;     /* not yet all in the file */
         UndoFormer former;
         char *file; /* its name; NULL: not written yet; owned */
 } UndoRecord;
@@ -135,10 +134,10 @@ int undo_process_inherit(UndoProcess *process, const UndoProcess *from);
 /* The value is about to be set. 1: it is to be written down before; 0: it is known; -ENOMEM. */
 int undo_values_add(UndoValues *values, IdView value);
 
-/* May this value stand by our doing? */
+/* May this value be ours? */
 bool undo_values_have(const UndoValues *values, IdView value);
 
-/* The value that is to stand; empty: none. */
+/* The value that is wanted; empty: none. */
 IdSet undo_values_last(const UndoValues *values);
 
 /* It does: the former ones are gone. */
@@ -151,10 +150,10 @@ int undo_record_will_give(UndoRecord *record, const CpuSet *cpus);
 /* Its processes are about to be moved, or were. Once for a record. -ENOMEM. */
 int undo_record_set_scope(UndoRecord *record, const char *scope, const char *home);
 
-/* The unit whose properties it speaks of: the scope or the service. NULL: none. */
+/* The unit whose properties it holds: the scope or the service. NULL: none. */
 const char *undo_record_unit(const UndoRecord *record);
 
-/* Does anything of ours stand on the unit? */
+/* Is anything of ours set on the unit? */
 bool undo_record_has_unit(const UndoRecord *record);
 
 /* Nothing is left that could be given back. */

@@ -28,8 +28,8 @@ int undo_open(Undo *undo, int runtime_fd);
  * newer version (-ENOTSUP). */
 typedef void (*UndoBadFile)(const char *name, int error, void *userdata);
 
-/* Reads what an earlier life of the daemon has left. What it says of processes that have ended is
- * dropped, and a record of nothing else with it. -ENOMEM, or that the folder cannot be read. */
+/* Reads the records of an earlier run of the daemon. Entries of processes that have ended are
+ * dropped, and a record without other entries too. -ENOMEM, or that the folder cannot be read. */
 int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata);
 
 /* Of a service by its unit, of any other by one of its processes; NULL: there is none. */
@@ -49,5 +49,5 @@ int undo_write(Undo *undo, UndoRecord *record);
 /* All is given back, or nothing was ever changed: takes its file away, and the record itself. */
 void undo_forget(Undo *undo, UndoRecord *record);
 
-/* Drops what it says of processes that have ended. True: nothing is left in it. */
+/* Drops the entries of processes that have ended. True: nothing is left in it. */
 bool undo_prune(const Undo *undo, UndoRecord *record);

@@ -1,6 +1,5 @@
-/* Does what must move fit, and which node takes the next piece? Nothing is moved, and nothing
- * narrowed, into a node's headroom: a bound process on a full node is killed while others stand
- * empty. */
+/* Does what must move fit, and which node takes the next piece? Nothing is moved or narrowed
+ * into a node's headroom: a bound process on a full node is killed although others are empty. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +12,8 @@
 typedef struct NodeRoom {
         uint32_t node;
         uint64_t free_bytes;        /* MemFree */
-        uint64_t reclaimable_bytes; /* clean page cache that nobody used lately, and what else may
-                                     * be had for the one that asks */
+        uint64_t reclaimable_bytes; /* clean page cache that was not used lately, and what else the
+                                       instance may get */
         uint64_t headroom_bytes;    /* to be left free, see fit_headroom_bytes() */
         uint64_t promised_bytes;    /* what other instances are still moving there */
 } NodeRoom;

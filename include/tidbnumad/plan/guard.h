@@ -2,25 +2,25 @@
  * it be narrowed again?
  *
  * A process that may use full nodes only is stalled for half a minute and then killed, or another
- * one in its place, while other nodes stand empty. Before that nothing tells but the free memory of
- * the nodes. On a database host that alone says little: page cache fills every node, and the kernel
- * takes clean cache back as soon as somebody needs memory. So two things are read:
+ * one in its place, although other nodes are empty. The only warning is the free memory of the
+ * nodes. On a database host that alone is not enough: page cache fills every node, and the kernel
+ * reclaims clean cache as soon as memory is needed. So two things are read:
  *
- *   what is left    MemFree, the clean page cache that nobody used lately, and half of that in use,
- *                   as the kernel's own MemAvailable has it (the inactive list alone would not do:
- *                   the kernel lets it shrink to a few percent of the active one). A node full of
- *                   cache is not full. Above the headroom this is called room.
+ *   what is left    MemFree, the clean page cache that was not used lately, and half of that in
+ *                   use, as the kernel's own MemAvailable has it (the inactive list alone would not
+ *                   do: the kernel lets it shrink to a few percent of the active one). A node full
+ *                   of cache is not full. Above the headroom this is called room.
  *   how fast it falls   the loss of MemFree and of page cache of any kind together: memory of
- *                   programs and of the kernel, which nothing gives back. Reading or writing files
+ *                   programs and of the kernel, which is not given back. Reading or writing files
  *                   only makes free memory cache, inactive cache active and clean cache dirty, and
- *                   is no fall. Nor is, as far as its rate allows, what goes while the mover brings
+ *                   is no fall. Nor is, up to the mover's rate, the loss while the mover brings
  *                   memory there: it stops at the headroom by itself. It counts as falling only if
  *                   it fell over the last second and over the last three: a burst of a second
  *                   counts for a third, at the very start as well.
  *
- * Of several nodes the sum counts: the kernel takes from all of them before it kills. Whoever may
- * use the same nodes is judged alike, and widened with the others: the victim may be any of them.
- */
+ * Of several nodes the sum counts: the kernel takes from all of them before it kills. All
+ * instances that may use the same nodes are judged alike and widened together: the victim may be
+ * any of them. */
 #pragma once
 
 #include <stdbool.h>
@@ -90,9 +90,9 @@ typedef enum GuardVerdict {
 
 GuardVerdict guard_judge(const GuardOutlook *outlook);
 
-/* Of the nodes that the binding was widened from: has there been room for a minute? That is as much
- * as the headroom once more, and nothing that falls fast. Whether what lies outside fits in, the
- * steps see (fit_check()). `since_usec`, 0 at first, is kept from call to call. */
+/* Of the nodes that the binding was widened from: has there been room for a minute? That is as
+ * much as the headroom once more, and no fast fall. Whether the memory outside fits in is
+ * decided by the steps (fit_check()). `since_usec`, 0 at first, is kept from call to call. */
 bool guard_has_rested(const GuardOutlook *home, uint64_t *since_usec, uint64_t now_usec);
 
 typedef struct GuardSearch {

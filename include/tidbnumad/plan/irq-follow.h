@@ -1,8 +1,8 @@
-/* Does an interrupt fire where its mask says? Pure.
+/* Does an interrupt fire within its mask? Pure.
  *
- * The kernel takes a mask at once, and moves most interrupts only as the next one arrives: of one
- * that does not fire, nothing can be said. One that goes on firing elsewhere although the mask
- * stands does not follow: its controller cannot, or its driver undoes it (irq.md). */
+ * The kernel takes a mask at once, and moves most interrupts only as the next one arrives: an
+ * interrupt that does not fire cannot be judged. One that continues to fire elsewhere although
+ * the mask is set does not follow: its controller cannot, or its driver undoes it (irq.md). */
 #pragma once
 
 #include "tidbnumad/model/irq.h"
@@ -20,7 +20,7 @@ typedef enum IrqCourse {
 IrqCourse irq_follow_course(const IrqHost *before, const IrqHost *now, const IrqDevice *device,
                             const IrqVector *vector);
 
-/* Of one vector, as far as it has come. Zeroed at the begin, and with each new mask. */
+/* The state of one vector. Zeroed at the beginning, and with each new mask. */
 typedef struct IrqFollow {
         unsigned n_astray; /* looks in a row */
 } IrqFollow;

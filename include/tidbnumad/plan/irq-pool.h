@@ -3,7 +3,7 @@
 
 #include "tidbnumad/plan/irq.h"
 
-/* The machine's online CPUs by who uses them. */
+/* The machine's online CPUs by their users. */
 typedef struct IrqCpus {
         CpuSet online;
         CpuSet owned;     /* by any instance */

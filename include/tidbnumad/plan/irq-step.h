@@ -1,9 +1,9 @@
-/* What to do next about one setting: write it, put it back, or leave it to somebody else. Pure.
+/* What to do next about one setting: write it, restore it, or leave it to another writer. Pure.
  *
- * A value that stood by our doing and is another one now was changed by somebody else. It is put
- * back, IRQ_REPAIRS_MAX times within IRQ_REPAIRS_USEC; with the next time it is contested, and left
- * as it is for IRQ_YIELD_USEC. What fails is tried again ever more seldom; what the kernel refuses
- * for good (managed vectors) never. */
+ * A value that we had set and that is different now was changed by something else. It is
+ * restored, IRQ_REPAIRS_MAX times within IRQ_REPAIRS_USEC; with the next time it is contested,
+ * and left as it is for IRQ_YIELD_USEC. A failed write is tried again at growing intervals; what
+ * the kernel refuses for good (managed vectors) never. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #define IRQ_RETRY_MIN_USEC (UINT64_C(5) * 1000 * 1000)
 #define IRQ_RETRY_MAX_USEC (UINT64_C(60) * 1000 * 1000)
 
-/* Of one setting, as far as it has come. Zeroed at the begin. */
+/* The state of one setting. Zeroed at the beginning. */
 typedef struct IrqProgress {
         bool refused;        /* by the kernel, for good */
         bool written;        /* `wanted` was, as `ours`, which the kernel showed then */
@@ -26,7 +26,7 @@ typedef struct IrqProgress {
         SettingValue ours;
         unsigned n_repairs; /* until `window_usec` */
         uint64_t window_usec;
-        bool contested; /* left to somebody else until `yield_usec` */
+        bool contested; /* left to the other writer until `yield_usec` */
         uint64_t yield_usec;
         unsigned n_failures; /* in a row */
         int error;           /* of the last attempt; 0: none */
@@ -36,13 +36,13 @@ typedef struct IrqProgress {
 typedef enum IrqStep {
         IRQ_STEP_STANDS,
         IRQ_STEP_WRITE,
-        IRQ_STEP_REPAIR, /* write it, and count it: somebody else has changed it */
-        IRQ_STEP_YIELD,  /* it is contested from now on: say so */
+        IRQ_STEP_REPAIR, /* write it, and count it: something else has changed it */
+        IRQ_STEP_YIELD,  /* it is contested from now on: log it */
         IRQ_STEP_WAIT,   /* contested, or to be tried again later */
         IRQ_STEP_NEVER,  /* refused */
 } IrqStep;
 
-/* `stands` NULL: it cannot be read. Counts repairs, and keeps that it yields. */
+/* `stands` NULL: it cannot be read. Counts repairs, and remembers that it yields. */
 IrqStep irq_step_next(IrqProgress *progress, const SettingValue *wanted, const SettingValue *stands,
                       uint64_t now_usec);
 
@@ -54,7 +54,7 @@ void irq_step_done(IrqProgress *progress, const SettingValue *wanted, const Sett
 void irq_step_failed(IrqProgress *progress, const SettingValue *wanted, int error,
                      uint64_t now_usec);
 
-/* Its driver has made its queues anew: what has changed with that, nobody contests. */
+/* Its driver has recreated its queues: changes by that are not contested. */
 void irq_step_forgive(IrqProgress *progress);
 
 #define IRQ_AGAIN_NEVER UINT64_MAX
@@ -84,7 +84,7 @@ typedef struct IrqWish {
         const IrqVector *vector;   /* of SETTING_VECTOR */
         const IrqPlanDevice *plan; /* beside `device` */
         SettingValue value;        /* wanted */
-        bool known;                /* what stands could be read */
+        bool known;                /* the present value could be read */
         SettingValue stands;
 } IrqWish;
 
@@ -102,7 +102,7 @@ int irq_wishes_build(const IrqPlan *plan, IrqWishes *ret);
 
 const IrqWish *irq_wishes_find(const IrqWishes *wishes, const SettingKey *key);
 
-/* What the records call a device whose vectors they speak of. */
+/* The name of a device in the records of its vectors. */
 const char *irq_device_key(const IrqDevice *device);
 
 /* Does the interrupt still belong to the device that a key names? */

@@ -3,16 +3,15 @@
  * `reserved`: the CPUs of the reserved nodes and the reserved CPUs. `local`: those of the device's
  * node. `away`: all that no instance owns, the nearest to the device first. A list: there. `auto`:
  * reserved where a reserved node has CPUs that no instance owns, else local likewise, else away;
- * and by R11 below 100 Gbit/s irqbalance keeps the distribution where it runs and is to be told
+ * and by R11 below 100 Gbit/s irqbalance keeps the distribution where it runs and is sent the plan
  * (`cooperate`). Of the first three and auto, CPUs that an instance owns, and those isolated from
  * the scheduler, are taken only where there are no others: then those of shared instances, and
- * without such all (of `away` and auto those nearest to the device). A list counts as it stands.
+ * without such all (of `away` and auto those nearest to the device). A list is used as it is.
  *
- * Receive queue i and transmit queue i of a device are on one CPU. Of the CPUs that serve a device
- * the queue gets that with the fewest queues so far, of equal ones the nearest, then the first
- * thread of a core, then the lowest; devices take turns, queue by queue. Vectors that are no
- * queue's may fire on all CPUs that serve the device.
- */
+ * Receive queue i and transmit queue i of a device are on one CPU. Of the CPUs that serve a
+ * device the queue gets that with the fewest queues so far, of equal ones the nearest, then the
+ * first thread of a core, then the lowest; devices take turns, queue by queue. Vectors that are
+ * no queue's may fire on all CPUs that serve the device. */
 #pragma once
 
 #include "tidbnumad/model/irq-plan.h"
@@ -21,7 +20,7 @@
 /* R11: from this speed on the daemon places each queue. */
 #define IRQ_PLACE_SPEED_MBPS 100000u
 
-/* Who owns CPUs: an instance that is placed. */
+/* An instance that is placed, as the owner of CPUs. */
 typedef struct IrqOwner {
         const char *name;
         CpuSet cpus; /* online CPUs of its nodes that it runs on */

@@ -43,24 +43,23 @@ const Policy *known_unit_policy(const PolicySet *policies, const char *unit, boo
  * while without it the process begins on its CPUs and is narrowed once it is seen to fit. */
 uint64_t known_unit_room_bytes(const Topology *topology, const NodeSet *nodes, bool narrow);
 
-/* One property of a unit: what stands, and what stood before us. */
+/* One property of a unit: its value, and its value before ours. */
 typedef struct KnownProperty {
         IdSet value;  /* empty: not set */
         IdSet before; /* where `ours` */
         bool ours;    /* `value` was set by us */
 } KnownProperty;
 
-/* It was read. `ours`: it is what we have set; `before`: what stood before that, otherwise not
- * looked at. */
+/* It was read. `ours`: it is what we have set; `before`: the value before that, else unused. */
 void known_property_read(KnownProperty *property, IdView value, bool ours, const IdSet *before);
 
-/* What somebody else has set, if anybody has; empty: nobody. */
+/* What others have set; empty: nothing. */
 const IdSet *known_property_own(const KnownProperty *property);
 
-/* What is to be set, so that it is `want` (empty: what stood before us). Returns false where
- * nothing is to be written. */
+/* What to set, so that it is `want` (empty: the value before ours). Returns false where nothing
+ * is to be written. */
 bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet *ret);
 
-/* `value`, as planned for `want`, stands: written by us, or found so. What was found as it is to be
- * is never ours to take away. */
+/* `value`, as planned for `want`, is set: written by us, or found so. What was found as wanted
+ * is never ours to remove. */
 void known_property_stands(KnownProperty *property, const IdSet *want, const IdSet *value);

@@ -18,13 +18,13 @@ typedef enum MatchVerdict {
         MATCH_POLICY,     /* it belongs to the policy */
         MATCH_OTHER_USER, /* named by exe and unit, but it is not the policy's user */
         MATCH_FOREIGN,    /* likewise, but it lives in another namespace: a container */
-        MATCH_FULL,       /* it belongs to the policy, which has max_instances of its user already:
-                           * judged by who counts them, never by match_judge() */
+        MATCH_FULL, /* it belongs to the policy, which has max_instances of its user already: judged
+                       by the caller that counts them, never by match_judge() */
 } MatchVerdict;
 
 /* The first policy, in file order, whose every key holds. Where none does, but one names the
- * process by executable and unit: that one, and what spoke against it. `*ret` is untouched for
- * MATCH_NONE. A policy with a `user` that does not exist on this host matches nobody. */
+ * process by executable and unit: that one, and the key that fails. `*ret` is untouched for
+ * MATCH_NONE. A policy with a `user` that does not exist on this host matches nothing. */
 MatchVerdict match_judge(const PolicySet *policies, const Process *process, const Policy **ret);
 
 /* The keys of a match, in the order in which they are looked at. */
@@ -49,6 +49,6 @@ const Policy *match_process(const PolicySet *policies, const Process *process);
 const PolicyInstance *match_instance(const Policy *policy, const char *unit, const uint16_t *ports,
                                      size_t n_ports);
 
-/* Does the first entry that speaks of this unit ask for a port as well? Then its place is not known
- * before it listens. */
+/* Does the first entry for this unit match a port as well? Then its place is not known before it
+ * listens. */
 bool match_needs_port(const Policy *policy, const char *unit);

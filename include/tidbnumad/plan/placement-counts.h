@@ -1,5 +1,5 @@
-/* Who is on which node and socket, and what one instance more would cost there. The scores are sums
- * of such prices, so that a search need not count everything again. */
+/* The instances on each node and socket, and the cost of one more there. The scores are sums of
+ * such prices, so that a search need not count everything again. */
 #pragma once
 
 #include "tidbnumad/plan/placement-problem.h"
@@ -65,5 +65,5 @@ void placement_counts_add(PlanCounts *counts, const PlanItem *item, const uint16
 void placement_counts_remove(PlanCounts *counts, const PlanItem *item, const uint16_t *nodes,
                              size_t n);
 
-/* The score of the whole problem as it stands. 0 or -ENOMEM. */
+/* The score of the whole problem as it is. 0 or -ENOMEM. */
 int placement_counts_total(const PlanProblem *problem, PlanCost *ret);

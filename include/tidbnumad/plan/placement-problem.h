@@ -61,7 +61,7 @@ typedef struct PlanProblem {
         size_t n_items;
 } PlanProblem;
 
-/* Beside PlacementPlan's choices, which take what the rules say. 0 or -ENOMEM. */
+/* For each of PlacementPlan's choices, which take the results of the rules. 0 or -ENOMEM. */
 int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, PlanProblem *ret);
 void placement_problem_done(PlanProblem *problem);
 #define _cleanup_placement_problem_ _cleanup_(placement_problem_done)
@@ -86,8 +86,8 @@ uint32_t placement_node_weight(const PlacementInstance *in, size_t n_nodes);
 uint64_t placement_cpu_part(const PlacementInput *input, size_t node);
 uint64_t placement_room_part(const Topology *topology, size_t node);
 
-/* The hard rules: whether and where each item may be. Says what is refused, explicit and kept, and
- * the nodes that are open to the others. */
+/* The hard rules: whether and where each item may be. Marks what is refused, explicit and kept,
+ * and the nodes that are open to the others. */
 int placement_open(PlanProblem *problem);
 
 /* The CPUs of these nodes that the policy chooses and the parent cgroup allows. */

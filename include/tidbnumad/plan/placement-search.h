@@ -38,7 +38,8 @@ PlanCost placement_search_grow(PlanSearch *search, const PlanItem *item);
 /* Moves that help, until none is left or the effort is spent. */
 void placement_search_repair(PlanSearch *search);
 
-/* Puts an item of several nodes where others are, who look for new places. True: that helped. */
+/* Puts an item of several nodes where others are, which then look for new places. True: that
+ * helped. */
 bool placement_search_displace(PlanSearch *search, PlanItem *item);
 
 void placement_search_put(PlanSearch *search, PlanItem *item, const uint16_t *nodes);

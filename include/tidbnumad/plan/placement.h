@@ -1,9 +1,9 @@
 /* The planner: topology, instances, policies and what is in force, to where each instance belongs
  * and why.
  *
- * Pure and deterministic: the same answer for the same input, in whatever order the instances come.
- * Stable: an instance that is bound and still fits stays, so that one instance more moves nobody.
- */
+ * Pure and deterministic: the same answer for the same input, in whatever order the instances
+ * come. Stable: an instance that is bound and still fits stays, so that one more instance moves
+ * no other. */
 #pragma once
 
 #include <stdbool.h>
@@ -56,7 +56,7 @@ typedef struct PlacementChoice {
         const PolicyInstance *entry; /* of `instances`, by which its nodes are explicit; borrowed */
         uint32_t warnings;           /* PlacementWarning */
         NodeSet reserved;            /* of its nodes, those that are reserved */
-        PlacementGrounds grounds;    /* of chosen nodes, where `explain` is asked for */
+        PlacementGrounds grounds;    /* of chosen nodes, with `explain` */
         size_t n_open;               /* sets of nodes that were open to it; 1 for an explicit one */
         PlacementAlternative *alternatives; /* the best first, at most
                                              * PLACEMENT_ALTERNATIVES_MAX; owned */
@@ -95,7 +95,7 @@ NodeSet placement_reserved(const PlacementInput *input);
  * reserved themselves: for interrupts. No instance gets them unless its policy lists CPUs. */
 CpuSet placement_reserved_cpus(const PlacementInput *input);
 
-/* Does the policy itself name the instance's nodes, so that nobody else has a say in its place? */
+/* Does the policy itself name the instance's nodes, so that nothing else decides its place? */
 bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_t *ports,
                            size_t n_ports);
 
@@ -107,8 +107,8 @@ NodeSet placement_bound_nodes(const Topology *topology, const CpuSet *cpus, cons
  * first node, as haproxy does, and that is often the network card's. */
 NodeSet placement_adopted_nodes(const NodeSet *bound, const NodeSet *reserved);
 
-/* The policies have changed. Is an instance that still fits where it is to be placed anew all the
- * same, because that may be the wrong place now? So it is with another `near` or `share`, and on a
+/* The policies have changed. Must an instance be placed again although it still fits where it
+ * is, because that may be the wrong place now? So it is with another `near` or `share`, and on a
  * node that is reserved from now on. Either policy may be NULL: then it is not. */
 bool placement_weighs_anew(const Policy *before, const Policy *after, const NodeSet *place,
                            const NodeSet *newly_reserved);

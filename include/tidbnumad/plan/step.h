@@ -25,14 +25,14 @@ typedef enum StepKind {
         STEP_DONE,     /* bound */
         STEP_WIDENED,  /* bound to its nodes and to others beside them, for its own are nearly full
                         */
-        STEP_PARTLY,   /* as far as it goes; `reason` says what is left */
+        STEP_PARTLY,   /* partially; `reason` names the rest */
 } StepKind;
 
 typedef struct Step {
         StepKind kind;
         NodeSet mems;
         Reason code;        /* of what kind `reason` is; REASON_NONE with "" */
-        const char *reason; /* a constant sentence, "" where there is nothing to say */
+        const char *reason; /* a constant sentence, or "" */
 } Step;
 
 /* Passes of the mover after which what is left is left: each one had asked the kernel for every
@@ -49,8 +49,8 @@ typedef struct Step {
 /* Writes that had no effect, after which the instance is refused until something changes. */
 #define STEP_WRITES_MAX 3u
 
-/* So often in a minute CPUs, or memory nodes, that stood and were changed by somebody else are set
- * again; then it is left to the other one for a while, and told. */
+/* CPUs or memory nodes that something else has changed are restored so often within a minute;
+ * then the daemon backs off for a while, and logs it. */
 #define STEP_REPAIRS_MAX 3u
 
 typedef struct StepInput {
@@ -62,7 +62,7 @@ typedef struct StepInput {
         const char *cannot;     /* why not, where it cannot */
         Reason cannot_code;     /* of what kind that is */
         bool cpus_applied;      /* each of its processes got these CPUs once */
-        unsigned repairs;       /* of CPUs that had stood, within the last minute */
+        unsigned repairs;       /* repairs of CPUs within the last minute */
         unsigned mem_repairs;   /* of memory nodes, likewise */
         bool outside_unit;      /* it runs in no service and in no scope of ours */
         bool in_scope;          /* it runs in a scope of ours: all that is in that is its own, but
@@ -80,7 +80,7 @@ typedef struct StepInput {
         bool we_narrowed;  /* the memory nodes are narrow by our own doing */
         NodeSet extra;     /* memory nodes that it is to have beside its own, for these are
                             * nearly full: the guard's, see plan/guard.h */
-        bool extra_unsaid; /* the kernel was told of them, the backend's manager not yet */
+        bool extra_unsaid; /* the kernel has them, the backend's manager not yet */
 
         /* What was done since the instance, its placement or its memory changed. */
         unsigned scope_moves;
@@ -99,12 +99,12 @@ Step step_next(const StepInput *input);
 /* Has it no unit to itself? Looks at `binding`, `backend` and where it runs only. */
 bool step_needs_scope(const StepInput *input);
 
-/* Has the last pass of the mover seen all of its memory, and left nothing outside? What stands in
- * for a count where there is none. */
+/* Has the last pass of the mover seen all of its memory, and left nothing outside? Used instead
+ * of a count where there is none. */
 bool step_was_pulled(const StepInput *input);
 
-/* Is it the kernel that moves the memory, all at once? It is told how much goes from where to
- * where: of what is not counted, the mover looks at every page. */
+/* Is it the kernel that moves the memory, all at once? It needs the bytes for each pair of
+ * nodes: of memory that is not counted, the mover looks at every page. */
 bool step_moves_at_once(MigrateMode migrate, bool memory_known);
 
 /* Are the CPUs to be set before anything is read? So it is for processes that are new, by a backend
@@ -112,10 +112,10 @@ bool step_moves_at_once(MigrateMode migrate, bool memory_known);
  * `placement`, `backend`, `can_enforce` and `cpus_applied` only. */
 bool step_begins_blind(const StepInput *input);
 
-/* Do the CPUs stand, so that nothing is to be set? Of the backends with a cpuset: it has them
- * (threads may be narrower). Of affinity: no thread may run elsewhere. */
+/* Are the CPUs in force, so that nothing is to be set? Of the backends with a cpuset: it has
+ * them (threads may be narrower). Of affinity: no thread may run elsewhere. */
 bool step_cpus_stand(BackendKind backend, const Binding *binding, const Placement *placement);
 
-/* Do the memory nodes stand, such as we set them? Never where they are not ours: with affinity, and
- * where systemd was not asked to narrow them. Not while the guard holds others open beside them. */
+/* Are the memory nodes in force as we set them? Never where they are not ours: with affinity,
+ * and where systemd did not narrow them. Not while the guard keeps others open beside them. */
 bool step_mems_stand(const StepInput *input);

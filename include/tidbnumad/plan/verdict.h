@@ -1,9 +1,7 @@
-/* The verdict on an instance: what the journal, status.json, the metrics and tidbnumactl all say of
- * it.
+/* The verdict on an instance: the one for the journal, status.json, the metrics and tidbnumactl.
  *
- * Pure. Everything that reports on an instance asks here, so that no two reports can differ: what
- * is `bound` has its CPUs, and its memory unless its policy leaves that alone.
- */
+ * Pure. Everything that reports on an instance uses it, so that no two reports can differ: what
+ * is `bound` has its CPUs, and its memory unless its policy leaves that alone. */
 #pragma once
 
 #include <stdbool.h>
