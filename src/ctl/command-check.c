@@ -136,7 +136,7 @@ static int print(const Args *args, const AuditReport *report) {
 
         if (args->json)
                 return output_json(audit_json(report));
-        audit_render_text(report, output_width(), &text);
+        audit_render_text(report, output_width(), output_colors(), &text);
         return output_text(&text);
 }
 

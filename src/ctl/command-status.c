@@ -112,7 +112,8 @@ int command_status(const Args *args) {
                              .names = args->names,
                              .n_names = args->n_names,
                              .now_seconds = clock_realtime_seconds(),
-                             .width = output_width() };
+                             .width = output_width(),
+                             .colors = output_colors() };
         size_t size;
         int r;
 

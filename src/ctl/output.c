@@ -1,7 +1,10 @@
 /* Standard output. */
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -30,14 +33,118 @@ static int put(const char *data, size_t length) {
         return r;
 }
 
-/* What gets here is escaped already where it is a name; this is for what was forgotten. */
-int output_text(const Text *text) {
-        _cleanup_text_ Text visible = { 0 };
+bool output_colors(void) {
+        const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
-        utf8_append_visible(&visible, text->data ? text->data : "", text->length, "\n\t");
-        if (text->error < 0 || visible.error < 0)
-                return text->error < 0 ? text->error : visible.error;
-        return put(visible.data ? visible.data : "", visible.length);
+        return isatty(STDOUT_FILENO) && !(no_color && *no_color) &&
+               !(term && strcmp(term, "dumb") == 0);
+}
+
+static bool is_utf8(void) {
+        locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+        const bool utf8 = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+
+        if (locale)
+                freelocale(locale);
+        return utf8;
+}
+
+/* The length of a sequence that sets a colour; 0: it is none. */
+static size_t color_length(const char *string) {
+        size_t n;
+
+        if (strncmp(string, "\x1b[", 2) != 0)
+                return 0;
+        n = 2 + strspn(string + 2, "0123456789;");
+        return string[n] == 'm' ? n + 1 : 0;
+}
+
+/* What gets here is escaped already where it is a name; this is for what was forgotten. */
+static void append_visible(const Text *text, bool colors, Text *ret) {
+        const char *rest = text->data ? text->data : "";
+
+        while (*rest) {
+                const size_t n = strcspn(rest, "\x1b"), color = color_length(rest + n);
+
+                utf8_append_visible(ret, rest, n, "\n\t");
+                rest += n;
+                if (*rest && color > 0 && colors)
+                        text_append_bytes(ret, rest, color);
+                else if (*rest && color == 0)
+                        utf8_append_visible(ret, rest, 1, "");
+                rest += color > 0 ? color : *rest != '\0';
+        }
+}
+
+static bool begins_letter(char c) {
+        return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+/* A line of `n` bytes, whose colours take no room. */
+static void append_line(const char *line, size_t n, unsigned width, Text *ret) {
+        const size_t indent = strspn(line, " ");
+        size_t column = 0, blank = 0, begin = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                const size_t color = color_length(line + i);
+
+                if (color > 0) {
+                        i += color - 1;
+                        continue;
+                }
+                if (line[i] == ' ' && i > begin + indent)
+                        blank = i;
+                column += begins_letter(line[i]);
+                if (column <= width || blank == 0 || line[i] == ' ')
+                        continue;
+                text_append_bytes(ret, line + begin, blank - begin);
+                text_appendf(ret, "\n%*s", (int)indent + 2, "");
+                i = blank + strspn(line + blank, " ") - 1;
+                begin = i + 1;
+                column = indent + 2;
+                blank = 0;
+        }
+        text_append_bytes(ret, line + begin, n - begin);
+}
+
+static void append_ascii(const char *string, Text *ret) {
+        for (; *string; string++)
+                if (!((unsigned char)*string & 0x80))
+                        text_append_bytes(ret, string, 1);
+                else if (begins_letter(*string))
+                        text_append(ret, strncmp(string, "…", strlen("…")) == 0 ? "~" : "?");
+}
+
+void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *ret) {
+        _cleanup_text_ Text visible = { 0 }, lines = { 0 };
+
+        append_visible(text, colors, &visible);
+        text_append(&lines, "");
+        for (const char *line = visible.data ? visible.data : ""; *line;) {
+                const size_t n = strcspn(line, "\n");
+
+                if (width > 0)
+                        append_line(line, n, width, &lines);
+                else
+                        text_append_bytes(&lines, line, n);
+                text_append(&lines, line[n] ? "\n" : "");
+                line += n + (line[n] != '\0');
+        }
+        if (utf8)
+                text_append(ret, lines.data ? lines.data : "");
+        else
+                append_ascii(lines.data ? lines.data : "", ret);
+        if (visible.error < 0 || lines.error < 0 || text->error < 0)
+                ret->error = -ENOMEM;
+}
+
+int output_text(const Text *text) {
+        _cleanup_text_ Text fitting = { 0 };
+
+        output_fit(text, output_width(), output_colors(), is_utf8(), &fitting);
+        if (fitting.error < 0)
+                return fitting.error;
+        return put(fitting.data ? fitting.data : "", fitting.length);
 }
 
 void output_line(FILE *stream, const char *format, ...) {

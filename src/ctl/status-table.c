@@ -135,6 +135,8 @@ static void render_instances(const StatusQuestion *q, Text *text) {
 
         text_append(text, "\n");
         table_init(&table, headings, ELEMENTSOF(headings));
+        table.state_column = 1;
+        table.colors = q->colors;
         for (size_t i = 0; i < q->status->n_instances; i++)
                 if (status_is_asked(q, &q->status->instances[i]))
                         add_instance(&table, &q->status->instances[i], &cell);

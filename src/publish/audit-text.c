@@ -21,11 +21,13 @@ static void append_rules(const AuditReport *report, AuditState state, const char
                 text_append(text, "\n");
 }
 
-static void append_findings(const AuditReport *report, unsigned width, Text *text) {
+static void append_findings(const AuditReport *report, unsigned width, bool colors, Text *text) {
         static const char *const headings[] = { "RESULT", "RULE", "FOUND" };
         _cleanup_table_ Table table;
 
         table_init(&table, headings, ELEMENTSOF(headings));
+        table.state_column = 0;
+        table.colors = colors;
         for (size_t i = 0; i < report->n_findings; i++) {
                 const AuditFinding *f = &report->findings[i];
                 const char *rule = audit_rule_to_rule(f->rule);
@@ -44,8 +46,8 @@ static bool is_repeated(const AuditReport *report, size_t index) {
                strcmp(report->findings[index].remedy, report->findings[index - 1].remedy) == 0;
 }
 
-void audit_render_text(const AuditReport *report, unsigned width, Text *text) {
-        append_findings(report, width, text);
+void audit_render_text(const AuditReport *report, unsigned width, bool colors, Text *text) {
+        append_findings(report, width, colors, text);
         for (size_t i = 0; i < report->n_findings; i++) {
                 if (is_repeated(report, i))
                         continue;

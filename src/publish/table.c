@@ -1,19 +1,22 @@
-/* Rows of text in aligned columns. A letter counts as one column: names of this field are ASCII. */
+/* Rows of text in aligned columns, printed by libsmartcols. Version 2.38, of Debian 12, breaks a
+ * cell within words, names too; where cells are broken is therefore decided here. */
+#include <assert.h>
 #include <errno.h>
+#include <libsmartcols.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/table.h"
 
-/* Narrower than this, the last column is left as it is. */
-enum { LAST_COLUMN_MIN = 20, GAP = 2 };
-
 void table_init(Table *table, const char *const *headings, size_t n_columns) {
-        *table = (Table){ .n_columns = n_columns };
+        assert(n_columns > 0 && n_columns <= TABLE_COLUMNS_MAX);
+        *table = (Table){ .n_columns = n_columns, .state_column = n_columns };
         for (size_t i = 0; i < n_columns; i++)
                 table_add(table, headings[i]);
 }
@@ -55,94 +58,238 @@ void table_add_text(Table *table, Text *cell) {
         text_reset(cell);
 }
 
-/* Letters: bytes that do not continue one. */
-static size_t letters(const char *cell, size_t n_bytes) {
-        size_t n = 0;
+/* --- widths --- */
 
-        for (size_t i = 0; i < n_bytes; i++)
-                n += ((unsigned char)cell[i] & 0xc0) != 0x80;
-        return n;
-}
+/* Narrower than this no column is made by breaking words. */
+enum { WORD_PIECE_MIN = 12, GAP = 2 };
 
-static size_t column_width(const Table *table, size_t column) {
-        size_t width = 0;
+typedef struct Layout {
+        size_t widths[TABLE_COLUMNS_MAX];
+        bool squeezed; /* the natural widths do not fit */
+} Layout;
 
-        for (size_t i = column; i < table->n_cells; i += table->n_columns) {
-                size_t n = letters(table->cells[i], strlen(table->cells[i]));
+static size_t width_of(const char *string, size_t n_bytes) {
+        mbstate_t state = { 0 };
+        size_t width = 0, n;
+        wchar_t c;
 
-                width = n > width ? n : width;
+        for (size_t i = 0; i < n_bytes; i += n) {
+                n = mbrtowc(&c, string + i, n_bytes - i, &state);
+                if (n == 0 || n >= (size_t)-2)
+                        return width + n_bytes - i;
+                width += wcwidth(c) > 0 ? (size_t)wcwidth(c) : 0;
         }
         return width;
 }
 
-static void pad(Text *text, size_t n) {
-        while (n-- > 0)
-                text_append(text, " ");
+/* A list of CPUs may be broken after each comma. */
+static size_t word_length(const char *word) {
+        const size_t n = strcspn(word, " ,");
+
+        return n + (word[n] == ',');
 }
 
-/* How many bytes of the cell go on this line: up to the last blank within `room`, else up to the
- * first one behind it. */
-static size_t piece(const char *cell, size_t room) {
-        size_t end = strlen(cell), best = 0;
+static size_t longest_word(const char *cell) {
+        size_t longest = 0;
 
-        if (room == 0 || letters(cell, end) <= room)
-                return end;
-        for (size_t i = 0; i < end; i++) {
-                if (cell[i] != ' ')
-                        continue;
-                if (best > 0 && letters(cell, i) > room)
-                        break;
-                best = i;
-                if (letters(cell, i) > room)
-                        break;
+        while (*cell) {
+                const size_t n = word_length(cell), width = width_of(cell, n);
+
+                longest = width > longest ? width : longest;
+                cell += n + (cell[n] == ' ');
         }
-        return best > 0 ? best : end;
+        return longest;
 }
 
-static void render_last(Text *text, const char *cell, size_t indent, size_t room) {
-        bool first = true;
+static size_t sum(const Layout *layout, size_t n) {
+        size_t total = n > 0 ? (n - 1) * GAP : 0;
 
-        do {
-                size_t n = piece(cell, room);
-
-                if (!first)
-                        pad(text, indent);
-                text_appendf(text, "%.*s\n", (int)n, cell);
-                cell += n;
-                cell += strspn(cell, " ");
-                first = false;
-        } while (*cell);
+        for (size_t i = 0; i < n; i++)
+                total += layout->widths[i];
+        return total;
 }
 
-/* Without the blanks before an empty end of the row. */
-static size_t used_columns(const Table *table, size_t row) {
-        size_t n = table->n_columns;
+/* Takes from the widest columns first, down to `least`. */
+static void squeeze(Layout *layout, const size_t *least, size_t n, size_t room) {
+        while (sum(layout, n) > room) {
+                size_t widest = n;
 
-        while (n > 1 && *table->cells[row + n - 1] == '\0')
-                n--;
-        return n;
+                for (size_t i = 0; i < n; i++)
+                        if (layout->widths[i] > least[i] &&
+                            (widest == n || layout->widths[i] > layout->widths[widest]))
+                                widest = i;
+                if (widest == n)
+                        return;
+                layout->widths[widest]--;
+        }
+}
+
+/* First cells are broken between words, then, where that is not enough, within them. */
+static Layout lay_out(const Table *table, size_t room) {
+        size_t words[TABLE_COLUMNS_MAX] = { 0 }, pieces[TABLE_COLUMNS_MAX];
+        const size_t n = table->n_columns;
+        Layout layout = { 0 };
+
+        for (size_t i = 0; i < table->n_cells; i++) {
+                const char *cell = table->cells[i];
+                const size_t width = width_of(cell, strlen(cell)),
+                             word = i < n ? width : longest_word(cell);
+
+                layout.widths[i % n] = width > layout.widths[i % n] ? width : layout.widths[i % n];
+                words[i % n] = word > words[i % n] ? word : words[i % n];
+        }
+        layout.squeezed = room > 0 && sum(&layout, n) > room;
+        if (!layout.squeezed)
+                return layout;
+        squeeze(&layout, words, n, room);
+        for (size_t i = 0; i < n; i++) {
+                const size_t heading = width_of(table->cells[i], strlen(table->cells[i]));
+
+                pieces[i] = heading > WORD_PIECE_MIN ? heading : WORD_PIECE_MIN;
+        }
+        squeeze(&layout, pieces, n, room);
+        return layout;
+}
+
+/* --- cells --- */
+
+/* The bytes of a word that fit; at least one letter. */
+static size_t piece(const char *word, size_t n, size_t room) {
+        size_t fits = 0;
+
+        for (size_t i = 1; i <= n; i++)
+                if (i == n || ((unsigned char)word[i] & 0xc0) != 0x80) {
+                        if (fits > 0 && width_of(word, i) > room)
+                                break;
+                        fits = i;
+                }
+        return fits;
+}
+
+/* With a newline wherever the cell is to be broken, for scols_wrapnl_nextchunk(). */
+static void append_broken(Text *text, const char *cell, size_t room) {
+        size_t column = 0, gap = 0;
+
+        while (*cell) {
+                const size_t n = word_length(cell), width = width_of(cell, n);
+                const size_t fits = width > room ? piece(cell, n, room) : n;
+
+                if (column > 0 && column + gap + width > room) {
+                        text_append(text, "\n");
+                        column = gap = 0;
+                        continue;
+                }
+                text_append(text, gap > 0 ? " " : "");
+                text_append_bytes(text, cell, fits);
+                column = fits < n ? room : column + gap + width;
+                cell += fits;
+                gap = *cell == ' ';
+                cell += gap;
+        }
+}
+
+static const char *color_of(const char *word) {
+        static const struct {
+                const char *words, *color;
+        } rows[] = { { " bound ok ", "green" },
+                     { " refused failure ", "red" },
+                     { " partly moving binding planned warning ", "yellow" } };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                const char *found = strstr(rows[i].words, word);
+
+                if (*word && found && found[-1] == ' ' && found[strlen(word)] == ' ')
+                        return rows[i].color;
+        }
+        return NULL;
+}
+
+static int set_cell(const Table *table, const Layout *layout, struct libscols_line *line,
+                    size_t row, size_t i) {
+        const char *cell = table->cells[row + i];
+        const char *color = table->colors && i == table->state_column ? color_of(cell) : NULL;
+        _cleanup_text_ Text broken = { 0 };
+        int r;
+
+        text_append(&broken, "");
+        if (layout->squeezed)
+                append_broken(&broken, cell, layout->widths[i]);
+        else
+                text_append(&broken, cell);
+        r = broken.error < 0 ? broken.error : scols_line_set_data(line, i, broken.data);
+        if (r >= 0 && color)
+                r = scols_cell_set_color(scols_line_get_cell(line, i), color);
+        return r;
+}
+
+static int fill(const Table *table, const Layout *layout, struct libscols_table *t) {
+        for (size_t i = 0; i < table->n_columns; i++) {
+                struct libscols_column *column =
+                        scols_table_new_column(t, table->cells[i], 0, SCOLS_FL_WRAP);
+
+                if (!column || scols_column_set_wrapfunc(column, scols_wrapnl_chunksize,
+                                                         scols_wrapnl_nextchunk, NULL) < 0)
+                        return -ENOMEM;
+        }
+        for (size_t row = table->n_columns; row + table->n_columns <= table->n_cells;
+             row += table->n_columns) {
+                struct libscols_line *line = scols_table_new_line(t, NULL);
+
+                for (size_t i = 0; i < table->n_columns; i++)
+                        if (!line || set_cell(table, layout, line, row, i) < 0)
+                                return -ENOMEM;
+        }
+        return 0;
+}
+
+static int print(const Table *table, const Layout *layout, char **ret) {
+        struct libscols_table *t = scols_new_table();
+        int r = t ? fill(table, layout, t) : -ENOMEM;
+
+        if (r >= 0)
+                r = scols_table_set_column_separator(t, "  ");
+        if (r >= 0) {
+                (void)scols_table_enable_noencoding(t, 1); /* escaped when it was added */
+                (void)scols_table_enable_colors(t, table->colors);
+                (void)scols_table_set_termforce(t, SCOLS_TERMFORCE_NEVER); /* laid out already */
+                r = scols_print_table_to_string(t, ret);
+        }
+        scols_unref_table(t);
+        return r < 0 ? -ENOMEM : 0;
+}
+
+/* Without blanks at the ends of lines. */
+static void append_trimmed(Text *text, const char *lines) {
+        while (*lines) {
+                const size_t length = strcspn(lines, "\n");
+                size_t used = length;
+
+                while (used > 0 && lines[used - 1] == ' ')
+                        used--;
+                text_append_bytes(text, lines, used);
+                text_append(text, used > 0 ? "\n" : "");
+                lines += length + (lines[length] == '\n');
+        }
 }
 
 void table_render(const Table *table, unsigned width, Text *text) {
-        const size_t n = table->n_columns;
-        size_t indent = 0, room;
+        _cleanup_free_ char *lines = NULL;
+        locale_t utf8, former;
+        Layout layout;
 
         if (table->error < 0)
                 text->error = table->error;
-        if (table->error < 0 || n == 0 || table->n_cells < 2 * n)
+        if (table->error < 0 || table->n_cells < 2 * table->n_columns)
                 return;
-        for (size_t i = 0; i + 1 < n; i++)
-                indent += column_width(table, i) + GAP;
-        room = width >= indent + LAST_COLUMN_MIN ? width - indent : 0;
-        for (size_t row = 0; row + n <= table->n_cells; row += n) {
-                size_t used = used_columns(table, row);
-
-                for (size_t i = 0; i + 1 < used; i++) {
-                        const char *cell = table->cells[row + i];
-
-                        text_append(text, cell);
-                        pad(text, column_width(table, i) + GAP - letters(cell, strlen(cell)));
-                }
-                render_last(text, table->cells[row + used - 1], indent, used == n ? room : 0);
-        }
+        /* Cells are UTF-8 whatever the user's locale is, by which libsmartcols measures. */
+        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+        former = uselocale(utf8);
+        layout = lay_out(table, width);
+        if (print(table, &layout, &lines) < 0)
+                text->error = -ENOMEM;
+        else
+                append_trimmed(text, lines);
+        (void)uselocale(former);
+        if (utf8)
+                freelocale(utf8);
 }

@@ -2,14 +2,24 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "tidbnumad/base/text.h"
 
 /* Columns of the terminal behind standard output; 0 where there is none. */
 unsigned output_width(void);
 
-/* 0, or negative errno with a word on stderr. Of a reader that has gone (EPIPE) nothing is said. */
+/* Does it show colours? Only a terminal does, and not if NO_COLOR is set or TERM is dumb. */
+bool output_colors(void);
+
+/* On a terminal, lines are broken between words so that they fit, and continued with an indentation
+ * of two. Where the locale is not UTF-8, other letters than ASCII become "~" or "?". Control
+ * characters are escaped, but for colours. 0, or negative errno with a word on stderr. Of a reader
+ * that has gone (EPIPE) nothing is said. */
 int output_text(const Text *text);
+
+/* What output_text() writes, for such a terminal or file. */
+void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *ret);
 
 /* Takes over `json`, NULL too. */
 int output_json(json_t *json);

@@ -13,6 +13,7 @@ typedef struct StatusQuestion {
         double now_seconds;
         bool alive;
         unsigned width; /* of the terminal; 0: none */
+        bool colors;    /* for states */
 } StatusQuestion;
 
 /* A line about the daemon, problems with what to do, then tables of instances and of devices with

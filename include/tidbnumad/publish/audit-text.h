@@ -8,7 +8,7 @@
 
 /* The findings, worst first, what mends each, and the rules that hold or are not known. `width` as
  * for table_render(). Failure shows in text->error. */
-void audit_render_text(const AuditReport *report, unsigned width, Text *text);
+void audit_render_text(const AuditReport *report, unsigned width, bool colors, Text *text);
 
 /* NULL: no memory. */
 json_t *audit_json(const AuditReport *report);

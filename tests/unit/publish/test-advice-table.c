@@ -58,26 +58,6 @@ TEST(wrapped_table) {
                      "                                               after a restart.\n");
 }
 
-/* No line is longer than the terminal where that leaves room for the reason, and 24 columns else.
- */
-TEST(widths) {
-        AdviceExample e;
-
-        advice_example_init(&e);
-        for (unsigned width = 1; width < 200; width++) {
-                const unsigned most = width > 63 + 24 ? width : 63 + 24;
-                _cleanup_text_ Text text = { 0 };
-                char *line, *rest;
-
-                assert_int_equal(advice_render_table(&e.report, width, &text), 0);
-                for (line = text.data; *line; line = rest + 1) {
-                        rest = strchr(line, '\n');
-                        assert_non_null(rest);
-                        assert_true((size_t)(rest - line) <= most);
-                }
-        }
-}
-
 TEST(no_items) {
         AdviceExample e;
 
@@ -86,10 +66,6 @@ TEST(no_items) {
         assert_table(&e.report, 40,
                      "No advice: no TiDB, TiKV or HAProxy instance has a place.\n"
                      "tidb-4001: no advice: no nodes are left\n");
-        assert_table(&e.report, 30,
-                     "No advice: no TiDB, TiKV or HAProxy instance has a place.\n"
-                     "tidb-4001: no advice: no nodes\n"
-                     "  are left\n");
         e.report.n_subjects = 0;
         assert_table(&e.report, 40, "No advice: no TiDB, TiKV or HAProxy instance has a place.\n");
 }

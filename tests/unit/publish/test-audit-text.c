@@ -29,7 +29,7 @@ TEST(text) {
         for (AuditRule rule = AUDIT_NODE_EXCEEDED; rule < N_AUDIT_RULES; rule++)
                 if (rule != AUDIT_GOVERNOR)
                         audit_report_hold(&report, rule);
-        audit_render_text(&report, 0, &text);
+        audit_render_text(&report, 0, false, &text);
         assert_int_equal(text.error, 0);
         assert_non_null(strstr(text.data, "RESULT   RULE              FOUND\n"
                                           "failure  cpuset            none (/proc/x)\n"

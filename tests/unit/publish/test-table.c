@@ -52,9 +52,6 @@ TEST(width) {
               "NAME  NODES  WHY\n"
               "a     1      one two three four\n"
               "             five six seven\n");
-        check(&table, 32,
-              "NAME  NODES  WHY\n"
-              "a     1      one two three four five six seven\n");
         check(&table, 13 + 33,
               "NAME  NODES  WHY\na     1      one two three four five six seven\n");
         check(&table, 12 + 33,
@@ -63,6 +60,8 @@ TEST(width) {
               "             seven\n");
 }
 
+/* No line is longer than the terminal: where breaking between words is not enough, words are
+ * broken, lists after a comma. */
 TEST(long_words) {
         _cleanup_table_ Table table;
 
@@ -71,9 +70,68 @@ TEST(long_words) {
                 "a-word-that-is-longer-than-the-room and-another-one-of-the-kind x");
         check(&table, 33,
               "NAME  NODES  WHY\n"
-              "a     1      a-word-that-is-longer-than-the-room\n"
-              "             and-another-one-of-the-kind\n"
-              "             x\n");
+              "a     1      a-word-that-is-longe\n"
+              "             r-than-the-room\n"
+              "             and-another-one-of-t\n"
+              "             he-kind x\n");
+}
+
+TEST(lists) {
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, 3);
+        add_row(&table, "tikv-20160", "0-7,16-23,32-39,48-55", "short");
+        check(&table, 0,
+              "NAME        NODES                  WHY\n"
+              "tikv-20160  0-7,16-23,32-39,48-55  short\n");
+        check(&table, 29,
+              "NAME        NODES       WHY\n"
+              "tikv-20160  0-7,16-23,  short\n"
+              "            32-39,\n"
+              "            48-55\n");
+}
+
+/* Every width, with names of letters that take three bytes and two columns. */
+TEST(never_wider) {
+        static const char *const many[] = { "INSTANCE",  "STATE",  "NODES", "CPUS",
+                                            "ANONYMOUS", "REMOTE", "WHY" };
+        _cleanup_table_ Table table;
+
+        table_init(&table, many, ELEMENTSOF(many));
+        add_row(&table, "a-very-long-name-of-a-unit@20160", "partly", "0,2-3");
+        add_row(&table, "0-7,16-23,32-39,48-55", "1: 12.0 GiB, 2: 3.0 MiB, …", "6.2 %");
+        table_add(&table,
+                  "数据库数据库数据库 does not fit on its nodes and the others have no room");
+        for (unsigned width = 80; width <= 200; width++) {
+                _cleanup_text_ Text text = { 0 };
+
+                table_render(&table, width, &text);
+                for (const char *line = text.data; *line; line += strcspn(line, "\n") + 1) {
+                        size_t columns = 0;
+
+                        for (const char *c = line; *c != '\n';
+                             c++) /* U+6570 and its like: two columns */
+                                columns += ((unsigned char)*c & 0xc0) == 0x80
+                                                   ? 0
+                                                   : ((unsigned char)*c >= 0xe4 ? 2 : 1);
+                        assert_true(columns <= width);
+                }
+        }
+}
+
+TEST(colors) {
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, 3);
+        add_row(&table, "a", "bound", "ound");
+        add_row(&table, "b", "refused", "bound");
+        table.state_column = 1;
+        check(&table, 0, "NAME  NODES    WHY\na     bound    ound\nb     refused  bound\n");
+        table.colors = true;
+        check(&table, 0,
+              "NAME  NODES    WHY\n"
+              "a     \x1b[32mbound  \x1b[0m  ound\n"
+              "b     \x1b[31mrefused\x1b[0m  bound\n");
 }
 
 TEST(hostile) {
