@@ -85,7 +85,7 @@ int command_replan(const Args *args) {
                 (void)fputs("tidbnumactl: no daemon runs, so there is nothing to replan; at its "
                             "start it keeps the places of bound instances\n",
                             stderr);
-                return EXIT_FAILURE;
+                return COMMAND_EXIT_NO_DAEMON;
         }
         if (r >= 0)
                 r = case_open(&situation, NULL, NULL, &c);

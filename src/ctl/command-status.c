@@ -30,7 +30,7 @@ static int cannot_read(const char *runtime_dir, int error) {
         else
                 (void)fprintf(stderr, "tidbnumactl: %s/status.json cannot be read: %s\n",
                               runtime_dir, strerror(-error));
-        return error;
+        return error == -ENOENT ? COMMAND_EXIT_NO_DAEMON : error;
 }
 
 static int read_text(const char *runtime_dir, char **ret, size_t *ret_size) {
@@ -96,7 +96,7 @@ static int print_text(const StatusQuestion *q) {
 
 static int exit_of(const StatusQuestion *q) {
         if (!q->alive || !status_file_is_fresh(q->status, q->now_seconds))
-                return EXIT_FAILURE;
+                return COMMAND_EXIT_NO_DAEMON;
         for (size_t i = 0; i < q->status->n_instances; i++)
                 if (status_is_asked(q, &q->status->instances[i]) &&
                     !status_is_at_rest(&q->status->instances[i]))

@@ -46,9 +46,11 @@ int main(int argc, char *argv[]) {
         (void)signal(SIGPIPE, SIG_IGN); /* a reader that has gone is told by the write */
         r = args_parse(&args, argc, argv);
         if (r <= 0)
-                return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+                return r < 0 ? COMMAND_EXIT_USAGE : EXIT_SUCCESS;
         r = run(&args);
         if (r == -ENOMEM)
                 (void)fputs("tidbnumactl: not enough memory\n", stderr);
+        if (r == -EACCES || r == -EPERM)
+                return COMMAND_EXIT_NOT_ALLOWED;
         return r < 0 ? EXIT_FAILURE : r;
 }

@@ -114,7 +114,7 @@ static const CommandRow commands[N_COMMANDS] = {
                              "instance,\n"
                              "problems, and what to do. Changes nothing. Exit status 3: an "
                              "instance is neither\n"
-                             "bound nor watched nor released; 1: no daemon runs.\n",
+                             "bound nor watched nor released; 69: no daemon runs.\n",
                              "  tidbnumactl status\n"
                              "  tidbnumactl status tikv-20160 --json\n" },
         [COMMAND_LOCALITY] = { "locality", "PID|INSTANCE", "show on which nodes its memory is",

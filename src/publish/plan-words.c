@@ -85,7 +85,7 @@ static const char *reason_of(const PlanReportInstance *i, PlacementCriterion cri
         case WEIGH_LOAD:
                 return "its CPUs are the least loaded";
         default:
-                return "the lowest number among equals";
+                return "a tie with other nodes; the lowest number is taken";
         }
 }
 
@@ -105,7 +105,7 @@ static void append_reasons(const PlanReportInstance *i, Text *text) {
                 n++;
         }
         if (n == 0)
-                text_append(text, i->n_open > 1 ? "as good as any"
+                text_append(text, i->n_open > 1 ? "a tie with other nodes"
                                                 : "no other nodes are available to it");
 }
 

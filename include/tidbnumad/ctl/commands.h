@@ -2,10 +2,17 @@
  * but for -ENOMEM. */
 #pragma once
 
+#include <sysexits.h>
+
 #include "tidbnumad/ctl/args.h"
 
 /* tidbnumactl(8), EXIT STATUS. */
-enum { COMMAND_EXIT_REFUSED = 3 }; /* also: not all is bound, or not yet done */
+enum {
+        COMMAND_EXIT_REFUSED = 3,                /* also: not all is bound, or not yet done */
+        COMMAND_EXIT_USAGE = EX_USAGE,           /* the command line is wrong */
+        COMMAND_EXIT_NO_DAEMON = EX_UNAVAILABLE, /* none runs, or it does not publish */
+        COMMAND_EXIT_NOT_ALLOWED = EX_NOPERM,    /* to this user */
+};
 
 int command_validate(const Args *args);
 int command_plan(const Args *args);

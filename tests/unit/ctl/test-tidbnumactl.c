@@ -303,6 +303,16 @@ TEST(advise, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "advise --tiup --instances 1:tidb" MACHINE, 0, "\ntidb_servers:\n", "note: ");
 }
 
+/* What a script tells apart: a wrong command line, no daemon, not allowed. */
+TEST(exit_status, .setup_func = setup, .teardown_func = teardown) {
+        check(*state, "plna", 64, NULL, "did you mean 'plan'");
+        check(*state, "plan --nonsense", 64, NULL, "--nonsense");
+        check(*state, "status --runtime-dir none", 69, NULL, "no daemon has published");
+        check(*state, "replan --runtime-dir none", 69, NULL, "no daemon runs");
+        /* Nobody may make folders there, root neither. */
+        check(*state, "pause --policy-dir /sys/none --runtime-dir none", 77, NULL, "cannot make");
+}
+
 /* A whole file or none, and no word of success where the disk is full. */
 TEST(output, .setup_func = setup, .teardown_func = teardown) {
         check(*state, "plan --export plan.xml --instances 1:tidb" MACHINE, 0, "tidb-1", NULL);

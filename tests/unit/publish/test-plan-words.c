@@ -42,11 +42,11 @@ TEST(chosen) {
         decide(i, 1 << WEIGH_NUMBER | 1 << WEIGH_EXCLUSIVE);
         check_why(i, "alone on its nodes (R3)"); /* the tie-break is the last resort */
         decide(i, 1 << WEIGH_NUMBER);
-        check_why(i, "the lowest number among equals");
+        check_why(i, "a tie with other nodes; the lowest number is taken");
         i->n_alternatives = 0; /* what is kept of them does not matter */
-        check_why(i, "the lowest number among equals");
+        check_why(i, "a tie with other nodes; the lowest number is taken");
         decide(i, 0);
-        check_why(i, "as good as any");
+        check_why(i, "a tie with other nodes");
         i->n_open = 1;
         check_why(i, "no other nodes are available to it");
 }
