@@ -202,6 +202,7 @@ TEST(end_in_the_roster) {
         rooms_free_instance(i);
         assert_true(remote_of_policy(&h) >= before + PAGES);
         free(h.rooms.roster.instances);
+        free(h.rooms.roster.entries);
         instance_counts_done(&h.rooms.roster.counts);
         undo_done(&h.rooms.undo.records);
         host_done(&h);
