@@ -378,3 +378,8 @@ Step step_next(const StepInput *in) {
                         "some of its threads have chosen fewer CPUs (taskset, sched_setaffinity)");
         return next;
 }
+
+bool step_is_final(StepKind kind) {
+        return kind == STEP_WATCH || kind == STEP_REFUSE || kind == STEP_DONE ||
+               kind == STEP_WIDENED || kind == STEP_PARTLY;
+}

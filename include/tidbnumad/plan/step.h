@@ -119,3 +119,6 @@ bool step_cpus_stand(BackendKind backend, const Binding *binding, const Placemen
 /* Are the memory nodes in force as we set them? Never where they are not ours: with affinity,
  * and where systemd did not narrow them. Not while the guard keeps others open beside them. */
 bool step_mems_stand(const StepInput *input);
+
+/* Nothing follows such a step until something changes. */
+bool step_is_final(StepKind kind);

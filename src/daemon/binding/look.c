@@ -13,6 +13,7 @@
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
 #include "tidbnumad/daemon/binding/silent.h"
+#include "tidbnumad/daemon/binding/thread-rounds.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/roster/scope.h"
@@ -34,21 +35,9 @@
 /* The loop serves others after so long. */
 #define LOOKS_USEC (UINT64_C(20) * 1000)
 
-/* So many threads at least are read in a round; of instances that rest, each thread again within
- * these times. A cpuset holds the threads in its CPUs, and the kernel reports writes to it; without
- * one only the threads' own masks tell. */
-#define ROUND_THREADS 1000
-#define THREADS_CPUSET_USEC (UINT64_C(600) * 1000 * 1000)
-#define THREADS_USEC (UINT64_C(60) * 1000 * 1000)
-
 /* Steps of a backend that answers at once, within one look: one that has no effect is tried thrice
  * for the CPUs and thrice for the memory nodes. */
 enum { STEPS_AT_ONCE_MAX = 8 };
-
-static bool is_final(StepKind kind) {
-        return kind == STEP_WATCH || kind == STEP_REFUSE || kind == STEP_DONE ||
-               kind == STEP_WIDENED || kind == STEP_PARTLY;
-}
 
 static void finish(const Binder *b, Instance *i) {
         const uint64_t now_usec = clock_monotonic_usec();
@@ -70,12 +59,11 @@ static void finish(const Binder *b, Instance *i) {
 
 /* Is what came to an end to be left so for now? */
 static bool is_resting(const Instance *i, uint64_t now_usec) {
-        return is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
+        return step_is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
                i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
 }
 
-/* A pass walks through the whole process: not for a few pages that went astray, and not again and
- * again for pages that do not move. */
+/* A pass walks through the whole process: not for a few pages, nor for those that do not move. */
 static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
         return (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
                is_resting(i, now_usec);
@@ -94,7 +82,7 @@ static void decide(const Binder *b, Instance *i, Step step) {
         if (step.kind == STEP_DONE && isnan(i->binding.bind_seconds))
                 i->binding.bind_seconds =
                         (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
-        if (is_final(step.kind))
+        if (step_is_final(step.kind))
                 finish(b, i);
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
@@ -140,53 +128,6 @@ static void choose_placement(const Binder *b, Instance *i) {
         }
         i->binding.placement = p;
         binding_adopt_record(i);
-}
-
-static bool is_in_cpuset(const Instance *i) {
-        return i->binding.observed.cpuset && !id_set_is_empty(&i->binding.placement.cpus);
-}
-
-/* It has come to an end, and no thread was outside its CPUs. */
-static bool rests(const Instance *i) {
-        const InstanceBinding *own = &i->binding;
-
-        return is_final(own->step.kind) && own->observed_known && !own->fresh &&
-               (id_set_is_empty(&own->placement.cpus) || own->observed.n_threads_outside == 0);
-}
-
-static size_t threads_per_round(const Binder *b, bool in_cpuset) {
-        const uint64_t within_usec = in_cpuset ? THREADS_CPUSET_USEC : THREADS_USEC;
-        uint64_t n = 0;
-
-        for (size_t k = 0; k < b->roster->n_instances; k++)
-                if (is_in_cpuset(b->roster->instances[k]) == in_cpuset)
-                        n += b->roster->instances[k]->binding.observed.n_threads;
-        n = n * sampling_interval_usec(b->sampling) / within_usec + 1;
-        return n > ROUND_THREADS ? n : ROUND_THREADS;
-}
-
-/* Which instances' threads are read in this round: it goes on where the last one ended. What that
- * one read too many counts, or one instance of 100,000 threads would be read in each. */
-static void choose_threads(Binder *b, bool in_cpuset) {
-        const size_t n_instances = b->roster->n_instances;
-        const size_t most = threads_per_round(b, in_cpuset);
-        ThreadRounds *rounds = &b->thread_rounds[in_cpuset];
-        const size_t first = n_instances > 0 ? rounds->next % n_instances : 0;
-        size_t n = rounds->n_ahead;
-
-        for (size_t k = 0; k < n_instances; k++) {
-                const size_t index = (first + k) % n_instances;
-                Instance *i = b->roster->instances[index];
-
-                if (is_in_cpuset(i) != in_cpuset)
-                        continue;
-                i->binding.threads_known = n >= most && rests(i);
-                if (i->binding.threads_known)
-                        continue;
-                n += i->binding.observed.n_threads;
-                rounds->next = index + 1;
-        }
-        rounds->n_ahead = n > most ? n - most : 0;
 }
 
 /* -ESRCH: it has ended. */
@@ -285,7 +226,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
         return next;
 }
 
-/* Nothing is read that is not needed for it: until this returns, every thread may run anywhere. */
+/* Reads only what it needs: until this returns, every thread may run anywhere. */
 static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
         const Step step = { .kind = STEP_SET_CPUS, .reason = "" };
         const StepInput in = { .placement = &i->binding.placement,
@@ -300,7 +241,7 @@ static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
 
 /* True: it is done, look again. */
 static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
-        if (is_final(step->kind)) {
+        if (step_is_final(step->kind)) {
                 i->binding.due_usec = INSTANCE_NEVER; /* until an event or the next sample */
                 return false;
         }
@@ -400,8 +341,7 @@ static bool has_time(uint64_t begun_usec) {
         return clock_monotonic_usec() < begun_usec + LOOKS_USEC;
 }
 
-/* Bindings before moves; and of the moves one slice, so that what has happened meanwhile is heard
- * of before the next. */
+/* Bindings before moves; of the moves one slice, so that the loop receives events in between. */
 void look_at_due(Binder *b, uint64_t now_usec) {
         Instance *mover;
 
@@ -434,8 +374,7 @@ void look_at_fresh(Binder *b, uint64_t now_usec) {
 void look_at_all(Binder *b, uint64_t now_usec) {
         bind_tidy(b);
         hotplug_check(b->host);
-        choose_threads(b, false);
-        choose_threads(b, true);
+        thread_rounds_choose(b);
         for (size_t k = 0; k < b->roster->n_instances; k++) {
                 Instance *i = b->roster->instances[k];
 
