@@ -9,6 +9,7 @@
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/plan/advice.h"
 #include "tidbnumad/publish/advice.h"
+#include "tidbnumad/sys/interface-address.h"
 #include "tidbnumad/sys/sysroot.h"
 
 /* What a host is called whose name is not known: to be replaced by the operator. */
@@ -23,30 +24,56 @@ static const char *disk_of(const Case *c, size_t i) {
         return storage->disks.n_devices > 0 ? storage->disks.devices[0].name : NULL;
 }
 
+typedef char Address[INET6_ADDRSTRLEN];
+
+/* Of several cards the one of its node. */
+static void add_card(const Situation *s, const Case *c, size_t i, Address address,
+                     AdviceInstance *ret) {
+        const WordList *cards = &c->policies.set.host.reserve.devices;
+        const Device *card =
+                device_nic_of(&s->machine.devices, (const char *const *)cards->words,
+                              cards->n_words, &c->planned.plan.choices[i].placement.nodes);
+
+        if (!card)
+                return;
+        ret->card = card->name;
+        if (s->machine.runs && s->machine.sysroot.live &&
+            interface_address_read(ret->card, address) >= 0)
+                ret->address = address;
+}
+
 static AdviceInstance subject(const Case *c, size_t i) {
         const PlacementInstance *input = &c->planned.instances[i];
         const bool running = c->running.n_instances > 0;
 
-        return (AdviceInstance){ .name = input->name,
-                                 .policy = input->policy,
-                                 .exe = running ? c->running.instances[i].members[0].process.exe
-                                                : NULL,
-                                 .ports = input->ports,
-                                 .n_ports = input->n_ports,
-                                 .device = disk_of(c, i),
-                                 .resident_bytes = input->need_bytes,
-                                 .running = running };
+        return (AdviceInstance){
+                .name = input->name,
+                .policy = input->policy,
+                .exe = running ? c->running.instances[i].members[0].process.exe : NULL,
+                .ports = input->ports,
+                .n_ports = input->n_ports,
+                .device = disk_of(c, i),
+                .resident_bytes = input->need_bytes,
+                .running = running,
+                .gomaxprocs = running ? instances_gomaxprocs(&c->running.instances[i]) : 0
+        };
 }
 
-static int build(const Situation *s, const Case *c, AdviceInstance *subjects, AdviceReport *ret) {
+static int build(const Situation *s, const Case *c, AdviceInstance *subjects, Address *addresses,
+                 AdviceReport *ret) {
         const size_t n = c->planned.report.n_instances;
         const AdviceInput input = { .topology = &s->machine.topology,
                                     .instances = subjects,
                                     .n_instances = n,
-                                    .plan = &c->planned.plan };
+                                    .plan = &c->planned.plan,
+                                    .daemon_binds = c->policies.set.mode == ENFORCEMENT_ENFORCE &&
+                                                    !c->policies.defaults &&
+                                                    !policies_are_built_in(&c->policies) };
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
                 subjects[i] = subject(c, i);
+                add_card(s, c, i, addresses[i], &subjects[i]);
+        }
         return advice_build(&input, ret);
 }
 
@@ -82,6 +109,7 @@ int command_advise(const Args *args) {
         _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
         _cleanup_advice_report_ AdviceReport report = { 0 };
         _cleanup_free_ AdviceInstance *subjects = NULL;
+        _cleanup_free_ Address *addresses = NULL;
         _cleanup_case_ Case c = { 0 };
         int r = situation_open(args, &situation);
 
@@ -90,7 +118,8 @@ int command_advise(const Args *args) {
         if (r < 0)
                 return r;
         subjects = calloc(c.planned.report.n_instances + 1, sizeof(*subjects));
-        r = subjects ? build(&situation, &c, subjects, &report) : -ENOMEM;
+        addresses = calloc(c.planned.report.n_instances + 1, sizeof(*addresses));
+        r = subjects && addresses ? build(&situation, &c, subjects, addresses, &report) : -ENOMEM;
         if (r >= 0)
                 r = print(&situation, &c, &report);
         return r < 0 ? r : EXIT_SUCCESS;

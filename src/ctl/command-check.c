@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
@@ -13,7 +12,6 @@
 #include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/plan/audit.h"
 #include "tidbnumad/publish/audit-text.h"
-#include "tidbnumad/sys/cmdline.h"
 
 /* tidbnumactl(8), EXIT STATUS. */
 enum { CHECK_EXIT_WARNING = 1, CHECK_EXIT_FAILURE = 2, CHECK_EXIT_NOT_JUDGED = 3 };
@@ -74,23 +72,13 @@ static int look_at_machine(const Machine *machine, Check *check) {
         return r == -ENOMEM ? r : 0;
 }
 
-static uint32_t gomaxprocs_of(const Observed *o) {
-        char value[16];
-        uint64_t n;
-
-        if (environment_read(o->members[0].handle, "GOMAXPROCS", value, sizeof(value)) < 0 ||
-            parse_u64(value, &n) < 0 || n > UINT32_MAX)
-                return 0;
-        return (uint32_t)n;
-}
-
 static void add_running(const Observed *o, AuditInstance *ret) {
         ret->exe = o->members[0].process.exe;
         ret->pid = o->members[0].process.id.pid;
         ret->allowed_cpus = o->cpus;
         ret->memory_policy = o->memory_policy;
         ret->disk = o->storage.disks.n_devices > 0 ? o->storage.disks.devices[0].name : NULL;
-        ret->gomaxprocs = gomaxprocs_of(o);
+        ret->gomaxprocs = instances_gomaxprocs(o);
 }
 
 static AuditInstance instance(const Case *c, size_t i) {

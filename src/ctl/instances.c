@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tidbnumad/base/parse.h"
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/plan/instance-count.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/cmdline.h"
 
 static bool wants_exe(const char *exe, void *userdata) {
         return match_wants_exe(userdata, exe);
@@ -181,4 +183,14 @@ int instances_limit(const PolicySet *policies, const StatusFile *status, Observe
                 to->instances[to->n_instances++] = list->instances[i];
         }
         return 0;
+}
+
+uint32_t instances_gomaxprocs(const Observed *o) {
+        char value[16];
+        uint64_t n;
+
+        if (environment_read(o->members[0].handle, "GOMAXPROCS", value, sizeof(value)) < 0 ||
+            parse_u64(value, &n) < 0 || n > UINT32_MAX)
+                return 0;
+        return (uint32_t)n;
 }

@@ -26,6 +26,8 @@ const char *advice_rule_to_id(AdviceRule rule) {
                 [ADVICE_GRPC] = "A5",        [ADVICE_SCHEDULER] = "A6",
                 [ADVICE_COMPACTION] = "A7",  [ADVICE_DISK_RATE] = "A8",
                 [ADVICE_BLOCK_CACHE] = "A9", [ADVICE_HAPROXY] = "A10",
+                [ADVICE_JVM] = "A11",        [ADVICE_POOLS] = "A12",
+                [ADVICE_ADDRESS] = "R12",
         };
 
         return ids[rule];
@@ -37,6 +39,7 @@ const char *advice_unit_to_string(AdviceUnit unit) {
                 [ADVICE_BYTES] = "bytes",
                 [ADVICE_BYTES_PER_SEC] = "bytes-per-second",
                 [ADVICE_PERCENT] = "percent",
+                [ADVICE_TEXT] = "text",
         };
 
         return names[unit];
@@ -44,10 +47,9 @@ const char *advice_unit_to_string(AdviceUnit unit) {
 
 const char *advice_where_to_string(AdviceWhere where) {
         static const char *const names[] = {
-                [IN_CONFIG] = "config",
-                [IN_SQL] = "sql",
-                [IN_ENVIRONMENT] = "environment",
-                [IN_HAPROXY] = "haproxy-global",
+                [IN_CONFIG] = "config",           [IN_SQL] = "sql",
+                [IN_ENVIRONMENT] = "environment", [IN_HAPROXY] = "haproxy-global",
+                [IN_ARGUMENTS] = "arguments",
         };
 
         return names[where];

@@ -113,3 +113,18 @@ uint32_t device_nic_speed(const DeviceList *list, const char *const *names, size
         }
         return speed;
 }
+
+const Device *device_nic_of(const DeviceList *list, const char *const *names, size_t n_names,
+                            const NodeSet *nodes) {
+        const NodeSet all = device_nic_nodes(list, names, n_names);
+
+        for (size_t i = 0; id_set_count(&all) > 1 && i < list->n_devices; i++) {
+                const Device *device = &list->devices[i];
+
+                if (device->kind == DEVICE_NET && !device->master && device->node >= 0 &&
+                    id_set_has(&all, (uint32_t)device->node) &&
+                    id_set_has(nodes, (uint32_t)device->node) && is_named(device, names, n_names))
+                        return device;
+        }
+        return NULL;
+}

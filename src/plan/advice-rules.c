@@ -1,42 +1,17 @@
-/* The rules A1 to A10 for one instance. Their table is in plan/advice.h; the sentences have
+/* The rules A1 to A12 and R12 for one instance. Their table is in plan/advice.h; the sentences have
  * placeholders that publish/advice-text.h lists. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "tidbnumad/plan/advice-rules.h"
 
-#define KIB UINT64_C(1024)
-#define MIB (UINT64_C(1024) * 1024)
-
-typedef struct Rules {
-        AdviceReport *report;
-        size_t index;
-        const AdviceSubject *subject;
-        int error; /* the first one */
-} Rules;
-
-static void add(Rules *rules, Advice advice) {
+void advice_rules_add(AdviceRules *rules, Advice advice) {
         advice.subject = rules->index;
         if (!advice.note)
                 advice.note = "";
         if (rules->error == 0)
                 rules->error = advice_report_add(rules->report, &advice);
-}
-
-/* No overflow for any value. */
-static uint64_t percent_of(uint64_t value, uint64_t percent) {
-        return value / 100 * percent + value % 100 * percent / 100;
-}
-
-static uint64_t max(uint64_t a, uint64_t b) {
-        return a > b ? a : b;
-}
-
-static uint64_t min(uint64_t a, uint64_t b) {
-        return a < b ? a : b;
-}
-
-static uint64_t whole_mib(uint64_t bytes) {
-        return bytes / MIB * MIB;
 }
 
 /* What the process does that runs now: it may have read the number of CPUs before it was bound. */
@@ -54,47 +29,69 @@ static const char *gomaxprocs_note(const AdviceSubject *subject) {
                "does not set the number itself.";
 }
 
-static void max_procs(Rules *rules) {
+static void max_procs(AdviceRules *rules) {
         const AdviceSubject *subject = rules->subject;
         const bool has_it = subject->running && subject->gomaxprocs == subject->cpu_share;
 
-        add(rules, (Advice){
-                           .rule = ADVICE_MAX_PROCS,
-                           .setting = "performance.max-procs",
-                           .where = IN_CONFIG,
-                           .unit = ADVICE_INTEGER,
-                           .value = subject->cpu_share,
-                           .effect = has_it ? HOLDS_ALREADY : HOLDS_RESTART,
-                           .reason = "It has {cpu_part}. Without the setting it runs as many "
-                                     "threads as it sees CPUs when it starts.",
-                           .note = gomaxprocs_note(subject),
-                   });
+        advice_rules_add(rules,
+                         (Advice){
+                                 .rule = ADVICE_MAX_PROCS,
+                                 .setting = "performance.max-procs",
+                                 .where = IN_CONFIG,
+                                 .unit = ADVICE_INTEGER,
+                                 .value = subject->cpu_share,
+                                 .effect = has_it ? HOLDS_ALREADY : HOLDS_RESTART,
+                                 .reason = "It has {cpu_part}. Without the setting it runs as many "
+                                           "threads as it sees CPUs when it starts.",
+                                 .note = gomaxprocs_note(subject),
+                         });
+}
+
+static void pd_max_procs(AdviceRules *rules) {
+        const AdviceSubject *subject = rules->subject;
+        const bool has_it = subject->running && subject->gomaxprocs == subject->n_cpus;
+
+        advice_rules_add(
+                rules,
+                (Advice){
+                        .rule = ADVICE_MAX_PROCS,
+                        .setting = "GOMAXPROCS",
+                        .where = IN_ENVIRONMENT,
+                        .unit = ADVICE_INTEGER,
+                        .value = subject->n_cpus,
+                        .effect = has_it ? HOLDS_ALREADY : HOLDS_RESTART,
+                        .reason = "It has {cpus}. Without the setting it runs as many threads "
+                                  "as it sees CPUs when it starts.",
+                        .note = gomaxprocs_note(subject),
+                });
 }
 
 static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
-        return whole_mib(percent_of(subject->memory_share_bytes, 80));
+        return advice_whole_mib(advice_percent_of(subject->memory_share_bytes, 80));
 }
 
-static void memory_limit(Rules *rules) {
+static void memory_limit(AdviceRules *rules) {
         uint64_t bytes = memory_limit_bytes(rules->subject);
         bool small = bytes < ADVICE_MEMORY_LIMIT_MIN;
 
         if (rules->subject->memory_share_bytes == 0)
                 return;
-        add(rules,
-            (Advice){
-                    .rule = ADVICE_MEMORY_LIMIT,
-                    .setting = "tidb_server_memory_limit",
-                    .where = IN_SQL,
-                    .unit = ADVICE_BYTES,
-                    .value = max(bytes, ADVICE_MEMORY_LIMIT_MIN),
-                    .effect = HOLDS_ONLINE,
-                    .reason = small ? "The minimum that TiDB accepts: 80 % of {memory_part} is "
-                                      "less, and too little for a TiDB server."
-                                    : "80 % of {memory_part}. TiDB's default uses the memory of "
-                                      "the host, not of the nodes. The variable applies to the "
-                                      "whole cluster: set the smallest of several values.",
-            });
+        advice_rules_add(
+                rules,
+                (Advice){
+                        .rule = ADVICE_MEMORY_LIMIT,
+                        .setting = "tidb_server_memory_limit",
+                        .where = IN_SQL,
+                        .unit = ADVICE_BYTES,
+                        .value = advice_max(bytes, ADVICE_MEMORY_LIMIT_MIN),
+                        .effect = HOLDS_ONLINE,
+                        .reason =
+                                small ? "The minimum that TiDB accepts: 80 % of {memory_part} is "
+                                        "less, and too little for a TiDB server."
+                                      : "80 % of {memory_part}. TiDB's default uses the memory of "
+                                        "the host, not of the nodes. The variable applies to the "
+                                        "whole cluster: set the smallest of several values.",
+                });
 }
 
 /* By the field's figures memory grows from 1 to 8 times as GOGC goes from 100 to 1000; between them
@@ -120,29 +117,30 @@ static const char *gogc_reason(const AdviceSubject *subject, bool first) {
                "{base}, its assumed size under load.";
 }
 
-static void gogc_step(Rules *rules, uint64_t gogc, bool first, uint64_t base, uint64_t need) {
-        add(rules, (Advice){
-                           .rule = ADVICE_GOGC,
-                           .setting = "GOGC",
-                           .where = IN_ENVIRONMENT,
-                           .unit = ADVICE_PERCENT,
-                           .value = gogc,
-                           .effect = HOLDS_RESTART,
-                           .reason = gogc_reason(rules->subject, first),
-                           .note = first ? "TiDB 6.4 and later set it themselves, up to 500 "
-                                           "(tidb_gogc_tuner_max_value since 7.5), while "
-                                           "tidb_enable_gogc_tuner is ON, the default."
-                                         : "",
-                           .base_bytes = base,
-                           .cost_bytes = need - base,
-                   });
+static void gogc_step(AdviceRules *rules, uint64_t gogc, bool first, uint64_t base, uint64_t need) {
+        advice_rules_add(rules,
+                         (Advice){
+                                 .rule = ADVICE_GOGC,
+                                 .setting = "GOGC",
+                                 .where = IN_ENVIRONMENT,
+                                 .unit = ADVICE_PERCENT,
+                                 .value = gogc,
+                                 .effect = HOLDS_RESTART,
+                                 .reason = gogc_reason(rules->subject, first),
+                                 .note = first ? "TiDB 6.4 and later set it themselves, up to 500 "
+                                                 "(tidb_gogc_tuner_max_value since 7.5), while "
+                                                 "tidb_enable_gogc_tuner is ON, the default."
+                                               : "",
+                                 .base_bytes = base,
+                                 .cost_bytes = need - base,
+                         });
 }
 
-static void gogc(Rules *rules, uint64_t light_bytes) {
+static void gogc(AdviceRules *rules, uint64_t light_bytes) {
         static const uint64_t steps[] = { 200, 500, 1000 };
         const uint64_t limit = memory_limit_bytes(rules->subject);
-        const uint64_t room = limit - min(limit, light_bytes);
-        const uint64_t base = max(rules->subject->resident_bytes, ADVICE_GOGC_BASE_BYTES);
+        const uint64_t room = limit - advice_min(limit, light_bytes);
+        const uint64_t base = advice_max(rules->subject->resident_bytes, ADVICE_GOGC_BASE_BYTES);
 
         for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
                 uint64_t need = gogc_need(base, steps[i]);
@@ -152,22 +150,22 @@ static void gogc(Rules *rules, uint64_t light_bytes) {
         }
 }
 
-static void tikv_integer(Rules *rules, AdviceRule rule, const char *setting, uint64_t value,
+static void tikv_integer(AdviceRules *rules, AdviceRule rule, const char *setting, uint64_t value,
                          AdviceEffect effect, const char *reason) {
-        add(rules, (Advice){ .rule = rule,
-                             .setting = setting,
-                             .where = IN_CONFIG,
-                             .unit = ADVICE_INTEGER,
-                             .value = value,
-                             .effect = effect,
-                             .reason = reason });
+        advice_rules_add(rules, (Advice){ .rule = rule,
+                                          .setting = setting,
+                                          .where = IN_CONFIG,
+                                          .unit = ADVICE_INTEGER,
+                                          .value = value,
+                                          .effect = effect,
+                                          .reason = reason });
 }
 
-static void threads(Rules *rules) {
+static void threads(AdviceRules *rules) {
         const uint32_t n = rules->subject->cpu_share;
 
         tikv_integer(rules, ADVICE_READPOOL, "readpool.unified.max-thread-count",
-                     max(percent_of(n, 80), 1), HOLDS_ONLINE,
+                     advice_max(advice_percent_of(n, 80), 1), HOLDS_ONLINE,
                      "80 % of its CPUs: it has {cpu_part}. The threads should be 60 to 90 % busy.");
         tikv_integer(rules, ADVICE_GRPC, "server.grpc-concurrency", n <= 16 ? 2 : 4, HOLDS_RESTART,
                      "2 up to 16 CPUs, else 4: it has {cpu_part}. Raise it when these threads are "
@@ -181,8 +179,20 @@ static void threads(Rules *rules) {
                      "should be 50 to 75 % busy.");
 }
 
+/* The field's 8-node hosts; with fewer CPUs TiKV's default of 2 suits. */
+static void pools(AdviceRules *rules) {
+        static const char reason[] =
+                "3 from 16 CPUs on, as on the field's hosts of 8 nodes: it has {cpu_part}. TiKV's "
+                "default is 2. Raise it when these threads are more than 80 % busy.";
+
+        if (rules->subject->cpu_share < ADVICE_POOLS_CPUS)
+                return;
+        tikv_integer(rules, ADVICE_POOLS, "raftstore.store-pool-size", 3, HOLDS_ONLINE, reason);
+        tikv_integer(rules, ADVICE_POOLS, "raftstore.apply-pool-size", 3, HOLDS_ONLINE, reason);
+}
+
 /* Beyond 8 CPUs TiKV's own defaults suit: they are few, and do not grow with a larger host. */
-static void compaction(Rules *rules) {
+static void compaction(AdviceRules *rules) {
         if (rules->subject->cpu_share > 8)
                 return;
         tikv_integer(rules, ADVICE_COMPACTION, "rocksdb.max-background-jobs", 3, HOLDS_ONLINE,
@@ -192,13 +202,13 @@ static void compaction(Rules *rules) {
                      "rocksdb.max-background-jobs, raise it to 2 or 3.");
 }
 
-static void disk_rate(Rules *rules) {
+static void disk_rate(AdviceRules *rules) {
         Advice advice = {
                 .rule = ADVICE_DISK_RATE,
                 .setting = "rocksdb.rate-bytes-per-sec",
                 .where = IN_CONFIG,
                 .unit = ADVICE_BYTES_PER_SEC,
-                .value = 200 * MIB,
+                .value = 200 * ADVICE_MIB,
                 .effect = HOLDS_ONLINE,
                 .reason = "Its device {device} also serves {device_sharers}: a limit on compaction "
                           "leaves bandwidth for them. 200MB fitted a host with 16 CPUs; raise it "
@@ -207,95 +217,89 @@ static void disk_rate(Rules *rules) {
 
         if (rules->subject->n_device_sharers == 0)
                 return;
-        add(rules, advice);
+        advice_rules_add(rules, advice);
         advice.setting = "gc.max-write-bytes-per-sec";
-        advice.value = 300 * KIB;
+        advice.value = 300 * ADVICE_KIB;
         advice.reason =
                 "Its device {device} also serves {device_sharers}: a limit smooths the removal of "
                 "old versions. 300KB fitted a host with 16 CPUs; raise it if old versions pile up.";
-        add(rules, advice);
+        advice_rules_add(rules, advice);
 }
 
-static void block_cache(Rules *rules) {
+static void block_cache(AdviceRules *rules) {
         const uint64_t bytes = rules->subject->memory_share_bytes;
 
         if (bytes == 0)
                 return;
-        add(rules, (Advice){
-                           .rule = ADVICE_BLOCK_CACHE,
-                           .setting = "storage.block-cache.capacity",
-                           .where = IN_CONFIG,
-                           .unit = ADVICE_BYTES,
-                           .value = max(whole_mib(percent_of(bytes, 45)), MIB),
-                           .effect = HOLDS_ONLINE,
-                           .reason = "45 % of {memory_part}. TiKV's default uses the memory of the "
-                                     "host, not of the nodes.",
-                   });
+        advice_rules_add(
+                rules,
+                (Advice){
+                        .rule = ADVICE_BLOCK_CACHE,
+                        .setting = "storage.block-cache.capacity",
+                        .where = IN_CONFIG,
+                        .unit = ADVICE_BYTES,
+                        .value = advice_max(advice_whole_mib(advice_percent_of(bytes, 45)),
+                                            ADVICE_MIB),
+                        .effect = HOLDS_ONLINE,
+                        .reason = "45 % of {memory_part}. TiKV's default uses the memory of the "
+                                  "host, not of the nodes.",
+                });
 }
 
-static void haproxy_threads(Rules *rules) {
-        const uint32_t n = rules->subject->n_cpus;
+/* R12: what others reach it by. */
+static void address(AdviceRules *rules, const char *setting) {
+        const AdviceSubject *subject = rules->subject;
+        Advice advice = {
+                .rule = ADVICE_ADDRESS,
+                .setting = setting,
+                .where = IN_ARGUMENTS,
+                .unit = ADVICE_TEXT,
+                .effect = HOLDS_RESTART,
+                .reason = "The network card {card} is on its node: by the address of that card, "
+                          "requests do not cross to another node.",
+        };
 
-        add(rules,
-            (Advice){
-                    .rule = ADVICE_HAPROXY,
-                    .setting = "nbthread",
-                    .where = IN_HAPROXY,
-                    .unit = ADVICE_INTEGER,
-                    .value = min(n, ADVICE_HAPROXY_THREADS_MAX),
-                    .effect = HOLDS_RELOAD,
-                    .reason =
-                            n > ADVICE_HAPROXY_THREADS_MAX
-                                    ? "64 threads are the maximum of a thread group; it is bound "
-                                      "to {cpus}. HAProxy's default is the number of CPUs that it "
-                                      "sees when it starts."
-                                    : "One thread for each CPU: it is bound to {cpus}. HAProxy's "
-                                      "default is the number of CPUs that it sees when it starts.",
-            });
-}
-
-static void haproxy_connections(Rules *rules) {
-        const uint64_t fits = rules->subject->memory_bytes / 10 / ADVICE_HAPROXY_CONNECTION_BYTES;
-        const uint64_t value = min(fits, ADVICE_HAPROXY_MAXCONN);
-
-        if (value <= ADVICE_HAPROXY_MAXCONN_DEFAULT)
+        if (!subject->card)
                 return;
-        add(rules, (Advice){
-                           .rule = ADVICE_HAPROXY,
-                           .setting = "maxconn",
-                           .where = IN_HAPROXY,
-                           .unit = ADVICE_INTEGER,
-                           .value = value,
-                           .effect = HOLDS_RELOAD,
-                           .reason = "2000, a common default, limited a field case. This many "
-                                     "connections use up to {cost} of memory. Frontends and "
-                                     "servers have their own limits.",
-                           .cost_bytes = value * ADVICE_HAPROXY_CONNECTION_BYTES,
-                   });
+        if (subject->address)
+                (void)snprintf(advice.text, sizeof(advice.text), "%s", subject->address);
+        else
+                (void)snprintf(advice.text, sizeof(advice.text), "(the address of %.32s)",
+                               subject->card);
+        advice_rules_add(rules, advice);
 }
 
 int advice_rules_apply(AdviceReport *report, size_t subject, uint64_t light_bytes) {
-        Rules rules = { .report = report, .index = subject, .subject = &report->subjects[subject] };
+        AdviceRules rules = { .report = report,
+                              .index = subject,
+                              .subject = &report->subjects[subject] };
 
         switch (rules.subject->product) {
         case PRODUCT_TIDB:
                 max_procs(&rules);
                 memory_limit(&rules);
                 gogc(&rules, light_bytes);
+                address(&rules, "--advertise-address");
                 break;
         case PRODUCT_TIKV:
                 threads(&rules);
                 compaction(&rules);
                 disk_rate(&rules);
                 block_cache(&rules);
+                pools(&rules);
+                address(&rules, "--advertise-addr");
+                break;
+        case PRODUCT_PD:
+                pd_max_procs(&rules);
+                address(&rules, "--advertise-client-urls");
+                break;
+        case PRODUCT_JAVA:
+                advice_rules_jvm(&rules);
                 break;
         case PRODUCT_HAPROXY:
-                haproxy_threads(&rules);
-                haproxy_connections(&rules);
+                advice_rules_haproxy(&rules);
                 break;
         case PRODUCT_TIFLASH:
-        case PRODUCT_PD:
-        case PRODUCT_JAVA:
         case PRODUCT_OTHER:
         case N_PRODUCTS:
                 break;

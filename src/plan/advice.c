@@ -83,6 +83,8 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
                 .resident_bytes = instance->resident_bytes,
                 .running = instance->running,
                 .gomaxprocs = instance->gomaxprocs,
+                .card = instance->card,
+                .address = instance->address,
         };
         subject->whole_nodes = id_set_equal(&subject->cpus, &all);
         subject->n_cpus = id_set_count(&subject->cpus);
@@ -208,6 +210,7 @@ static int build(const AdviceInput *input, AdviceReport *report) {
         if (!report->subjects && input->n_instances > 0)
                 return -ENOMEM;
         report->n_subjects = input->n_instances;
+        report->daemon_binds = input->daemon_binds;
         for (size_t i = 0; i < report->n_subjects; i++)
                 init_subject(input, i, &report->subjects[i]);
         for (size_t i = 0; i < report->n_subjects && r >= 0; i++)

@@ -49,7 +49,8 @@ static json_t *item(const AdviceReport *report, const Advice *advice) {
         object_set(&o, "setting", json_string(advice->setting));
         object_set(&o, "where", json_string(advice_where_to_string(advice->where)));
         object_set(&o, "unit", json_string(advice_unit_to_string(advice->unit)));
-        object_set(&o, "value", object_count(advice->value));
+        object_set(&o, "value",
+                   advice->unit == ADVICE_TEXT ? json_null() : object_count(advice->value));
         object_set(&o, "text", value_text(advice));
         object_set(&o, "takes_effect", json_string(advice_effect_to_string(advice->effect)));
         object_set(&o, "cost_bytes", known(advice->cost_bytes));
@@ -83,6 +84,7 @@ static json_t *inputs(const AdviceReport *report, const AdviceSubject *subject) 
         object_set(&o, "resident_bytes", known(subject->resident_bytes));
         object_set(&o, "running", json_boolean(subject->running));
         object_set(&o, "gomaxprocs", known(subject->gomaxprocs));
+        object_set(&o, "card", object_string(subject->card));
         return object_finish(&o);
 }
 

@@ -21,6 +21,8 @@ static void append_scaled(Text *text, uint64_t bytes) {
 void advice_text_append_value(Text *text, const Advice *advice) {
         if (advice->unit == ADVICE_BYTES || advice->unit == ADVICE_BYTES_PER_SEC)
                 append_scaled(text, advice->value);
+        else if (advice->unit == ADVICE_TEXT)
+                text_append_printable(text, advice->text);
         else
                 text_appendf(text, "%" PRIu64, advice->value);
 }
@@ -162,6 +164,8 @@ static void append_placeholder(Text *text, const AdviceReport *report, const Adv
                 text_append_printable(text, subject->device ? subject->device : "");
         else if (IS("device_sharers"))
                 append_names(text, report, subject->device_sharers, subject->n_device_sharers);
+        else if (IS("card"))
+                text_append_printable(text, subject->card ? subject->card : "");
         else if (IS("gomaxprocs"))
                 text_appendf(text, "GOMAXPROCS=%u", subject->gomaxprocs);
         else if (IS("base"))

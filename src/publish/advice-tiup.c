@@ -125,9 +125,17 @@ static void append_cores(Text *text, const Section *section, const AdviceSubject
 
 /* TiUP binds with numactl --membind: what its policy does not bind strictly must not be so by TiUP.
  */
-static void append_numa(Text *text, const Section *section, const AdviceSubject *subject) {
+static void append_numa(Text *text, const Section *section, const AdviceSubject *subject,
+                        bool daemon_binds) {
         _cleanup_text_ Text line = { 0 };
 
+        if (daemon_binds) {
+                append_comment(
+                        text, "    ",
+                        "No numa_node and numa_cores: tidbnumad binds it, and a process that "
+                        "numactl has bound as well does not follow a change of its policy.");
+                return;
+        }
         if (subject->memory == MEMORY_BIND) {
                 text_append(text, "    numa_node: \"");
                 append_node_list(text, &subject->nodes);
@@ -150,16 +158,22 @@ static void append_numa(Text *text, const Section *section, const AdviceSubject 
 /* How it is written where TiUP has no key for it. */
 static void append_elsewhere(Text *text, const char *indent, const Advice *advice) {
         const bool sql = advice->where == IN_SQL, environment = advice->where == IN_ENVIRONMENT;
+        const char *quote = environment && advice->unit == ADVICE_TEXT ? "\"" : "";
 
         text_appendf(text, "%s#   ", indent);
+        if (advice->where == IN_ARGUMENTS) { /* TiUP makes them of the entry's host */
+                text_append(text, "host: ");
+                advice_text_append_value(text, advice);
+                text_append(text, "\n");
+                return;
+        }
         if (environment)
                 text_append(text, "by `systemctl edit` of its unit, [Service]: Environment=");
-        text_appendf(text, "%s%s%s", sql ? "in SQL: SET GLOBAL " : "", advice->setting,
-                     sql           ? " = \""
-                     : environment ? "="
-                                   : " ");
+        text_appendf(text, "%s%s%s%s", sql ? "in SQL: SET GLOBAL " : quote, advice->setting,
+                     environment ? "=" : " ", sql ? "= \"" : "");
         advice_text_append_value(text, advice);
-        text_append(text, sql ? "\";\n" : "\n");
+        text_append(text, sql ? "\";\n" : quote);
+        text_append(text, sql ? "" : "\n");
 }
 
 static void append_reason(Text *text, const char *indent, const AdviceReport *report,
@@ -202,16 +216,21 @@ static void append_others(Text *text, const char *indent, const AdviceReport *re
                         append_reason(text, indent, report, &report->items[i]);
 }
 
+/* TiUP has each server announce the host of its entry. */
+static const char *announced(const AdviceSubject *subject, const char *host) {
+        return subject->card && subject->address ? subject->address : host;
+}
+
 static void append_entry(Text *text, const Section *section, const AdviceReport *report,
                          size_t index, const char *host) {
         const AdviceSubject *subject = &report->subjects[index];
 
         text_append(text, "  - host: ");
-        advice_text_append_quoted(text, host);
+        advice_text_append_quoted(text, announced(subject, host));
         text_append(text, "\n");
         append_name(text, "    ", subject, "");
         append_ports(text, section, subject);
-        append_numa(text, section, subject);
+        append_numa(text, section, subject, report->daemon_binds);
         append_config(text, report, index);
         append_others(text, "    ", report, index);
 }
@@ -237,10 +256,10 @@ static bool would_have_entry(const AdviceSubject *subject) {
         for (size_t i = 0; i < ELEMENTSOF(sections); i++)
                 if (sections[i].product == subject->product)
                         return true;
-        return subject->product == PRODUCT_HAPROXY;
+        return subject->product == PRODUCT_HAPROXY || subject->product == PRODUCT_JAVA;
 }
 
-/* What has no section: HAProxy, which TiUP does not know, and what has no nodes. */
+/* What has no section: HAProxy and JVMs, which TiUP does not know, and what has no nodes. */
 static void append_rest(Text *text, const AdviceReport *report) {
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *subject = &report->subjects[i];
@@ -252,6 +271,9 @@ static void append_rest(Text *text, const AdviceReport *report) {
                         append_name(text, "", subject,
                                     " is not managed by TiUP. For the section global of its "
                                     "haproxy.cfg:");
+                        append_others(text, "", report, i);
+                } else if (subject->product == PRODUCT_JAVA) {
+                        append_name(text, "", subject, " is not managed by TiUP. For its unit:");
                         append_others(text, "", report, i);
                 }
         }

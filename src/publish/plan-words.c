@@ -64,7 +64,8 @@ static const char *reason_of(const PlanReportInstance *i, PlacementCriterion cri
         case WEIGH_STABILITY:
                 return "it is bound there";
         case WEIGH_DEVICE:
-                return "nearest to its device";
+                return i->policy->place.near == NEAR_NIC ? "nearest to a network card"
+                                                         : "nearest to its device";
         case WEIGH_EXCLUSIVE:
                 return exclusive_reason(i);
         case WEIGH_POLICY:
@@ -101,7 +102,10 @@ static void append_reasons(const PlanReportInstance *i, Text *text) {
                         continue;
                 text_appendf(text, "%s%s%s", n > 0 ? "; " : "", reason,
                              reason[strlen(reason) - 1] == ' ' ? nodes : "");
-                append_rule((PlacementCriterion)c, text);
+                if (c == WEIGH_DEVICE && i->policy->place.near == NEAR_NIC)
+                        text_append(text, " (R12)");
+                else
+                        append_rule((PlacementCriterion)c, text);
                 n++;
         }
         if (n == 0)

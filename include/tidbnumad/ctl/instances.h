@@ -16,3 +16,6 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Stat
  * instances that it published come first, then the others in their order. 0 or -ENOMEM. */
 int instances_limit(const PolicySet *policies, const StatusFile *status, ObservedList *list,
                     ObservedList *ret_ignored);
+
+/* GOMAXPROCS in the environment with which it was started; 0: none, or it may not be read. */
+uint32_t instances_gomaxprocs(const Observed *o);

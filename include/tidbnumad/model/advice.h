@@ -40,6 +40,9 @@ typedef enum AdviceRule {
         ADVICE_DISK_RATE,    /* A8 */
         ADVICE_BLOCK_CACHE,  /* A9 */
         ADVICE_HAPROXY,      /* A10 */
+        ADVICE_JVM,          /* A11 */
+        ADVICE_POOLS,        /* A12 */
+        ADVICE_ADDRESS,      /* R12 */
         N_ADVICE_RULES,
 } AdviceRule;
 
@@ -50,6 +53,7 @@ typedef enum AdviceUnit {
         ADVICE_BYTES,
         ADVICE_BYTES_PER_SEC,
         ADVICE_PERCENT,
+        ADVICE_TEXT, /* `text` */
 } AdviceUnit;
 
 const char *advice_unit_to_string(AdviceUnit unit); /* "bytes-per-second" */
@@ -60,6 +64,7 @@ typedef enum AdviceWhere {
         IN_SQL,         /* a system variable of the whole cluster, by SET GLOBAL */
         IN_ENVIRONMENT, /* an environment variable of the process */
         IN_HAPROXY,     /* the section `global` of haproxy.cfg */
+        IN_ARGUMENTS,   /* the command line, which TiUP makes of the entry's host */
 } AdviceWhere;
 
 const char *advice_where_to_string(AdviceWhere where); /* "config" */
@@ -73,6 +78,9 @@ typedef enum AdviceEffect {
 } AdviceEffect;
 
 const char *advice_effect_to_string(AdviceEffect effect); /* "restart" */
+
+/* A list of CPUs, flags of a JVM or an address, with the zero. */
+#define ADVICE_TEXT_MAX (ID_SET_LIST_MAX + 128)
 
 /* One setting. */
 typedef struct Advice {
@@ -89,6 +97,7 @@ typedef struct Advice {
         const char *note;
         uint64_t base_bytes; /* A3: the resident size that the cost is reckoned from; 0 else */
         uint64_t cost_bytes; /* A3, A10: memory that it will take; 0 else */
+        char text[ADVICE_TEXT_MAX]; /* ADVICE_TEXT: the value */
 } Advice;
 
 /* An instance, and what was weighed for it. */
@@ -111,9 +120,11 @@ typedef struct AdviceSubject {
         const char *device;     /* under its data directory; borrowed; NULL: not known */
         size_t *device_sharers; /* indexes of the others on `device`; owned */
         size_t n_device_sharers;
-        uint64_t resident_bytes; /* 0: not known */
-        bool running;            /* false: imagined, or not started yet */
-        uint32_t gomaxprocs;     /* 0: not known */
+        uint64_t resident_bytes;    /* 0: not known */
+        bool running;               /* false: imagined, or not started yet */
+        uint32_t gomaxprocs;        /* 0: not known */
+        const char *card, *address; /* of several network cards the one of its node, and an address
+                                     * of that card; borrowed; NULL: none, not known */
 } AdviceSubject;
 
 typedef struct AdviceReport {
@@ -121,7 +132,8 @@ typedef struct AdviceReport {
         size_t n_subjects;
         Advice *items; /* by subject, then by rule; owned */
         size_t n_items;
-        size_t allocated; /* of `items` */
+        size_t allocated;  /* of `items` */
+        bool daemon_binds; /* its policies are enforced: nothing else is to bind */
 } AdviceReport;
 
 void advice_report_done(AdviceReport *report);

@@ -12,6 +12,42 @@
 #define ADVICE_HAPROXY_MAXCONN_DEFAULT 2000u                 /* what capped the field's case */
 #define ADVICE_HAPROXY_CONNECTION_BYTES (UINT64_C(33) << 10) /* HAProxy's management guide */
 
+#define ADVICE_JVM_PERCENT 60u /* of the memory: the rest is what a JVM holds beside its heap */
+#define ADVICE_JVM_BESIDE_PERCENT 15u /* beside TiDB or TiKV, which take 80 % */
+#define ADVICE_POOLS_CPUS 16u
+
+#define ADVICE_KIB UINT64_C(1024)
+#define ADVICE_MIB (UINT64_C(1024) * 1024)
+
+/* No overflow for any value. */
+static inline uint64_t advice_percent_of(uint64_t value, uint64_t percent) {
+        return value / 100 * percent + value % 100 * percent / 100;
+}
+
+static inline uint64_t advice_max(uint64_t a, uint64_t b) {
+        return a > b ? a : b;
+}
+
+static inline uint64_t advice_min(uint64_t a, uint64_t b) {
+        return a < b ? a : b;
+}
+
+static inline uint64_t advice_whole_mib(uint64_t bytes) {
+        return bytes / ADVICE_MIB * ADVICE_MIB;
+}
+
+/* What the rules of one instance work on. */
+typedef struct AdviceRules {
+        AdviceReport *report;
+        size_t index;
+        const AdviceSubject *subject;
+        int error; /* the first one */
+} AdviceRules;
+
+void advice_rules_add(AdviceRules *rules, Advice advice);
+void advice_rules_haproxy(AdviceRules *rules);
+void advice_rules_jvm(AdviceRules *rules);
+
 /* Appends what the rules say of this subject. `light_bytes`: its part of what instances other than
  * TiDB and TiKV hold on its nodes. 0 or -ENOMEM. */
 int advice_rules_apply(AdviceReport *report, size_t subject, uint64_t light_bytes);

@@ -1,12 +1,12 @@
-/* Sizing advice for instances where they are placed: the rules A1 to A10 of placement.md. Pure. It
- * suggests and never applies anything.
+/* Sizing advice for instances where they are placed: the rules A1 to A12 and R12 of placement.md.
+ * Pure. It suggests and never applies anything.
  *
  * N and M are what is an instance's own. Where TiDB and TiKV instances share CPUs or nodes, each
  * has an equal part of them: 16 CPUs and 32 GiB with a TiDB and a TiKV on them are 8 CPUs and 16
  * GiB for each, which gives the figures of the field's three-node host. PD, HAProxy and JVMs take
  * no part in that; what they hold now only lessens what A3 may spend.
  *
- * - A1 tidb performance.max-procs: N, at least 1
+ * - A1 tidb performance.max-procs: N, at least 1; PD GOMAXPROCS: the CPUs bound
  * - A2 tidb tidb_server_memory_limit: 80 % of M, at least the 512 MiB TiDB takes
  * - A3 tidb GOGC: 200, 500, 1000: an item for each step that fits into A2's 80 %, by the field's
  *   2 GB -> 16 GB
@@ -18,11 +18,16 @@
  * - A8 tikv rocksdb.rate-bytes-per-sec: 200 MiB/s, gc.max-write-bytes-per-sec: 300 KiB/s, where
  *   another instance's data is on the same device; nothing else
  * - A9 tikv storage.block-cache.capacity: 45 % of M, at least 1 MiB
- * - A10 haproxy nbthread: the CPUs bound, at most 64; maxconn: 20000, less where they would take
- *   more than a tenth of its nodes' memory
+ * - A10 haproxy nbthread: the CPUs bound, at most 64; cpu-map: a CPU for each thread; maxconn:
+ *   20000, less where they would take more than a tenth of its nodes' memory
+ * - A11 JVM: ActiveProcessorCount: the CPUs bound; ParallelGCThreads by HotSpot's own formula;
+ * -Xmx: 60 % of the memory of its nodes, beside TiDB or TiKV 15 %, divided among the JVMs there;
+ *   -UseNUMA on one node
+ * - A12 tikv raftstore.store-pool-size, apply-pool-size: 3 for N >= 16; else TiKV's own default, 2
+ * - R12 where the policies name several network cards: the address of the card of its own node
  *
- * What depends on M is left out where M is 0 (a machine description without memory). PD, JVMs and
- * what is not known get no advice, and so does what has no nodes. */
+ * What depends on M is left out where M is 0 (a machine description without memory). What is not
+ * known gets no advice, and so does what has no nodes. */
 #pragma once
 
 #include <stdbool.h>
@@ -45,7 +50,8 @@ typedef struct AdviceInstance {
         const char *device;      /* under its data directory, "nvme0n1"; NULL: not known */
         uint64_t resident_bytes; /* 0: not known */
         bool running;
-        uint32_t gomaxprocs; /* of a Go process that runs; 0: not known */
+        uint32_t gomaxprocs;        /* of a Go process that runs; 0: not known */
+        const char *card, *address; /* see AdviceSubject */
 } AdviceInstance;
 
 typedef struct AdviceInput {
@@ -53,6 +59,7 @@ typedef struct AdviceInput {
         const AdviceInstance *instances;
         size_t n_instances;
         const PlacementPlan *plan; /* its choices stand beside the instances */
+        bool daemon_binds;         /* the policies are enforced */
 } AdviceInput;
 
 /* What an executable is, by its path or base name; PRODUCT_OTHER for NULL. */

@@ -15,7 +15,7 @@ void advice_text_append_value(Text *text, const Advice *advice);
  * - {cpus}: "16 CPUs of node 0"
  * - {cpu_part}: likewise, or "8 of the 16 CPUs of node 0, shared with tikv-20160"
  * - {memory_part}: "the 32 GiB of node 0", or "its 16 GiB of the 32 GiB of …, shared with …"
- * - {device} {device_sharers} {gomaxprocs} {base} {cost}
+ * - {device} {device_sharers} {card} {gomaxprocs} {base} {cost}
  *
  * Names are made visible (base/utf8.h). */
 void advice_text_append_reason(Text *text, const AdviceReport *report, const Advice *advice);

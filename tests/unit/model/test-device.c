@@ -97,3 +97,20 @@ TEST(nodes_of_the_cards) {
         assert_ids(device_nic_nodes(&list, several, 3), "2");
         assert_ids(device_nic_nodes(&list, disk, 1), "");
 }
+
+/* R12: the card of an instance's own node, where there is a choice. */
+TEST(card_of_a_node) {
+        static const char *const three[] = { "eth0", "eth1", "bond0" };
+        const NodeSet node[] = { node_set("0"), node_set("1-2"), node_set("5"), node_set("7") };
+        _cleanup_device_list_ DeviceList list = { 0 };
+
+        add(&list, DEVICE_NET, "eth0", NULL, 0, true);
+        add(&list, DEVICE_NET, "eth1", NULL, 2, false);
+        add(&list, DEVICE_NET, "eth5", "bond0", 5, false);
+        assert_string_equal(device_nic_of(&list, three, 3, &node[0])->name, "eth0");
+        assert_string_equal(device_nic_of(&list, three, 3, &node[1])->name, "eth1");
+        assert_null(device_nic_of(&list, three, 3, &node[2])); /* a bond has one address */
+        assert_null(device_nic_of(&list, three, 3, &node[3]));
+        assert_null(device_nic_of(&list, three, 1, &node[0])); /* nothing to choose */
+        assert_null(device_nic_of(&list, NULL, 0, &node[0]));
+}

@@ -25,8 +25,8 @@ TEST(small_mixed_host) {
         host_assert(&host, "tikv", "gc.max-write-bytes-per-sec", 300 * KIB);
         host_assert(&host, "tikv", "storage.block-cache.capacity", 7372 * MIB);
         assert_int_equal(host_count(&host, "tikv"), 8);
-        assert_int_equal(host_count(&host, "pd"), 0);
-        assert_int_equal(host.report.n_items, 12);
+        assert_int_equal(host_count(&host, "pd"), 1); /* GOMAXPROCS */
+        assert_int_equal(host.report.n_items, 13);
         for (size_t i = 1; i < host.report.n_items; i++) { /* by instance, then by rule */
                 const Advice *a = &host.report.items[i - 1], *b = &host.report.items[i];
 
@@ -51,7 +51,9 @@ TEST(epyc_with_eight_tikv) {
                 host_assert(&host, nodes[i], "server.grpc-concurrency", 2);
                 host_assert(&host, nodes[i], "storage.scheduler-worker-pool-size", 8);
                 host_assert(&host, nodes[i], "storage.block-cache.capacity", 29491 * MIB);
-                assert_int_equal(host_count(&host, nodes[i]), 4);
+                host_assert(&host, nodes[i], "raftstore.store-pool-size", 3);
+                host_assert(&host, nodes[i], "raftstore.apply-pool-size", 3);
+                assert_int_equal(host_count(&host, nodes[i]), 6);
         }
 }
 

@@ -157,3 +157,98 @@ TEST(haproxy_reasons) {
         assert_non_null(strstr(host_find(&host, "two", "nbthread")->reason, "thread group"));
         assert_int_equal(host_find(&host, "one", "maxconn")->cost_bytes, 20000 * 33 * KIB);
 }
+
+static void assert_text(const Host *host, const char *name, const char *setting,
+                        const char *expected) {
+        const Advice *advice = host_find(host, name, setting);
+
+        assert_non_null(advice);
+        assert_int_equal(advice->unit, ADVICE_TEXT);
+        assert_string_equal(advice->text, expected);
+}
+
+/* A thread a CPU, and no line where there are more CPUs than threads. */
+TEST(haproxy_map) {
+        _cleanup_host_ Host host;
+
+        host_init(&host, 2, 48, 64 * GIB);
+        host_add(&host, "one", "haproxy", "0");
+        host_add(&host, "two", "haproxy", "0-1");
+        host_add(&host, "holes", "haproxy", "0");
+        host.choices[2].placement.cpus = cpu_set("0-3,24-27");
+        host_advise(&host);
+        assert_text(&host, "one", "cpu-map", "auto:1/1-48 0-47");
+        assert_text(&host, "holes", "cpu-map", "auto:1/1-8 0-3 24-27");
+        assert_null(host_find(&host, "two", "cpu-map"));
+}
+
+TEST(jvm) {
+        _cleanup_host_ Host host;
+
+        host_init(&host, 4, 16, 64 * GIB);
+        host_add(&host, "alone", "/opt/jdk/bin/java", "0");
+        host_add(&host, "beside", "java", "1");
+        host_add(&host, "tikv", "tikv-server", "1");
+        host_add(&host, "pair-1", "java", "2-3");
+        host_add(&host, "pair-2", "java", "2-3");
+        host_advise(&host);
+        assert_text(&host, "alone", "JAVA_TOOL_OPTIONS",
+                    "-XX:ActiveProcessorCount=16 -XX:ParallelGCThreads=13 -Xmx39321m -XX:-UseNUMA");
+        assert_text(&host, "beside", "JAVA_TOOL_OPTIONS",
+                    "-XX:ActiveProcessorCount=16 -XX:ParallelGCThreads=13 -Xmx9830m -XX:-UseNUMA");
+        assert_text(&host, "pair-2", "JAVA_TOOL_OPTIONS",
+                    "-XX:ActiveProcessorCount=32 -XX:ParallelGCThreads=23 -Xmx39321m");
+        assert_int_equal(host_find(&host, "alone", "JAVA_TOOL_OPTIONS")->where, IN_ENVIRONMENT);
+}
+
+/* Of a machine without sizes no heap is claimed. */
+TEST(jvm_without_memory) {
+        _cleanup_host_ Host host;
+
+        host_init(&host, 1, 8, 0);
+        host_add(&host, "x", "java", "0");
+        host_advise(&host);
+        assert_text(&host, "x", "JAVA_TOOL_OPTIONS",
+                    "-XX:ActiveProcessorCount=8 -XX:ParallelGCThreads=8 -XX:-UseNUMA");
+}
+
+/* PD takes no part in the division, so its number is that of all its CPUs. */
+TEST(pd) {
+        _cleanup_host_ Host host;
+        const Advice *advice;
+
+        host_init(&host, 1, 16, 64 * GIB);
+        host_add(&host, "pd", "pd-server", "0");
+        host_add(&host, "tidb", "tidb-server", "0");
+        host.instances[0].running = true;
+        host.instances[0].gomaxprocs = 64;
+        host_advise(&host);
+        advice = host_find(&host, "pd", "GOMAXPROCS");
+        assert_int_equal(advice->value, 16);
+        assert_int_equal(advice->where, IN_ENVIRONMENT);
+        assert_int_equal(advice->effect, HOLDS_RESTART);
+        assert_non_null(strstr(advice->note, "{gomaxprocs}"));
+}
+
+TEST(pools) {
+        assert_int_equal(value_for("tikv-server", "raftstore.store-pool-size", 15, GIB), NONE);
+        assert_int_equal(value_for("tikv-server", "raftstore.store-pool-size", 16, GIB), 3);
+        assert_int_equal(value_for("tikv-server", "raftstore.apply-pool-size", 64, GIB), 3);
+}
+
+/* R12, each server in its own words. */
+TEST(address) {
+        _cleanup_host_ Host host;
+
+        host_init(&host, 4, 8, GIB);
+        host_add(&host, "tidb", "tidb-server", "0")->card = "eth0";
+        host_add(&host, "tikv", "tikv-server", "1")->card = "eth1";
+        host_add(&host, "pd", "pd-server", "2")->card = "eth2";
+        host_add(&host, "none", "tidb-server", "3");
+        host.instances[1].address = "10.0.1.5";
+        host_advise(&host);
+        assert_text(&host, "tidb", "--advertise-address", "(the address of eth0)");
+        assert_text(&host, "tikv", "--advertise-addr", "10.0.1.5");
+        assert_text(&host, "pd", "--advertise-client-urls", "(the address of eth2)");
+        assert_null(host_find(&host, "none", "--advertise-address"));
+}

@@ -37,7 +37,7 @@ TEST(instance) {
                 " \"memory_bytes\": 34359738368, \"memory_share_bytes\": 17179869184,"
                 " \"shares_nodes_with\": [\"tikv-20161\"], \"device\": null,"
                 " \"shares_device_with\": [], \"resident_bytes\": 3221225472, \"running\": true,"
-                " \"gomaxprocs\": 64}, \"advice\": ["
+                " \"gomaxprocs\": 64, \"card\": null}, \"advice\": ["
                 "{\"rule\": \"A1\", \"setting\": \"performance.max-procs\", \"where\": \"config\","
                 " \"unit\": \"integer\", \"value\": 8, \"text\": \"8\","
                 " \"takes_effect\": \"restart\", \"cost_bytes\": null, \"reason\":"
@@ -87,15 +87,15 @@ TEST(others) {
                 " \"memory_mode\": \"bind\", \"cpu_count\": 0, \"cpu_share\": 0,"
                 " \"memory_bytes\": null, \"memory_share_bytes\": null, \"shares_nodes_with\": [],"
                 " \"device\": null, \"shares_device_with\": [], \"resident_bytes\": null,"
-                " \"running\": false, \"gomaxprocs\": null}, \"advice\": []}");
+                " \"running\": false, \"gomaxprocs\": null, \"card\": null}, \"advice\": []}");
         json_decref(json);
 }
 
 TEST(products_and_rules) {
-        static const char *const rules[] = { "A1", "A2", "A3", "A4", "A5",
-                                             "A6", "A7", "A8", "A9", "A10" };
+        static const char *const rules[] = { "A1", "A2", "A3",  "A4",  "A5",  "A6", "A7",
+                                             "A8", "A9", "A10", "A11", "A12", "R12" };
 
-        assert_int_equal(N_ADVICE_RULES, 10);
+        assert_int_equal(N_ADVICE_RULES, ELEMENTSOF(rules));
         for (unsigned i = 0; i < N_ADVICE_RULES; i++)
                 assert_string_equal(advice_rule_to_id(i), rules[i]);
         assert_string_equal(advice_product_to_string(PRODUCT_OTHER), "other");

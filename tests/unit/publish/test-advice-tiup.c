@@ -110,6 +110,55 @@ TEST(tidb) {
                 "`systemctl edit` of its unit, [Service]: Environment=GOGC=200\n");
 }
 
+/* The daemon binds: TiUP does not bind the same a second time. */
+TEST(bound_by_the_daemon) {
+        _cleanup_fragment_ Fragment f = { 0 };
+        yaml_node_t *tidb;
+
+        advice_example_init(&f.example);
+        f.example.report.daemon_binds = true;
+        render(&f, "10.0.1.1");
+        tidb = entry(&f, "tidb_servers", 0);
+        assert_null(get(&f, tidb, "numa_node"));
+        assert_null(get(&f, tidb, "numa_cores"));
+        assert_comment(&f, "# No numa_node and numa_cores: tidbnumad binds it");
+        assert_scalar(&f, get(&f, tidb, "config"), "performance.max-procs", "8", false);
+}
+
+/* R12: the entry's host is what TiUP has a server announce. */
+TEST(announced_address) {
+        _cleanup_fragment_ Fragment f = { 0 };
+
+        advice_example_init(&f.example);
+        f.example.subjects[EXAMPLE_TIDB].card = "eth1";
+        f.example.subjects[EXAMPLE_TIDB].address = "10.0.2.9";
+        f.example.subjects[EXAMPLE_TIKV].card = "eth2"; /* whose address is not known */
+        render(&f, "10.0.1.1");
+        assert_scalar(&f, entry(&f, "tidb_servers", 0), "host", "10.0.2.9", true);
+        assert_scalar(&f, entry(&f, "tikv_servers", 0), "host", "10.0.1.1", true);
+}
+
+/* Flags with blanks are one value; TiUP manages no JVM. */
+TEST(jvm) {
+        _cleanup_fragment_ Fragment f = { 0 };
+        Advice *advice = f.example.items;
+
+        advice_example_init(&f.example);
+        f.example.subjects[EXAMPLE_JVM].unplaced = "";
+        *advice = (Advice){ .rule = ADVICE_JVM,
+                            .subject = EXAMPLE_JVM,
+                            .setting = "JAVA_TOOL_OPTIONS",
+                            .where = IN_ENVIRONMENT,
+                            .unit = ADVICE_TEXT,
+                            .effect = HOLDS_RESTART,
+                            .reason = "Because.",
+                            .note = "",
+                            .text = "-Xmx1g -XX:-UseNUMA" };
+        render(&f, "10.0.1.1");
+        assert_comment(&f, "is not managed by TiUP. For its unit:\n# A11: Because.");
+        assert_comment(&f, "Environment=\"JAVA_TOOL_OPTIONS=-Xmx1g -XX:-UseNUMA\"\n");
+}
+
 TEST(tikv) {
         _cleanup_fragment_ Fragment f = { 0 };
         yaml_node_t *tikv, *config;
@@ -175,7 +224,7 @@ TEST(what_has_no_section) {
                     "#   nbthread "
                     "16\n# A10: They take 644 MiB.\n#   maxconn 20000\n");
         assert_comment(&f, "\n# tidb-4001 is left out:\n# no nodes are left\n");
-        assert_null(strstr(f.text.data, "app"));
+        assert_comment(&f, "\n# app is left out:\n# it has no place\n");
 }
 
 TEST(haproxy_without_nodes) {
