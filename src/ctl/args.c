@@ -114,6 +114,9 @@ static int take_option(Args *args, int id) {
         case OPTION_DRY_RUN:
                 args->dry_run = true;
                 return 1;
+        case OPTION_WATCH:
+                args->watch = true;
+                return 1;
         case OPTION_OUTPUT:
                 args->output = optarg;
                 return 1;
@@ -249,6 +252,7 @@ static int take_arguments(Args *args, int n, char *words[]) {
         case COMMAND_LOCALITY:
                 return take_subject(args, n, words);
         case COMMAND_STATUS:
+        case COMMAND_TOP:
         case COMMAND_REPLAN:
         case COMMAND_RELEASE:
                 return take_names(args, n, words);
@@ -279,6 +283,8 @@ static int check(const Args *args) {
                 r = check_pair(args, "--export", "--against", args->export_path && args->against);
         if (r > 0)
                 r = check_pair(args, "--json", "--tiup", args->json && args->tiup);
+        if (r > 0)
+                r = check_pair(args, "--json", "--watch", args->json && args->watch);
         if (r > 0 && args->command == COMMAND_EXPLAIN && args->topology && !args->instances) {
                 (void)fputs("tidbnumactl: no process runs on --topology; give imagined instances "
                             "with --instances\n",

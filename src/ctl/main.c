@@ -20,7 +20,9 @@ static int run(const Args *args) {
         case COMMAND_CHECK:
                 return command_check(args);
         case COMMAND_STATUS:
-                return command_status(args);
+                return args->watch ? command_top(args) : command_status(args);
+        case COMMAND_TOP:
+                return command_top(args);
         case COMMAND_LOCALITY:
                 return command_locality(args);
         case COMMAND_GATHER:

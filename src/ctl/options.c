@@ -11,6 +11,7 @@
 #define ADVISE (1u << COMMAND_ADVISE)
 #define CHECK (1u << COMMAND_CHECK)
 #define STATUS (1u << COMMAND_STATUS)
+#define TOP (1u << COMMAND_TOP)
 #define REPLAN (1u << COMMAND_REPLAN)
 #define GATHER (1u << COMMAND_GATHER)
 #define LOCALITY (1u << COMMAND_LOCALITY)
@@ -18,7 +19,7 @@
 #define PLANNING (PLAN | EXPLAIN | ADVISE | CHECK)
 #define READING (VALIDATE | PLANNING)
 #define CONTROL ((1u << COMMAND_PAUSE) | (1u << COMMAND_RESUME) | RELEASE)
-#define ALL (READING | STATUS | LOCALITY | CONTROL | REPLAN | GATHER)
+#define ALL (READING | STATUS | LOCALITY | CONTROL | REPLAN | GATHER | TOP)
 
 /* Where the help of an option begins. */
 enum { HELP_COLUMN = 27 };
@@ -44,7 +45,7 @@ static const OptionRow rows[] = {
         { "export", "FILE", OPTION_EXPORT, PLAN,
           "write the plan as hwloc XML, which lstopo draws" },
         { "runtime-dir", "DIR", OPTION_RUNTIME_DIR,
-          PLANNING | STATUS | LOCALITY | CONTROL | REPLAN | GATHER,
+          PLANNING | STATUS | LOCALITY | CONTROL | REPLAN | GATHER | TOP,
           "where the daemon publishes (default: /run/tidbnumad)" },
         { "json", NULL, OPTION_JSON, READING | STATUS | LOCALITY, "print JSON" },
         { "tiup", NULL, OPTION_TIUP, ADVISE, "print a fragment of a TiUP topology file" },
@@ -57,6 +58,7 @@ static const OptionRow rows[] = {
           "show what would change, and change nothing" },
         { "output", "FILE", OPTION_OUTPUT, GATHER,
           "the file to create (default: tidbnumad-gather.tar.gz)" },
+        { "watch", NULL, OPTION_WATCH, STATUS, "show it live, as top does" },
         { "yes", NULL, OPTION_YES, REPLAN, "do not ask" },
         { "no-wait", NULL, OPTION_NO_WAIT, CONTROL, "do not wait for the daemon to finish" },
         { "help", NULL, OPTION_HELP, ALL, "show this help, or the help of a command" },
@@ -117,6 +119,13 @@ static const CommandRow commands[N_COMMANDS] = {
                              "bound nor watched nor released; 69: no daemon runs.\n",
                              "  tidbnumactl status\n"
                              "  tidbnumactl status tikv-20160 --json\n" },
+        [COMMAND_TOP] = { "top", "[INSTANCE…]", "show the state of each instance, live",
+                          "Show problems, instances by remote memory with a bar of their "
+                          "nodes, moves in\n"
+                          "progress, and nodes, every second. Keys: q quits, s changes the order, "
+                          "arrows\n"
+                          "select, i or Enter shows an instance. Changes nothing.\n",
+                          "  tidbnumactl top\n" },
         [COMMAND_LOCALITY] = { "locality", "PID|INSTANCE", "show on which nodes its memory is",
                                "Show on which nodes the memory of any process or of an instance "
                                "is. Draws a few\n"

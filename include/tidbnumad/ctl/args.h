@@ -13,6 +13,7 @@ typedef enum Command {
         COMMAND_ADVISE,
         COMMAND_CHECK,
         COMMAND_STATUS,
+        COMMAND_TOP,
         COMMAND_LOCALITY,
         COMMAND_GATHER,
         COMMAND_PAUSE,
@@ -48,6 +49,7 @@ typedef struct Args {
         bool undo;    /* of release: bind them again */
         bool dry_run; /* only tell what would be written */
         bool no_wait; /* for the daemon to show it */
+        bool watch;   /* of status: live */
         bool yes;     /* of replan: do not ask */
 } Args;
 

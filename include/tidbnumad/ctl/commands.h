@@ -20,6 +20,7 @@ int command_explain(const Args *args);
 int command_advise(const Args *args);
 int command_check(const Args *args);
 int command_status(const Args *args);
+int command_top(const Args *args);
 int command_locality(const Args *args);
 int command_gather(const Args *args);
 int command_pause(const Args *args);

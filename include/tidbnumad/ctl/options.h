@@ -27,6 +27,7 @@ typedef enum OptionId {
         OPTION_NO_WAIT,
         OPTION_YES,
         OPTION_OUTPUT,
+        OPTION_WATCH,
 } OptionId;
 
 typedef struct OptionRow {

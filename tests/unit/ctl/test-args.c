@@ -145,7 +145,7 @@ TEST(wrong_commands) {
         WRONG("unknown command 'validat', did you mean 'validate'?", "validat", "x");
         WRONG("unknown command 'frobnicate', expected validate, plan, explain, advise, check, "
               "status, "
-              "locality, gather, pause, "
+              "top, locality, gather, pause, "
               "resume, release or replan\n",
               "frobnicate");
         WRONG("release what?", "release");

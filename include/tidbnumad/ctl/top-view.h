@@ -1,0 +1,34 @@
+/* One screen of tidbnumactl top, as text. */
+#pragma once
+
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/ctl/status-table.h"
+#include "tidbnumad/model/topology.h"
+
+typedef enum TopSort { TOP_BY_REMOTE, TOP_BY_NAME, TOP_BY_STATE, N_TOP_SORTS } TopSort;
+
+const char *top_sort_to_string(TopSort sort); /* "remote bytes" */
+
+typedef struct TopNode {
+        uint32_t id;
+        uint64_t total_bytes, free_bytes;
+        double softirq_ratio; /* of the CPU time since the last screen; NAN: not known */
+} TopNode;
+
+typedef struct TopView {
+        const StatusQuestion *question;
+        const TopNode *nodes;
+        size_t n_nodes;
+        TopSort sort;
+        size_t selected; /* row of the instance table */
+        bool detail;     /* of that instance alone */
+        bool colors;
+        unsigned columns, rows; /* of the terminal */
+} TopView;
+
+/* Memory of the instance on other nodes than its own. */
+uint64_t top_remote_bytes(const StatusInstance *instance);
+
+/* At most `rows` lines of at most `columns` columns, with problems first. The last line has no end.
+ * Returns the instance that is selected, NULL if there is none. Failure shows in text->error. */
+const StatusInstance *top_view_render(const TopView *view, Text *text);

@@ -1,0 +1,132 @@
+/* One screen: what is on it, in which order, and that it fits. */
+#include <math.h>
+#include <string.h>
+
+#include "../../support/test.h"
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/ctl/top-view.h"
+
+#define TEXT(s) ((char *)(s))
+#define MIB (UINT64_C(1) << 20)
+
+typedef struct Example {
+        StatusMemory memory[3][2];
+        StatusInstance instances[3];
+        StatusFile status;
+        StatusQuestion question;
+        TopNode nodes[2];
+        TopView view;
+} Example;
+
+static StatusInstance instance(const char *name, const char *state, StatusMemory memory[2]) {
+        return (StatusInstance){ .name = TEXT(name),
+                                 .state = TEXT(state),
+                                 .reason = TEXT(""),
+                                 .nodes = node_set("0"),
+                                 .memory = memory,
+                                 .n_memory = 2,
+                                 .remote_ratio = (double)NAN,
+                                 .left_seconds = (double)NAN };
+}
+
+static void init(Example *e) {
+        *e = (Example){ .memory = { { { 0, 90 * MIB }, { 1, 10 * MIB } },
+                                    { { 0, 50 * MIB }, { 1, 50 * MIB } },
+                                    { { 0, 9 * MIB }, { 1, MIB } } },
+                        .nodes = { { 0, 1000 * MIB, 400 * MIB, 0.125 },
+                                   { 1, 1000 * MIB, 500 * MIB, (double)NAN } } };
+        e->instances[0] = instance("a", "bound", e->memory[0]);
+        e->instances[1] = instance("b", "moving", e->memory[1]);
+        e->instances[1].pending_bytes = 50 * MIB;
+        e->instances[1].left_seconds = 12.2;
+        e->instances[2] = instance("c", "partly", e->memory[2]);
+        e->instances[2].reason = TEXT("no room");
+        e->instances[2].reason_code = TEXT("no-room");
+        e->instances[2].remedy = TEXT("free memory");
+        e->status = (StatusFile){ .time_seconds = 100,
+                                  .sample_interval_seconds = 10,
+                                  .enforcing = true,
+                                  .instances = e->instances,
+                                  .n_instances = 3 };
+        e->question = (StatusQuestion){ .status = &e->status, .now_seconds = 100, .alive = true };
+        e->view = (TopView){
+                .question = &e->question, .nodes = e->nodes, .n_nodes = 2, .columns = 80, .rows = 24
+        };
+}
+
+TEST(screen) {
+        _cleanup_text_ Text text = { 0 };
+        Example e;
+
+        init(&e);
+        assert_string_equal(top_view_render(&e.view, &text)->name, "b");
+        assert_string_equal(
+                text.data,
+                "tidbnumad, enforcing, 3 instances, by remote bytes | q quit  s sort  i instance\n"
+                "Problems:\n"
+                "  c: no room (no-room)\n"
+                "      free memory\n"
+                "\n"
+                " INSTANCE STATE    NODES       REMOTE TO MOVE           MEMORY BY NODE\n"
+                ">b        moving   0         50.0 MiB 50.0 MiB 12 s     000000000000111111111111\n"
+                " a        bound    0         10.0 MiB -                 000000000000000000000011\n"
+                " c        partly   0          1.0 MiB -                 000000000000000000000011\n"
+                "\n"
+                " NODE       FREE      TOTAL  SOFTIRQ\n"
+                "    0  400.0 MiB 1000.0 MiB   12.5 %\n"
+                "    1  500.0 MiB 1000.0 MiB");
+}
+
+TEST(orders) {
+        static const char *const first[] = { "b", "a", "b" };
+        Example e;
+
+        init(&e);
+        for (TopSort sort = 0; sort < N_TOP_SORTS; sort++) {
+                _cleanup_text_ Text text = { 0 };
+
+                e.view.sort = sort;
+                assert_string_equal(top_view_render(&e.view, &text)->name, first[sort]);
+                assert_non_null(strstr(text.data, top_sort_to_string(sort)));
+        }
+}
+
+TEST(one_instance) {
+        _cleanup_text_ Text text = { 0 };
+        Example e;
+
+        init(&e);
+        e.view.detail = true;
+        e.view.selected = 2;
+        assert_string_equal(top_view_render(&e.view, &text)->name, "c");
+        assert_non_null(strstr(text.data, "no room (no-room)"));
+        assert_null(strstr(text.data, "\nb "));
+}
+
+/* Any size, colours or not; a selected instance is always on it. */
+TEST(fits) {
+        Example e;
+
+        init(&e);
+        for (unsigned columns = 20; columns < 220; columns += 7)
+                for (unsigned rows = 1; rows < 40; rows++) {
+                        _cleanup_text_ Text text = { 0 };
+                        unsigned lines = 1, column = 0;
+
+                        e.view.columns = columns;
+                        e.view.rows = rows;
+                        e.view.selected = rows % 4;
+                        (void)top_view_render(&e.view, &text);
+                        assert_int_equal(text.error, 0);
+                        for (const char *c = text.data; *c; c++) {
+                                lines += *c == '\n';
+                                column = *c == '\n' ? 0
+                                                    : column + (((unsigned char)*c & 0xc0) != 0x80);
+                                assert_true(column <= columns);
+                        }
+                        assert_true(lines <= rows);
+                        if (rows >= 14)
+                                assert_non_null(strstr(text.data, "\n>"));
+                }
+}
