@@ -93,7 +93,7 @@ static void check_count(const Check *c, const NodeSet *open) {
         SourceSpan at = policy_draft_span(c->draft, COUNT);
         uint32_t n = id_set_count(open);
 
-        if (!place->count_given || place->count == PLACE_COUNT_AUTO)
+        if (!place->count_is_set || place->count == PLACE_COUNT_AUTO)
                 return;
         if (place->count > n) {
                 REFUSE(c, at, "`" COUNT "` is %u, and %s%s has %u, expected at most that",
@@ -190,7 +190,7 @@ static void check_cpus_of_choice(const Check *c) {
         const Place *place = &c->policy->place;
         uint32_t n = 0;
 
-        if (!lists_cpus(c) || !place->count_given || place->count == PLACE_COUNT_AUTO)
+        if (!lists_cpus(c) || !place->count_is_set || place->count == PLACE_COUNT_AUTO)
                 return;
         for (size_t i = 0; i < c->topology->n_nodes; i++)
                 n += id_set_intersects(&c->topology->nodes[i].cpus, &c->policy->cpus.list);

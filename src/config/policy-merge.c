@@ -35,7 +35,8 @@ SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path) {
 size_t policy_draft_n_explicit(const PolicyDraft *draft) {
         const Place *place = &draft->policy.place;
 
-        return draft->policy.n_instances + (!place->count_given && !id_set_is_empty(&place->nodes));
+        return draft->policy.n_instances +
+               (!place->count_is_set && !id_set_is_empty(&place->nodes));
 }
 
 const NodeSet *policy_draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at) {

@@ -51,7 +51,7 @@ static const PolicyKey keys[] = {
             "an eighth of the node.",
             IN_SET(host.reserve.cpus), .default_text = "0", .min = 0, .max = 1024),
         KEY("host.reserve.devices", INTERFACES, PLACE,
-            "The network cards that nic stands for. Default: the card with the default route.",
+            "The network cards that nic means. Default: the card with the default route.",
             IN_SET(host.reserve.devices), .empty_ok = true),
         KEY("host.reserve.strict", BOOL, PLACE,
             "true: reserve the nodes even if an instance then has no place. false: use them, with "
@@ -89,7 +89,7 @@ static const PolicyKey keys[] = {
         KEY("policies[].place", SECTION, NONE, "How nodes are chosen.", .example = "{count: 1}"),
         KEY("policies[].place.count", COUNT, PLACE,
             "The number of nodes of each instance. auto: the planner chooses it.",
-            IN_POLICY(place.count), .given_offset = offsetof(Policy, place.count_given),
+            IN_POLICY(place.count), .given_offset = offsetof(Policy, place.count_is_set),
             .default_text = "1"),
         KEY("policies[].place.nodes", NODES, PLACE,
             "With count: the nodes to choose from. Without count: each instance gets all of them. "
@@ -242,7 +242,7 @@ static const PolicyKey keys[] = {
             "interrupts. host: irqbalance and kernel.numa_balancing.",
             IN_SET(release), .empty_ok = true),
         KEY("enforcement.replan", INSTANCE_GLOBS, BIND,
-            "What to place anew: at the reload by which a name appears here, these instances and "
+            "What to place again: at the reload by which a name appears here, these instances and "
             "prepared units give up their place once. tidbnumactl replan writes it.",
             IN_SET(replan), .empty_ok = true),
 };

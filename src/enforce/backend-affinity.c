@@ -22,7 +22,7 @@ typedef struct Pass {
 static int set_thread(pid_t tid, void *userdata) {
         Pass *pass = userdata;
         int r = affinity_set_thread(pass->backend->sysroot, pass->process, tid, pass->cpus,
-                                    pass->exactly, &pass->backend->n_strangers);
+                                    pass->exactly, &pass->backend->n_pid_reuses);
 
         pass->n_changed += r > 0;
         if (r < 0 && r != -ESRCH && pass->error == 0)

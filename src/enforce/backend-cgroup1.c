@@ -175,7 +175,7 @@ static void put_right(Backend *backend, pid_t pid, const char *path) {
             cgroup_open_below(backend->root_fd, home, &home_fd) < 0)
                 return;
         if (proc_is_alive(&stranger) && write_pid(home_fd, pid) == 0)
-                backend->n_strangers++;
+                backend->n_pid_reuses++;
 }
 
 /* Moves the process with all its threads; threads and children that it makes meanwhile come along,

@@ -39,7 +39,7 @@ static bool is_our_doing(const Pass *pass, const CpuSet *mask) {
 
 static int set(Pass *pass, pid_t tid, const CpuSet *mask) {
         return affinity_set_thread(pass->backend->sysroot, pass->handle, tid, mask, true,
-                                   &pass->backend->n_strangers);
+                                   &pass->backend->n_pid_reuses);
 }
 
 static int restore_thread(pid_t tid, void *userdata) {

@@ -21,7 +21,7 @@ static int unknown_nodes(const AuditInput *input, AuditReport *report) {
                                audit_text("update the firmware; until then name the node: "
                                           "host.reserve.nodes for a network card, place.nodes for "
                                           "what uses a disk"),
-                               "the firmware does not tell the node of %s", d->name);
+                               "the firmware does not report the node of %s", d->name);
         }
         return r;
 }

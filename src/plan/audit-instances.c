@@ -93,7 +93,7 @@ static int bound_by_hand(const AuditInput *input, const AuditInstance *i, AuditR
                 audit_text("take numactl, taskset, numa_node or numa_cores out of its run "
                            "script, unit or TiUP topology, and restart it"),
                 i->memory_policy ? "%s has the memory policy %s of its own"
-                                 : "%s is bound to CPUs %s by somebody else",
+                                 : "%s is bound to CPUs %s, not by tidbnumad",
                 i->name, i->memory_policy ? i->memory_policy : cpus);
 }
 

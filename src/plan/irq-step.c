@@ -75,7 +75,7 @@ void irq_step_failed(IrqProgress *p, const SettingValue *wanted, int error, uint
         p->retry_usec = now_usec + (wait < IRQ_RETRY_MAX_USEC ? wait : IRQ_RETRY_MAX_USEC);
 }
 
-void irq_step_forgive(IrqProgress *p) {
+void irq_step_reset_contention(IrqProgress *p) {
         p->n_repairs = 0;
         p->contested = false;
         p->written = false;

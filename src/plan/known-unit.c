@@ -159,7 +159,7 @@ static const NodeSet *nodes_of(const Policy *policy, const char *unit) {
 /* Nodes that are not weighed against anything. */
 static bool has_explicit_nodes(const Policy *policy, const char *unit) {
         return nodes_of(policy, unit) != &policy->place.nodes ||
-               (!policy->place.count_given && !id_set_is_empty(&policy->place.nodes));
+               (!policy->place.count_is_set && !id_set_is_empty(&policy->place.nodes));
 }
 
 static bool agree(const Policy *a, const Policy *b, const char *unit) {

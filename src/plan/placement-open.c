@@ -58,7 +58,7 @@ static const NodeSet *explicit_nodes(const PlanItem *item) {
 
         if (item->choice->entry)
                 return &item->choice->entry->nodes;
-        return place->count_given || id_set_is_empty(&place->nodes) ? NULL : &place->nodes;
+        return place->count_is_set || id_set_is_empty(&place->nodes) ? NULL : &place->nodes;
 }
 
 static PlacementRefusal check_explicit(const PlanProblem *problem, const PlanItem *item,

@@ -157,8 +157,8 @@ static int describe_item(PlanProblem *problem, size_t i) {
                 problem->n_policies++;
         item->exclusive = place->share == SHARE_EXCLUSIVE;
         item->same_package = place->same_package;
-        item->count = place->count_given ? place->count : 1;
-        item->auto_count = place->count_given && place->count == PLACE_COUNT_AUTO;
+        item->count = place->count_is_set ? place->count : 1;
+        item->auto_count = place->count_is_set && place->count == PLACE_COUNT_AUTO;
         item->former = placement_problem_bits(problem, &item->in->in_force);
         item->n_former = id_set_count(&item->in->in_force);
         return measure_devices(problem, item);

@@ -213,7 +213,7 @@ static int placement_explain_alternatives(PlanSearch *search, PlanItem *item,
 bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_t *ports,
                            size_t n_ports) {
         return match_instance(policy, unit, ports, n_ports) ||
-               (!policy->place.count_given && !id_set_is_empty(&policy->place.nodes));
+               (!policy->place.count_is_set && !id_set_is_empty(&policy->place.nodes));
 }
 
 NodeSet placement_bound_nodes(const Topology *topology, const CpuSet *cpus, const CpuSet *allowed) {

@@ -200,7 +200,7 @@ static Step step_widened(const StepInput *in) {
 
         id_set_union(&wide, &in->extra);
         stands = id_set_is_subset(&wide, mems);
-        if (stands && !in->extra_unsaid)
+        if (stands && !in->extra_pending)
                 return step_for(STEP_WIDENED, REASON_NODE_FULL,
                                 "its nodes are nearly full: it may use other nodes until there has "
                                 "been room for a minute");

@@ -43,7 +43,7 @@ static pid_t maker_of(const Sysroot *sysroot, pid_t tid) {
  * common. A parent that has the CPUs itself is one that we have bound, and its child rightly has
  * them too. */
 static void put_right(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
-                      uint64_t *n_strangers) {
+                      uint64_t *n_pid_reuses) {
         CpuSet mask, was;
         pid_t maker;
 
@@ -55,11 +55,11 @@ static void put_right(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
         if (id_set_equal(&was, cpus))
                 return;
         if (set_mask(tid, &was) == 0)
-                (*n_strangers)++;
+                (*n_pid_reuses)++;
 }
 
 int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
-                        const CpuSet *cpus, bool exactly, uint64_t *n_strangers) {
+                        const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses) {
         CpuSet before, after;
         int r;
 
@@ -77,7 +77,7 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
         r = affinity_read_thread(tid, &after);
         if (!proc_has_thread(handle, tid)) {
                 if (r >= 0)
-                        put_right(sysroot, tid, &after, n_strangers);
+                        put_right(sysroot, tid, &after, n_pid_reuses);
                 return -ESRCH;
         }
         return r < 0 ? r : !id_set_equal(&before, &after);

@@ -47,7 +47,7 @@ static void build_policies(Input *in, uint32_t *seed) {
         for (uint32_t i = 0; i < POLICIES; i++)
                 in->policies[i] = (Policy){
                         .place = { .count = 1 + (i % 4 == 3 ? next_number(seed, 3) : 0),
-                                   .count_given = true,
+                                   .count_is_set = true,
                                    .near = i % 4 == 1 ? NEAR_STORAGE : NEAR_NONE,
                                    .share = i % 2 ? SHARE_EXCLUSIVE : SHARE_SHARED,
                                    .same_package = true },

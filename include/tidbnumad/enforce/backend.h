@@ -113,10 +113,10 @@ struct Backend {
         NodeSet all_nodes;
         BackendWriteMems write_mems; /* NULL: by ourselves, waiting */
         void *write_userdata;
-        sd_bus *bus;          /* systemd: owned; opened again when it was lost */
-        int root_fd, own_fd;  /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
-                               * not opened */
-        uint64_t n_strangers; /* processes that were changed because a number was reused, and were
+        sd_bus *bus;           /* systemd: owned; opened again when it was lost */
+        int root_fd, own_fd;   /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
+                                * not opened */
+        uint64_t n_pid_reuses; /* processes that were changed because a number was reused, and were
                                  restored */
 };
 

@@ -93,9 +93,9 @@ typedef enum PlaceShare {
 #define WEIGHT_MAX 1024u
 
 typedef struct Place {
-        uint32_t count;   /* nodes per instance, or PLACE_COUNT_AUTO */
-        bool count_given; /* else `nodes`, where given, are each instance's, all of them */
-        NodeSet nodes;    /* choose among these; empty = all */
+        uint32_t count;    /* nodes per instance, or PLACE_COUNT_AUTO */
+        bool count_is_set; /* else `nodes`, where given, are each instance's, all of them */
+        NodeSet nodes;     /* choose among these; empty = all */
         NodeSet avoid;
         PlaceNear near;
         PlaceShare share;

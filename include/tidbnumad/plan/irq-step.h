@@ -55,7 +55,7 @@ void irq_step_failed(IrqProgress *progress, const SettingValue *wanted, int erro
                      uint64_t now_usec);
 
 /* Its driver has recreated its queues: changes by that are not contested. */
-void irq_step_forgive(IrqProgress *progress);
+void irq_step_reset_contention(IrqProgress *progress);
 
 #define IRQ_AGAIN_NEVER UINT64_MAX
 #define IRQ_AGAIN_BURST 20u

@@ -156,7 +156,7 @@ static void succeeded(const Binder *b, Instance *i) {
         p->mem_writes++;
         units_note_mems(b->units, i->unit, &i->binding.call_mems);
         i->binding.we_narrowed |= i->binding.call_kind == STEP_NARROW;
-        i->binding.guard.extra_unsaid = false;
+        i->binding.guard.extra_pending = false;
         /* What passes did before says nothing about what they will do now. */
         p->passes = p->sweeps = p->settles = 0;
 }
@@ -201,22 +201,22 @@ static void on_noted(int error, const char *message, void *userdata) {
         }
 }
 
-static void tell_strangers(const Binder *b, Instance *i, uint64_t before) {
+static void log_pid_reuses(const Binder *b, Instance *i, uint64_t before) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
-        if (b->host->backend.n_strangers > before)
+        if (b->host->backend.n_pid_reuses > before)
                 journal_log(&b->host->journal, LOG_WARNING, &fields,
                             "%s: the number of one of its threads was reused by another process "
                             "while it was bound; that process has its own CPUs again (%llu such "
                             "cases so far)",
-                            i->name, (unsigned long long)b->host->backend.n_strangers);
+                            i->name, (unsigned long long)b->host->backend.n_pid_reuses);
 }
 
 static int ask(const Binder *b, Instance *i, const Step *step) {
         Backend *backend = &b->host->backend;
         const BackendOps *ops = instance_ops(i, backend);
         const BackendTarget target = record_target(i);
-        const uint64_t strangers = backend->n_strangers;
+        const uint64_t reuses = backend->n_pid_reuses;
         int r;
 
         if (step->kind == STEP_SCOPE)
@@ -231,7 +231,7 @@ static int ask(const Binder *b, Instance *i, const Step *step) {
                                   &i->binding.call);
         else
                 r = -EOPNOTSUPP;
-        tell_strangers(b, i, strangers);
+        log_pid_reuses(b, i, reuses);
         return r;
 }
 
@@ -270,14 +270,14 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
                 return r;
         if (r == -EINPROGRESS) {
                 /* systemd would wait for the kernel's lock, as the worker does. */
-                i->binding.guard.extra_unsaid = true;
+                i->binding.guard.extra_pending = true;
                 i->binding.mems_drift.stood = false;
                 i->binding.due_usec = now_usec + WRITE_AGAIN_USEC;
                 return 0;
         }
         /* What is on its way to systemd is done before this, and this stands in the end. */
         i->binding.call = sd_bus_slot_unref(i->binding.call);
-        i->binding.guard.extra_unsaid = true;
+        i->binding.guard.extra_pending = true;
         i->binding.mems_drift.stood = false; /* that they change now is our own doing */
         if (bind_carry_out(b, i, &step, now_usec))
                 i->binding.due_usec = now_usec;

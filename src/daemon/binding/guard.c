@@ -221,7 +221,7 @@ static bool relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_
 /* The steps do the rest: the gentle pull, if there is something that fits, and the narrowing. */
 static void lift(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
-        i->binding.guard.extra_unsaid = false;
+        i->binding.guard.extra_pending = false;
         binding_restart(i, now_usec);
         host_mark(b->host, HOST_MARK_PUBLISH);
 }

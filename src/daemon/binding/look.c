@@ -35,8 +35,7 @@
 /* The loop serves others after so long. */
 #define LOOKS_USEC (UINT64_C(20) * 1000)
 
-/* Steps of a backend that answers at once, within one look: one that has no effect is tried thrice
- * for the CPUs and thrice for the memory nodes. */
+/* In one look, of a backend that answers at once; steps without effect are tried three times. */
 enum { STEPS_AT_ONCE_MAX = 8 };
 
 static void finish(const Binder *b, Instance *i) {
@@ -104,7 +103,7 @@ static Placement allowed_placement(const Binder *b, Instance *i) {
                                    : "released by enforcement.release; the original binding is "
                                      "restored when the daemon is resumed";
         }
-        i->binding.own_refuses = record_keep_own(b->undo, i, &p);
+        i->binding.own_refuses = undo_apply_admin_limits(b->undo, i, &p);
         return p;
 }
 
@@ -160,7 +159,7 @@ static int observe(const Binder *b, Instance *i) {
         if (i->binding.observed.intruder)
                 b->host->intruder = i->binding.observed.intruder;
         drift_watch(b, i, open.cpuset_fd);
-        move_sample(b, i, open.group_fd);
+        observe_memory(b, i, open.group_fd);
         return 0;
 }
 
@@ -202,7 +201,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
                                    i->binding.mapped_left_bytes + REST_GROWTH_BYTES,
                 .we_narrowed = i->binding.we_narrowed || units_did_narrow(b->units, i->unit),
                 .extra = i->binding.guard.extra,
-                .extra_unsaid = i->binding.guard.extra_unsaid,
+                .extra_pending = i->binding.guard.extra_pending,
                 .cpu_writes = i->binding.progress.cpu_writes,
                 .mem_writes = i->binding.progress.mem_writes,
                 .passes = i->binding.progress.passes,
@@ -378,8 +377,7 @@ void look_at_all(Binder *b, uint64_t now_usec) {
         for (size_t k = 0; k < b->roster->n_instances; k++) {
                 Instance *i = b->roster->instances[k];
 
-                /* What is under way goes on; what came to an end is looked at again from the start.
-                 */
+                /* What is under way goes on; what has ended is observed again from the start. */
                 if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
                         continue;
                 i->binding.progress = (Progress){ 0 };

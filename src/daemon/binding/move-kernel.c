@@ -12,9 +12,9 @@
 #define SCAN_BYTES (UINT64_C(64) << 20)
 
 /* What lies on one node, and where it goes. */
-typedef struct Errand {
+typedef struct NodeMove {
         uint32_t from, to;
-} Errand;
+} NodeMove;
 
 /* Nobody reads any more: the daemon has ended, or wants no more of it. */
 static bool is_unwanted(int fd) {
@@ -38,20 +38,21 @@ static void pull_the_rest(const Binder *b, Instance *i, const ProcHandle *proces
         mover_end(&i->binding.mover);
 }
 
-static void run_errands(const Binder *b, Instance *i, const Errand *errands, size_t n, int fd) {
+static void run_node_moves(const Binder *b, Instance *i, const NodeMove *node_moves, size_t n,
+                           int fd) {
         for (size_t k = 0; k < n; k++)
                 for (size_t p = 0; p < i->n_members; p++)
                         if (!is_unwanted(fd) && proc_is_alive(i->members[p].handle))
-                                (void)pages_sweep(i->members[p].handle->pid, errands[k].from,
-                                                  errands[k].to);
+                                (void)pages_sweep(i->members[p].handle->pid, node_moves[k].from,
+                                                  node_moves[k].to);
         for (size_t p = 0; p < i->n_members; p++)
                 if (!is_unwanted(fd) && proc_is_alive(i->members[p].handle))
                         pull_the_rest(b, i, i->members[p].handle, fd);
 }
 
 /* Each node's pages go to the node that has the most room when those before it have come. */
-static size_t plan_errands(const Binder *b, const Instance *i, NodeRoom *rooms, size_t n_rooms,
-                           Errand *errands) {
+static size_t plan_node_moves(const Binder *b, const Instance *i, NodeRoom *rooms, size_t n_rooms,
+                              NodeMove *node_moves) {
         const Topology *topology = &b->host->topology;
         size_t n = 0;
 
@@ -66,14 +67,15 @@ static size_t plan_errands(const Binder *b, const Instance *i, NodeRoom *rooms, 
                         continue;
                 rooms[best].free_bytes -=
                         bytes < rooms[best].free_bytes ? bytes : rooms[best].free_bytes;
-                errands[n++] = (Errand){ .from = topology->nodes[k].id, .to = rooms[best].node };
+                node_moves[n++] =
+                        (NodeMove){ .from = topology->nodes[k].id, .to = rooms[best].node };
         }
         return n;
 }
 
 /* Twice, so that the one which works is init's to wait for. Its end shows in the pipe, whose other
  * side it holds. */
-static int start(const Binder *b, Instance *i, const Errand *errands, size_t n) {
+static int start(const Binder *b, Instance *i, const NodeMove *node_moves, size_t n) {
         int ends[2];
         pid_t pid;
 
@@ -83,7 +85,7 @@ static int start(const Binder *b, Instance *i, const Errand *errands, size_t n) 
         if (pid == 0) {
                 (void)close(ends[0]);
                 if (fork() == 0)
-                        run_errands(b, i, errands, n, ends[1]);
+                        run_node_moves(b, i, node_moves, n, ends[1]);
                 _exit(0);
         }
         (void)close(ends[1]);
@@ -98,7 +100,7 @@ static int start(const Binder *b, Instance *i, const Errand *errands, size_t n) 
 
 int move_kernel_begin(const Binder *b, Instance *i) {
         _cleanup_free_ NodeRoom *rooms = NULL;
-        _cleanup_free_ Errand *errands = NULL;
+        _cleanup_free_ NodeMove *node_moves = NULL;
         size_t n_rooms, n;
         int r;
 
@@ -106,11 +108,11 @@ int move_kernel_begin(const Binder *b, Instance *i) {
         r = room_of(b->placing, i, &rooms, &n_rooms);
         if (r < 0)
                 return r;
-        errands = calloc(b->host->topology.n_nodes, sizeof(*errands));
-        if (!errands)
+        node_moves = calloc(b->host->topology.n_nodes, sizeof(*node_moves));
+        if (!node_moves)
                 return -ENOMEM;
-        n = i->sampling.memory_known ? plan_errands(b, i, rooms, n_rooms, errands) : 0;
-        return n > 0 ? start(b, i, errands, n) : 0;
+        n = i->sampling.memory_known ? plan_node_moves(b, i, rooms, n_rooms, node_moves) : 0;
+        return n > 0 ? start(b, i, node_moves, n) : 0;
 }
 
 bool move_kernel_runs(Instance *i) {

@@ -8,7 +8,7 @@
 #include "tidbnumad/observe/residency.h"
 #include "tidbnumad/sys/cgroup.h"
 
-void move_sample(const Binder *b, Instance *i, int cgroup_fd) {
+void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
         const Topology *topology = &b->host->topology;
         const NodeSet *nodes = id_set_is_empty(&i->binding.placement.nodes)
                                        ? &i->binding.observed.last_nodes

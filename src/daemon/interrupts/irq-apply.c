@@ -72,7 +72,7 @@ void irq_describe(const IrqHost *host, const SettingKey *key, char *buffer, size
                 device = device_of(host, key, &handler);
                 if (device)
                         (void)snprintf(buffer, size, "%s: interrupt %u (%s)", device->name,
-                                       key->number, handler ? handler : "of nobody");
+                                       key->number, handler ? handler : "without a handler");
                 else
                         (void)snprintf(buffer, size, "%s: interrupt %u", key->device, key->number);
                 break;

@@ -203,17 +203,17 @@ static int add_numa_balancing(Interrupts *irq, IrqWishes *wishes) {
 }
 
 /* Its driver has set all of its masks anew, and may not be done yet: that is no quarrel. */
-static void forgive(Interrupts *irq, const IrqDevice *d) {
+static void reset_contention(Interrupts *irq, const IrqDevice *d) {
         for (size_t i = 0; i < irq->n_settings; i++)
                 if ((d->ifindex > 0 && irq->settings[i].key.ifindex == d->ifindex) ||
                     strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
-                        irq_step_forgive(&irq->settings[i].progress);
+                        irq_step_reset_contention(&irq->settings[i].progress);
 }
 
-static void forgive_drivers(Interrupts *irq, const IrqHost *host, uint64_t now_usec) {
+static void reset_driver_contention(Interrupts *irq, const IrqHost *host, uint64_t now_usec) {
         for (size_t i = 0; i < host->n_devices; i++)
                 if (irq_report_is_anew(irq, &host->devices[i], now_usec))
-                        forgive(irq, &host->devices[i]);
+                        reset_contention(irq, &host->devices[i]);
 }
 
 /* --- one look --- */
@@ -253,7 +253,7 @@ static int look(Interrupts *irq) {
                 r = add_numa_balancing(irq, &wishes);
         if (r < 0)
                 return r;
-        forgive_drivers(irq, &host, clock_monotonic_usec());
+        reset_driver_contention(irq, &host, clock_monotonic_usec());
         carry_out(irq, &host, &plan, &wishes);
         irq_follow(irq, &host, &wishes);
         irq_settings_sweep(irq, &host);

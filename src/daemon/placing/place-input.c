@@ -77,7 +77,7 @@ static uint64_t need_bytes(const Placing *placing, const Instance *i) {
 static bool is_explicit(const Instance *i) {
         const Place *place = &i->policy->place;
 
-        return (!place->count_given && !id_set_is_empty(&place->nodes)) ||
+        return (!place->count_is_set && !id_set_is_empty(&place->nodes)) ||
                match_instance(i->policy, i->unit, i->ports, i->n_ports);
 }
 

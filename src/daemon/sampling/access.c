@@ -73,7 +73,7 @@ static const char *choose(const Sampling *s, AccessEvents *ret) {
 }
 
 /* Sums of other events are no beginning for these. */
-static void begin_anew(Sampling *s) {
+static void begin_again(Sampling *s) {
         for (size_t i = 0; i < s->roster->n_instances; i++) {
                 access_close(&s->roster->instances[i]->sampling.access.counters);
                 s->roster->instances[i]->sampling.access = (InstanceAccess){ .told = false };
@@ -170,7 +170,7 @@ void access_choose(Sampling *s) {
             strcmp(now.reason, s->access.reason) == 0)
                 return;
         if (!access_events_equal(&now.events, &s->access.events))
-                begin_anew(s);
+                begin_again(s);
         now.policies = s->access.policies;
         now.n_policies = s->access.n_policies;
         now.policies_allocated = s->access.policies_allocated;

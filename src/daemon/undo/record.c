@@ -338,7 +338,7 @@ static const char *keep_own(Placement *p, const CpuSet *cpus, const NodeSet *mem
         return NULL;
 }
 
-const char *record_keep_own(const Undoing *undo, const Instance *i, Placement *placement) {
+const char *undo_apply_admin_limits(const Undoing *undo, const Instance *i, Placement *placement) {
         const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
         CpuSet cpus;
         NodeSet mems;

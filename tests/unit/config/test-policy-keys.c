@@ -26,7 +26,7 @@ TEST(defaults) {
 
         assert_int_equal(load.result, 0);
         assert_int_equal(p->place.count, 1);
-        assert_false(p->place.count_given);
+        assert_false(p->place.count_is_set);
         assert_true(id_set_is_empty(&p->place.nodes));
         assert_true(id_set_is_empty(&p->place.avoid));
         assert_int_equal(p->place.near, NEAR_NONE);
@@ -87,7 +87,7 @@ TEST(place) {
 
         assert_int_equal(load.result, 0);
         assert_int_equal(a->place.count, 2);
-        assert_true(a->place.count_given);
+        assert_true(a->place.count_is_set);
         assert_ids(a->place.nodes, "0,2-3,5");
         assert_int_equal(a->place.near, NEAR_STORAGE);
         assert_false(a->place.same_package);
@@ -101,7 +101,7 @@ TEST(place) {
         assert_string_equal(b->match.args, "*--x [ab]*");
         assert_int_equal(b->match.containers, CONTAINERS_INCLUDED);
         assert_int_equal(b->place.count, PLACE_COUNT_AUTO);
-        assert_true(b->place.count_given);
+        assert_true(b->place.count_is_set);
         assert_int_equal(b->place.near, NEAR_NIC);
         assert_ids(b->place.avoid, "1,4-5");
         assert_int_equal(b->cpus.choice, CPUS_ONE_PER_CORE);

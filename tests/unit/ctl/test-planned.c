@@ -233,7 +233,7 @@ TEST(refusal) {
 
         world_init(&w);
         w.policies[1].place.count = 3;
-        w.policies[1].place.count_given = true;
+        w.policies[1].place.count_is_set = true;
         assert_int_equal(planned_build(&w.from, &p), 0);
         assert_int_equal(p.rows[1].basis, BASIS_REFUSED);
         assert_true(planned_has_refusal(&p));

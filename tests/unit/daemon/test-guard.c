@@ -139,7 +139,7 @@ TEST(widens_a_full_node) {
         assert_ids(seen.set, "1-2");
         assert_ids(i->binding.guard.extra, "2");
         assert_true(i->binding.guard.widened);
-        assert_false(i->binding.guard.extra_unsaid);
+        assert_false(i->binding.guard.extra_pending);
         assert_int_equal(i->binding.guard.n_widenings, 1);
         assert_int_equal(i->binding.due_usec, SEC(2)); /* looked at at once */
         assert_int_equal(guard_margin_bytes(&h.rooms.binding, i), 0);
@@ -315,7 +315,7 @@ TEST(a_write_that_has_not_come_back) {
         seen.error = -EINPROGRESS;
         (void)guard_tick(&h.rooms.binding, SEC(2));
         assert_true(i->binding.guard.widened);
-        assert_true(i->binding.guard.extra_unsaid);
+        assert_true(i->binding.guard.extra_pending);
         assert_int_equal(seen.n_set, 0);
         assert_true(i->binding.due_usec > SEC(2) && i->binding.due_usec < SEC(10));
 }

@@ -169,24 +169,24 @@ TEST(what_a_pass_left) {
         i = add(&h, 10);
         set_memory(&h, 300, 1000);
         fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        move_sample(&h.rooms.binding, i, fd);
+        observe_memory(&h.rooms.binding, i, fd);
         assert_true(i->sampling.memory_known);
         assert_int_equal(i->binding.outside_bytes, 300);
         assert_int_equal(i->binding.mapped_outside_bytes, 1000);
         assert_int_equal(i->binding.mapped_left_bytes, 0);
         i->binding.passed = true;
         set_memory(&h, 300, 400);
-        move_sample(&h.rooms.binding, i, fd);
+        observe_memory(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.mapped_left_bytes, 400);
         assert_false(i->binding.passed);
         set_memory(&h, 300, 900);
-        move_sample(&h.rooms.binding, i, fd);
+        observe_memory(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.mapped_left_bytes, 400);
         set_memory(&h, 300, 100); /* the counters lag */
-        move_sample(&h.rooms.binding, i, fd);
+        observe_memory(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.mapped_left_bytes, 100);
         i->binding.observed.alone = false;
-        move_sample(&h.rooms.binding, i, fd);
+        observe_memory(&h.rooms.binding, i, fd);
         assert_true(!i->sampling.memory_known &&
                     i->binding.outside_bytes + i->binding.mapped_outside_bytes == 0);
 }
@@ -226,13 +226,13 @@ TEST(what_the_kernel_moved) {
         sweeps_init(true);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         fake.answer = 0;
-        move_sample(&h.rooms.binding, i, fd);
+        observe_memory(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 0);
         move_begin(&h.rooms.binding, i, fake.now);
         set_memory(&h, 100, 0);
-        move_sample(&h.rooms.binding, i, fd);
+        observe_memory(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 200);
-        move_sample(&h.rooms.binding, i, fd);
+        observe_memory(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 200);
         wait_for_end(&h, i);
         (void)munmap(fake.sweeps, sizeof(Sweeps));

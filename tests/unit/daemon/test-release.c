@@ -194,26 +194,27 @@ TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
         world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
         life_begin(&l);
         l.m.host.topology = (Topology){ .nodes = machine, .n_nodes = 4 };
-        assert_null(record_keep_own(&l.m.undo, l.instance, &p)); /* nobody has looked yet */
+        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p)); /* nobody has looked yet */
         assert_ids(p.cpus, "2-5");
         assert_ids(record_open_nodes(&l.m.undo, l.instance), "0-2");
         bind(&l, "2", "1");
-        assert_null(record_keep_own(&l.m.undo, l.instance, &p));
+        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
         assert_ids(p.cpus, "2-3");
         assert_ids(p.nodes, "0-1");
         p.nodes = node_set("1-4");
-        assert_null(record_keep_own(&l.m.undo, l.instance, &p));
+        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
         assert_ids(p.nodes, "1");
         p.nodes = node_set("4");
-        assert_non_null(strstr(record_keep_own(&l.m.undo, l.instance, &p), "AllowedMemoryNodes="));
+        assert_non_null(
+                strstr(undo_apply_admin_limits(&l.m.undo, l.instance, &p), "AllowedMemoryNodes="));
         assert_ids(p.nodes, "4");
         assert_true(record_limits_plan(&l.m.undo, l.instance)); /* it is placed among these */
         p.memory = MEMORY_PREFERRED;                            /* holds no memory anywhere */
-        assert_null(record_keep_own(&l.m.undo, l.instance, &p));
+        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
         p.cpus = cpu_set("7");
-        assert_non_null(record_keep_own(&l.m.undo, l.instance, &p));
+        assert_non_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
         p.nodes = (NodeSet){ 0 };
-        assert_null(record_keep_own(&l.m.undo, l.instance, &p));
+        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
         record_add_own(&l.m.undo, l.instance, &cpus, &nodes);
         assert_ids(record_open_nodes(&l.m.undo, l.instance), "0-1");
         assert_ids(cpus, "0-3");

@@ -12,15 +12,15 @@ static int answer;                  /* of a call that changes nothing */
 static bool was_exact;
 
 int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
-                               const CpuSet *cpus, bool exactly, uint64_t *n_strangers);
+                               const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses);
 
 int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
-                               const CpuSet *cpus, bool exactly, uint64_t *n_strangers) {
+                               const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses) {
         (void)sysroot;
         (void)handle;
         (void)tid;
         (void)cpus;
-        (void)n_strangers;
+        (void)n_pid_reuses;
         was_exact = exactly;
         return ++n_calls <= n_changes ? 1 : answer;
 }

@@ -173,7 +173,7 @@ TEST(gone) {
         (void)waitpid(h.handle.pid, NULL, 0);
         h.handle.pid = 0;
         assert_int_equal(set_cpus(&h, &h.one), -ESRCH);
-        assert_int_equal(h.backend.n_strangers, 0);
+        assert_int_equal(h.backend.n_pid_reuses, 0);
 }
 
 /* The number went to another while the write was on its way: that one goes where its parent is. */
@@ -188,7 +188,7 @@ TEST(stranger_is_put_back) {
         questions_left = 2; /* before the write, after it */
         assert_int_equal(set_cpus(&h, &h.all), -ESRCH);
         assert_in(&h, path);
-        assert_int_equal(h.backend.n_strangers, 1);
+        assert_int_equal(h.backend.n_pid_reuses, 1);
 }
 
 /* Another manager's directory, with one CPU. */

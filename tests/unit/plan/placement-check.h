@@ -52,7 +52,7 @@ static inline bool may_have_node(const World *w, const PlacementInstance *in, co
 /* Do these nodes keep all rules? Of any size where the count is automatic. */
 static inline bool is_possible(const World *w, const PlacementInstance *in, const NodeSet *nodes) {
         const Place *place = &in->policy->place;
-        uint32_t n = id_set_count(nodes), count = place->count_given ? place->count : 1;
+        uint32_t n = id_set_count(nodes), count = place->count_is_set ? place->count : 1;
         uint32_t package = UINT32_MAX;
         CpuSet cpus = expected_cpus(w, in, nodes);
 
@@ -82,7 +82,7 @@ static inline const NodeSet *explicit_of(const PlacementInstance *in) {
 
         if (entry)
                 return &entry->nodes;
-        return in->policy->place.count_given || id_set_is_empty(&in->policy->place.nodes)
+        return in->policy->place.count_is_set || id_set_is_empty(&in->policy->place.nodes)
                        ? NULL
                        : &in->policy->place.nodes;
 }

@@ -15,7 +15,7 @@ static inline One one_new(bool whole) {
         One one = { .world = world_new(2, 2, 4) };
 
         one.policy = world_policy(one.world, "tidb");
-        one.policy->place.count_given = true;
+        one.policy->place.count_is_set = true;
         one.in = world_add(one.world, one.policy, "tidb-1");
         one.in->unit = "tidb-1.service";
         if (whole)

@@ -90,7 +90,7 @@ static inline PlacementInstance *world_add_many(World *w, const Policy *policy, 
 
 static inline void give_count(Policy *policy, uint32_t count) {
         policy->place.count = count;
-        policy->place.count_given = true;
+        policy->place.count_is_set = true;
 }
 
 static inline PlacementPlan plan_of(const World *w) {

@@ -175,7 +175,7 @@ static inline void sweep(Kernel *k) {
 static inline void write_mems(Kernel *k, const Step *step) {
         k->in.mem_writes++;
         k->in.passes = k->in.sweeps = k->in.settles = 0;
-        k->in.extra_unsaid = false;
+        k->in.extra_pending = false;
         k->in.we_narrowed |= step->kind == STEP_NARROW;
         if (k->deaf_mem_writes > 0) {
                 k->deaf_mem_writes--;
@@ -232,7 +232,7 @@ static inline void assert_harmless(const Kernel *k, const Step *step) {
         case STEP_WIDEN:
                 assert_true(id_set_is_subset(nodes, &step->mems));
                 assert_true(id_set_is_subset(&k->binding.mems, &step->mems));
-                assert_true(k->in.extra_unsaid || !id_set_equal(&k->binding.mems, &step->mems));
+                assert_true(k->in.extra_pending || !id_set_equal(&k->binding.mems, &step->mems));
                 break;
         case STEP_NARROW:
                 assert_true(k->in.in_scope ? k->in.pulled && pages_outside(k) == 0 : k->in.fits);

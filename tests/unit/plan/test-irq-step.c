@@ -92,7 +92,7 @@ TEST(forgiven) {
                 assert_int_equal(next(&p, "0", "4", i * SECOND),
                                  i == 0 ? IRQ_STEP_REPAIR : IRQ_STEP_WRITE);
                 done(&p, "0", "0");
-                irq_step_forgive(&p);
+                irq_step_reset_contention(&p);
         }
 }
 

@@ -66,7 +66,7 @@ TEST(what_is_left) {
         assert_plan(w, "2-4 5-7 2 0");
         tidb->place.nodes = node_set("0-1"); /* nor would it take what is */
         in->in_force = (NodeSet){ 0 };
-        tidb->place.count_given = true;
+        tidb->place.count_is_set = true;
         assert_plan(w, "2-4 5-7 2 0");
 }
 
@@ -76,7 +76,7 @@ TEST(others_in_a_corner) {
         Policy *tikv = auto_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
 
         tidb->place.nodes = node_set("0-1");
-        tidb->place.count_given = true;
+        tidb->place.count_is_set = true;
         (void)world_add_many(w, tikv, 2);
         (void)world_add_many(w, tidb, 4);
         assert_plan(w, "2-4 5-7 0 0 1 1");

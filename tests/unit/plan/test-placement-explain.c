@@ -68,7 +68,7 @@ TEST(memory) {
         assert_warnings(w, 0, 0);
         tikv->memory = MEMORY_BIND;
         tikv->place.nodes = node_set("0"); /* with another one there that needs little */
-        tikv->place.count_given = true;
+        tikv->place.count_is_set = true;
         in[0].need_bytes = UINT64_C(63) << 30;
         in[1].need_bytes = UINT64_C(1) << 30;
         assert_warnings(w, 0, WARN_NOT_EXCLUSIVE);

@@ -182,6 +182,6 @@ TEST(near_the_nic) {
         plan = plan_of(w);
         assert_int_equal(plan.choices[0].warnings, 0);
         haproxy->place.nodes = node_set("5"); /* with a count: chosen, though there is one only */
-        haproxy->place.count_given = true;
+        haproxy->place.count_is_set = true;
         assert_plan(w, "5");
 }

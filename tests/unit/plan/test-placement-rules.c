@@ -66,7 +66,7 @@ TEST(explicit_nodes_of_the_policy) {
 
         one.policy->place.nodes = node_set("1-2");
         assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0); /* with a count it chooses among them */
-        one.policy->place.count_given = false;
+        one.policy->place.count_is_set = false;
         assert_placed(&one, BASIS_EXPLICIT, "1-2", "4-11", WARN_PACKAGES);
         one.policy->place.nodes = node_set("2-3");
         assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", 0);
@@ -78,7 +78,7 @@ TEST(explicit_nodes_of_the_policy) {
 static void assert_explicit(const char *nodes, PlacementRefusal refusal) {
         _cleanup_one_ One one = one_new(false);
 
-        one.policy->place.count_given = false;
+        one.policy->place.count_is_set = false;
         one.policy->place.nodes = node_set(nodes);
         assert_refused(&one, refusal);
 }
@@ -91,7 +91,7 @@ TEST(explicit_nodes_that_lack_something) {
         assert_explicit("2", REFUSAL_NO_CPU);
         assert_explicit("3", REFUSAL_NO_MEMORY);
         /* One has the CPUs, the other the memory: a home together. */
-        one.policy->place.count_given = false;
+        one.policy->place.count_is_set = false;
         one.policy->place.nodes = node_set("2-3");
         assert_placed(&one, BASIS_EXPLICIT, "2-3", "12-15", 0);
         /* Nobody runs on node 2: one socket only. */
@@ -102,7 +102,7 @@ TEST(explicit_nodes_that_lack_something) {
 TEST(explicit_nodes_in_a_cgroup) {
         _cleanup_one_ One one = one_new(true);
 
-        one.policy->place.count_given = false;
+        one.policy->place.count_is_set = false;
         one.policy->place.nodes = node_set("0-1");
         one.in->allowed_nodes = node_set("0,2");
         assert_refused(&one, REFUSAL_CGROUP_NODES);
@@ -197,7 +197,7 @@ TEST(one_per_core) {
         assert_placed(&one, BASIS_CHOSEN, "3", "14", 0);
         one.in->allowed_cpus = cpu_set("1,3,5,7,9");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.policy->place.count_given = false;
+        one.policy->place.count_is_set = false;
         one.policy->place.nodes = node_set("0");
         assert_refused(&one, REFUSAL_CGROUP_CPUS);
 }

@@ -94,7 +94,7 @@ TEST(kept_with_auto_count) {
 TEST(explicit_moves) {
         _cleanup_one_ One one = one_new(true);
 
-        one.policy->place.count_given = false;
+        one.policy->place.count_is_set = false;
         one.policy->place.nodes = node_set("2-3");
         one.in->in_force = node_set("1-2");
         assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", WARN_MOVED);

@@ -127,11 +127,11 @@ TEST(widened) {
 
         init(&s, MEMORY_BIND);
         s.in.extra = node_set("3");
-        s.in.extra_unsaid = true;
+        s.in.extra_pending = true;
         assert_mems(&s, STEP_WIDEN, "1,3"); /* somebody has taken it back */
         s.binding.mems = node_set("1,3");
         assert_mems(&s, STEP_WIDEN, "1,3"); /* the kernel allows it, the unit does not say so yet */
-        s.in.extra_unsaid = false;
+        s.in.extra_pending = false;
         assert_step(&s, STEP_WIDENED, "nearly full");
         s.binding.mems = node_set("0-3"); /* more than that is well too */
         assert_step(&s, STEP_WIDENED, "nearly full");
@@ -142,7 +142,7 @@ TEST(widened) {
         s.in.mem_writes = STEP_WRITES_MAX;
         assert_step(&s, STEP_PARTLY, "could not get another node");
         s.binding.mems = node_set("1,3");
-        s.in.extra_unsaid = true;
+        s.in.extra_pending = true;
         assert_step(&s, STEP_WIDENED, "allows it more nodes");
 }
 

@@ -104,7 +104,7 @@ TEST(widened_and_back) {
                 forget_progress(&k);
                 k.in.extra = some_nodes(&seed, k.n_nodes);
                 id_set_subtract(&k.in.extra, &k.placement.nodes);
-                k.in.extra_unsaid = one_in(&seed, 2);
+                k.in.extra_pending = one_in(&seed, 2);
                 if (id_set_is_empty(&k.in.extra))
                         continue; /* it has all nodes already */
                 wide = k.placement.nodes;

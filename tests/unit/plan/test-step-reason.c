@@ -137,7 +137,7 @@ TEST(memory) {
         s.in.extra = node_set("2");
         s.binding.mems = node_set("1-2");
         assert_code(&s, STEP_WIDENED, REASON_NODE_FULL);
-        s.in.extra_unsaid = true;
+        s.in.extra_pending = true;
         s.in.mem_writes = STEP_WRITES_MAX;
         assert_code(&s, STEP_WIDENED, REASON_NODE_FULL);
 }

@@ -8,7 +8,7 @@
 #define MOVE_TOLD_BYTES (UINT64_C(16) << 20)
 
 /* Reads where its memory lies, and notes of files and shared memory what the last pass has left. */
-void move_sample(const Binder *b, Instance *instance, int cgroup_fd);
+void observe_memory(const Binder *b, Instance *instance, int cgroup_fd);
 
 /* A pass begins; the first one of a migration is told. */
 void move_progress_begin(const Binder *b, Instance *instance, uint64_t now_usec);

@@ -47,7 +47,7 @@ typedef struct Drift {
 typedef struct InstanceGuard {
         bool watched;               /* it is narrow by our doing, as of the last look */
         NodeSet extra;              /* memory nodes that it has beside its own; empty: none */
-        bool extra_unsaid;          /* the backend has not yet confirmed them */
+        bool extra_pending;         /* the backend has not yet confirmed them */
         bool widened;               /* it was, and is not narrow again yet */
         bool told;                  /* that its nodes fill, and nothing is done about it */
         NodeSet barred;             /* nodes that its cgroup does not allow */

@@ -52,7 +52,8 @@ void record_after_unit(const Undoing *undo, const char *unit, const UnitChange *
 
 /* Keeps of a placement what the admin's own AllowedCPUs= and AllowedMemoryNodes= of the unit leave.
  * NULL, or a constant sentence why nothing is left (the placement is untouched then). */
-const char *record_keep_own(const Undoing *undo, const Instance *instance, Placement *placement);
+const char *undo_apply_admin_limits(const Undoing *undo, const Instance *instance,
+                                    Placement *placement);
 
 /* The memory nodes that it has when it is not narrowed: all, or those that its unit sets itself. */
 NodeSet record_open_nodes(const Undoing *undo, const Instance *instance);
