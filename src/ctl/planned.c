@@ -8,9 +8,12 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/planned.h"
+#include "tidbnumad/enforce/scope.h"
+#include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/observe/residency.h"
 #include "tidbnumad/plan/fit.h"
+#include "tidbnumad/plan/ladder.h"
 #include "tidbnumad/plan/verdict.h"
 #include "tidbnumad/publish/plan-words.h"
 
@@ -132,15 +135,45 @@ static void fill_published(const StatusInstance *published, PlanReportInstance *
         row->state_reason = published->reason;
         row->cpu_bound = published->cpu_bound;
         row->memory_bound = published->memory_bound;
+        if (published->bound_by && *published->bound_by) {
+                row->bound_by = published->bound_by;
+                row->bound_by_reason = published->bound_by_reason;
+        }
         if (published->cpu_bound)
                 row->in_force = published->nodes;
 }
 
+/* As the daemon would choose it (binding/ladder.c), but for limits that only systemd knows. */
+static Ladder ladder_of(const PlannedFrom *from, const Observed *o) {
+        const Sysroot *sysroot = &from->machine->sysroot;
+        const Members members = { .list = o->members, .n = o->n_members };
+        const BackendTarget target = { .instance = o->name,
+                                       .unit = o->unit,
+                                       .members = o->members,
+                                       .n_members = o->n_members };
+        LadderInput in = { .policy = o->policy->backend,
+                           .in_container = o->members[0].process.foreign != FOREIGN_NONE,
+                           .is_service = unit_is_service(o->unit),
+                           .alone = !o->shared,
+                           .in_scope = members_scope(&members) };
+        Backend backend;
+
+        backend_init(&backend, sysroot, NULL);
+        (void)backend_choose(&backend, from->policies->backend);
+        in.host = backend_kind(&backend);
+        if (ladder_needs_scope(&in))
+                in.no_scope = scope_refuses(sysroot, &target, &in.no_scope_code);
+        return ladder_choose(&in);
+}
+
 static void fill_running(const PlannedFrom *from, const Observed *r, PlanReportInstance *row) {
         const StatusInstance *told = from->status ? status_file_find(from->status, r->name) : NULL;
+        const Ladder ladder = ladder_of(from, r);
 
         row->storage = r->storage.chain;
         row->pid = r->members[0].process.id.pid;
+        row->bound_by = rung_to_string(ladder.rung);
+        row->bound_by_reason = ladder.why;
         row->in_force = bound_nodes(from, r);
         if (r->by_node && !id_set_is_empty(&row->placement->nodes)) {
                 row->cost_known = true;
@@ -284,6 +317,13 @@ const PlanReportInstance *planned_find(const Planned *planned, const char *name)
         return NULL;
 }
 
+static void append_means(const PlanReportInstance *row, Text *text) {
+        if (id_set_is_empty(&row->placement->nodes) || !row->bound_by || !*row->bound_by)
+                return;
+        text_appendf(text, "; by %s%s", row->bound_by, row->bound_by_reason ? ", because " : "");
+        text_append_printable(text, row->bound_by_reason ? row->bound_by_reason : "");
+}
+
 void planned_append_now(const Planned *planned, const PlanReportInstance *row, Text *text) {
         if (row->state) {
                 text_appendf(text, "%s (CPUs %s, memory %s)", row->state,
@@ -291,6 +331,7 @@ void planned_append_now(const Planned *planned, const PlanReportInstance *row, T
                              verdict_memory_word(row->placement->memory, row->memory_bound));
                 text_append(text, *row->state_reason ? ": " : "");
                 text_append_printable(text, row->state_reason);
+                append_means(row, text);
         } else if (planned->report.daemon_runs)
                 text_append(text, "the daemon does not list it");
         else {

@@ -180,6 +180,7 @@ static int take_state(const json_t *object, StatusInstance *ret) {
         ret->remote_ratio = json_is_number(ratio) ? json_number_value(ratio) : (double)NAN;
         ret->left_seconds = json_is_number(left) ? json_number_value(left) : (double)NAN;
         ret->pending_bytes = count_of(object, "pending_bytes");
+        ret->n_threads = count_of(object, "threads");
         r = take_all_if_there(object, strings, ELEMENTSOF(strings));
         return r < 0 ? r : take_memory(json_object_get(object, "memory_by_node"), ret);
 }

@@ -122,6 +122,7 @@ static int read_memory(const Members *m, const Topology *topology, Observed *o) 
 
         if (r >= 0)
                 o->by_node = TAKE_PTR(by_node);
+        o->shared = r == -EBUSY;
         return r == -ENOMEM ? r : 0;
 }
 

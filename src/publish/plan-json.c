@@ -41,6 +41,8 @@ static void set_running(Object *o, const PlanReportInstance *i) {
         object_set(o, "pid", runs ? json_integer(i->pid) : json_null());
         object_set(o, "in_force", runs ? object_list(ID_VIEW(&i->in_force)) : json_null());
         object_set(o, "move_bytes", i->cost_known ? object_count(i->cost_bytes) : json_null());
+        object_set(o, "bound_by", object_string(runs ? i->bound_by : NULL));
+        object_set(o, "bound_by_reason", object_string(i->bound_by_reason));
         object_set(o, "memory_policy", object_string(i->memory_policy));
         object_set(o, "state", object_string(i->state));
         object_set(o, "state_reason", object_string(i->state_reason));

@@ -144,6 +144,16 @@ static void render_memory_policy(const PlanReportInstance *i, Text *text) {
                           "cannot restore it; restart it without\n");
 }
 
+static void render_affinity(const PlanReportInstance *i, Text *text) {
+        if (!i->bound_by_reason || id_set_is_empty(&i->placement->nodes))
+                return;
+        text_append(text, "note: ");
+        text_append_printable(text, i->name);
+        text_append(text, " is bound by affinity, so its memory is moved but not bound: ");
+        text_append_printable(text, i->bound_by_reason);
+        text_append(text, "\n");
+}
+
 static void render_remarks(const PlanReport *report, Text *text) {
         size_t before = text->length;
 
@@ -152,6 +162,8 @@ static void render_remarks(const PlanReport *report, Text *text) {
                 render_warning(report, 1u << bit, text);
         for (size_t i = 0; i < report->n_instances; i++)
                 render_memory_policy(&report->instances[i], text);
+        for (size_t i = 0; i < report->n_instances; i++)
+                render_affinity(&report->instances[i], text);
         for (size_t i = 0; i < report->n_notes; i++) {
                 text_append(text, "note: ");
                 text_append_printable(text, report->notes[i]);

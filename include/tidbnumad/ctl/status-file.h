@@ -25,6 +25,7 @@ typedef struct StatusInstance {
         char *bound_by;               /* "unit", "scope", "cgroup1", "affinity"; NULL: not told */
         char *bound_by_reason;        /* why by affinity; NULL: it is not, or need not be told */
         pid_t pid;
+        uint64_t n_threads;
         uint16_t *ports;
         size_t n_ports;
         NodeSet nodes;

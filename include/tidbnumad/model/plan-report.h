@@ -34,9 +34,12 @@ typedef struct PlanReportInstance {
         int32_t pid;      /* 0: it is imagined */
         NodeSet in_force; /* empty: it is not bound */
         bool cost_known;
-        uint64_t cost_bytes;       /* anonymous memory outside of its planned nodes */
-        const char *memory_policy; /* that it has set itself, as numa(7) has it; NULL: none */
-        const char *state;         /* as the daemon reports it; NULL: it does not */
+        uint64_t cost_bytes;         /* anonymous memory outside of its planned nodes */
+        const char *bound_by;        /* "unit", "scope", "cgroup1", "affinity": that binds it, or
+                                      * would; "": not known */
+        const char *bound_by_reason; /* why by affinity; NULL: it is not, or the host has no more */
+        const char *memory_policy;   /* that it has set itself, as numa(7) has it; NULL: none */
+        const char *state;           /* as the daemon reports it; NULL: it does not */
         const char *state_reason;
         bool cpu_bound, memory_bound; /* likewise; false without `state` */
 } PlanReportInstance;

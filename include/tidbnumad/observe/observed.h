@@ -21,6 +21,7 @@ typedef struct Observed {
         NodeSet allowed_nodes;
         NodeMemory *by_node; /* by index of the topology's nodes; NULL: not counted */
         uint64_t limit_bytes;
+        bool shared;         /* unrelated processes are in its unit */
         uint32_t cpus_used;  /* see members_read_cpus_used() */
         char *memory_policy; /* the first that one of its processes has set; NULL: none is seen */
 } Observed;

@@ -311,16 +311,11 @@ static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
         return act(b, i, &step, now_usec);
 }
 
-/* What is on its way back is not bound again before it is there. */
-static bool is_on_its_way_back(const Instance *i) {
-        return i->undo.record && i->undo.record->releasing;
-}
-
 static void look(const Binder *b, Instance *i, uint64_t now_usec) {
         unsigned n = 0;
 
-        if (i->binding.call ||
-            is_on_its_way_back(i)) { /* its answer, its end brings the next look */
+        /* The answer, or the end of the release, brings the next look. */
+        if (i->binding.call || (i->undo.record && i->undo.record->releasing)) {
                 i->binding.due_usec = INSTANCE_NEVER;
                 return;
         }

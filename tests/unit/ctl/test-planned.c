@@ -310,7 +310,11 @@ static void assert_now(const Planned *p, const PlanReportInstance *row, const ch
 
 TEST(now) {
         StatusInstance published = {
-                .name = S("tidb-1"), .state = S("partly"), .reason = S("r"), .cpu_bound = true
+                .name = S("tidb-1"),
+                .state = S("partly"),
+                .reason = S("r"),
+                .cpu_bound = true,
+                .bound_by = S("scope"),
         };
         const StatusFile status = { .instances = &published, .n_instances = 1 };
         _cleanup_planned_ Planned p = { 0 };
@@ -325,7 +329,14 @@ TEST(now) {
         w.from.status = &status;
         w.policies[0].memory = MEMORY_BIND;
         assert_int_equal(planned_build(&w.from, &p), 0);
-        assert_now(&p, &p.rows[0], "partly (CPUs bound, memory not bound): r");
+        assert_now(&p, &p.rows[0], "partly (CPUs bound, memory not bound): r; by scope");
+        published.bound_by = S("affinity");
+        published.bound_by_reason = S("its unit is shared");
+        planned_done(&p);
+        assert_int_equal(planned_build(&w.from, &p), 0);
+        assert_now(&p, &p.rows[0],
+                   "partly (CPUs bound, memory not bound): r; by affinity, because its unit is "
+                   "shared");
         assert_now(&p, &p.rows[1], "the daemon does not list it");
 }
 

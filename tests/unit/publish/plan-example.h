@@ -77,6 +77,8 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .in_force = node_set("1"),
                                                 .cost_known = true,
                                                 .cost_bytes = 12,
+                                                .bound_by = "affinity",
+                                                .bound_by_reason = "its unit is shared",
                                                 .memory_policy = "interleave:0-7",
                                                 .state = "bound",
                                                 .state_reason = "",

@@ -32,6 +32,7 @@ TEST(instances) {
                 "{\"nodes\": \"0-1\", \"criterion\": \"reserved\", \"rule\": \"R2\", \"chosen\": 0,"
                 " \"other\": 1}],"
                 " \"pid\": null, \"in_force\": null, \"move_bytes\": null,"
+                " \"bound_by\": null, \"bound_by_reason\": null,"
                 " \"memory_policy\": null, \"state\": null, \"state_reason\": null,"
                 " \"cpu_bound\": null, \"memory_bound\": null}");
         json_decref(json);
@@ -47,6 +48,8 @@ TEST(running) {
         assert_json(json_object_get(instance, "in_force"), "\"1\"");
         assert_json(json_object_get(instance, "move_bytes"), "12");
         assert_json(json_object_get(instance, "memory_policy"), "\"interleave:0-7\"");
+        assert_json(json_object_get(instance, "bound_by"), "\"affinity\"");
+        assert_json(json_object_get(instance, "bound_by_reason"), "\"its unit is shared\"");
         assert_json(json_object_get(instance, "need_bytes"), "4096");
         assert_json(json_object_get(instance, "unit"), "\"tikv-20160.service\"");
         assert_json(json_object_get(instance, "state"), "\"bound\"");

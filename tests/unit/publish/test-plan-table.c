@@ -41,6 +41,8 @@ TEST(plan) {
                 "warning: tikv-20160: it has its own memory policy, interleave:0-7 (numactl?), "
                 "which the kernel changes when memory is bound: a release cannot restore it; "
                 "restart it without\n"
+                "note: tikv-20160 is bound by affinity, so its memory is moved but not bound: its "
+                "unit is shared\n"
                 "note: imagined\n");
 }
 

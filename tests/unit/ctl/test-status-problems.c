@@ -1,0 +1,37 @@
+/* What status reports of programs that cannot know that they were bound. */
+#include <string.h>
+
+#include "../../support/test.h"
+
+#include "tidbnumad/ctl/status-problems.h"
+
+#define TEXT(s) ((char *)(s))
+
+static void assert_threads(const char *exe, uint64_t n_threads, bool bound, const char *shown) {
+        StatusInstance one = { .name = TEXT("a-1"),
+                               .exe = TEXT(exe),
+                               .state = TEXT("bound"),
+                               .reason = TEXT(""),
+                               .cpus = TEXT("4-7"),
+                               .cpu_bound = bound,
+                               .n_threads = n_threads };
+        const StatusFile status = { .instances = &one, .n_instances = 1, .time_seconds = 1000 };
+        const StatusQuestion q = { .status = &status, .now_seconds = 1000, .alive = true };
+        _cleanup_text_ Text text = { 0 };
+
+        status_problems_render(&q, &text);
+        if (shown)
+                assert_non_null(strstr(text.data, shown));
+        else
+                assert_true(text.length == 0 || !strstr(text.data, "threads"));
+}
+
+/* It started with more CPUs, perhaps. */
+TEST(go_threads) {
+        assert_threads("/deploy/bin/tidb-server", 17, true, "  a-1: it runs 17 threads on 4 CPUs");
+        assert_threads("/deploy/bin/tidb-server", 17, true, "set GOMAXPROCS=4");
+        assert_threads("/deploy/bin/tidb-server", 16, true, NULL);
+        assert_threads("/deploy/bin/tidb-server", 17, false, NULL);
+        assert_threads("/deploy/bin/pd-server", 17, true, "17 threads");
+        assert_threads("/deploy/bin/tikv-server", 1700, true, NULL); /* no Go */
+}
