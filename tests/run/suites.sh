@@ -238,7 +238,7 @@ plan_lanes() {
         local wanted=" $* " compiler suite
         host=() guest=()
         [[ $wanted != *' checks '* ]] || host+=('checks static')
-        if [[ $wanted != ' vm ' && $wanted != ' packages ' ]]; then host+=('build gcc'); fi
+        if [[ $wanted != ' vm ' ]]; then host+=('build gcc'); fi
         [[ $wanted != *' checks '* ]] || host+=('checks built')
         for compiler in gcc clang; do
                 [[ $compiler == gcc || $wanted == *' unit '* || $wanted == *' golden '* || $wanted == *' fuzz '* ]] || continue
