@@ -6,6 +6,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/enforce/setting.h"
+#include "tidbnumad/sys/capability.h"
 #include "tidbnumad/sys/sysfs-device.h"
 
 /* --- which file --- */
@@ -105,6 +106,21 @@ static int read_file(const Sysroot *sysroot, const SettingKey *key,
         return n < 0 ? (int)n : 0;
 }
 
+/* The kernel wants CAP_NET_ADMIN for the CPUs of a queue, and the daemon has put it down. */
+static ssize_t write_as_network_admin(int fd, const char *text) {
+        const int raised = capability_set_effective(CAP_NET_ADMIN, true);
+        ssize_t n;
+
+        do
+                n = write(fd, text, strlen(text));
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                n = -errno;
+        if (raised > 0)
+                (void)capability_set_effective(CAP_NET_ADMIN, false);
+        return n;
+}
+
 static int write_file(const Sysroot *sysroot, const SettingKey *key, const char *text) {
         char path[SETTING_TEXT_MAX];
         _cleanup_close_ int dir_fd = open_folder(sysroot, key, path);
@@ -122,11 +138,9 @@ static int write_file(const Sysroot *sysroot, const SettingKey *key, const char 
         fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
                 return -errno;
-        do
-                n = write(fd, text, strlen(text));
-        while (n < 0 && errno == EINTR);
+        n = write_as_network_admin(fd, text);
         if (n < 0)
-                return -errno;
+                return (int)n;
         return (size_t)n == strlen(text) ? 0 : -EMSGSIZE;
 }
 

@@ -1,7 +1,6 @@
 /* Pages of a process: where they are, and moving them. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <numa.h>
 #include <numaif.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/capability.h"
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/sys/sysroot.h"
 
@@ -97,23 +97,6 @@ int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageR
                        : 0;
 }
 
-/* Sets or clears one capability in the effective set of this thread. Returns 1 when that changed
- * it, 0 when it was so before, or a negative errno. libcap would be a library for two system
- * calls. */
-static int set_effective(unsigned capability, bool on) {
-        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-        const uint32_t bit = UINT32_C(1) << (capability % 32);
-        uint32_t *effective = &data[capability / 32].effective;
-
-        if (syscall(SYS_capget, &header, data) < 0)
-                return -errno;
-        if (!(*effective & bit) == !on)
-                return 0;
-        *effective ^= bit;
-        return syscall(SYS_capset, &header, data) < 0 ? -errno : 1;
-}
-
 int pages_sweep(pid_t pid, uint32_t from, uint32_t to) {
         struct bitmask *old_nodes = numa_allocate_nodemask(), *new_nodes = numa_allocate_nodemask();
         int lowered, r = -ENOMEM;
@@ -121,12 +104,12 @@ int pages_sweep(pid_t pid, uint32_t from, uint32_t to) {
         if (old_nodes && new_nodes) {
                 numa_bitmask_setbit(old_nodes, from);
                 numa_bitmask_setbit(new_nodes, to);
-                lowered = set_effective(CAP_SYS_NICE, false);
+                lowered = capability_set_effective(CAP_SYS_NICE, false);
                 r = lowered < 0 ? lowered : numa_migrate_pages(pid, old_nodes, new_nodes);
                 if (lowered >= 0 && r < 0)
                         r = -errno;
                 if (lowered > 0)
-                        (void)set_effective(CAP_SYS_NICE, true);
+                        (void)capability_set_effective(CAP_SYS_NICE, true);
         }
         if (old_nodes)
                 numa_bitmask_free(old_nodes);

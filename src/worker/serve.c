@@ -9,8 +9,14 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/capability.h"
 #include "tidbnumad/sys/self.h"
 #include "tidbnumad/worker/serve.h"
+
+/* To look into processes and their folders, and to move their pages. No sockets, no counters. */
+#define CAPABILITIES                                                                               \
+        (UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_SYS_NICE |                             \
+         UINT64_C(1) << CAP_DAC_READ_SEARCH)
 
 /* Takes a message and the two descriptors with it. 1; 0: the other end is closed. */
 static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
@@ -93,6 +99,8 @@ int worker_serve(int fd) {
         (void)self_lock_memory(); /* as far as it is used: the guard has to work without swap */
         /* glibc 2.31 has no SYS_close_range. */
         (void)syscall(__NR_close_range, (unsigned)fd + 1, ~0U, 0U);
+        /* Who is not root has nothing to give up. */
+        (void)capability_keep(CAPABILITIES);
         if (!reply || sysroot_open(NULL, &sysroot) < 0)
                 return EXIT_FAILURE;
         reply->job = WORKER_HELLO;

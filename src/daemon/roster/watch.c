@@ -7,6 +7,7 @@
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/watch.h"
+#include "tidbnumad/sys/capability.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc-connector.h"
 
@@ -204,6 +205,9 @@ static int add_connector_sources(Roster *roster) {
 static int start_connector(Roster *roster) {
         int r = proc_connector_open(ROSTER_RECEIVE_BUFFER_BYTES, &roster->connector_fd);
 
+        /* Whoever would take over this process could change the network with it. enforce/setting.c
+         * takes it back for a write. */
+        (void)capability_set_effective(CAP_NET_ADMIN, false);
         if (r >= 0)
                 return add_connector_sources(roster);
         journal_log(&roster->host->journal, LOG_WARNING, NULL,
