@@ -10,6 +10,17 @@
 . "${VM_LIB%/*}/demo-host.sh"
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
+# shellcheck source=tests/vm/guest/nic.sh
+. "${VM_LIB%/*}/nic.sh"
+
+# interrupts WHEN: of the demo's card under traffic, and how many of them landed on CPUs of instances
+interrupts() {
+        local irqs before all_before
+        mapfile -t irqs < <(vectors_of "$card")
+        before=$(count_on "$taken" "${irqs[@]}") all_before=$(count_on all "${irqs[@]}")
+        traffic 3 >/dev/null
+        echo "$1 $card $(($(count_on all "${irqs[@]}") - all_before)) $(($(count_on "$taken" "${irqs[@]}") - before))" >>"$ARTIFACTS/interrupts"
+}
 
 step 'six servers start, with their memory spread over all nodes'
 # Strangers: one that no policy names, and another user's process that only has the name of a server and of its unit.
@@ -35,6 +46,14 @@ cursor=$(journal_cursor)
 step 'the package is installed'
 install_package
 kview snapshot "${units[@]}" --json >"$ARTIFACTS/before.json"
+: >"$ARTIFACTS/interrupts"
+if [[ -n ${demo:-} ]]; then
+        step 'a network card gets traffic'
+        card=$(nic_of_node 2) taken=$(demo_plan | awk '{ print $4 }' | xargs) # one CPU a node, of its number
+        peer_up "$card" "$(nic_of_node 5)"
+        trap peer_down EXIT
+        interrupts before
+fi
 
 # All are watched from the moment that the policy comes into force: each look at the kernel's files is one of all of them,
 # and says how long those took that it shows at home for the first time.
@@ -70,7 +89,8 @@ kview snapshot "${units[@]}" --json >"$ARTIFACTS/after.json"
 check 'all stay where they are' kview on "${homes[@]}"
 
 scrape /metrics >"$ARTIFACTS/metrics.prom"
-demo-table "$ARTIFACTS"/{plan,before.json,after.json,metrics.prom} >"$ARTIFACTS/table"
+[[ -z ${demo:-} ]] || { traffic 2 >/dev/null && interrupts after; } # an interrupt goes elsewhere when its next one arrives
+demo-table "$ARTIFACTS"/{plan,before.json,after.json,metrics.prom,interrupts} >"$ARTIFACTS/table"
 cat "$ARTIFACTS/table"
 if [[ -n ${demo:-} ]]; then plan; exit; fi
 
