@@ -3,7 +3,7 @@
 # long machines: epyc8
 # timeout: 600
 
-# What the dashboard shows of it goes to the artefacts, and from there to the README: panels.svg.
+# What the dashboard shows of it goes to the artefacts, and from there to packaging/monitoring: panels.svg.
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
