@@ -11,6 +11,9 @@
 /* A unit that was shared until now may soon be again. */
 #define ALONE_USEC (UINT64_C(60) * 1000 * 1000)
 
+/* The plan for its present means is made by then. */
+#define PLANNED_USEC (UINT64_C(100) * 1000)
+
 static const char kept[] =
         "it was bound so before; release it or restart it for a stronger binding";
 
@@ -79,16 +82,17 @@ static bool is_to_change(const Instance *i, const Ladder *next, uint64_t now_use
         return next->rung == RUNG_UNIT && stood_usec >= ALONE_USEC;
 }
 
+/* The plan follows by its timer, for all that changed meanwhile: one plan for each of a thousand
+ * processes would keep the loop for minutes. */
 static void take(const Binder *b, Instance *i, const Ladder *next) {
+        const BackendKind backend = instance_backend(i, &b->host->backend);
         const Rung before = i->binding.ladder.rung;
 
         i->binding.ladder = *next;
         if (instance_is_service(i))
                 units_note_shared(b->units, i->unit, next->code == REASON_SHARED_UNIT);
-        if (before != next->rung && (before == RUNG_AFFINITY || next->rung == RUNG_AFFINITY)) {
+        if (instance_backend(i, &b->host->backend) != backend)
                 place_note_backend(b->placing, i);
-                place_refresh(b->placing);
-        }
         if (before != next->rung)
                 host_mark(b->host, HOST_MARK_PUBLISH);
 }
@@ -103,7 +107,7 @@ static bool take_now(const Binder *b, Instance *i, const Ladder *next, uint64_t 
                 return false;
         binding_reset_cpus(i);
         i->binding.progress = (Progress){ 0 };
-        i->binding.due_usec = now_usec;
+        i->binding.due_usec = now_usec + PLANNED_USEC;
         return true;
 }
 

@@ -63,8 +63,17 @@ check 'as much as fits was brought home' mostly_home
 is "$(systemctl show -P NRestarts tikv-20160)" 0 'and it was not killed'
 ok 'a strict binding that does not fit is not made, and the reason told'
 
-wait_until 60 'a unit with a stranger in it is refused' state_is pd-2379 refused
-is "$(kview threads pd-2379.service --unique)" "cpus=0-7 mems=0-7" 'a unit with a stranger in it is left alone'
+wait_until 60 'a unit with a stranger in it is bound by affinity' state_is pd-2379 partly 'treated as preferred'
+is "$(systemctl show -P AllowedCPUs -P AllowedMemoryNodes pd-2379.service)" '' 'a unit with a stranger in it is left alone'
+# cpus_of PROGRAM: of its processes, as the kernel has them
+cpus_of() {
+        local exe
+        for exe in /proc/[0-9]*/exe; do
+                [[ $(readlink "$exe") != */"$1" ]] || sed -n 's/^Cpus_allowed_list:\t//p' "${exe%exe}"task/*/status
+        done | sort -u
+}
+is "$(cpus_of pd-server)" 4 'the server alone has its CPUs'
+is "$(cpus_of other-server)" 0-7 'and the strangers have theirs'
 
 wait_until 90 'marked pages of a process that does not run are moved too' all_on tidb-4000.service 5
 ok 'marked pages of a process that does not run are moved too'

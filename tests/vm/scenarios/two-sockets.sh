@@ -85,7 +85,7 @@ check "before: interrupts land on CPUs of databases ($landed of $fired)" test "$
 
 install_package
 # The image has no documents, so the example comes from the package itself.
-example=$(dpkg-deb --fsys-tarfile "$vm_payload"/debs/*.deb | tar -xO ./usr/share/doc/tidbnumad/examples/xeon2-mixed.yaml)
+example=$(dpkg-deb --fsys-tarfile "$vm_payload"/debs/tidbnumad_*.deb | tar -xO ./usr/share/doc/tidbnumad/examples/xeon2-mixed.yaml)
 # example [LINE]: the example, enforced, with this card, for a guest has no default route; LINE is added to each policy
 example() {
         sed -e 's/^  mode: observe .*/  mode: enforce/' -e "s/^  reserve:\$/  reserve:\n    devices: [$card]/" \
