@@ -172,6 +172,13 @@ static void fill_load(const Host *host, Snapshot *s) {
         s->n_policy_warnings = host->policy_warnings.n_messages;
 }
 
+static void fill_undo(const Undoing *undo, Snapshot *s) {
+        s->undo_known = undo->records.dir_fd >= 0;
+        s->undo_records = undo->records.n_records;
+        s->n_released = undo->releases.n_done;
+        s->n_release_failures = undo->releases.n_failures;
+}
+
 static int publish_all(Report *report, const Instance *const *listed, size_t n_listed,
                        InstanceSnapshot *instances, PolicySnapshot *policies, UnitSnapshot *units,
                        ReleaseSnapshot *releases, NodeSnapshot *nodes) {
@@ -207,10 +214,6 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
                 .n_strangers = report->roster->strangers.n_strangers,
                 .releases = releases,
                 .n_releases = report->undo->releases.n,
-                .undo_known = report->undo->records.dir_fd >= 0,
-                .undo_records = report->undo->records.n_records,
-                .n_released = report->undo->releases.n_done,
-                .n_release_failures = report->undo->releases.n_failures,
                 .policies = policies,
                 .n_policies = policy_set_count_written(&report->host->policies),
                 .job_timeouts = timeouts,
@@ -229,6 +232,7 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
         fill_strangers(report, strangers);
         fill_ignored(&report->roster->strangers, s.ignored);
         fill_releases(report, releases);
+        fill_undo(report->undo, &s);
         for (size_t i = 0; i < n_listed; i++)
                 fill_instance(report, listed[i], &instances[i]);
         for (size_t i = 0; i < s.n_policies; i++) /* built-in ones are never beside others */
