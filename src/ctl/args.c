@@ -65,7 +65,41 @@ static int add_path(const char **paths, size_t *n, size_t max, const char *path,
         return 1;
 }
 
+/* Options without a value; NULL: it is none of them. */
+static bool *flag_of(Args *args, int id) {
+        switch (id) {
+        case OPTION_EXPLAIN:
+                return &args->explain;
+        case OPTION_JSON:
+                return &args->json;
+        case OPTION_TIUP:
+                return &args->tiup;
+        case OPTION_EXACT:
+                return &args->exact;
+        case OPTION_ALL:
+                return &args->all;
+        case OPTION_UNDO:
+                return &args->undo;
+        case OPTION_DRY_RUN:
+                return &args->dry_run;
+        case OPTION_WATCH:
+                return &args->watch;
+        case OPTION_YES:
+                return &args->yes;
+        case OPTION_NO_WAIT:
+                return &args->no_wait;
+        default:
+                return NULL;
+        }
+}
+
 static int take_option(Args *args, int id) {
+        bool *flag = flag_of(args, id);
+
+        if (flag) {
+                *flag = true;
+                return 1;
+        }
         switch (id) {
         case OPTION_POLICY_DIR:
                 args->policy_given = true;
@@ -93,38 +127,8 @@ static int take_option(Args *args, int id) {
         case OPTION_RUNTIME_DIR:
                 args->runtime_dir = optarg;
                 return 1;
-        case OPTION_EXPLAIN:
-                args->explain = true;
-                return 1;
-        case OPTION_JSON:
-                args->json = true;
-                return 1;
-        case OPTION_TIUP:
-                args->tiup = true;
-                return 1;
-        case OPTION_EXACT:
-                args->exact = true;
-                return 1;
-        case OPTION_ALL:
-                args->all = true;
-                return 1;
-        case OPTION_UNDO:
-                args->undo = true;
-                return 1;
-        case OPTION_DRY_RUN:
-                args->dry_run = true;
-                return 1;
-        case OPTION_WATCH:
-                args->watch = true;
-                return 1;
         case OPTION_OUTPUT:
                 args->output = optarg;
-                return 1;
-        case OPTION_YES:
-                args->yes = true;
-                return 1;
-        case OPTION_NO_WAIT:
-                args->no_wait = true;
                 return 1;
         default:
                 return -EINVAL;
