@@ -14,8 +14,8 @@ bool output_colors(void);
 
 /* On a terminal, lines are broken between words so that they fit, and continued with an indentation
  * of two. Where the locale is not UTF-8, other letters than ASCII become "~" or "?". Control
- * characters are escaped, but for colours. 0, or negative errno with a word on stderr. Of a reader
- * that has gone (EPIPE) nothing is said. */
+ * characters are escaped, but for colours. 0, or negative errno, with a message on stderr unless
+ * the reader has gone (EPIPE). */
 int output_text(const Text *text);
 
 /* What output_text() writes, for such a terminal or file. */

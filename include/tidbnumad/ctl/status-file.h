@@ -22,8 +22,8 @@ typedef struct StatusInstance {
         bool cpu_bound, memory_bound; /* false also: an older daemon reports neither */
         char *reason_code, *remedy;   /* NULL: an older daemon tells none */
         char *cpus;                   /* likewise */
-        char *bound_by;               /* "unit", "scope", "cgroup1", "affinity"; NULL: not told */
-        char *bound_by_reason;        /* why by affinity; NULL: it is not, or need not be told */
+        char *bound_by;        /* "unit", "scope", "cgroup1", "affinity"; NULL: not published */
+        char *bound_by_reason; /* why by affinity; NULL: no reason is needed */
         pid_t pid;
         uint64_t n_threads;
         uint16_t *ports;

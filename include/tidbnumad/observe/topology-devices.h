@@ -5,8 +5,8 @@
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/observe/topology-fill.h"
 
-/* Of an exported machine what was noted; of another what hwloc reports: name, PCI address, and
- * the node, where of those that are near the device one only has CPUs. */
+/* For an exported machine what the export has, for others what hwloc reports: name, PCI address,
+ * and the node, if exactly one of the nodes near the device has CPUs. */
 int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceList *ret);
 
 /* Notes them on hwloc's devices of the same name, the rest on the machine. */

@@ -42,7 +42,8 @@ typedef enum IrqStep {
         IRQ_STEP_NEVER,  /* refused */
 } IrqStep;
 
-/* `stands` NULL: it cannot be read. Counts repairs, and remembers that it yields. */
+/* The next step from the present value `stands`; NULL: it cannot be read. `progress` counts the
+ * repairs, and keeps that the interrupt is left to whoever else sets it. */
 IrqStep irq_step_next(IrqProgress *progress, const SettingValue *wanted, const SettingValue *stands,
                       uint64_t now_usec);
 

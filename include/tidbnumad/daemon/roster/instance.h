@@ -72,7 +72,7 @@ typedef struct Migration {
 typedef struct InstanceAccess {
         AccessCounters counters;
         bool known; /* some of its threads are, or were, counted */
-        bool told;  /* a line in the journal has said that some are not */
+        bool told;  /* the journal already has a line about threads that are not counted */
         uint64_t counts[N_LOCALITIES];
         double ratio, coverage; /* of the last round */
 } InstanceAccess;
