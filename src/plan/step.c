@@ -234,6 +234,9 @@ static Step step_bind(const StepInput *in) {
                         return pull_or_settle(in, true);
                 if (!in->memory_known && acts_on_processes(in) && !is_everywhere(in))
                         return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_uncounted);
+                /* Narrowed by somebody else: memory that was allocated before is where it was. */
+                if (!in->memory_known && !in->we_narrowed && !is_everywhere(in))
+                        return step_pull_uncounted(in);
                 return step(is_to_follow(in) ? STEP_PULL : STEP_DONE);
         }
         if (!in->memory_known && acts_on_processes(in))

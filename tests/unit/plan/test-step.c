@@ -103,7 +103,9 @@ TEST(bind_in_scope) {
         assert_step(&s, STEP_REFUSE, "AllowedMemoryNodes=");
         s.binding.mems = node_set("1");
         assert_step(&s, STEP_DONE, "");
-        s.in.pulled = false; /* a daemon that was started anew finds it narrow */
+        s.in.pulled = false; /* narrowed by somebody else: a pass looks where its memory is */
+        assert_step(&s, STEP_PULL, "");
+        s.in.we_narrowed = true; /* by an earlier daemon, as its undo record says: after a pull */
         assert_step(&s, STEP_DONE, "");
         init_scope(&s, MEMORY_BIND);
         s.in.extra = node_set("2");
