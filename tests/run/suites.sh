@@ -233,10 +233,13 @@ show_vm_failures() {
 
 # --- which jobs, in which order ------------------------------------------------------------------------------------
 
-# plan_lanes SUITE…: sets the arrays host and guest. The guest's lane is the longer one, so it begins at once.
+# plan_lanes SUITE…: sets the arrays host and guest. The guest's lane is the longer one, so it begins at once, and the machines
+# after the first go to the end of the host's lane. They need the package, which is there once the suite packages has ended.
 plan_lanes() {
         local wanted=" $* " compiler suite
+        local -a others=("${VM_MACHINES[@]:1}")
         host=() guest=()
+        [[ -z ${TIDBNUMAD_LONG:-} ]] || others+=("${VM_MACHINES_LONG[@]}")
         [[ $wanted != *' checks '* ]] || host+=('checks static')
         if [[ $wanted != ' vm ' ]]; then host+=('build gcc'); fi
         [[ $wanted != *' checks '* ]] || host+=('checks built')
@@ -250,6 +253,10 @@ plan_lanes() {
         [[ $wanted != *' sandbox '* ]] || host+=(sandbox)
         [[ $wanted != *' packages '* ]] || host+=(packages)
         [[ $wanted == *' vm '* ]] || return 0
-        guest+=(package "${VM_MACHINES[@]/#/vm }")
-        [[ -z ${TIDBNUMAD_LONG:-} ]] || guest+=("${VM_MACHINES_LONG[@]/#/vm }")
+        guest+=(package "vm ${VM_MACHINES[0]}")
+        if [[ $wanted == *' packages '* ]]; then
+                host+=("${others[@]/#/vm }")
+        else
+                guest+=("${others[@]/#/vm }")
+        fi
 }
