@@ -35,7 +35,7 @@ static bool is_there(const Diagnostics *d, const char *message, const Diagnostic
 
 /* Takes over both. */
 static void keep(Diagnostics *d, char *message, DiagnosticDetail detail) {
-        d->n_told++;
+        d->n_added++;
         if (d->n_messages > DIAGNOSTICS_MAX || is_there(d, message, &detail)) {
                 free(message);
                 detail_done(&detail);
@@ -62,7 +62,7 @@ static void keep(Diagnostics *d, char *message, DiagnosticDetail detail) {
 static bool is_full(Diagnostics *d) {
         if (d->n_messages <= DIAGNOSTICS_MAX)
                 return false;
-        d->n_told++;
+        d->n_added++;
         return true;
 }
 

@@ -59,15 +59,15 @@ int brakes_read(const SourceFileList *files, PolicySet *set, Brakes *ret) {
         _cleanup_brakes_ Brakes brakes = BRAKES_NONE;
         int found = list_others(files, &others);
         int r = found > 0 ? parse(&others, &without) : found;
-        const PolicySet *said = found > 0 ? &without : set;
+        const PolicySet *in_force = found > 0 ? &without : set;
 
         if (r >= 0)
-                r = add_all(&brakes.release, &said->release);
+                r = add_all(&brakes.release, &in_force->release);
         if (r >= 0)
                 r = add_all(&set->release, &brakes.release);
         if (r < 0)
                 return r;
-        brakes.mode = said->mode;
+        brakes.mode = in_force->mode;
         *ret = brakes;
         brakes = BRAKES_NONE;
         return 0;

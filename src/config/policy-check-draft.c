@@ -109,7 +109,7 @@ static void check_count(const Check *c, const NodeSet *open) {
                        "` is %u, and no socket of %s%s has more than %u, expected at most "
                        "that, or `same_package: false`%s",
                        place->count, from, less, n,
-                       place->same_package_given ? "" : " (it is true by default)");
+                       place->same_package_is_set ? "" : " (it is true by default)");
 }
 
 static void check_choice(const Check *c) {
@@ -148,7 +148,7 @@ static void check_avoid(const Check *c) {
 static void check_package(const Check *c, const NodeSet *nodes, SourceSpan at) {
         char list[ID_SET_LIST_MAX];
 
-        if (!c->topology || !c->policy->place.same_package_given ||
+        if (!c->topology || !c->policy->place.same_package_is_set ||
             !c->policy->place.same_package ||
             most_of_a_package(c->topology, nodes) == id_set_count(nodes))
                 return;
@@ -242,7 +242,7 @@ static void check_explicit(const Check *c) {
                              render(ID_VIEW(&avoided), list),
                              policy_draft_span(c->draft, AVOID).line);
                 id_set_intersect(&again, nodes);
-                if (!id_set_is_empty(&again) && place->share_given &&
+                if (!id_set_is_empty(&again) && place->share_is_set &&
                     place->share == SHARE_EXCLUSIVE)
                         WARN(c, at,
                              "node %s is also used by another entry of `instances`, and the policy "

@@ -48,7 +48,7 @@ static NodeSet explicit_nodes(const PolicyDraft *draft) {
 static void tell_conflict(const PolicyDraft *earlier, const PolicyDraft *later,
                           const NodeSet *nodes, Diagnostics *errors, Diagnostics *warnings) {
         const Policy *a = &earlier->policy, *b = &later->policy;
-        bool meant = a->place.share_given && b->place.share_given;
+        bool meant = a->place.share_is_set && b->place.share_is_set;
         char list[ID_SET_LIST_MAX];
         SourceSpan at = later->at;
 

@@ -56,7 +56,7 @@ static int add_builtin(PolicySet *set) {
 /* A policy's keys record their places in its draft. */
 static int load_policy_keys(PolicyLoader *l, const YamlNode *node, PolicyDraft *draft) {
         PolicyPlace *outer = l->places;
-        size_t before = l->errors->n_told;
+        size_t before = l->errors->n_added;
         int r;
 
         l->places = draft->places;
@@ -64,7 +64,7 @@ static int load_policy_keys(PolicyLoader *l, const YamlNode *node, PolicyDraft *
         r = policy_section_load(l, node, "policies[]", &draft->policy);
         l->draft = NULL;
         l->places = outer;
-        draft->faulty = l->errors->n_told > before;
+        draft->faulty = l->errors->n_added > before;
         return r;
 }
 
@@ -198,7 +198,7 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
                            .errors = errors,
                            .warnings = warnings,
                            .set = &set };
-        size_t before = errors->n_told;
+        size_t before = errors->n_added;
         int r;
 
         policy_set_init(&set);
@@ -207,7 +207,7 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
                 policy_check_drafts(&l.merge, topology, errors, warnings);
         if (r == 0 && (errors->error < 0 || warnings->error < 0))
                 r = -ENOMEM;
-        if (r == 0 && errors->n_told > before)
+        if (r == 0 && errors->n_added > before)
                 r = -EINVAL;
         if (r == 0)
                 r = l.merge.n_drafts > 0 ? policy_merge_finish(&l.merge, &set) : add_builtin(&set);

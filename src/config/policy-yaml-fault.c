@@ -109,7 +109,7 @@ static bool is_first(const Fault *f) {
 
 const char *policy_yaml_lookalike(const char *text, size_t size, size_t *ret_index) {
         static const struct {
-                const char *bytes, *told;
+                const char *bytes, *message;
         } characters[] = {
                 { "\xc2\xa0", "a no-break space (U+00A0), expected an ordinary space" },
                 { "\xe2\x80\xaf", "a no-break space (U+202F), expected an ordinary space" },
@@ -134,7 +134,7 @@ const char *policy_yaml_lookalike(const char *text, size_t size, size_t *ret_ind
                         if ((size_t)(end - p) < n || memcmp(p, characters[i].bytes, n) != 0)
                                 continue;
                         *ret_index = count_characters(text, p);
-                        return characters[i].told;
+                        return characters[i].message;
                 }
         return NULL;
 }
@@ -148,15 +148,15 @@ static bool refuse_lookalike(const Fault *f) {
                 const char *comment = memchr(line->start, '#', (size_t)(line->end - line->start));
                 const char *end = comment ? comment : line->end;
                 size_t index;
-                const char *told =
+                const char *message =
                         policy_yaml_lookalike(line->start, (size_t)(end - line->start), &index);
 
-                if (!told)
+                if (!message)
                         continue;
                 diagnostics_add_at(
                         f->errors, f->file,
                         (SourceSpan){ (uint32_t)line->number + 1, (uint32_t)index + 1, 1 }, "%s",
-                        told);
+                        message);
                 return true;
         }
         return false;

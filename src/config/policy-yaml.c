@@ -77,19 +77,19 @@ static bool is_null(const yaml_event_t *event) {
 
 /* In quotes it is meant. In a text of several lines it leads to an error of the syntax. */
 static void refuse_lookalike(Builder *b, const yaml_event_t *event) {
-        const char *told = NULL;
+        const char *message = NULL;
         SourceSpan at = span_of(event);
         size_t index;
 
         if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
             event->end_mark.line == event->start_mark.line)
-                told = policy_yaml_lookalike((const char *)event->data.scalar.value,
-                                             event->data.scalar.length, &index);
-        if (!told)
+                message = policy_yaml_lookalike((const char *)event->data.scalar.value,
+                                                event->data.scalar.length, &index);
+        if (!message)
                 return;
         at.column += (uint32_t)index;
         at.length = 1;
-        REFUSE(b, at, "%s", told);
+        REFUSE(b, at, "%s", message);
 }
 
 static int build_scalar(Builder *b, const yaml_event_t *event, YamlNode *node) {

@@ -102,11 +102,11 @@ static int take_option(Args *args, int id) {
         }
         switch (id) {
         case OPTION_POLICY_DIR:
-                args->policy_given = true;
+                args->policy_is_set = true;
                 return add_path(args->policy_dirs, &args->n_policy_dirs, ARGS_POLICY_DIRS_MAX,
                                 optarg, "--policy-dir");
         case OPTION_POLICY:
-                args->policy_given = true;
+                args->policy_is_set = true;
                 return add_path(args->policy_files, &args->n_policy_files, ARGS_POLICY_FILES_MAX,
                                 optarg, "--policy");
         case OPTION_SYSROOT:
@@ -250,7 +250,7 @@ static int take_arguments(Args *args, int n, char *words[]) {
                         if (add_path(args->policy_files, &args->n_policy_files,
                                      ARGS_POLICY_FILES_MAX, words[i], "files") < 0)
                                 return try_help(args->command);
-                args->policy_given |= n > 0;
+                args->policy_is_set |= n > 0;
                 return 1;
         case COMMAND_EXPLAIN:
         case COMMAND_LOCALITY:
@@ -336,7 +336,7 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 r = take_arguments(args, argc - 1 - optind, argv + 1 + optind);
         if (r > 0)
                 r = check(args);
-        if (r > 0 && !args->policy_given)
+        if (r > 0 && !args->policy_is_set)
                 set_default_dirs(args);
         return r;
 }

@@ -140,11 +140,11 @@ static int find(const Situation *s, const Case *c, Found *ret) {
         int r;
 
         if (running) {
-                ret->row = planned_find(&c->planned, running->name);
+                ret->row = plan_run_find(&c->planned, running->name);
                 ret->process = process_of(running, subject);
                 return 0;
         }
-        ret->row = planned_find(&c->planned, subject);
+        ret->row = plan_run_find(&c->planned, subject);
         if (ret->row)
                 return 0;
         r = s->machine.runs && !s->args->instances
@@ -169,7 +169,7 @@ static void render_process(const Process *p, Text *text) {
 static void render_state(const Case *c, const PlanReportInstance *row, Text *text) {
         if (row->pid > 0) {
                 text_append(text, "Now: ");
-                planned_append_now(&c->planned, row, text);
+                plan_run_append_now(&c->planned, row, text);
                 text_append(text, "\n");
         }
         if (row->storage) {

@@ -96,7 +96,7 @@ static int draw(Subject *s, const ProcHandle *process) {
 }
 
 /* -EPERM and -EACCES: the kernel shows this to the owner and to root alone. */
-static int say_cannot(pid_t pid, int error) {
+static int report_cannot(pid_t pid, int error) {
         if (error == -EPERM || error == -EACCES)
                 (void)fprintf(stderr,
                               "tidbnumactl: process %d belongs to another user; run it as root\n",
@@ -121,7 +121,7 @@ static int look_at(Subject *s, const Args *args, const Member *members, size_t n
                 r = args->exact ? numa_maps_read(members[i].handle, add_mapping, s)
                                 : draw(s, members[i].handle);
                 if (r < 0)
-                        return r == -ENOMEM ? r : say_cannot(members[i].handle->pid, r);
+                        return r == -ENOMEM ? r : report_cannot(members[i].handle->pid, r);
                 s->pids[s->n_processes++] = members[i].handle->pid;
         }
         return 0;

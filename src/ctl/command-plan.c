@@ -8,7 +8,7 @@
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
-#include "tidbnumad/ctl/planned-irq.h"
+#include "tidbnumad/ctl/plan-run-irq.h"
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/publish/irq-plan-json.h"
@@ -20,11 +20,11 @@
 
 /* What the instances run on now, against the plan. None for imagined ones. */
 static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {
-        return c->running.n_instances > 0 ? planned_compare(NULL, &c->planned, ret, ret_n) : 0;
+        return c->running.n_instances > 0 ? plan_run_compare(NULL, &c->planned, ret, ret_n) : 0;
 }
 
 /* Of one set of policies: the plan, and that of interrupts where there is one. */
-static json_t *plan_json(const Case *c, const PlannedIrq *irq) {
+static json_t *plan_json(const Case *c, const PlanRunIrq *irq) {
         json_t *json = plan_json_report(&c->planned.report);
         json_t *interrupts = irq->planned ? irq_plan_json(&irq->host, &irq->plan) : json_null();
 
@@ -36,7 +36,7 @@ static json_t *plan_json(const Case *c, const PlannedIrq *irq) {
         return json;
 }
 
-static int print_plan_json(const Case *c, const PlannedIrq *irq) {
+static int print_plan_json(const Case *c, const PlanRunIrq *irq) {
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 0;
         json_t *json;
@@ -52,7 +52,7 @@ static int print_plan_json(const Case *c, const PlannedIrq *irq) {
         return output_json(json);
 }
 
-static void append_interrupts(const PlannedIrq *irq, unsigned width, Text *text) {
+static void append_interrupts(const PlanRunIrq *irq, unsigned width, Text *text) {
         if (!irq->planned)
                 return;
         text_append(text, "\nInterrupts:\n\n");
@@ -88,7 +88,7 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
                 text_append(text, "  ");
                 text_append_printable(text, row->name);
                 text_append(text, ": ");
-                planned_append_now(&c->planned, row, text);
+                plan_run_append_now(&c->planned, row, text);
                 text_append(text, "\n");
                 all_bound = false;
         }
@@ -112,7 +112,7 @@ static int append_changes(const Case *c, unsigned width, Text *text) {
         return 0;
 }
 
-static int print_plan(const Situation *s, const Case *c, const PlannedIrq *irq) {
+static int print_plan(const Situation *s, const Case *c, const PlanRunIrq *irq) {
         const unsigned width = output_width();
         _cleanup_text_ Text text = { 0 };
         int r;
@@ -189,16 +189,16 @@ static int note_no_irq(Case *c) {
 
         if (set->n_irqs > 0 || c->policies.defaults || policy_set_count_written(set) == 0)
                 return 0;
-        return planned_add_note(&c->planned, "no entry of `irq`: interrupts are not steered");
+        return plan_run_add_note(&c->planned, "no entry of `irq`: interrupts are not steered");
 }
 
 static int exit_status(const Case *c) {
-        return planned_has_refusal(&c->planned) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
+        return plan_run_has_refusal(&c->planned) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
 }
 
 static int plan_once(const Situation *s) {
         _cleanup_case_ Case c = { 0 };
-        _cleanup_planned_irq_ PlannedIrq irq = { 0 };
+        _cleanup_plan_run_irq_ PlanRunIrq irq = { 0 };
         int r = case_open(s, NULL, NULL, &c);
 
         if (r >= 0)
@@ -206,7 +206,7 @@ static int plan_once(const Situation *s) {
         if (r >= 0 && s->args->export_path)
                 r = export_plan(s, &c.planned.report);
         if (r >= 0)
-                r = planned_irq_build(&s->machine, &c.policies.set, &c.planned, &irq);
+                r = plan_run_irq_build(&s->machine, &c.policies.set, &c.planned, &irq);
         if (r >= 0)
                 r = s->args->json ? print_plan_json(&c, &irq) : print_plan(s, &c, &irq);
         return r < 0 ? r : exit_status(&c);
@@ -215,12 +215,12 @@ static int plan_once(const Situation *s) {
 /* With the policies in force, and with others. */
 typedef struct Pair {
         Case before, after;
-        PlannedIrq irq_before, irq_after;
+        PlanRunIrq irq_before, irq_after;
 } Pair;
 
 static void pair_done(Pair *pair) {
-        planned_irq_done(&pair->irq_after);
-        planned_irq_done(&pair->irq_before);
+        plan_run_irq_done(&pair->irq_after);
+        plan_run_irq_done(&pair->irq_before);
         case_close(&pair->after);
         case_close(&pair->before);
 }
@@ -261,11 +261,11 @@ static int open_pair(const Situation *s, Pair *pair) {
         if (r >= 0)
                 r = note_no_irq(&pair->after);
         if (r >= 0)
-                r = planned_irq_build(&s->machine, &pair->before.policies.set,
-                                      &pair->before.planned, &pair->irq_before);
+                r = plan_run_irq_build(&s->machine, &pair->before.policies.set,
+                                       &pair->before.planned, &pair->irq_before);
         if (r >= 0)
-                r = planned_irq_build(&s->machine, &pair->after.policies.set, &pair->after.planned,
-                                      &pair->irq_after);
+                r = plan_run_irq_build(&s->machine, &pair->after.policies.set, &pair->after.planned,
+                                       &pair->irq_after);
         return r;
 }
 
@@ -276,7 +276,7 @@ static int plan_twice(const Situation *s) {
         int r = open_pair(s, &pair);
 
         if (r >= 0)
-                r = planned_compare(&pair.before.planned, &pair.after.planned, &changes, &n);
+                r = plan_run_compare(&pair.before.planned, &pair.after.planned, &changes, &n);
         if (r >= 0)
                 r = s->args->json ? print_against_json(&pair, changes, n)
                                   : print_against(s, &pair, changes, n);

@@ -65,7 +65,7 @@ static int replan(const Args *args, const Case *c) {
         int r = check_names(args, c);
 
         if (r >= 0)
-                r = planned_compare(NULL, &c->planned, &changes, &n);
+                r = plan_run_compare(NULL, &c->planned, &changes, &n);
         if (r >= 0)
                 r = show(changes, n);
         if (r < 0 || n == 0 || args->dry_run)

@@ -193,18 +193,18 @@ const CommandRow *options_command(Command command) {
 const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS_COMMANDS_MAX]) {
         const unsigned n = (unsigned)__builtin_popcount(row->commands);
         size_t length = 0;
-        unsigned told = 0;
+        unsigned n_shown = 0;
 
         buffer[0] = '\0';
         for (unsigned c = 0; c < N_COMMANDS; c++) {
                 if (!(row->commands & (1u << c)))
                         continue;
                 length += (size_t)snprintf(buffer + length, OPTIONS_COMMANDS_MAX - length, "%s%s",
-                                           told == 0       ? ""
-                                           : told + 1 == n ? " and "
-                                                           : ", ",
+                                           n_shown == 0       ? ""
+                                           : n_shown + 1 == n ? " and "
+                                                              : ", ",
                                            commands[c].name);
-                told++;
+                n_shown++;
         }
         return buffer;
 }

@@ -141,7 +141,7 @@ static int load(const char *const *dirs, size_t n_dirs, const char *const *paths
 
 /* The default folders need not be there, one that was named is a mistake otherwise. */
 static int check_dirs(const Args *args, Diagnostics *errors) {
-        for (size_t i = 0; i < args->n_policy_dirs && args->policy_given; i++)
+        for (size_t i = 0; i < args->n_policy_dirs && args->policy_is_set; i++)
                 if (access(args->policy_dirs[i], F_OK) < 0)
                         diagnostics_addf(errors, "%s: %s, expected a folder of policy files",
                                          args->policy_dirs[i], strerror(errno));

@@ -14,14 +14,14 @@ void situation_close(Situation *situation) {
 }
 
 void case_close(Case *c) {
-        planned_done(&c->planned);
+        plan_run_done(&c->planned);
         imagined_list_done(&c->imagined);
         observed_list_done(&c->running);
         observed_list_done(&c->ignored);
         policies_done(&c->policies);
 }
 
-static int say_imagine(int error, const char *message) {
+static int report_imagine(int error, const char *message) {
         if (error == -EINVAL)
                 output_line(stderr, "tidbnumactl: --instances: %s", message);
         return error;
@@ -43,13 +43,13 @@ int situation_open(const Args *args, Situation *ret) {
         if (args->instances) {
                 r = imagine_parse(args->instances, &ret->wanted, &message);
                 if (r < 0)
-                        return say_imagine(r, message);
+                        return report_imagine(r, message);
         }
         r = machine_open(args, &ret->machine);
         return r < 0 ? r : read_status(ret);
 }
 
-static int say_policies(const Policies *policies, int error) {
+static int report_policies(const Policies *policies, int error) {
         int r = error == -EINVAL ? policies_print(&policies->errors, "") : 0;
 
         if (error == -EINVAL)
@@ -63,12 +63,12 @@ static int load_policies(const Situation *s, const char *path, Policies *ret) {
         const Args *args = s->args;
         int r;
 
-        if (!path && !args->policy_given && !s->machine.live)
+        if (!path && !args->policy_is_set && !s->machine.live)
                 return policies_load_defaults(&s->machine, ret);
         r = path ? policies_load_path(path, &s->machine, ret)
                  : policies_load(args, &s->machine, ret);
-        r = say_policies(ret, r);
-        if (r < 0 || !policies_are_built_in(ret) || path || args->policy_given || !args->instances)
+        r = report_policies(ret, r);
+        if (r < 0 || !policies_are_built_in(ret) || path || args->policy_is_set || !args->instances)
                 return r;
         policies_done(ret);
         return policies_load_defaults(&s->machine, ret);
@@ -93,34 +93,34 @@ static int imagine(const Situation *s, Case *c) {
         int r = imagine_instances(&s->wanted, &c->policies.set, &s->machine.devices, &c->imagined,
                                   &message);
 
-        return say_imagine(r, message);
+        return report_imagine(r, message);
 }
 
-static int note_policies(const Case *c, Planned *p) {
+static int note_policies(const Case *c, PlanRun *p) {
         const size_t warnings = c->policies.warnings.n_messages;
         int r = 0;
 
         if (policies_are_built_in(&c->policies))
-                r = planned_add_note(p,
-                                     "no policies, so nothing is placed; plan with --policy FILE");
+                r = plan_run_add_note(p,
+                                      "no policies, so nothing is placed; plan with --policy FILE");
         if (r >= 0 && warnings > 0)
-                r = planned_add_note(
+                r = plan_run_add_note(
                         p, "there %s %zu warning%s about the policies; run tidbnumactl validate",
                         warnings == 1 ? "is" : "are", warnings, warnings == 1 ? "" : "s");
         if (r >= 0 && c->policies.defaults)
-                r = planned_add_note(p,
-                                     "no policies given: planned with tidb (exclusive), tikv "
-                                     "(exclusive, near storage), pd and haproxy (shared), and the "
-                                     "network card's node reserved");
+                r = plan_run_add_note(p,
+                                      "no policies given: planned with tidb (exclusive), tikv "
+                                      "(exclusive, near storage), pd and haproxy (shared), and the "
+                                      "network card's node reserved");
         if (r >= 0 && c->policies.set.host.reserve.kind == RESERVE_NIC &&
             id_set_is_empty(&p->report.nic_nodes))
-                r = planned_add_note(p, "nothing is reserved for the network card: the card with "
-                                        "the default route, or its node, is unknown; set "
-                                        "host.reserve.devices or host.reserve.nodes");
+                r = plan_run_add_note(p, "nothing is reserved for the network card: the card with "
+                                         "the default route, or its node, is unknown; set "
+                                         "host.reserve.devices or host.reserve.nodes");
         return r;
 }
 
-static int note_machine(const Machine *machine, Planned *p) {
+static int note_machine(const Machine *machine, PlanRun *p) {
         int r = 0;
 
         for (unsigned i = 0; i < TOPOLOGY_NOTES && r >= 0; i++) {
@@ -130,38 +130,39 @@ static int note_machine(const Machine *machine, Planned *p) {
                 if (note.error < 0)
                         r = note.error;
                 else if (note.length > 0)
-                        r = planned_add_note(p, "%s", note.data);
+                        r = plan_run_add_note(p, "%s", note.data);
         }
         return r;
 }
 
-static int note_instances(const Situation *s, const Case *c, Planned *p) {
+static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
         const size_t denied = c->running.n_denied, ignored = c->ignored.n_instances;
         int r = 0;
 
         if (ignored > 0)
-                r = planned_add_note(p,
-                                     "%zu instance%s ignored: the policy has max_instances of the "
-                                     "same user already; tidbnumactl explain PID names the policy, "
-                                     "policies[].max_instances raises the limit",
-                                     ignored, ignored == 1 ? " is" : "s are");
+                r = plan_run_add_note(
+                        p,
+                        "%zu instance%s ignored: the policy has max_instances of the "
+                        "same user already; tidbnumactl explain PID names the policy, "
+                        "policies[].max_instances raises the limit",
+                        ignored, ignored == 1 ? " is" : "s are");
         if (r >= 0 && denied > 0)
-                r = planned_add_note(
+                r = plan_run_add_note(
                         p, "%zu process%s could not be read%s%s", denied, denied == 1 ? "" : "es",
                         geteuid() == 0 ? "" : ", which needs root",
                         s->daemon_runs ? "; the daemon's report was used for them" : "");
         if (r >= 0 && p->report.n_instances == 0)
-                r = planned_add_note(p, s->machine.runs
-                                                ? "no running process matches a policy; use "
-                                                  "--instances 1:POLICY for imagined ones"
-                                                : "nothing to place; use --instances 4:tidb,4:tikv "
-                                                  "for imagined instances");
+                r = plan_run_add_note(
+                        p, s->machine.runs ? "no running process matches a policy; use "
+                                             "--instances 1:POLICY for imagined ones"
+                                           : "nothing to place; use --instances 4:tidb,4:tikv "
+                                             "for imagined instances");
         return r;
 }
 
 int case_open(const Situation *s, const char *path, const Case *before, Case *ret) {
         const bool imagines = s->args->instances, runs = !imagines && s->machine.runs;
-        PlannedFrom from = { .machine = &s->machine,
+        PlanRunFrom from = { .machine = &s->machine,
                              .policies = &ret->policies.set,
                              .running = runs ? &ret->running : NULL,
                              .imagined = imagines ? &ret->imagined : NULL,
@@ -179,7 +180,7 @@ int case_open(const Situation *s, const char *path, const Case *before, Case *re
         if (r >= 0 && imagines)
                 r = imagine(s, ret);
         if (r >= 0)
-                r = planned_build(&from, &ret->planned);
+                r = plan_run_build(&from, &ret->planned);
         if (r >= 0)
                 r = note_machine(&s->machine, &ret->planned);
         if (r >= 0)

@@ -12,7 +12,7 @@
 
 /* So many nodes of an instance are shown, those with the most of its memory first; and so many
  * ignored processes. */
-enum { NODES_TOLD = 3, IGNORED_LISTED = 5 };
+enum { NODES_SHOWN = 3, IGNORED_LISTED = 5 };
 
 bool status_is_asked(const StatusQuestion *q, const StatusInstance *i) {
         for (size_t k = 0; k < q->n_names; k++)
@@ -81,17 +81,17 @@ static const StatusMemory *largest(const StatusInstance *i, const NodeSet *not_t
 
 /* "1: 12.0 GiB, 3: 4.0 MiB, …" */
 static void append_memory(const StatusInstance *i, Text *cell) {
-        NodeSet told = { 0 };
+        NodeSet shown = { 0 };
         const StatusMemory *m;
 
-        for (unsigned n = 0; (m = largest(i, &told)); n++) {
-                if (n == NODES_TOLD) {
+        for (unsigned n = 0; (m = largest(i, &shown)); n++) {
+                if (n == NODES_SHOWN) {
                         text_append(cell, ", …");
                         return;
                 }
                 text_appendf(cell, "%s%" PRIu32 ": ", n > 0 ? ", " : "", m->node);
                 plan_words_bytes(m->bytes, cell);
-                id_set_add(&told, m->node);
+                id_set_add(&shown, m->node);
         }
 }
 

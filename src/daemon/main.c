@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "tidbnumad/daemon/binding/look.h"
+#include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/binding/silent.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/publish.h"
@@ -50,7 +50,7 @@ static int run_once(Manager *m) {
         const uint64_t end = clock_monotonic_usec() + ONCE_TIMEOUT_USEC;
         int r;
 
-        while (!look_is_settled(&m->binding) && clock_monotonic_usec() < end) {
+        while (!reconcile_is_settled(&m->binding) && clock_monotonic_usec() < end) {
                 r = sd_event_run(m->host.event, 1000 * 1000);
                 if (r < 0)
                         return r;
@@ -62,7 +62,7 @@ static int run_once(Manager *m) {
                 return EXIT_FAILURE; /* each error was told */
         if (!host_enforces(&m->host))
                 return EXIT_SUCCESS;
-        return look_is_settled(&m->binding) && all_bound(m) ? EXIT_SUCCESS : EXIT_NOT_BOUND;
+        return reconcile_is_settled(&m->binding) && all_bound(m) ? EXIT_SUCCESS : EXIT_NOT_BOUND;
 }
 
 static int run_forever(Manager *m) {

@@ -6,7 +6,7 @@
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/binding/guard.h"
-#include "tidbnumad/daemon/binding/look.h"
+#include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
@@ -15,8 +15,8 @@
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/watch.h"
 #include "tidbnumad/daemon/turn.h"
-#include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/daemon/undo/release.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
 
 int manager_new(const Args *args, Manager **ret) {
@@ -74,11 +74,11 @@ Manager *manager_free(Manager *m) {
         guard_stop(&m->binding);
         drift_stop(&m->binding);
         m->irq = irq_free(m->irq);
-        strangers_done(&m->roster.strangers);
+        ignored_done(&m->roster.ignored);
         instance_counts_done(&m->roster.counts);
         pid_list_done(&m->roster.scan);
         units_done(&m->units);
-        release_done(&m->undo);
+        undo_release_done(&m->undo);
         undo_done(&m->undo.records);
         sd_event_source_unref(m->turn);
         sd_event_source_unref(m->roster.connector_source);
@@ -104,7 +104,7 @@ static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)usec;
         (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        look_at_all(&m->binding, clock_monotonic_usec());
+        reconcile_all(&m->binding, clock_monotonic_usec());
         sampling_begin_round(&m->sampling);
         return sd_event_source_set_time_relative(source, sampling_interval_usec(&m->sampling));
 }
@@ -147,8 +147,8 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         host_lock_memory(&m->host);
         place_refresh(&m->placing);
         units_reload(&m->units);
-        release_unwanted(&m->undo);
-        irq_look(m->irq);
+        undo_release_unwanted(&m->undo);
+        irq_reconcile(m->irq);
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         (void)publish_now(&m->report); /* before systemd hears that the reload is over */
@@ -167,7 +167,7 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
         m->host.ready = false;
         if (m->host.policies.on_stop == ON_STOP_RESTORE)
                 irq_give_all_back(m->irq);
-        if (release_before_stop(&m->undo)) {
+        if (undo_release_before_stop(&m->undo)) {
                 for (size_t i = 0; i < m->roster.n_instances; i++) /* nothing is moved any more */
                         binding_restart(m->roster.instances[i], clock_monotonic_usec());
                 journal_log(&m->host.journal, LOG_INFO, NULL,
@@ -202,12 +202,12 @@ int manager_start(Manager *m) {
 
         r = reload_policies(m);
         if (r >= 0)
-                r = record_start(&m->undo);
+                r = undo_start(&m->undo);
         if (r < 0)
                 return r;
         r = add_sources(m);
         if (r >= 0)
-                r = release_start(&m->undo);
+                r = undo_release_start(&m->undo);
         if (r >= 0)
                 r = turn_start(m);
         if (r < 0)
@@ -229,9 +229,9 @@ int manager_start(Manager *m) {
                 r = describe_start(&m->roster);
         if (r < 0)
                 return r;
-        look_at_due(&m->binding, clock_monotonic_usec());
+        reconcile_due(&m->binding, clock_monotonic_usec());
         turn_run(m);
-        release_unwanted(&m->undo);
+        undo_release_unwanted(&m->undo);
         r = units_start(&m->units);
         m->start_waits = r >= 0 && units_are_starting(&m->units);
         return r < 0 || m->start_waits ? r : turn_finish_start(m);

@@ -4,15 +4,15 @@
 #include "config.h"
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/binding/look.h"
+#include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/roster/follow.h"
+#include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/turn.h"
-#include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/daemon/undo/release.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Changes within so long are published together. */
@@ -57,13 +57,13 @@ static void arm_work(Manager *m) {
 /* A round begins: the net under the signals of units, and what is bound and nobody's any more. */
 static void begin_round(Manager *m) {
         units_scan(&m->units);
-        release_stray(&m->undo);
+        undo_release_stray(&m->undo);
 }
 
 Instance *turn_free_instance(Instance *i) {
         binding_end(i);
         sample_end(i);
-        record_end(i);
+        undo_end(i);
         return instance_free(i);
 }
 
@@ -72,18 +72,18 @@ static void hand_on(Manager *m, Instance *i, uint64_t now_usec) {
         const uint32_t news = roster_take_news(i);
 
         if (news & NEWS_LEFT)
-                release_note_left(&m->undo, i);
+                undo_release_note_left(&m->undo, i);
         if (news & (NEWS_JOINED | NEWS_LEFT))
-                record_adopt(&m->undo, i);
+                undo_adopt(&m->undo, i);
         if (news & NEWS_STORAGE)
                 place_note_devices(&m->placing, i);
         if (news & NEWS_JOINED)
                 binding_note_joined(i);
         if ((news & (NEWS_JOINED | NEWS_LEFT | NEWS_RULES)) ||
             ((news & NEWS_RENAMED) &&
-             release_is_asked(&m->host, i->name, i->unit) != i->undo.released))
+             undo_release_is_asked(&m->host, i->name, i->unit) != i->undo.released))
                 binding_restart(i, now_usec);
-        if (record_take_reset(i))
+        if (undo_take_reset(i))
                 binding_reset(i, now_usec);
 }
 
@@ -91,7 +91,7 @@ void turn_hand_on(Manager *m) {
         const uint64_t now = clock_monotonic_usec();
 
         for (Instance *i; (i = roster_take_ended(&m->roster));) {
-                release_note_left(&m->undo, i);
+                undo_release_note_left(&m->undo, i);
                 access_end(&m->sampling, i);
                 turn_free_instance(i);
         }
@@ -144,11 +144,11 @@ void turn_run(Manager *m) {
         if (host_take_mark(&m->host, HOST_MARK_TOPOLOGY))
                 place_note_topology(&m->placing);
         units_turn(&m->units);
-        look_at_fresh(&m->binding, clock_monotonic_usec());
-        follow_members(&m->roster); /* this takes longer; the children that it finds are looked at
-                                       as well */
+        reconcile_fresh(&m->binding, clock_monotonic_usec());
+        fork_filter_update(&m->roster); /* this takes longer; the children that it finds are looked
+                                       at as well */
         turn_hand_on(m);
-        look_at_fresh(&m->binding, clock_monotonic_usec());
+        reconcile_fresh(&m->binding, clock_monotonic_usec());
         binding_follow_plan(&m->binding, clock_monotonic_usec());
         if (host_take_mark(&m->host, HOST_MARK_OWNERS))
                 irq_note_owners(m->irq);
@@ -181,7 +181,7 @@ static int on_work(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)source;
         (void)usec;
-        look_at_due(&m->binding, clock_monotonic_usec());
+        reconcile_due(&m->binding, clock_monotonic_usec());
         return 0;
 }
 

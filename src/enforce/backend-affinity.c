@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "tidbnumad/enforce/backend.h"
-#include "tidbnumad/enforce/restore.h"
 #include "tidbnumad/enforce/undo-note.h"
+#include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/affinity.h"
 
 /* A process that starts threads faster than we set them; what the last pass leaves, the next look
@@ -93,6 +93,6 @@ const BackendOps backend_affinity_ops = {
         .kind = BACKEND_AFFINITY,
         .set_cpus = set_cpus,
         .note = note,
-        .restore = restore_masks,
+        .restore = undo_restore_masks,
         .refuses = refuses,
 };

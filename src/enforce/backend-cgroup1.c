@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tidbnumad/enforce/backend.h"
-#include "tidbnumad/enforce/restore.h"
 #include "tidbnumad/enforce/undo-note.h"
+#include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 
@@ -355,7 +355,7 @@ const BackendOps backend_cgroup1_ops = {
         .set_cpus = set_cpus,
         .set_mems = set_mems,
         .note = note,
-        .restore = restore_cpuset,
+        .restore = undo_restore_cpuset,
         .widen_mems = widen_mems,
         .refuses = refuses,
         .tidy = tidy,

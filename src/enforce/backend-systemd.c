@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "tidbnumad/enforce/backend.h"
-#include "tidbnumad/enforce/restore.h"
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/enforce/undo-note.h"
+#include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
 
@@ -99,7 +99,7 @@ static const char *refuses(Backend *backend, const BackendTarget *target,
         return NULL;
 }
 
-static int restore(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+static int restore(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
                    sd_bus_slot **ret_slot) {
         int r;
 
@@ -108,7 +108,7 @@ static int restore(Backend *backend, Restore *restore, BackendReply reply, void 
                 if (r != 0)
                         return r;
         }
-        return restore_unit(backend, restore, reply, userdata, ret_slot);
+        return undo_restore_unit(backend, restore, reply, userdata, ret_slot);
 }
 
 static bool has_cpuset_controller(const Sysroot *sysroot) {

@@ -54,13 +54,13 @@ static bool is_gone(int error) {
         return error == -ESRCH || error == -ENOENT || error == -EOPNOTSUPP;
 }
 
-static int stay(Restore *restore) {
+static int stay(UndoRestore *restore) {
         restore->shortfall = "its original cgroup is gone: it stays in its own scope, which no "
                              "longer has limits";
         return 0;
 }
 
-int scope_send_home(Backend *backend, Restore *restore) {
+int scope_send_home(Backend *backend, UndoRestore *restore) {
         const UndoRecord *record = restore->record;
         Home home = { .backend = backend, .fd = -EBADF };
         _cleanup_close_ int scope_fd = -EBADF;

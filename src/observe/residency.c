@@ -11,7 +11,7 @@
 enum { ROWS_MAX = 1024 };
 
 /* MEMCG_CHARGE_BATCH of linux/memcontrol.h: what a CPU may have charged and not reported yet. */
-enum { UNTOLD_PAGES = 64 };
+enum { UNCOUNTED_PAGES = 64 };
 
 /* Not worth a doubt. */
 #define LITTLE_BYTES (UINT64_C(64) << 20)
@@ -49,7 +49,7 @@ int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node)
 bool residency_covers(const Topology *topology, const NodeMemory *by_node,
                       uint64_t resident_bytes) {
         const CpuSet cpus = topology_cpus(topology);
-        uint64_t counted = LITTLE_BYTES + id_set_count(&cpus) * UNTOLD_PAGES * page_size_bytes();
+        uint64_t counted = LITTLE_BYTES + id_set_count(&cpus) * UNCOUNTED_PAGES * page_size_bytes();
 
         for (size_t i = 0; i < topology->n_nodes; i++)
                 counted += by_node[i].anon_bytes;

@@ -88,24 +88,24 @@ static int point_at(const Sysroot *sysroot) {
 
 /* Where that cannot be, hwloc's words go to standard error as ever. */
 static void capture_stderr(TopologyEnv *env) {
-        int said = memfd_create("said", MFD_CLOEXEC);
+        int output = memfd_create("said", MFD_CLOEXEC);
         int real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
         (void)setenv("HWLOC_XML_VERBOSE", "1", 1);
         (void)setenv("HWLOC_SYNTHETIC_VERBOSE", "1", 1);
-        if (said >= 0 && real >= 0 && dup2(said, STDERR_FILENO) >= 0) {
-                env->said_fd = said;
+        if (output >= 0 && real >= 0 && dup2(output, STDERR_FILENO) >= 0) {
+                env->output_fd = output;
                 env->stderr_fd = real;
                 return;
         }
-        closep(&said);
+        closep(&output);
         closep(&real);
 }
 
 int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture) {
         int r;
 
-        *env = (TopologyEnv){ .stderr_fd = -EBADF, .said_fd = -EBADF };
+        *env = (TopologyEnv){ .stderr_fd = -EBADF, .output_fd = -EBADF };
         r = save(env);
         if (r < 0)
                 return r;
@@ -138,13 +138,13 @@ static char *render_said(int fd) {
         return *line ? strdup(line) : NULL;
 }
 
-void topology_env_leave(TopologyEnv *env, char **ret_said) {
+void topology_env_leave(TopologyEnv *env, char **ret_output) {
         if (env->stderr_fd >= 0)
                 (void)dup2(env->stderr_fd, STDERR_FILENO);
-        if (ret_said)
-                *ret_said = env->said_fd >= 0 ? render_said(env->said_fd) : NULL;
+        if (ret_output)
+                *ret_output = env->output_fd >= 0 ? render_said(env->output_fd) : NULL;
         closep(&env->stderr_fd);
-        closep(&env->said_fd);
+        closep(&env->output_fd);
         unset_all();
         restore(env);
 }

@@ -157,12 +157,12 @@ static int load_synthetic(const char *description, hwloc_topology_t *ret, char *
 }
 
 /* hwloc's own words name the place in the description. */
-static int explain_synthetic(const char *description, const char *said, char **ret_message) {
+static int explain_synthetic(const char *description, const char *output, char **ret_message) {
         return say(ret_message, -EINVAL,
                    "hwloc rejects the machine \"%s\"%s%s; expected levels, each with its number "
                    "within the level before, such as \"package:2 numa:4(memory=128GiB) "
                    "core:8 pu:2\"",
-                   description, said ? ": " : "", said ? said : "");
+                   description, output ? ": " : "", output ? output : "");
 }
 
 /* --- any ------------------------------------------------------------------------------------ */
@@ -180,7 +180,7 @@ static int load_sysroot(hwloc_topology_t *ret, char **ret_message) {
 }
 
 int topology_source_load(const TopologySource *source, hwloc_topology_t *ret, char **ret_message) {
-        _cleanup_free_ char *said = NULL, *message = NULL;
+        _cleanup_free_ char *output = NULL, *message = NULL;
         TopologyEnv env;
         int r = topology_env_enter(&env, source->sysroot, true);
 
@@ -192,9 +192,9 @@ int topology_source_load(const TopologySource *source, hwloc_topology_t *ret, ch
                 r = load_synthetic(source->synthetic, ret, &message);
         else
                 r = load_sysroot(ret, &message);
-        topology_env_leave(&env, &said);
+        topology_env_leave(&env, &output);
         if (r == -EINVAL && source->synthetic && !message)
-                r = explain_synthetic(source->synthetic, said, &message);
+                r = explain_synthetic(source->synthetic, output, &message);
         if (r < 0 && ret_message)
                 *ret_message = TAKE_PTR(message);
         return r;

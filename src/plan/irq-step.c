@@ -111,7 +111,7 @@ uint64_t irq_again_due(const IrqAgain *a) {
         return a->runs ? a->due_usec : IRQ_AGAIN_NEVER;
 }
 
-void irq_again_looked(IrqAgain *a, uint64_t now_usec) {
+void irq_again_reconciled(IrqAgain *a, uint64_t now_usec) {
         if (!a->runs || now_usec < a->due_usec)
                 return;
         a->spent_usec =
@@ -126,43 +126,44 @@ void irq_again_looked(IrqAgain *a, uint64_t now_usec) {
 
 /* --- what is to be set --- */
 
-void irq_wishes_done(IrqWishes *wishes) {
-        free(wishes->wishes);
-        *wishes = (IrqWishes){ 0 };
+void irq_desired_done(IrqDesiredList *desired) {
+        free(desired->settings);
+        *desired = (IrqDesiredList){ 0 };
 }
 
 const char *irq_device_key(const IrqDevice *device) {
         return device->pci ? device->pci : device->name;
 }
 
-const IrqWish *irq_wishes_find(const IrqWishes *wishes, const SettingKey *key) {
-        for (size_t i = 0; i < wishes->n_wishes; i++)
-                if (setting_key_equal(&wishes->wishes[i].key, key))
-                        return &wishes->wishes[i];
+const IrqDesired *irq_desired_find(const IrqDesiredList *desired, const SettingKey *key) {
+        for (size_t i = 0; i < desired->n_settings; i++)
+                if (setting_key_equal(&desired->settings[i].key, key))
+                        return &desired->settings[i];
         return NULL;
 }
 
-static int add(IrqWishes *list, const IrqWish *wish) {
-        if (ARRAY_RESERVE(list->wishes, list->allocated, list->n_wishes + 1) < 0)
+static int add(IrqDesiredList *list, const IrqDesired *setting) {
+        if (ARRAY_RESERVE(list->settings, list->allocated, list->n_settings + 1) < 0)
                 return -ENOMEM;
-        list->wishes[list->n_wishes++] = *wish;
+        list->settings[list->n_settings++] = *setting;
         return 0;
 }
 
 /* Two cards of one PCI function show the same vectors. */
-static bool has_irq(const IrqWishes *list, uint32_t irq) {
-        for (size_t i = 0; i < list->n_wishes; i++)
-                if (list->wishes[i].key.kind == SETTING_VECTOR && list->wishes[i].key.number == irq)
+static bool has_irq(const IrqDesiredList *list, uint32_t irq) {
+        for (size_t i = 0; i < list->n_settings; i++)
+                if (list->settings[i].key.kind == SETTING_VECTOR &&
+                    list->settings[i].key.number == irq)
                         return true;
         return false;
 }
 
-static int add_vectors(IrqWishes *list, const IrqPlanDevice *p) {
+static int add_vectors(IrqDesiredList *list, const IrqPlanDevice *p) {
         const IrqDevice *d = p->device;
 
         for (size_t i = 0; i < d->n_vectors; i++) {
                 const IrqVector *v = &d->vectors[i];
-                const IrqWish wish = {
+                const IrqDesired setting = {
                         .key = { SETTING_VECTOR, irq_device_key(d), v->irq },
                         .device = d,
                         .vector = v,
@@ -174,32 +175,32 @@ static int add_vectors(IrqWishes *list, const IrqPlanDevice *p) {
 
                 if (p->vectors[i].decision != IRQ_STEERED || has_irq(list, v->irq))
                         continue;
-                if (add(list, &wish) < 0)
+                if (add(list, &setting) < 0)
                         return -ENOMEM;
         }
         return 0;
 }
 
-static int add_queues(IrqWishes *list, const IrqPlanDevice *p, SettingKind kind,
+static int add_queues(IrqDesiredList *list, const IrqPlanDevice *p, SettingKind kind,
                       const CpuSet *wanted, const IrqQueue *queues, size_t n) {
         for (size_t i = 0; wanted && i < n; i++) {
-                const IrqWish wish = { .key = { kind, p->device->name, (uint32_t)i,
-                                                p->device->ifindex },
-                                       .device = p->device,
-                                       .plan = p,
-                                       .value.cpus = wanted[i],
-                                       .known = true,
-                                       .stands.cpus = queues[i].cpus };
+                const IrqDesired setting = { .key = { kind, p->device->name, (uint32_t)i,
+                                                      p->device->ifindex },
+                                             .device = p->device,
+                                             .plan = p,
+                                             .value.cpus = wanted[i],
+                                             .known = true,
+                                             .stands.cpus = queues[i].cpus };
 
                 /* A card with one queue has none of these files. */
-                if (queues[i].mask_known && p->device->ifindex > 0 && add(list, &wish) < 0)
+                if (queues[i].mask_known && p->device->ifindex > 0 && add(list, &setting) < 0)
                         return -ENOMEM;
         }
         return 0;
 }
 
-int irq_wishes_build(const IrqPlan *plan, IrqWishes *ret) {
-        _cleanup_irq_wishes_ IrqWishes list = { 0 };
+int irq_desired_build(const IrqPlan *plan, IrqDesiredList *ret) {
+        _cleanup_irq_desired_ IrqDesiredList list = { 0 };
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < plan->n_devices; i++)
@@ -215,7 +216,7 @@ int irq_wishes_build(const IrqPlan *plan, IrqWishes *ret) {
         if (r < 0)
                 return r;
         *ret = list;
-        list = (IrqWishes){ 0 };
+        list = (IrqDesiredList){ 0 };
         return 0;
 }
 

@@ -146,11 +146,11 @@ static int build_balance(const IrqCpus *cpus, IrqPlan *plan) {
 
                 if (!is_cared_for(device) || device->policy->irqbalance == IRQBALANCE_IGNORE)
                         continue;
-                balance->told = true;
+                balance->sent = true;
                 if (ban_vectors(device, &allocated, balance) < 0)
                         return -ENOMEM;
         }
-        if (balance->told)
+        if (balance->sent)
                 balance->banned_cpus = cpus_to_ban(cpus);
         if (balance->n_banned_irqs > 1)
                 qsort(balance->banned_irqs, balance->n_banned_irqs, sizeof(uint32_t), compare);

@@ -14,7 +14,7 @@ static NodeBits taken_nodes(const PlanProblem *problem) {
 }
 
 static NodeBits left_for(const PlanProblem *problem, const PlanItem *item, const NodeBits *taken) {
-        NodeBits left = node_bits_minus(&item->open, &problem->reserved);
+        NodeBits left = node_bits_minus(&item->feasible, &problem->reserved);
 
         return node_bits_minus(&left, taken);
 }
@@ -78,8 +78,8 @@ static size_t count_most(const PlanProblem *problem, const PlanItem *item) {
         size_t most = 0;
 
         if (!item->same_package)
-                return id_set_count(&item->open);
-        ID_SET_FOREACH(i, &item->open) {
+                return id_set_count(&item->feasible);
+        ID_SET_FOREACH(i, &item->feasible) {
                 uint32_t package = problem->nodes[i].package;
                 int must = id_set_next(&item->must, 0);
 
@@ -116,7 +116,7 @@ static const PlanItem *find_alike(const PlanProblem *problem, size_t i) {
                 const PlanItem *other = &problem->items[k];
 
                 if (other->movable && other->policy_index == item->policy_index &&
-                    id_set_equal(&other->open, &item->open))
+                    id_set_equal(&other->feasible, &item->feasible))
                         return other;
         }
         return NULL;

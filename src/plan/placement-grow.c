@@ -108,7 +108,7 @@ static int compare_nodes(const void *a, const void *b) {
 static NodeBits room_in(const PlanSearch *search, const PlanItem *item, uint32_t package) {
         NodeBits room = { 0 };
 
-        ID_SET_FOREACH(i, &item->open)
+        ID_SET_FOREACH(i, &item->feasible)
         if (!item->same_package || search->problem->nodes[i].package == package)
                 id_set_add(&room, (size_t)i);
         return room;

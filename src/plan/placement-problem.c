@@ -204,7 +204,7 @@ static bool is_interchangeable(const PlanProblem *problem, const PlanItem *a, co
                 return false;
         if (a->device && memcmp(a->device, b->device, problem->n_nodes * sizeof(a->device[0])) != 0)
                 return false;
-        return id_set_equal(&a->open, &b->open) && id_set_equal(&a->must, &b->must) &&
+        return id_set_equal(&a->feasible, &b->feasible) && id_set_equal(&a->must, &b->must) &&
                id_set_equal(&a->former, &b->former);
 }
 
@@ -241,7 +241,7 @@ int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, Pl
                                                             .reserved_cpus = plan->reserved_cpus };
 
         if (build_nodes(&problem, &plan->reserved) < 0 || build_items(&problem, plan) < 0 ||
-            placement_open(&problem) < 0)
+            placement_feasible(&problem) < 0)
                 return -ENOMEM;
         placement_open_counts(&problem);
         if (finish_items(&problem) < 0)

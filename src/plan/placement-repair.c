@@ -25,7 +25,7 @@ static bool may_have(const PlanProblem *problem, const PlanItem *item, const Pla
         if (item->count != other->n_nodes)
                 return false;
         for (size_t i = 0; i < other->n_nodes; i++)
-                if (!id_set_has(&item->open, other->nodes[i]) ||
+                if (!id_set_has(&item->feasible, other->nodes[i]) ||
                     (item->same_package && problem->nodes[other->nodes[i]].package !=
                                                    problem->nodes[other->nodes[0]].package))
                         return false;

@@ -30,7 +30,7 @@ static PlanCost best_node(PlanSearch *search, const PlanItem *item) {
         PlanCost best = { 0 };
         size_t n = 0;
 
-        ID_SET_FOREACH(i, &item->open) {
+        ID_SET_FOREACH(i, &item->feasible) {
                 uint16_t node = (uint16_t)i;
                 PlanCost cost = placement_counts_price(&search->counts, item, &node, 1);
 
@@ -70,7 +70,7 @@ PlanCost placement_search_best(PlanSearch *search, const PlanItem *item) {
 
 static int compare_movable(const void *a, const void *b) {
         const PlanItem *x = *(PlanItem *const *)a, *y = *(PlanItem *const *)b;
-        size_t n = id_set_count(&x->open), m = id_set_count(&y->open);
+        size_t n = id_set_count(&x->feasible), m = id_set_count(&y->feasible);
 
         if ((x->device != NULL) != (y->device != NULL))
                 return x->device ? -1 : 1;
@@ -94,7 +94,7 @@ static int collect_movable(PlanSearch *search) {
                 search->movable[search->n_movable++] = &problem->items[i];
                 if (placement_sets_init(&search->sets[i], problem, &problem->items[i]) < 0)
                         return -ENOMEM;
-                problem->items[i].choice->n_open = placement_sets_count(&search->sets[i]);
+                problem->items[i].choice->n_feasible = placement_sets_count(&search->sets[i]);
         }
         if (search->n_movable > 1)
                 qsort(search->movable, search->n_movable, sizeof(search->movable[0]),

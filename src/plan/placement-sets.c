@@ -20,7 +20,7 @@ static size_t group_end(const PlanSets *sets, size_t begin) {
 static void fill_pool(PlanSets *sets) {
         const PlanProblem *problem = sets->problem;
         const PlanItem *item = sets->item;
-        NodeBits rest = node_bits_minus(&item->open, &item->must);
+        NodeBits rest = node_bits_minus(&item->feasible, &item->must);
         int must = id_set_next(&item->must, 0);
 
         for (uint32_t p = 0; p < (item->same_package ? problem->n_packages : 1); p++) {

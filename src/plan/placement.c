@@ -294,7 +294,7 @@ static int solve(PlanProblem *problem, PlacementPlan *plan) {
         if (placement_search_run(&search, problem) < 0)
                 return -ENOMEM;
         plan->n_prices = search.n_prices;
-        placement_search_tidy(&search);
+        placement_search_canonicalize(&search);
         if (placement_counts_total(problem, &total) < 0)
                 return -ENOMEM;
         for (unsigned i = 0; i < N_CRITERIA; i++)

@@ -33,7 +33,7 @@ bool step_begins_blind(const StepInput *in) {
 
 /* One pass for what is worth it and is not needed for anything. */
 static bool is_to_follow(const StepInput *in) {
-        return in->follows && in->memory_known && in->outside_bytes == 0 && in->has_room &&
+        return in->file_pull_wanted && in->memory_known && in->outside_bytes == 0 && in->has_room &&
                in->passes == 0 && in->placement->migrate == MIGRATE_GENTLE;
 }
 

@@ -96,7 +96,7 @@ static json_t *balance(const IrqHost *host, const IrqPlanBalance *balance) {
         for (size_t i = 0; i < balance->n_banned_irqs && irqs; i++)
                 irqs = object_append(irqs, json_integer(balance->banned_irqs[i]));
         object_set(&o, "runs", json_boolean(host->irqbalance.pid > 0));
-        object_set(&o, "told", json_boolean(balance->told));
+        object_set(&o, "told", json_boolean(balance->sent));
         object_set(&o, "banned_cpus", object_list(ID_VIEW(&balance->banned_cpus)));
         object_set(&o, "banned_irqs", irqs);
         return object_finish(&o);

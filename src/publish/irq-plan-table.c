@@ -69,7 +69,7 @@ static bool is_shown(const IrqPlanDevice *device) {
 static void append_balance(const IrqHost *host, const IrqPlanBalance *balance, Text *text) {
         const bool cpus = !id_set_is_empty(&balance->banned_cpus);
 
-        if (!balance->told || (!cpus && balance->n_banned_irqs == 0))
+        if (!balance->sent || (!cpus && balance->n_banned_irqs == 0))
                 return;
         text_append(text, "irqbalance must leave alone ");
         if (cpus) {

@@ -69,7 +69,7 @@ json_t *plan_json_instance(const PlanReportInstance *i) {
         object_set(&o, "why", why(i));
         object_set(&o, "warnings", placement_json_warnings(i->warnings));
         object_set(&o, "reserved_nodes", object_list(ID_VIEW(&i->reserved)));
-        object_set(&o, "open", object_count(i->n_open));
+        object_set(&o, "open", object_count(i->n_feasible));
         object_set(&o, "alternatives", alternatives(i));
         set_running(&o, i);
         return object_finish(&o);

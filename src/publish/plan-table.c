@@ -190,8 +190,8 @@ void plan_table_alternatives(const PlanReportInstance *i, Text *text) {
                 plan_words_alternative(&i->alternatives[k], text);
                 text_append(text, "\n");
         }
-        if (i->n_open > i->n_alternatives + 1 && i->n_alternatives > 0)
-                text_appendf(text, "  … and %zu more\n", i->n_open - i->n_alternatives - 1);
+        if (i->n_feasible > i->n_alternatives + 1 && i->n_alternatives > 0)
+                text_appendf(text, "  … and %zu more\n", i->n_feasible - i->n_alternatives - 1);
 }
 
 static void explain_instance(const PlanReportInstance *i, Text *text) {
@@ -209,12 +209,12 @@ static void explain_instance(const PlanReportInstance *i, Text *text) {
 }
 
 static void explain_criteria(const PlanReport *report, Text *text) {
-        bool told[N_CRITERIA] = { false };
+        bool shown[N_CRITERIA] = { false };
         bool any = false;
 
         for (size_t i = 0; i < report->n_instances; i++)
                 for (size_t k = 0; k < report->instances[i].n_alternatives; k++)
-                        told[report->instances[i].alternatives[k].criterion] = any = true;
+                        shown[report->instances[i].alternatives[k].criterion] = any = true;
         if (any)
                 text_append(
                         text,
@@ -222,7 +222,7 @@ static void explain_criteria(const PlanReport *report, Text *text) {
                         "Each number is a sum over the whole plan, with the instance on those "
                         "nodes and as planned. Lower is better; the first difference decides:\n");
         for (unsigned c = 0; c < N_CRITERIA; c++)
-                if (told[c])
+                if (shown[c])
                         text_appendf(text, "  %-10s %s\n", placement_criterion_to_string(c),
                                      plan_words_criterion(c));
 }

@@ -109,8 +109,8 @@ static void append_reasons(const PlanReportInstance *i, Text *text) {
                 n++;
         }
         if (n == 0)
-                text_append(text, i->n_open > 1 ? "a tie with other nodes"
-                                                : "no other nodes are available to it");
+                text_append(text, i->n_feasible > 1 ? "a tie with other nodes"
+                                                    : "no other nodes are available to it");
 }
 
 void plan_words_why(const PlanReportInstance *i, Text *text) {

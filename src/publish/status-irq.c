@@ -32,9 +32,9 @@ static json_t *irqbalance(const IrqSnapshot *irq) {
                 return json_null();
         o = object_new();
         object_set(&o, "pid", json_integer(irq->irqbalance_pid));
-        object_set(&o, "told", json_boolean(irq->irqbalance_told));
+        object_set(&o, "told", json_boolean(irq->irqbalance_sent));
         object_set(&o, "banned_cpus",
-                   irq->irqbalance_told ? object_list(ID_VIEW(irq->irqbalance_cpus)) : json_null());
+                   irq->irqbalance_sent ? object_list(ID_VIEW(irq->irqbalance_cpus)) : json_null());
         object_set(&o, "banned_interrupts", object_count(irq->n_irqbalance_irqs));
         return object_finish(&o);
 }

@@ -221,22 +221,22 @@ static json_t *instances(const Snapshot *snapshot) {
         return array;
 }
 
-static json_t *stranger(const StrangerSnapshot *stranger) {
+static json_t *ignored_process(const IgnoredSnapshot *process) {
         Object o = object_new();
 
-        object_set(&o, "pid", json_integer(stranger->pid));
-        object_set(&o, "exe", object_string(stranger->exe));
-        object_set(&o, "unit", object_string(stranger->unit));
-        object_set(&o, "policy", object_string(stranger->policy));
-        object_set(&o, "reason", object_string(stranger->reason));
+        object_set(&o, "pid", json_integer(process->pid));
+        object_set(&o, "exe", object_string(process->exe));
+        object_set(&o, "unit", object_string(process->unit));
+        object_set(&o, "policy", object_string(process->policy));
+        object_set(&o, "reason", object_string(process->reason));
         return object_finish(&o);
 }
 
-static json_t *strangers(const Snapshot *snapshot) {
+static json_t *ignored_processes(const Snapshot *snapshot) {
         json_t *array = json_array();
 
-        for (size_t i = 0; i < snapshot->n_strangers && array; i++)
-                array = object_append(array, stranger(&snapshot->strangers[i]));
+        for (size_t i = 0; i < snapshot->n_ignored_processes && array; i++)
+                array = object_append(array, ignored_process(&snapshot->ignored_processes[i]));
         return array;
 }
 
@@ -339,7 +339,7 @@ static json_t *status(const Snapshot *snapshot) {
         if (snapshot->n_unlisted > 0)
                 object_set(&o, "instances_unlisted", object_count(snapshot->n_unlisted));
         object_set(&o, "units", units(snapshot));
-        object_set(&o, "strangers", strangers(snapshot));
+        object_set(&o, "strangers", ignored_processes(snapshot));
         object_set(&o, "ignored", ignored(snapshot));
         if (snapshot->n_releases > 0) /* seldom, and for seconds */
                 object_set(&o, "releases", releases(snapshot));

@@ -312,7 +312,7 @@ static int read_folders(const char *const *dirs, size_t n_dirs, const char *only
                         SourceFileList *ret, Diagnostics *errors, Diagnostics *warnings) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
         _cleanup_(scan_done) Scan scan = { .only = only, .errors = errors, .warnings = warnings };
-        size_t before = errors->n_told;
+        size_t before = errors->n_added;
         int r;
 
         r = scan_folders(&scan, dirs, n_dirs);
@@ -320,7 +320,7 @@ static int read_folders(const char *const *dirs, size_t n_dirs, const char *only
                 r = read_entry(&scan, &scan.entries[i], &list);
         if (r == 0 && (errors->error < 0 || warnings->error < 0))
                 r = -ENOMEM;
-        if (r == 0 && errors->n_told > before)
+        if (r == 0 && errors->n_added > before)
                 r = -EINVAL;
         if (r < 0)
                 return r;

@@ -28,8 +28,8 @@ typedef struct Diagnostics {
         DiagnosticDetail *details; /* beside `messages`; owned */
         size_t n_messages;
         size_t allocated, allocated_details;
-        size_t n_told; /* of all that were added: also the same again, and what was too much */
-        int error;     /* 0, or -ENOMEM when a message was lost */
+        size_t n_added; /* of all that were added: also the same again, and what was too much */
+        int error;      /* 0, or -ENOMEM when a message was lost */
 } Diagnostics;
 
 void diagnostics_done(Diagnostics *diagnostics);

@@ -68,11 +68,11 @@ typedef struct PolicyKey {
                                      * ends with NULL; "*": any that is given. NULL: none is */
         uint64_t min, max;          /* of a NUMBER, an AUTO_NUMBER, a DURATION and a PERCENT */
         bool empty_ok;              /* a list may be empty */
-        size_t offset;       /* of the field: in Policy under policies[], in PolicyInstance under
-                              * policies[].instances[], in IrqPolicy under irq[], in PolicySet
-                              * elsewhere */
-        size_t given_offset; /* of a bool there that is set when the key was written; 0: none */
-        const char *help;    /* one line, whole sentences */
+        size_t offset;        /* of the field: in Policy under policies[], in PolicyInstance under
+                               * policies[].instances[], in IrqPolicy under irq[], in PolicySet
+                               * elsewhere */
+        size_t is_set_offset; /* of a bool there that is set when the key was written; 0: none */
+        const char *help;     /* one line, whole sentences */
 } PolicyKey;
 
 #define POLICY_KEY_PATH_MAX 128u

@@ -27,7 +27,7 @@ typedef struct Args {
         Command command;
         const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* later ones win */
         size_t n_policy_dirs;
-        bool policy_given;                               /* folders or files of policies were */
+        bool policy_is_set;                              /* folders or files of policies were */
         const char *policy_files[ARGS_POLICY_FILES_MAX]; /* instead of the folders */
         size_t n_policy_files;
         const char *sysroot;     /* NULL: not given, as the others */

@@ -6,7 +6,7 @@
 #include "tidbnumad/ctl/imagine.h"
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/machine.h"
-#include "tidbnumad/ctl/planned.h"
+#include "tidbnumad/ctl/plan-run.h"
 #include "tidbnumad/ctl/policies.h"
 #include "tidbnumad/ctl/status-file.h"
 
@@ -23,7 +23,7 @@ typedef struct Case {
         Policies policies;
         ObservedList running, ignored; /* `ignored`: beyond max_instances */
         ImaginedList imagined;
-        Planned planned;
+        PlanRun planned;
 } Case;
 
 /* These say on stderr what is wrong. What they fill must not move afterwards; it is to be freed in

@@ -49,7 +49,7 @@ typedef int (*BackendSetCpus)(Backend *backend, const BackendTarget *target, con
 typedef int (*BackendSetMems)(Backend *backend, const BackendTarget *target, const NodeSet *mems,
                               BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
 
-typedef struct Restore Restore;
+typedef struct UndoRestore UndoRestore;
 
 /* Reads the present values for a record, before the first change. Kept by the caller until the
  * answer. */
@@ -79,7 +79,7 @@ typedef struct BackendOps {
                            BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
 
         /* Takes back what this backend has done, whichever is in use now: see restore.h. */
-        int (*restore)(Backend *backend, Restore *restore, BackendReply reply, void *userdata,
+        int (*restore)(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
                        sd_bus_slot **ret_slot);
 
         /* The kernel is to allow these memory nodes as well, now: to be followed by set_mems, for

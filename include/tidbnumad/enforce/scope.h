@@ -13,7 +13,7 @@
 #pragma once
 
 #include "tidbnumad/enforce/backend.h"
-#include "tidbnumad/enforce/restore.h"
+#include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/model/reason.h"
 
 /* May the target be moved to a scope? NULL, or a constant sentence why not, and of what kind that
@@ -47,4 +47,4 @@ int scope_attach(int group_fd, const ProcHandle *handle);
 
 /* The way back. 1: its processes are where they came from, or there are none; 0: that is gone, so
  * they stay, and only the scope's properties are left to be given back; negative: it failed. */
-int scope_send_home(Backend *backend, Restore *restore);
+int scope_send_home(Backend *backend, UndoRestore *restore);

@@ -69,7 +69,7 @@ typedef struct IrqPlanDevice {
 
 /* What is sent to irqbalance when it runs. */
 typedef struct IrqPlanBalance {
-        bool told;             /* false: nothing, it is ignored or nothing is steered */
+        bool sent;             /* false: nothing, it is ignored or nothing is steered */
         CpuSet banned_cpus;    /* that it is to leave alone; empty: none */
         uint32_t *banned_irqs; /* ascending; owned */
         size_t n_banned_irqs;

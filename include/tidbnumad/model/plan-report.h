@@ -26,7 +26,7 @@ typedef struct PlanReportInstance {
         uint32_t warnings;           /* PlacementWarning */
         NodeSet reserved;            /* of its nodes, those that are reserved */
         PlacementGrounds grounds;
-        size_t n_open;
+        size_t n_feasible;
         const PlacementAlternative *alternatives; /* the best first */
         size_t n_alternatives;
 

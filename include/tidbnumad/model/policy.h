@@ -99,9 +99,9 @@ typedef struct Place {
         NodeSet avoid;
         PlaceNear near;
         PlaceShare share;
-        bool share_given;
+        bool share_is_set;
         bool same_package; /* an instance's nodes are of one socket */
-        bool same_package_given;
+        bool same_package_is_set;
 } Place;
 
 typedef enum CpuChoice {

@@ -130,13 +130,13 @@ typedef struct InstanceSnapshot {
 } InstanceSnapshot;
 
 /* A process that a policy names and that is ignored. */
-typedef struct StrangerSnapshot {
+typedef struct IgnoredSnapshot {
         pid_t pid;
         const char *exe;
         const char *unit; /* NULL: none */
         const char *policy;
         const char *reason; /* a sentence */
-} StrangerSnapshot;
+} IgnoredSnapshot;
 
 /* Why processes that a policy names are ignored. */
 typedef enum IgnoredReason {
@@ -237,7 +237,7 @@ typedef struct IrqSnapshot {
         uint64_t n_writes, n_repairs; /* settings that were written; of these, put back */
         uint64_t undo_settings;       /* that could be given back */
         pid_t irqbalance_pid;         /* 0: it does not run */
-        bool irqbalance_told;
+        bool irqbalance_sent;
         const CpuSet *irqbalance_cpus; /* banned for irqbalance, its own bans included */
         size_t n_irqbalance_irqs;
 } IrqSnapshot;
@@ -309,8 +309,8 @@ typedef struct Snapshot {
         uint64_t n_unlisted;       /* instances that there are beside these */
         const UnitSnapshot *units; /* ascending by name */
         size_t n_units;
-        const StrangerSnapshot *strangers;
-        size_t n_strangers;
+        const IgnoredSnapshot *ignored_processes;
+        size_t n_ignored_processes;
         uint64_t ignored[N_IGNORED_REASONS]; /* processes, at the last look at each */
         const ReleaseSnapshot *releases;     /* under way */
         size_t n_releases;

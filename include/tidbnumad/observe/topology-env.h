@@ -11,8 +11,8 @@ typedef struct TopologyEnv {
         char **saved; /* "HWLOC_NAME=value" */
         size_t n_saved;
         size_t allocated;
-        int stderr_fd; /* the real one, while hwloc writes to said_fd */
-        int said_fd;
+        int stderr_fd; /* the real one, while hwloc writes to output_fd */
+        int output_fd;
 } TopologyEnv;
 
 /* Until topology_env_leave() hwloc sees no HWLOC_ variable of whoever started this program; it
@@ -21,6 +21,6 @@ typedef struct TopologyEnv {
  * one thread. -ENOMEM: nothing was changed. */
 int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture);
 
-/* Everything as before. `ret_said`, where it is not NULL, becomes the first line that hwloc wrote,
- * without its own name, or NULL; the caller frees it. */
-void topology_env_leave(TopologyEnv *env, char **ret_said);
+/* Everything as before. `ret_output`, where it is not NULL, becomes the first line that hwloc
+ * wrote, without its own name, or NULL; the caller frees it. */
+void topology_env_leave(TopologyEnv *env, char **ret_output);

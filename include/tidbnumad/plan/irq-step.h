@@ -77,9 +77,9 @@ void irq_again_event(IrqAgain *again, uint64_t now_usec);
 uint64_t irq_again_due(const IrqAgain *again);
 
 /* There was a look, for whatever cause: it counts for the series if one was due. */
-void irq_again_looked(IrqAgain *again, uint64_t now_usec);
+void irq_again_reconciled(IrqAgain *again, uint64_t now_usec);
 
-typedef struct IrqWish {
+typedef struct IrqDesired {
         SettingKey key;            /* borrows from the host */
         const IrqDevice *device;   /* NULL: of the host's own; borrowed, as what follows */
         const IrqVector *vector;   /* of SETTING_VECTOR */
@@ -87,21 +87,21 @@ typedef struct IrqWish {
         SettingValue value;        /* wanted */
         bool known;                /* the present value could be read */
         SettingValue stands;
-} IrqWish;
+} IrqDesired;
 
-typedef struct IrqWishes {
-        IrqWish *wishes; /* owned */
-        size_t n_wishes, allocated;
-} IrqWishes;
+typedef struct IrqDesiredList {
+        IrqDesired *settings; /* owned */
+        size_t n_settings, allocated;
+} IrqDesiredList;
 
-void irq_wishes_done(IrqWishes *wishes);
-#define _cleanup_irq_wishes_ _cleanup_(irq_wishes_done)
+void irq_desired_done(IrqDesiredList *desired);
+#define _cleanup_irq_desired_ _cleanup_(irq_desired_done)
 
 /* All that the plan wants set: vectors that are steered, each once, then masks of queues.
  * -ENOMEM. */
-int irq_wishes_build(const IrqPlan *plan, IrqWishes *ret);
+int irq_desired_build(const IrqPlan *plan, IrqDesiredList *ret);
 
-const IrqWish *irq_wishes_find(const IrqWishes *wishes, const SettingKey *key);
+const IrqDesired *irq_desired_find(const IrqDesiredList *desired, const SettingKey *key);
 
 /* The name of a device in the records of its vectors. */
 const char *irq_device_key(const IrqDevice *device);

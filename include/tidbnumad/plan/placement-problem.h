@@ -38,10 +38,10 @@ typedef struct PlanItem {
         bool placed;  /* its nodes are fixed: explicit or kept */
         bool movable; /* its nodes are to be chosen */
         bool auto_count;
-        size_t count;    /* nodes to choose */
-        NodeBits open;   /* it may have these … */
-        NodeBits must;   /* … and has to have these */
-        NodeBits former; /* those of in_force that are there */
+        size_t count;      /* nodes to choose */
+        NodeBits feasible; /* it may have these … */
+        NodeBits must;     /* … and has to have these */
+        NodeBits former;   /* those of in_force that are there */
         uint32_t n_former;
         uint32_t *device; /* by node, the distance to the nearest device; NULL: none; owned */
         uint64_t share_mib;
@@ -88,7 +88,7 @@ uint64_t placement_room_part(const Topology *topology, size_t node);
 
 /* The hard rules: whether and where each item may be. Marks what is refused, explicit and kept,
  * and the nodes that are open to the others. */
-int placement_open(PlanProblem *problem);
+int placement_feasible(PlanProblem *problem);
 
 /* The CPUs of these nodes that the policy chooses and the parent cgroup allows. */
 CpuSet placement_open_cpus(const PlanProblem *problem, const PlanItem *item, const NodeBits *nodes);

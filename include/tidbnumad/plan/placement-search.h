@@ -25,7 +25,7 @@ void placement_search_done(PlanSearch *search);
 #define _cleanup_placement_search_ _cleanup_(placement_search_done)
 
 /* Makes of equal plans the one that is the easiest to read; the score stays or becomes better. */
-void placement_search_tidy(PlanSearch *search);
+void placement_search_canonicalize(PlanSearch *search);
 
 /* What is below is between the parts of the search. */
 

@@ -57,7 +57,7 @@ typedef struct PlacementChoice {
         uint32_t warnings;           /* PlacementWarning */
         NodeSet reserved;            /* of its nodes, those that are reserved */
         PlacementGrounds grounds;    /* of chosen nodes, with `explain` */
-        size_t n_open;               /* sets of nodes that were open to it; 1 for an explicit one */
+        size_t n_feasible;           /* sets of nodes that were open to it; 1 for an explicit one */
         PlacementAlternative *alternatives; /* the best first, at most
                                              * PLACEMENT_ALTERNATIVES_MAX; owned */
         size_t n_alternatives;

@@ -73,14 +73,14 @@ typedef struct StepInput {
                                  * once */
         bool memory_known;      /* `outside_bytes` was read */
         uint64_t outside_bytes; /* anonymous bytes outside the nodes */
-        bool follows;       /* files or shared memory are outside that no pass has seen there: they
-                             * are pulled along, and nothing depends on it */
-        bool fits;          /* fit_check() of what is outside */
-        bool has_room;      /* at least for a part of it */
-        bool we_narrowed;   /* the memory nodes are narrow by our own doing */
-        NodeSet extra;      /* memory nodes that it is to have beside its own, for these are
-                             * nearly full: the guard's, see plan/guard.h */
-        bool extra_pending; /* the kernel has them, the backend's manager not yet */
+        bool file_pull_wanted;  /* files or shared memory are outside that no pass has seen there:
+                                 * they are pulled along, and nothing depends on it */
+        bool fits;              /* fit_check() of what is outside */
+        bool has_room;          /* at least for a part of it */
+        bool we_narrowed;       /* the memory nodes are narrow by our own doing */
+        NodeSet extra;          /* memory nodes that it is to have beside its own, for these are
+                                 * nearly full: the guard's, see plan/guard.h */
+        bool extra_pending;     /* the kernel has them, the backend's manager not yet */
 
         /* What was done since the instance, its placement or its memory changed. */
         unsigned scope_moves;

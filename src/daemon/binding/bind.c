@@ -1,4 +1,4 @@
-/* Steps that a backend carries out. When one is due, look.c decides. */
+/* Steps that a backend carries out. When one is due, reconcile.c decides. */
 #include <string.h>
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -35,7 +35,7 @@ static Reason refusal_code(const Binder *b, const Instance *i) {
 
 const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
         const BackendOps *ops = instance_ops(i, &b->host->backend);
-        const BackendTarget target = record_target(i);
+        const BackendTarget target = undo_target(i);
         const char *why = i->binding.own_refuses;
 
         /* The dump of another machine is planned for as if that host could. */
@@ -48,7 +48,7 @@ const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
 }
 
 const char *bind_refuses_scope(const Binder *b, const Instance *i, Reason *ret_code) {
-        const BackendTarget target = record_target(i);
+        const BackendTarget target = undo_target(i);
         const char *why = scope_refuses(&b->host->sysroot, &target, ret_code);
 
         return why || !i->undo.record
@@ -140,7 +140,7 @@ static void cannot_record(const Binder *b, Instance *i, int error) {
 static void succeeded(const Binder *b, Instance *i) {
         Progress *p = &i->binding.progress;
 
-        record_after(b->undo, i, i->binding.call_kind);
+        undo_after(b->undo, i, i->binding.call_kind);
 
         p->call_failures = 0;
         if (i->binding.call_kind == STEP_SCOPE) {
@@ -178,7 +178,7 @@ static void on_reply(int error, const char *message, void *userdata) {
         else {
                 succeeded(b, i);
                 i->binding.due_usec = now;
-                i->binding.effect_deadline_usec = now + RECORD_SHOW_TIMEOUT_USEC;
+                i->binding.effect_deadline_usec = now + UNDO_SHOW_TIMEOUT_USEC;
         }
 }
 
@@ -193,7 +193,7 @@ static void on_noted(int error, const char *message, void *userdata) {
         if (error < 0) {
                 cannot_note(b, i, error);
         } else {
-                if (record_limits_plan(b->undo, i)) { /* at once: it is about to be bound */
+                if (undo_admin_limits_plan(b->undo, i)) { /* at once: it is about to be bound */
                         host_mark(b->host, HOST_MARK_PLAN);
                         place_refresh(b->placing);
                 }
@@ -215,7 +215,7 @@ static void log_pid_reuses(const Binder *b, Instance *i, uint64_t before) {
 static int ask(const Binder *b, Instance *i, const Step *step) {
         Backend *backend = &b->host->backend;
         const BackendOps *ops = instance_ops(i, backend);
-        const BackendTarget target = record_target(i);
+        const BackendTarget target = undo_target(i);
         const uint64_t reuses = backend->n_pid_reuses;
         int r;
 
@@ -239,7 +239,7 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         int r;
 
         i->binding.due_usec = INSTANCE_NEVER;
-        r = record_before(b->undo, i, step, on_noted, answer_to(b, i), &i->binding.call);
+        r = undo_before(b->undo, i, step, on_noted, answer_to(b, i), &i->binding.call);
         if (r < 0 && r != -ESRCH)
                 cannot_record(b, i, r);
         if (r <= 0)
@@ -262,7 +262,7 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
 int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t now_usec) {
         const Step step = { .kind = STEP_WIDEN, .mems = *mems, .reason = "" };
         Backend *backend = &b->host->backend;
-        const BackendTarget target = record_target(i);
+        const BackendTarget target = undo_target(i);
         const BackendOps *ops = instance_ops(i, backend);
         int r = ops && ops->widen_mems ? ops->widen_mems(backend, &target, mems) : -EOPNOTSUPP;
 

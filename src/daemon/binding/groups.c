@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/binding/groups.h"
-#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/sys/cgroup.h"
 
 void groups_close(Groups *groups) {
@@ -24,7 +24,7 @@ static int open_group(const Binder *b, const Instance *i, Groups *g) {
 }
 
 static void open_own_cpuset(const Binder *b, Instance *i, Groups *g) {
-        const BackendTarget target = record_target(i);
+        const BackendTarget target = undo_target(i);
 
         (void)backend_cgroup1_open(&b->host->backend, &target, &g->cpuset_fd, &g->cpuset_path);
 }

@@ -3,12 +3,12 @@
 
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/binding/guard-say.h"
+#include "tidbnumad/daemon/binding/guard-log.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
 #include "tidbnumad/daemon/placing/room.h"
-#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/clock.h"
@@ -121,7 +121,7 @@ static size_t read_rooms(const Binder *b, const NodeSet *not_these, NodeRoom *ro
 /* What it has already, what its group does not allow, and what the admin of its unit has not named.
  */
 static NodeSet barred_for(const Binder *b, const Instance *i) {
-        const NodeSet open = record_open_nodes(b->undo, i);
+        const NodeSet open = undo_open_nodes(b->undo, i);
         NodeSet barred = topology_memory_nodes(&b->host->topology), usable = usable_by(i);
 
         id_set_subtract(&barred, &open);
@@ -165,7 +165,7 @@ static void note_widened(const Binder *b, Instance *i, const NodeSet *mems) {
         i->binding.guard.rested_since_usec = 0;
         i->binding.guard.n_widenings++;
         b->policy_counters[i->policy_index].memory_widenings++;
-        guard_say_safe(b, i);
+        guard_log_safe(b, i);
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
@@ -182,7 +182,7 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
                 if (r == -ESRCH)
                         return false; /* it is told of elsewhere that it has ended */
                 if (r == -ENOMEM || r == -ETIME) {
-                        guard_say_danger(b, i, &before, o,
+                        guard_log_danger(b, i, &before, o,
                                          r == -ENOMEM
                                                  ? "the kernel has no memory to widen its binding: "
                                                    "tried again at once; free memory there"
@@ -192,13 +192,13 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
                         return true;
                 }
                 if (r >= 0) {
-                        guard_say_widened(b, i, &before, o, node);
+                        guard_log_widened(b, i, &before, o, node);
                         note_widened(b, i, &mems);
                         return true;
                 }
                 id_set_add(&i->binding.guard.barred, node);
         }
-        guard_say_danger(b, i, &before, o,
+        guard_log_danger(b, i, &before, o,
                          "no other node that it may use has room: free memory there, or the kernel "
                          "may kill it or another process");
         return false;
@@ -210,7 +210,7 @@ static bool relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_
         i->binding.guard.rested_since_usec = 0;
         if (i->policy->on_full == ON_FULL_WIDEN)
                 return widen(b, i, o, now_usec);
-        guard_say_danger(b, i, &mems, o,
+        guard_log_danger(b, i, &mems, o,
                          "it stays bound as it is (on_full: keep), and the kernel may kill it or "
                          "another process");
         return false;
@@ -232,7 +232,7 @@ static void let_rest(const Binder *b, Instance *i, uint64_t now_usec) {
 
         if (!guard_has_rested(&o, &i->binding.guard.rested_since_usec, now_usec))
                 return;
-        guard_say_safe(b, i);
+        guard_log_safe(b, i);
         if (!id_set_is_empty(&i->binding.guard.extra))
                 lift(b, i, now_usec);
 }

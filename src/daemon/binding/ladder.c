@@ -3,7 +3,7 @@
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/roster/scope.h"
-#include "tidbnumad/daemon/undo/release.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
 
 /* A process may be in the unit of a bound service for a moment only (ExecReload=, ExecStop=). */
 #define SHARED_USEC (UINT64_C(10) * 1000 * 1000)
@@ -130,6 +130,6 @@ bool ladder_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         if (!host_enforces(b->host) || !is_to_change(i, &next, now_usec))
                 return false;
         i->binding.ladder_since_usec = 0;
-        release_begin(b->undo, record, "it is to be bound by other means");
+        undo_release_begin(b->undo, record, "it is to be bound by other means");
         return true;
 }

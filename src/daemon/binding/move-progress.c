@@ -50,7 +50,7 @@ static void begin_window(Migration *m, const Pressure *pressure, uint64_t now_us
         m->waited_usec = pressure->total_usec;
 }
 
-static void say_begin(const Binder *b, const Instance *i) {
+static void log_begin(const Binder *b, const Instance *i) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .message_id = JOURNAL_MOVING };
@@ -73,10 +73,10 @@ void move_progress_begin(const Binder *b, Instance *i, uint64_t now_usec) {
                 return;
         i->binding.migration.under_way = true;
         i->binding.migration.begun_usec = now_usec;
-        i->binding.migration.told = i->binding.outside_bytes >= MOVE_TOLD_BYTES;
+        i->binding.migration.logged = i->binding.outside_bytes >= MOVE_LOGGED_BYTES;
         pace_init(&i->binding.migration.pace, pressure.recent);
-        if (i->binding.migration.told)
-                say_begin(b, i);
+        if (i->binding.migration.logged)
+                log_begin(b, i);
 }
 
 void move_progress_note(const Binder *b, Instance *i, uint64_t now_usec) {
@@ -101,14 +101,14 @@ void move_progress_add(const Binder *b, Instance *i, uint64_t bytes) {
         i->binding.migration.moved_bytes += bytes;
 }
 
-void move_progress_end(const Binder *b, Instance *i, bool bound_told, uint64_t now_usec) {
+void move_progress_end(const Binder *b, Instance *i, bool bound_logged, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .message_id = JOURNAL_MOVED };
         const Migration m = i->binding.migration;
 
         i->binding.migration = (Migration){ 0 };
-        if (m.told && !bound_told)
+        if (m.logged && !bound_logged)
                 journal_log(&b->host->journal, LOG_INFO, &fields,
                             "%s: %.1f MiB were moved in %.1f s, %.1f MiB are on other nodes",
                             i->name, (double)m.moved_bytes / (1 << 20),

@@ -45,15 +45,15 @@ static void say(const Host *h, const Hotplug *now) {
 }
 
 /* Whatever counts by node has one place for each that was there at the start. */
-static void say_new_nodes(Host *h, const Topology *fresh) {
+static void log_new_nodes(Host *h, const Topology *fresh) {
         const NodeSet known = topology_nodes(&h->topology);
         NodeSet come = topology_nodes(fresh);
         char list[ID_SET_LIST_MAX];
 
         id_set_subtract(&come, &known);
-        if (id_set_is_subset(&come, &h->hotplug.told))
+        if (id_set_is_subset(&come, &h->hotplug.logged))
                 return;
-        id_set_union(&h->hotplug.told, &come);
+        id_set_union(&h->hotplug.logged, &come);
         (void)id_set_render_list(&come, list, sizeof(list));
         journal_log(&h->journal, LOG_NOTICE, NULL,
                     "Nodes %s were added; they are used after the next start of the daemon", list);
@@ -99,7 +99,7 @@ void hotplug_check(Host *h) {
                 return;
         }
         say(h, &now);
-        say_new_nodes(h, &fresh);
+        log_new_nodes(h, &fresh);
         take_over(&h->topology, &fresh);
         h->backend.all_cpus = topology_cpus(&h->topology);
         h->backend.all_nodes = topology_memory_nodes(&h->topology);

@@ -60,7 +60,7 @@ static int apply_brakes(Host *h) {
         return r == -EINVAL ? 0 : r;
 }
 
-static void say_refused(Host *h) {
+static void log_refused(Host *h) {
         static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
 
         /* Of files that are not in force, and often of nothing but the error itself. */
@@ -74,7 +74,7 @@ static void say_refused(Host *h) {
                     policy_set_count_written(&h->policies));
 }
 
-static void say_loaded(const Host *h) {
+static void log_loaded(const Host *h) {
         static const JournalFields fields = { .message_id = JOURNAL_POLICY_LOADED };
 
         for (size_t i = 0; i < h->policy_warnings.n_messages; i++)
@@ -104,7 +104,7 @@ int load_policies(Host *h, PolicySet *ret) {
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                say_refused(h);
+                log_refused(h);
                 return apply_brakes(h);
         }
         brakes_done(&h->brakes);
@@ -120,5 +120,5 @@ void load_take_over(Host *h, PolicySet *fresh) {
         h->policies = *fresh;
         *fresh = former;
         h->policies_known = true;
-        say_loaded(h);
+        log_loaded(h);
 }

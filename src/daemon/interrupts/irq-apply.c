@@ -10,7 +10,7 @@
 /* --- the original settings --- */
 
 /* Before the setting is changed for the first time. Negative errno: it may not be changed. */
-static int irq_record_note(Interrupts *irq, const IrqWish *w) {
+static int irq_record_note(Interrupts *irq, const IrqDesired *w) {
         char before[SETTING_TEXT_MAX];
         int r;
 
@@ -97,7 +97,7 @@ static const char *likely_culprit(const IrqHost *host, SettingKind kind) {
                        : "tuned, a script of the card's driver, or an administrator";
 }
 
-static void say_repair(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
+static void log_repair(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_CHANGED };
         char what[256], stood[SETTING_TEXT_MAX] = "";
 
@@ -109,7 +109,7 @@ static void say_repair(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
                     likely_culprit(host, w->key.kind));
 }
 
-static void say_contested(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
+static void log_contested(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_CONTESTED,
                                               .reason = REASON_CONTESTED };
         char what[256];
@@ -129,14 +129,14 @@ static Reason reason_of(int error) {
 
 /* What is gone meanwhile, and what the kernel has chosen itself, is no failure. */
 static bool is_worth_telling(const IrqSetting *s, int error) {
-        if (s->told || error == -ENOENT || error == -ENODEV)
+        if (s->logged || error == -ENOENT || error == -ENODEV)
                 return false;
         if (error == -EINPROGRESS)
                 return s->progress.n_failures >= UNIT_TRIES;
         return !s->progress.refused || s->key.kind != SETTING_VECTOR;
 }
 
-static void say_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s, int error) {
+static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s, int error) {
         const bool by_unit = error == -EINPROGRESS;
         const JournalFields fields = { .message_id = JOURNAL_IRQ_FAILED,
                                        .reason = by_unit ? REASON_NO_ANSWER : reason_of(error) };
@@ -144,7 +144,7 @@ static void say_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s
 
         if (!is_worth_telling(s, error))
                 return;
-        s->told = true;
+        s->logged = true;
         irq_describe(host, &s->key, what, sizeof(what));
         if (by_unit)
                 journal_log(&irq->host->journal, LOG_WARNING, &fields,
@@ -177,7 +177,8 @@ static int set_by_unit(Interrupts *irq, const SettingKey *key, const char *text)
 
 /* --- putting on --- */
 
-static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqWish *w, uint64_t now_usec) {
+static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
+                      uint64_t now_usec) {
         IrqSetting *s = irq_setting_get(irq, &w->key);
         IrqStep step;
 
@@ -186,11 +187,11 @@ static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqWish *w, ui
         s->seen = true;
         step = irq_step_next(&s->progress, &w->value, &w->stands, now_usec);
         if (step == IRQ_STEP_REPAIR)
-                say_repair(irq, host, w);
+                log_repair(irq, host, w);
         else if (step == IRQ_STEP_YIELD)
-                say_contested(irq, host, w);
+                log_contested(irq, host, w);
         else if (step == IRQ_STEP_STANDS) {
-                s->told = false;
+                s->logged = false;
                 /* Ours from an earlier life, or as somebody had it before us: it is kept so. */
                 if (!s->progress.written)
                         irq_step_done(&s->progress, &w->value, &w->stands);
@@ -198,7 +199,7 @@ static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqWish *w, ui
         return step;
 }
 
-static void write_one(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
+static void write_one(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         IrqSetting *s = irq_setting_get(irq, &w->key);
         const uint32_t *order = w->plan ? w->plan->order : NULL;
         char text[SETTING_TEXT_MAX];
@@ -212,27 +213,27 @@ static void write_one(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
                           w->plan ? w->plan->n_order : 0, &ours);
         if (r >= 0) {
                 irq_step_done(&s->progress, &w->value, &ours);
-                s->told = false;
+                s->logged = false;
                 return;
         }
         if (r == -EPERM && setting_render(w->key.kind, &w->value, text) >= 0 &&
             set_by_unit(irq, &w->key, text) >= 0) {
                 irq_step_failed(&s->progress, &w->value, -EINPROGRESS, clock_monotonic_usec());
-                say_failed(irq, host, s, -EINPROGRESS);
+                log_failed(irq, host, s, -EINPROGRESS);
                 return;
         }
         irq_step_failed(&s->progress, &w->value, r, clock_monotonic_usec());
-        say_failed(irq, host, s, r);
+        log_failed(irq, host, s, r);
         irq_record_unnote(irq, &w->key);
 }
 
-void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes) {
+void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
         const uint64_t now = clock_monotonic_usec();
-        _cleanup_free_ bool *chosen = calloc(wishes->n_wishes + 1, sizeof(*chosen));
+        _cleanup_free_ bool *chosen = calloc(desired->n_settings + 1, sizeof(*chosen));
         bool any = false;
 
-        for (size_t i = 0; chosen && i < wishes->n_wishes; i++) {
-                const IrqWish *w = &wishes->wishes[i];
+        for (size_t i = 0; chosen && i < desired->n_settings; i++) {
+                const IrqDesired *w = &desired->settings[i];
                 const IrqStep step = decide(irq, host, w, now);
 
                 chosen[i] = (step == IRQ_STEP_WRITE || step == IRQ_STEP_REPAIR) &&
@@ -241,9 +242,9 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes) {
         }
         if (!any || !irq_record_write(irq))
                 return;
-        for (size_t i = 0; i < wishes->n_wishes; i++)
+        for (size_t i = 0; i < desired->n_settings; i++)
                 if (chosen[i])
-                        write_one(irq, host, &wishes->wishes[i]);
+                        write_one(irq, host, &desired->settings[i]);
         (void)irq_record_write(irq);
 }
 
@@ -303,18 +304,18 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
                 return true;
         if (s) {
                 irq_step_failed(&s->progress, &before, r, now);
-                say_failed(irq, host, s, r);
+                log_failed(irq, host, s, r);
         }
         return false;
 }
 
-void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes) {
+void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
         size_t n = 0;
 
         for (size_t i = irq->undo.n_settings; i > 0; i--) {
                 const UndoSetting *entry = &irq->undo.settings[i - 1];
 
-                if (irq_wishes_find(wishes, &entry->key) || !give_back_one(irq, host, entry))
+                if (irq_desired_find(desired, &entry->key) || !give_back_one(irq, host, entry))
                         continue;
                 irq_setting_forget(irq, &entry->key);
                 undo_host_remove(&irq->undo, i - 1);
@@ -329,7 +330,7 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes
 
 /* --- verification: a mask may be set, and the interrupt fire elsewhere --- */
 
-static void say_astray(const Interrupts *irq, const IrqHost *host, const IrqWish *w) {
+static void log_astray(const Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_FAILED,
                                               .reason = REASON_NOT_FOLLOWED };
         char what[256], mask[ID_SET_LIST_MAX];
@@ -341,24 +342,24 @@ static void say_astray(const Interrupts *irq, const IrqHost *host, const IrqWish
                     reason_to_string(REASON_NOT_FOLLOWED), reason_to_remedy(REASON_NOT_FOLLOWED));
 }
 
-/* A mask that was another one until this look says nothing yet: irq_follow_course() sees to that.
+/* A mask that was another one until this look says nothing yet: irq_verify_course() sees to that.
  */
-static void follow_one(Interrupts *irq, const IrqHost *host, const IrqWish *w) {
+static void verify_one(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         IrqSetting *s = (IrqSetting *)irq_setting_find(irq, &w->key);
 
         if (!s || !s->progress.written || !setting_value_equal(&w->stands, &s->progress.ours)) {
                 if (s)
-                        s->follow = (IrqFollow){ 0 };
+                        s->verify = (IrqVerify){ 0 };
                 return;
         }
-        irq_follow_note(&s->follow, irq_follow_course(&irq->last, host, w->device, w->vector));
-        if (irq_follow_fails(&s->follow) && !s->told_astray)
-                say_astray(irq, host, w);
-        s->told_astray = irq_follow_fails(&s->follow);
+        irq_verify_note(&s->verify, irq_verify_course(&irq->last, host, w->device, w->vector));
+        if (irq_verify_fails(&s->verify) && !s->astray_logged)
+                log_astray(irq, host, w);
+        s->astray_logged = irq_verify_fails(&s->verify);
 }
 
-void irq_follow(Interrupts *irq, const IrqHost *host, const IrqWishes *wishes) {
-        for (size_t i = 0; irq->last_known && i < wishes->n_wishes; i++)
-                if (wishes->wishes[i].key.kind == SETTING_VECTOR && wishes->wishes[i].known)
-                        follow_one(irq, host, &wishes->wishes[i]);
+void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
+        for (size_t i = 0; irq->last_known && i < desired->n_settings; i++)
+                if (desired->settings[i].key.kind == SETTING_VECTOR && desired->settings[i].known)
+                        verify_one(irq, host, &desired->settings[i]);
 }

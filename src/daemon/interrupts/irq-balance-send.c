@@ -38,7 +38,7 @@ static int merge(const UndoBalance *own, const IrqPlanBalance *wanted, Irqbalanc
         if (irqbalance_setup_has(&its, 0))
                 add_irqs(ret, &(uint32_t){ 0 }, 1); /* first, or it would end the list */
         add_irqs(ret, own->banned_irqs, own->n_banned_irqs);
-        if (wanted->told) {
+        if (wanted->sent) {
                 id_set_union(&ret->banned_cpus, &wanted->banned_cpus);
                 add_irqs(ret, wanted->banned_irqs, wanted->n_banned_irqs);
         }
@@ -155,7 +155,7 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         /* An answer on its way shows what was set before, and would be taken for its own. */
         if (b->id.pid == 0 || b->fd >= 0)
                 return; /* its answer brings another look */
-        if (!wanted->told) {
+        if (!wanted->sent) {
                 if (own.known)
                         (void)restore_own(irq);
                 return;

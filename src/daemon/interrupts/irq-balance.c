@@ -179,7 +179,7 @@ static void take_answer(Interrupts *irq) {
         b->setup_known = true;
         b->logged_refused = false;
         b->read_usec = clock_monotonic_usec() + IRQ_BALANCE_READ_USEC;
-        irq_events_look_within(irq, 0);
+        irq_events_reconcile_within(irq, 0);
 }
 
 static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -244,7 +244,7 @@ static bool is_read_due(const Interrupts *irq, uint64_t now_usec) {
                now_usec >= b->read_usec;
 }
 
-void irq_balance_look(Interrupts *irq, IrqbalanceFacts *ret) {
+void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
         ProcessId id;

@@ -21,7 +21,7 @@ void irq_events_schedule(Interrupts *irq) {
         (void)sd_event_source_set_enabled(irq->timer, SD_EVENT_ONESHOT);
 }
 
-void irq_events_look_within(Interrupts *irq, uint64_t usec) {
+void irq_events_reconcile_within(Interrupts *irq, uint64_t usec) {
         const uint64_t due = clock_monotonic_usec() + usec;
 
         if (due < irq->due_usec)
@@ -34,7 +34,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)source;
         (void)usec;
-        irq->look(irq);
+        irq->reconcile(irq);
         return 0;
 }
 
@@ -68,11 +68,11 @@ static int listen_to_events(Interrupts *irq) {
                                irq);
 }
 
-int irq_events_start(Interrupts *irq, void (*look)(Interrupts *irq)) {
+int irq_events_start(Interrupts *irq, void (*reconcile)(Interrupts *irq)) {
         int r = sd_event_add_time(irq->host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
                                   irq);
 
-        irq->look = look;
+        irq->reconcile = reconcile;
         return r < 0 ? r : listen_to_events(irq);
 }
 

@@ -5,7 +5,7 @@
 #include "tidbnumad/daemon/interrupts/irq-report.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/plan/irq-follow.h"
+#include "tidbnumad/plan/irq-verify.h"
 #include "tidbnumad/sys/clock.h"
 
 /* A driver is done with its queues by then. */
@@ -124,7 +124,7 @@ static IrqState state_of(const Interrupts *irq, const IrqPlanDevice *p, size_t i
                 return IRQ_STATE_LEFT;
         if (s && s->progress.contested)
                 return IRQ_STATE_CONTESTED;
-        if (s && (s->progress.error != 0 || irq_follow_fails(&s->follow)))
+        if (s && (s->progress.error != 0 || irq_verify_fails(&s->verify)))
                 return IRQ_STATE_FAILED;
         if ((s && s->progress.written) || id_set_equal(&v->requested, &planned->cpus))
                 return IRQ_STATE_STEERED;
@@ -163,13 +163,13 @@ static bool is_premature(const IrqSummary *before, const IrqSummary *now) {
 }
 
 static bool is_news(const IrqSummary *before, const IrqSummary *now) {
-        if (!before || before->untold)
+        if (!before || before->unlogged)
                 return now->vectors[IRQ_STATE_STEERED] > 0 || now->reason != IRQ_REASON_NO_ENTRY;
         return before->reason != now->reason || !id_set_equal(&before->cpus, &now->cpus) ||
                memcmp(before->vectors, now->vectors, sizeof(now->vectors)) != 0;
 }
 
-static void say_device(const Interrupts *irq, const IrqSummary *s) {
+static void log_device(const Interrupts *irq, const IrqSummary *s) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_STEERED };
         char cpus[ID_SET_LIST_MAX];
 
@@ -204,10 +204,10 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
         for (size_t i = 0; i < n; i++) {
                 const IrqSummary *before = irq_report_find(irq, plan->devices[i].device);
 
-                list[i].untold = is_premature(before, &list[i]);
-                if (list[i].untold || !is_news(before, &list[i]))
+                list[i].unlogged = is_premature(before, &list[i]);
+                if (list[i].unlogged || !is_news(before, &list[i]))
                         continue;
-                say_device(irq, &list[i]);
+                log_device(irq, &list[i]);
                 host_mark(irq->host, HOST_MARK_PUBLISH);
         }
         free_summaries(irq->devices, irq->n_devices);
@@ -269,7 +269,7 @@ int irq_report_fill(const Interrupts *irq, IrqSnapshot *ret, IrqDeviceSnapshot *
                 .undo_settings = irq->undo.n_settings,
                 .irqbalance_pid =
                         irq->balance.id.pid ? irq->balance.id.pid : irq->balance.socketless_pid,
-                .irqbalance_told = irq->undo.irqbalance.known,
+                .irqbalance_sent = irq->undo.irqbalance.known,
                 .irqbalance_cpus = &irq->balance.setup.banned_cpus,
                 .n_irqbalance_irqs =
                         irq->undo.irqbalance.known ? irq->balance.setup.n_banned_irqs : 0,

@@ -11,7 +11,7 @@
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/undo/release.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/observe/irq-load.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
@@ -67,14 +67,14 @@ void irq_note_owners(Interrupts *irq) {
                     !id_set_is_empty(&irq->roster->instances[i]->planned.placement.nodes))
                         sum += sum_owner(irq->roster->instances[i]);
         if (sum != irq->owners_sum)
-                irq_events_look_within(irq, OWNERS_DELAY_USEC);
+                irq_events_reconcile_within(irq, OWNERS_DELAY_USEC);
         irq->owners_sum = sum;
 }
 
 /* --- what there is --- */
 
 /* What was tried tells more than the file. */
-static void teach(const Interrupts *irq, IrqHost *host) {
+static void mark_managed(const Interrupts *irq, IrqHost *host) {
         for (size_t i = 0; i < host->n_devices; i++)
                 for (size_t k = 0; k < host->devices[i].n_vectors; k++) {
                         IrqVector *v = &host->devices[i].vectors[k];
@@ -91,7 +91,7 @@ static void look_for_irqbalance(Interrupts *irq, IrqHost *host) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
 
-        irq_balance_look(irq, &host->irqbalance);
+        irq_balance_read(irq, &host->irqbalance);
         if (host->irqbalance.pid != 0) {
                 b->socketless_pid = 0;
                 b->searched_usec = 0;
@@ -119,7 +119,7 @@ static int load(Interrupts *irq, IrqHost *ret) {
         irq->load_failed = r < 0;
         if (r < 0)
                 return r;
-        teach(irq, ret);
+        mark_managed(irq, ret);
         look_for_irqbalance(irq, ret);
         return 0;
 }
@@ -156,10 +156,10 @@ static void drop_device(IrqPlan *plan, size_t index) {
  */
 static void drop_released(const Interrupts *irq, IrqPlan *plan) {
         for (size_t i = 0; i < plan->n_devices; i++)
-                if (release_is_asked(irq->host, plan->devices[i].device->name, NULL))
+                if (undo_release_is_asked(irq->host, plan->devices[i].device->name, NULL))
                         drop_device(plan, i);
-        if (release_is_asked(irq->host, "host", NULL))
-                plan->irqbalance.told = false;
+        if (undo_release_is_asked(irq->host, "host", NULL))
+                plan->irqbalance.sent = false;
 }
 
 static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
@@ -184,21 +184,23 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
 }
 
 /* 2, memory tiering, is on as well. */
-static int add_numa_balancing(Interrupts *irq, IrqWishes *wishes) {
+static int add_numa_balancing(Interrupts *irq, IrqDesiredList *desired) {
         static const SettingKey key = { .kind = SETTING_NUMA_BALANCING, .device = "" };
         const NumaBalancing wanted = irq->host->policies.host.numa_balancing;
-        IrqWish wish = { .key = key, .value.number = wanted == NUMA_BALANCING_ON, .known = true };
+        IrqDesired setting = { .key = key,
+                               .value.number = wanted == NUMA_BALANCING_ON,
+                               .known = true };
         char text[SETTING_TEXT_MAX];
 
-        if (wanted == NUMA_BALANCING_LEAVE || release_is_asked(irq->host, "host", NULL) ||
+        if (wanted == NUMA_BALANCING_LEAVE || undo_release_is_asked(irq->host, "host", NULL) ||
             irq->ops->read(&irq->host->sysroot, &key, text) < 0 ||
-            setting_parse(key.kind, text, &wish.stands) < 0)
+            setting_parse(key.kind, text, &setting.stands) < 0)
                 return 0; /* a kernel without it does none */
-        if (wanted == NUMA_BALANCING_ON && wish.stands.number != 0)
-                wish.value.number = wish.stands.number;
-        if (ARRAY_RESERVE(wishes->wishes, wishes->allocated, wishes->n_wishes + 1) < 0)
+        if (wanted == NUMA_BALANCING_ON && setting.stands.number != 0)
+                setting.value.number = setting.stands.number;
+        if (ARRAY_RESERVE(desired->settings, desired->allocated, desired->n_settings + 1) < 0)
                 return -ENOMEM;
-        wishes->wishes[wishes->n_wishes++] = wish;
+        desired->settings[desired->n_settings++] = setting;
         return 0;
 }
 
@@ -225,55 +227,56 @@ static bool may_change(const Interrupts *irq) {
 /* Where newer policies are broken, those in force stay; but at the start there are none, and that
  * something is unwanted is not known. */
 static void carry_out(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
-                      const IrqWishes *wishes) {
+                      const IrqDesiredList *desired) {
         if (!may_change(irq))
                 return;
         if (irq->host->policies_known)
-                irq_give_back(irq, host, wishes);
-        irq_put_on(irq, host, wishes);
-        if (irq->host->policies_known || plan->irqbalance.told)
+                irq_give_back(irq, host, desired);
+        irq_put_on(irq, host, desired);
+        if (irq->host->policies_known || plan->irqbalance.sent)
                 irq_balance_send(irq, &plan->irqbalance);
 }
 
-static uint64_t pause_until_next(const Interrupts *irq, const IrqWishes *wishes) {
-        return wishes->n_wishes > 0 || !undo_host_is_empty(&irq->undo) ? LOOK_USEC : IDLE_LOOK_USEC;
+static uint64_t pause_until_next(const Interrupts *irq, const IrqDesiredList *desired) {
+        return desired->n_settings > 0 || !undo_host_is_empty(&irq->undo) ? LOOK_USEC
+                                                                          : IDLE_LOOK_USEC;
 }
 
-static int look(Interrupts *irq) {
+static int reconcile(Interrupts *irq) {
         _cleanup_irq_host_ IrqHost host = { 0 };
         _cleanup_irq_plan_ IrqPlan plan = { 0 };
-        _cleanup_irq_wishes_ IrqWishes wishes = { 0 };
+        _cleanup_irq_desired_ IrqDesiredList desired = { 0 };
         int r = load(irq, &host);
 
         if (r >= 0)
                 r = build_plan(irq, &host, &plan);
         if (r >= 0)
-                r = irq_wishes_build(&plan, &wishes);
+                r = irq_desired_build(&plan, &desired);
         if (r >= 0)
-                r = add_numa_balancing(irq, &wishes);
+                r = add_numa_balancing(irq, &desired);
         if (r < 0)
                 return r;
         reset_driver_contention(irq, &host, clock_monotonic_usec());
-        carry_out(irq, &host, &plan, &wishes);
-        irq_follow(irq, &host, &wishes);
+        carry_out(irq, &host, &plan, &desired);
+        irq_verify(irq, &host, &desired);
         irq_settings_sweep(irq, &host);
         irq_report_devices(irq, &plan);
         irq_host_done(&irq->last);
         irq->last = host;
         irq->last_known = true;
         host = (IrqHost){ 0 };
-        irq->due_usec = clock_monotonic_usec() + pause_until_next(irq, &wishes);
+        irq->due_usec = clock_monotonic_usec() + pause_until_next(irq, &desired);
         return 0;
 }
 
-void irq_look(Interrupts *irq) {
+void irq_reconcile(Interrupts *irq) {
         const uint64_t now = clock_monotonic_usec();
 
         if (!irq)
                 return;
         irq->due_usec = now + IDLE_LOOK_USEC;
-        (void)look(irq); /* what fails for want of memory comes again */
-        irq_again_looked(&irq->again, now);
+        (void)reconcile(irq); /* what fails for want of memory comes again */
+        irq_again_reconciled(&irq->again, now);
         irq_events_schedule(irq);
 }
 
@@ -285,7 +288,7 @@ static void send_last(sd_bus *bus) {
 
 void irq_give_all_back(Interrupts *irq) {
         static const SettingKey by_unit = { .kind = SETTING_NUMA_BALANCING, .device = "" };
-        const IrqWishes none = { 0 };
+        const IrqDesiredList none = { 0 };
         IrqHost host = { 0 };
 
         if (!irq || !may_change(irq))
@@ -355,12 +358,12 @@ int irq_start(Host *host, const Roster *roster, const Placing *placing, const Un
         irq_balance_init(&irq->balance);
         read_record(irq);
         if (host->sysroot.live && !host->args->once)
-                r = irq_events_start(irq, irq_look);
+                r = irq_events_start(irq, irq_reconcile);
         if (r < 0) {
                 irq_free(irq);
                 return r;
         }
-        irq_look(irq);
+        irq_reconcile(irq);
         *ret = irq;
         return 0;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/placing/place-input.h"
-#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/observe/members.h"
 #include "tidbnumad/plan/fit.h"
 #include "tidbnumad/plan/match.h"
@@ -83,7 +83,7 @@ static bool is_explicit(const Instance *i) {
 
 void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
         const Members members = instance_members(i, &placing->host->sysroot);
-        Planned *p = &i->planned;
+        Assignment *p = &i->planned;
 
         read_allowed(placing, i);
         *ret = (PlacementInstance){
@@ -100,7 +100,7 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 .cpus_used = members_read_cpus_used(&members),
         };
         if (!is_explicit(i))
-                record_add_own(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);
+                undo_add_admin_limits(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);
         if (!p->again)
                 ret->in_force = p->known ? p->placement.nodes : adopt_running(placing, i);
 }

@@ -25,7 +25,7 @@ void place_remove_unit(Placing *placing, PlannedUnit *unit) {
                         ARRAY_REMOVE(placing->units, placing->n_units, i - 1);
 }
 
-bool place_take_change(Planned *planned) {
+bool place_take_change(Assignment *planned) {
         const bool changed = planned->changed;
 
         planned->changed = false;
@@ -34,7 +34,7 @@ bool place_take_change(Planned *planned) {
 
 /* --- what a plan brings --- */
 
-static void say_warnings(const Placing *placing, const char *name, const Policy *policy,
+static void log_warnings(const Placing *placing, const char *name, const Policy *policy,
                          const PlacementChoice *c, uint32_t before) {
         const JournalFields fields = { .instance = name, .policy = policy->name };
         char nodes[ID_SET_LIST_MAX];
@@ -58,11 +58,11 @@ static bool is_same(const Placement *a, const Placement *b) {
 }
 
 /* True: it is another place. */
-static bool note(const Placing *placing, Planned *p, const PlacementInstance *in,
+static bool note(const Placing *placing, Assignment *p, const PlacementInstance *in,
                  const PlacementChoice *c) {
         const bool changed = !p->known || !is_same(&p->placement, &c->placement);
 
-        say_warnings(placing, in->name, in->policy, c, p->known ? p->warnings : 0);
+        log_warnings(placing, in->name, in->policy, c, p->known ? p->warnings : 0);
         p->placement = c->placement;
         /* That it was kept says nothing about why it came there. */
         if (c->basis != BASIS_KEPT || !p->known)
@@ -86,7 +86,7 @@ static void copy_to_unit(const Placing *placing, const Instance *i) {
 static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {
         for (size_t k = 0; k < in->n; k++) {
                 const PlaceEntry *e = &in->entries[k];
-                Planned *p = e->instance ? &e->instance->planned : &e->unit->planned;
+                Assignment *p = e->instance ? &e->instance->planned : &e->unit->planned;
 
                 p->changed |= note(placing, p, &in->instances[k], &plan->choices[k]);
                 if (e->instance)
@@ -188,7 +188,7 @@ static const Policy *find_policy(const PolicySet *set, const char *name) {
 }
 
 /* True: `planned` is of a policy that changes so that its place is weighed anew. */
-static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Planned *planned,
+static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Assignment *planned,
                         const NodeSet *newly_reserved) {
         return placement_weighs_anew(before, before ? find_policy(fresh, before->name) : NULL,
                                      &planned->placement.nodes, newly_reserved);
@@ -247,7 +247,7 @@ void place_note_backend(const Placing *placing, Instance *i) {
 
 void place_note_devices(const Placing *placing, Instance *i) {
         const NodeSet *nodes = &i->storage_nodes;
-        Planned *p = &i->planned;
+        Assignment *p = &i->planned;
 
         if (id_set_equal(&p->device_nodes, nodes))
                 return;

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "tidbnumad/daemon/binding/look-say.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
+#include "tidbnumad/daemon/binding/reconcile-log.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
 #include "tidbnumad/daemon/report/listed.h"
 #include "tidbnumad/daemon/report/publish.h"
@@ -20,7 +20,7 @@
 
 static void fill_instance(const Report *report, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding.observed;
-        const Verdict verdict = look_verdict(report->binding, i);
+        const Verdict verdict = reconcile_verdict(report->binding, i);
         const BackendOps *ops = instance_ops(i, &report->host->backend);
         bool placed = !id_set_is_empty(&i->binding.placement.nodes);
 
@@ -75,22 +75,22 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
         access_fill_instance(report->sampling, i, s);
 }
 
-static void fill_strangers(const Report *report, StrangerSnapshot *ret) {
-        for (size_t i = 0; i < report->roster->strangers.n_strangers; i++) {
-                const Stranger *s = &report->roster->strangers.strangers[i];
+static void fill_ignored_processes(const Report *report, IgnoredSnapshot *ret) {
+        for (size_t i = 0; i < report->roster->ignored.n_processes; i++) {
+                const IgnoredProcess *s = &report->roster->ignored.processes[i];
 
-                ret[i] = (StrangerSnapshot){ .pid = s->process.id.pid,
-                                             .exe = s->process.exe,
-                                             .unit = s->process.unit,
-                                             .policy = s->policy,
-                                             .reason = s->reason };
+                ret[i] = (IgnoredSnapshot){ .pid = s->process.id.pid,
+                                            .exe = s->process.exe,
+                                            .unit = s->process.unit,
+                                            .policy = s->policy,
+                                            .reason = s->reason };
         }
 }
 
-static void fill_ignored(const Strangers *strangers, uint64_t ret[static N_IGNORED_REASONS]) {
-        ret[IGNORED_MAX_INSTANCES] = strangers_ignored(strangers, MATCH_FULL);
-        ret[IGNORED_USER] = strangers_ignored(strangers, MATCH_OTHER_USER);
-        ret[IGNORED_NAMESPACE] = strangers_ignored(strangers, MATCH_FOREIGN);
+static void fill_ignored(const IgnoredList *ignored, uint64_t ret[static N_IGNORED_REASONS]) {
+        ret[IGNORED_MAX_INSTANCES] = ignored_count(ignored, MATCH_FULL);
+        ret[IGNORED_USER] = ignored_count(ignored, MATCH_OTHER_USER);
+        ret[IGNORED_NAMESPACE] = ignored_count(ignored, MATCH_FOREIGN);
 }
 
 static void fill_units(const Report *report, UnitSnapshot *ret) {
@@ -124,7 +124,7 @@ static int write_files(Report *report, const Snapshot *snapshot) {
 
 static void fill_releases(const Report *report, ReleaseSnapshot *ret) {
         for (size_t i = 0; i < report->undo->releases.n; i++) {
-                const Release *r = report->undo->releases.list[i];
+                const UndoRelease *r = report->undo->releases.list[i];
 
                 ret[i] = (ReleaseSnapshot){ .name = r->restore.record->instance,
                                             .unit = r->restore.record->unit,
@@ -184,7 +184,7 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
                        ReleaseSnapshot *releases, NodeSnapshot *nodes) {
         _cleanup_free_ IrqDeviceSnapshot *irq_devices = NULL;
         _cleanup_free_ IrqLandedSnapshot *irq_landed = NULL;
-        StrangerSnapshot strangers[STRANGERS_MAX];
+        IgnoredSnapshot processes[IGNORED_MAX];
         JobTimeouts timeouts[N_WORKER_JOBS - WORKER_ARGS];
         const EventSnapshot events[] = {
                 { "connector", report->roster->connector_events.received,
@@ -210,8 +210,8 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
                 .n_unlisted = report->roster->n_instances - n_listed,
                 .units = units,
                 .n_units = report->units->n_units,
-                .strangers = strangers,
-                .n_strangers = report->roster->strangers.n_strangers,
+                .ignored_processes = processes,
+                .n_ignored_processes = report->roster->ignored.n_processes,
                 .releases = releases,
                 .n_releases = report->undo->releases.n,
                 .policies = policies,
@@ -229,8 +229,8 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
                 return -ENOMEM;
         access_fill(report->sampling, &s.access);
         fill_units(report, units);
-        fill_strangers(report, strangers);
-        fill_ignored(&report->roster->strangers, s.ignored);
+        fill_ignored_processes(report, processes);
+        fill_ignored(&report->roster->ignored, s.ignored);
         fill_releases(report, releases);
         fill_undo(report->undo, &s);
         for (size_t i = 0; i < n_listed; i++)
@@ -294,7 +294,7 @@ static void add_ids(IdView ids, Table *table) {
 }
 
 static void add_row(const Report *report, const Instance *i, Table *table) {
-        const Verdict verdict = look_verdict(report->binding, i);
+        const Verdict verdict = reconcile_verdict(report->binding, i);
 
         table_add(table, i->name);
         table_add(table, i->policy->name);

@@ -25,7 +25,7 @@ static bool wants_storage(const Instance *i) {
         return i->policy->place.near == NEAR_STORAGE;
 }
 
-static void say_storage(const Roster *roster, const Instance *i, int error,
+static void log_storage(const Roster *roster, const Instance *i, int error,
                         const StorageDevices *storage) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
@@ -43,7 +43,7 @@ static void read_storage(const Roster *roster, Instance *i, const Members *membe
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
         int r = worker_read_storage(&roster->host->workers, members, i->data_dir, &storage);
 
-        say_storage(roster, i, r, &storage);
+        log_storage(roster, i, r, &storage);
         if (r < 0)
                 return;
         i->storage_nodes = storage.nodes;

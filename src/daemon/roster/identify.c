@@ -25,7 +25,7 @@ static void forget(Roster *roster, pid_t pid) {
         Instance *instance;
         size_t index;
 
-        strangers_forget(&roster->strangers, pid);
+        ignored_forget(&roster->ignored, pid);
         instance = roster_find_pid(roster, pid, &index);
         if (instance)
                 roster_remove_process(roster, instance, index);
@@ -51,7 +51,7 @@ static int join(Roster *roster, Instance *instance, Process *process, ProcHandle
         r = instance_add_process(instance, process, handle);
         if (r < 0)
                 return r;
-        roster->follow_stale = true;
+        roster->fork_filter_stale = true;
         /* Ends are handled before starts: what has ended does not count for max_instances. */
         at = (size_t)instance_find(instance, pid);
         r = proc_watch_exit(instance->members[at].handle, roster->host->event, on_process_exit,
@@ -100,28 +100,28 @@ static int add_process(Roster *roster, const Policy *policy, Process *process, P
         return 0;
 }
 
-static int on_stranger_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int on_ignored_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Roster *roster = userdata;
 
         (void)source;
         (void)fd;
         (void)revents;
-        strangers_prune(&roster->strangers);
+        ignored_prune(&roster->ignored);
         host_mark(roster->host, HOST_MARK_PUBLISH);
         return 0;
 }
 
-static int add_stranger(Roster *roster, const Policy *policy, MatchVerdict verdict,
-                        Process *process, ProcHandle *handle) {
-        Stranger *s;
-        int r = strangers_add(&roster->strangers, process, handle, policy, verdict);
+static int add_ignored(Roster *roster, const Policy *policy, MatchVerdict verdict, Process *process,
+                       ProcHandle *handle) {
+        IgnoredProcess *s;
+        int r = ignored_add(&roster->ignored, process, handle, policy, verdict);
 
         if (r == -ENOSPC)
-                return strangers_count(&roster->strangers, process->id.pid, verdict);
+                return ignored_add_counted(&roster->ignored, process->id.pid, verdict);
         if (r < 0)
                 return r;
-        s = &roster->strangers.strangers[roster->strangers.n_strangers - 1];
-        (void)proc_watch_exit(&s->handle, roster->host->event, on_stranger_exit, roster);
+        s = &roster->ignored.processes[roster->ignored.n_processes - 1];
+        (void)proc_watch_exit(&s->handle, roster->host->event, on_ignored_exit, roster);
         journal_log(&roster->host->journal, LOG_DEBUG, NULL, "process %d (%s) is ignored: %s",
                     s->process.id.pid, s->process.exe, s->reason);
         host_mark(roster->host, HOST_MARK_PUBLISH);
@@ -150,7 +150,7 @@ static int ignore(Roster *roster, const Policy *policy, const Process *process) 
                             process->exe);
                 host_mark(roster->host, HOST_MARK_PUBLISH);
         }
-        return strangers_count(&roster->strangers, process->id.pid, MATCH_FULL);
+        return ignored_add_counted(&roster->ignored, process->id.pid, MATCH_FULL);
 }
 
 /* Each process takes two descriptors. What is left is for counters of accesses, which take up to
@@ -182,7 +182,7 @@ static bool is_known(const Roster *roster, const Process *process) {
         const Instance *instance = roster_find_pid(roster, process->id.pid, &index);
 
         if (!instance)
-                return strangers_has(&roster->strangers, process);
+                return ignored_has(&roster->ignored, process);
         return process_is_same(&instance->members[index].process, process) &&
                instance_owns(instance, process);
 }
@@ -209,9 +209,9 @@ static int sort_in(Roster *roster, Process *process, ProcHandle *handle) {
         if (verdict == MATCH_NONE)
                 return 0;
         if (verdict != MATCH_POLICY)
-                return add_stranger(roster, policy, verdict, process, handle);
+                return add_ignored(roster, policy, verdict, process, handle);
         if (!has_descriptors(roster))
-                return strangers_count(&roster->strangers, process->id.pid, MATCH_FULL);
+                return ignored_add_counted(&roster->ignored, process->id.pid, MATCH_FULL);
         return is_full(roster, policy, process) ? ignore(roster, policy, process)
                                                 : add_process(roster, policy, process, handle);
 }

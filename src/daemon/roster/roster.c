@@ -102,7 +102,7 @@ bool roster_is_crowd(const Roster *roster, const Instance *i) {
 
 /* --- names --- */
 
-static void say_collision(const Roster *roster, const Instance *instance, const Instance *other,
+static void log_collision(const Roster *roster, const Instance *instance, const Instance *other,
                           const char *name) {
         const JournalFields fields = { .instance = name, .policy = instance->policy->name };
 
@@ -134,7 +134,7 @@ static int choose_name(const Roster *roster, const Instance *instance, char **re
         int r = instance_name_choose(&identity, is_taken, &search, ret);
 
         if (r >= 0 && search.holder && !find_name(roster, *ret))
-                say_collision(roster, instance, search.holder, *ret);
+                log_collision(roster, instance, search.holder, *ret);
         return r;
 }
 
@@ -183,7 +183,7 @@ int roster_add(Roster *roster, Instance *instance) {
 }
 
 /* Once anything may have been logged under the former name, whoever reads the log has to know. */
-static void say_rename(const Roster *roster, const Instance *instance, const char *name) {
+static void log_rename(const Roster *roster, const Instance *instance, const char *name) {
         const JournalFields fields = { .instance = name, .policy = instance->policy->name };
 
         journal_log(&roster->host->journal,
@@ -202,7 +202,7 @@ int roster_rename(Roster *roster, Instance *instance) {
                 free(name);
                 return 0;
         }
-        say_rename(roster, instance, name);
+        log_rename(roster, instance, name);
         take_out(roster, find_index(roster, instance));
         free(instance->name);
         instance->name = name;

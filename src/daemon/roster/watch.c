@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "tidbnumad/daemon/roster/follow.h"
+#include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/watch.h"
@@ -41,8 +41,8 @@ static int scan_slice(Roster *roster, size_t n) {
 static int begin_round(Roster *roster) {
         roster->scan_next = 0;
         roster->scan_events.received++;
-        strangers_prune(&roster->strangers);
-        strangers_begin_round(&roster->strangers);
+        ignored_prune(&roster->ignored);
+        ignored_begin_round(&roster->ignored);
         return pid_list_read(&roster->host->sysroot, &roster->scan);
 }
 
@@ -86,8 +86,8 @@ static int scan_start(Roster *roster) {
 
         if (r < 0)
                 return r;
-        roster->follow_stale = true; /* also where there is nobody: then of nobody */
-        follow_members(roster);
+        roster->fork_filter_stale = true; /* also where there is nobody: then of nobody */
+        fork_filter_update(roster);
         return sd_event_add_time_relative(roster->host->event, &roster->scan_timer, CLOCK_MONOTONIC,
                                           roster->connector_fd >= 0 ? pause_usec(roster)
                                                                     : ROSTER_POLL_INTERVAL_USEC,
@@ -263,7 +263,7 @@ static void rematch_instance(Roster *roster, Instance *instance) {
 }
 
 int watch_rematch(Roster *roster) {
-        strangers_done(&roster->strangers); /* who is one, the policies say */
+        ignored_done(&roster->ignored); /* who is one, the policies say */
         instance_counts_done(&roster->counts);
         for (size_t i = roster->n_instances; i > 0; i--)
                 rematch_instance(roster, roster->instances[i - 1]);

@@ -76,7 +76,7 @@ static const char *choose(const Sampling *s, AccessEvents *ret) {
 static void begin_again(Sampling *s) {
         for (size_t i = 0; i < s->roster->n_instances; i++) {
                 access_close(&s->roster->instances[i]->sampling.access.counters);
-                s->roster->instances[i]->sampling.access = (InstanceAccess){ .told = false };
+                s->roster->instances[i]->sampling.access = (InstanceAccess){ .logged = false };
         }
         for (size_t i = 0; i < s->access.n_policies; i++)
                 memset(s->access.policies[i].counts, 0, sizeof(s->access.policies[i].counts));
@@ -209,12 +209,12 @@ static void add(Sampling *s, Instance *i, const AccessSample *sample) {
         }
 }
 
-static void say_missing(const Sampling *s, Instance *i, const AccessSample *sample) {
+static void log_missing(const Sampling *s, Instance *i, const AccessSample *sample) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
-        if (sample->n_missing == 0 || i->sampling.access.told)
+        if (sample->n_missing == 0 || i->sampling.access.logged)
                 return;
-        i->sampling.access.told = true;
+        i->sampling.access.logged = true;
         journal_log(&s->host->journal, LOG_NOTICE, &fields,
                     "Accesses of %zu of the %zu threads of %s are not counted: %s",
                     sample->n_missing, sample->n_missing + sample->n_counted, i->name,
@@ -230,7 +230,7 @@ static void read_counters(Sampling *s, Instance *i) {
         i->sampling.access.known = i->sampling.access.known || sample.n_counted > 0;
         i->sampling.access.ratio = access_ratio(&sample, events);
         i->sampling.access.coverage = access_coverage(&sample);
-        say_missing(s, i, &sample);
+        log_missing(s, i, &sample);
 }
 
 /* -EAGAIN: it goes on with the next turn. */

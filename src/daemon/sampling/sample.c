@@ -234,12 +234,13 @@ static const char *not_drawn_reason(int error) {
 }
 
 /* Not of one that ends, or begins another program: the next round knows. */
-static void say_not_drawn(const Sampling *s, Instance *i, int error) {
+static void log_not_drawn(const Sampling *s, Instance *i, int error) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
-        if (i->sampling.not_drawn_told || i->n_members == 0 || error == -ESRCH || error == -ESTALE)
+        if (i->sampling.not_drawn_logged || i->n_members == 0 || error == -ESRCH ||
+            error == -ESTALE)
                 return;
-        i->sampling.not_drawn_told = true;
+        i->sampling.not_drawn_logged = true;
         journal_log(&s->host->journal, LOG_NOTICE, &fields,
                     "The location of the memory of %s cannot be sampled: %s", i->name,
                     not_drawn_reason(error));
@@ -267,11 +268,11 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         cost_end(s, SAMPLE_DRAWN, begun);
         if (r >= 0) {
                 finish_drawing(s, i);
-                i->sampling.not_drawn_told = false;
+                i->sampling.not_drawn_logged = false;
         } else {
                 i->sampling.sampled = false;
                 i->sampling.remote_ratio = NAN;
-                say_not_drawn(s, i, r);
+                log_not_drawn(s, i, r);
         }
         drop(i);
         return r;

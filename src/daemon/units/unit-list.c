@@ -103,11 +103,11 @@ static void on_listed(int error, const char *name, const char *load_state, const
                 return;
         u->listed = true;
         if (!u->place.known)
-                unit_look(u);
+                unit_reconcile(u);
         else if (active_state[0] == '\0')
                 return; /* a unit file */
         else if (!u->place.loaded && strcmp(load_state, "loaded") == 0)
-                unit_look(u);
+                unit_reconcile(u);
         else if (u->idle !=
                  (strcmp(active_state, "inactive") == 0 || strcmp(active_state, "failed") == 0))
                 unit_set_state(u, active_state);
@@ -125,7 +125,7 @@ static void on_scanned(int error, const char *name, const char *load_state,
                 Unit *u = units->units[i];
 
                 if (!u->place.known || (!u->listed && !u->idle))
-                        unit_look(u);
+                        unit_reconcile(u);
         }
 }
 
@@ -143,7 +143,7 @@ static void list_patterns(Units *units, bool files) {
                 Unit *u = unit_list_get(units, p.names[i]);
 
                 if (u && !u->place.known && !u->call)
-                        unit_look(u);
+                        unit_reconcile(u);
         }
         list_units(units, p.globs, on_listed);
         if (files && p.globs &&
@@ -152,7 +152,7 @@ static void list_patterns(Units *units, bool files) {
 }
 
 /* First those that are known by name: a start may follow at once. */
-void unit_list_look_at_all(Units *units) {
+void unit_list_reconcile_all(Units *units) {
         if (!units->subscribed)
                 return;
         units->gathering = true;
@@ -163,7 +163,7 @@ void unit_list_look_at_all(Units *units) {
                 if (u->place.known && !u->idle)
                         unit_decide(u);
                 else
-                        unit_look(u);
+                        unit_reconcile(u);
         }
         if (units_enforce(units))
                 list_patterns(units, true);

@@ -2,9 +2,9 @@
  * memory before it narrows. */
 #include <string.h>
 
-#include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/daemon/undo/release.h"
-#include "tidbnumad/daemon/units/unit-wish.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/units/unit-desired.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
@@ -55,7 +55,7 @@ Unit *unit_free(Unit *unit) {
 
 int unit_watch(Unit *u) {
         u->call = sd_bus_slot_unref(u->call);
-        record_after_unit(u->units->undo, u->place.name, NULL);
+        undo_after_unit(u->units->undo, u->place.name, NULL);
         u->state_match = sd_bus_slot_unref(u->state_match);
         u->job_match = sd_bus_slot_unref(u->job_match);
         u->place.known = u->again = false;
@@ -65,7 +65,7 @@ int unit_watch(Unit *u) {
 
 /* --- writing --- */
 
-static void say(const Unit *u, int priority, const UnitWish *w, const char *message_id,
+static void say(const Unit *u, int priority, const UnitDesired *w, const char *message_id,
                 const char *what, const char *more) {
         const JournalFields fields = {
                 .message_id = message_id,
@@ -77,7 +77,7 @@ static void say(const Unit *u, int priority, const UnitWish *w, const char *mess
                     *more ? "; " : "", more);
 }
 
-static void say_prepared(const Unit *u, const UnitWish *w) {
+static void log_prepared(const Unit *u, const UnitDesired *w) {
         char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX];
         _cleanup_free_ char *what = NULL;
 
@@ -92,7 +92,7 @@ static void say_prepared(const Unit *u, const UnitWish *w) {
 }
 
 /* All stands as wished. */
-static void settle(Unit *u, const UnitWish *w) {
+static void settle(Unit *u, const UnitDesired *w) {
         u->state = u->place.released           ? "released"
                    : id_set_is_empty(&w->cpus) ? "unprepared"
                                                : "prepared";
@@ -126,12 +126,12 @@ static UnitChange change_of(const Unit *u) {
 }
 
 static void finish_write(Unit *u) {
-        const UnitWish w = unit_wish_make(u);
+        const UnitDesired w = unit_desired_make(u);
 
         u->place.cpus = u->next_cpus;
         u->mems = u->next_mems;
         if (!id_set_is_empty(&w.cpus))
-                say_prepared(u, &w);
+                log_prepared(u, &w);
         settle(u, &w);
 }
 
@@ -140,21 +140,21 @@ static void on_written(int error, const char *message, void *userdata) {
         const UnitChange change = change_of(u);
 
         u->call = sd_bus_slot_unref(u->call);
-        record_after_unit(u->units->undo, u->place.name, error >= 0 ? &change : NULL);
+        undo_after_unit(u->units->undo, u->place.name, error >= 0 ? &change : NULL);
         if (error < 0) {
                 call_failed(u, error, message);
                 return;
         }
         finish_write(u);
         if (u->again)
-                unit_look(u);
+                unit_reconcile(u);
 }
 
 static void write_next(Unit *u) {
         const UnitChange change = change_of(u);
         BusUnitsProperty properties[2];
         size_t n = 0;
-        int r = record_before_unit(u->units->undo, u->place.name, &change);
+        int r = undo_before_unit(u->units->undo, u->place.name, &change);
 
         if (r < 0) {
                 not_prepared(u, REASON_RECORD_UNWRITABLE, r, "the original values cannot be saved");
@@ -168,7 +168,7 @@ static void write_next(Unit *u) {
         r = bus_units_set_all(u->units->bus.bus, u->place.name, properties, n, on_written, u,
                               &u->call);
         if (r < 0) {
-                record_after_unit(u->units->undo, u->place.name, NULL);
+                undo_after_unit(u->units->undo, u->place.name, NULL);
                 call_failed(u, r, "");
         }
 }
@@ -187,32 +187,32 @@ static bool plan_property(IdView wanted, KnownProperty *property, KnownProperty 
         return write;
 }
 
-static void plan_write(Unit *u, const UnitWish *w) {
+static void plan_write(Unit *u, const UnitDesired *w) {
         u->writes_cpus = plan_property(ID_VIEW(&w->cpus), &u->place.cpus, &u->next_cpus);
         u->writes_mems = plan_property(ID_VIEW(&w->mems), &u->mems, &u->next_mems);
 }
 
 /* Nothing is to stand on it any more, and something of ours does. */
-static bool gives_back(Unit *u, const UnitWish *w) {
-        UndoRecord *record = record_of_unit(u->units->undo, u->place.name);
+static bool gives_back(Unit *u, const UnitDesired *w) {
+        UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
 
         if (!record || !id_set_is_empty(&w->cpus) || !(u->place.cpus.ours || u->mems.ours))
                 return false;
         u->state = "unprepared";
         u->reason = w->reason;
-        release_begin(u->units->undo, record,
-                      *w->reason ? w->reason : "no policy names it any more");
+        undo_release_begin(u->units->undo, record,
+                           *w->reason ? w->reason : "no policy names it any more");
         return true;
 }
 
 static bool is_on_its_way_back(const Unit *u) {
-        const UndoRecord *record = record_of_unit(u->units->undo, u->place.name);
+        const UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
 
         return record && record->releasing;
 }
 
 void unit_decide(Unit *u) {
-        UnitWish w = { .reason = u->reason };
+        UnitDesired w = { .reason = u->reason };
 
         if (!u->place.known || u->call || u->units->gathering || !host_enforces(u->units->host) ||
             is_on_its_way_back(u))
@@ -223,7 +223,7 @@ void unit_decide(Unit *u) {
                 return;
         }
         if (!u->place.released)
-                w = unit_wish_make(u);
+                w = unit_desired_make(u);
         if (!u->idle || gives_back(u, &w))
                 return; /* what runs is not written to */
         plan_write(u, &w);
@@ -249,7 +249,7 @@ bool unit_is_misused(const Unit *u, uint64_t now_usec) {
 }
 
 void unit_release(Unit *u) {
-        UndoRecord *record = record_of_unit(u->units->undo, u->place.name);
+        UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
 
         if (u->call)
                 return; /* the next scan comes back to it */
@@ -261,7 +261,7 @@ void unit_release(Unit *u) {
             "was prepared, but for a minute no process in it has matched its policy",
             "its original CPUs and memory nodes are restored, until policies are loaded again");
         if (record)
-                release_begin(u->units->undo, record, u->reason);
+                undo_release_begin(u->units->undo, record, u->reason);
 }
 
 /* --- reading --- */
@@ -307,7 +307,7 @@ static void note(Unit *u, const BusUnit *read) {
                 strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->place.name) == 0;
         note_state(u, read->active_state);
         note_user(u, read);
-        record_note_unit(u->units->undo, u->place.name, read, &u->place.cpus, &u->mems);
+        undo_read_unit(u->units->undo, u->place.name, read, &u->place.cpus, &u->mems);
         u->place.known = true;
         if (planned != u->place.loaded || uid_known != u->place.uid_known || uid != u->place.uid)
                 host_mark(u->units->host, HOST_MARK_PLAN);
@@ -323,12 +323,12 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
         }
         note(u, read);
         if (u->again)
-                unit_look(u);
+                unit_reconcile(u);
         else
                 unit_decide(u);
 }
 
-void unit_look(Unit *u) {
+void unit_reconcile(Unit *u) {
         int r;
 
         u->again = u->call != NULL;
@@ -342,7 +342,7 @@ void unit_look(Unit *u) {
 void unit_set_state(Unit *u, const char *active_state) {
         note_state(u, active_state);
         if (u->idle)
-                unit_look(u);
+                unit_reconcile(u);
 }
 
 void unit_note_release(Unit *u) {
@@ -350,5 +350,5 @@ void unit_note_release(Unit *u) {
 
         u->releasing = is_on_its_way_back(u);
         if (was_releasing && !u->releasing)
-                unit_look(u);
+                unit_reconcile(u);
 }

@@ -16,13 +16,13 @@
 
 static void on_subscribed(Units *units) {
         units->subscribed = true;
-        if (units->lost_said)
+        if (units->loss_logged)
                 journal_log(&units->host->journal, LOG_INFO, NULL,
                             "connected to systemd on D-Bus again");
-        units->lost_said = false;
+        units->loss_logged = false;
         for (size_t i = 0; i < units->n_units; i++)
                 (void)unit_watch(units->units[i]);
-        unit_list_look_at_all(units);
+        unit_list_reconcile_all(units);
 }
 
 static void on_unit_file(const char *name, void *userdata) {
@@ -30,17 +30,17 @@ static void on_unit_file(const char *name, void *userdata) {
         Unit *u = units->subscribed && units_enforce(units) ? unit_list_get(units, name) : NULL;
 
         if (u)
-                unit_look(u);
+                unit_reconcile(u);
 }
 
 static void try_later(Units *units) {
 
         units->subscribed = false;
-        if (!units->lost_said)
+        if (!units->loss_logged)
                 journal_log(&units->host->journal, LOG_NOTICE, NULL,
                             "not connected to systemd on D-Bus: units are not prepared before they "
                             "start; trying again every second");
-        units->lost_said = true;
+        units->loss_logged = true;
         (void)sd_event_source_set_time_relative(units->retry, RETRY_USEC);
         (void)sd_event_source_set_enabled(units->retry, SD_EVENT_ONESHOT);
 }
@@ -58,14 +58,14 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
                 try_later(units);
                 break;
         case BUS_EVENT_RELOADED:
-                unit_list_look_at_all(units);
+                unit_list_reconcile_all(units);
                 break;
         case BUS_EVENT_UNIT_NEW:
                 unit_list_ask(units, name);
                 break;
         case BUS_EVENT_JOB_REMOVED:
                 if (u && u->idle)
-                        unit_look(u);
+                        unit_reconcile(u);
                 break;
         case BUS_EVENT_STATE:
                 if (u)
@@ -93,7 +93,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 /* --- what others call --- */
 
 static bool is_busy(const Units *units) {
-        if (!units->bus.bus || units->lost_said)
+        if (!units->bus.bus || units->loss_logged)
                 return false;
         for (size_t i = 0; i < units->n_units; i++)
                 if (units->units[i]->call)
@@ -179,7 +179,7 @@ void units_reload(Units *units) {
         }
         for (size_t i = 0; i < units->n_units; i++)
                 units->units[i]->place.released = false;
-        unit_list_look_at_all(units);
+        unit_list_reconcile_all(units);
 }
 
 void units_scan(Units *units) {

@@ -56,7 +56,7 @@ TEST(same_again) {
         diagnostics_add_at(&d, &file, (SourceSpan){ 1, 2, 1 }, "wrong");
         diagnostics_add_at(&d, &file, (SourceSpan){ 1, 1, 1 }, "odd");
         assert_int_equal(d.n_messages, 3);
-        assert_int_equal(d.n_told, 4);
+        assert_int_equal(d.n_added, 4);
 }
 
 TEST(bound) {
@@ -68,7 +68,7 @@ TEST(bound) {
         assert_string_equal(d.messages[DIAGNOSTICS_MAX - 1], "wrong 999");
         assert_string_equal(d.messages[DIAGNOSTICS_MAX],
                             "more errors follow; correct the ones above first");
-        assert_int_equal(d.n_told, DIAGNOSTICS_MAX + 5);
+        assert_int_equal(d.n_added, DIAGNOSTICS_MAX + 5);
         assert_int_equal(d.error, 0);
 }
 

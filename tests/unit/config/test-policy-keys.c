@@ -31,9 +31,9 @@ TEST(defaults) {
         assert_true(id_set_is_empty(&p->place.avoid));
         assert_int_equal(p->place.near, NEAR_NONE);
         assert_int_equal(p->place.share, SHARE_EXCLUSIVE);
-        assert_false(p->place.share_given);
+        assert_false(p->place.share_is_set);
         assert_true(p->place.same_package);
-        assert_false(p->place.same_package_given);
+        assert_false(p->place.same_package_is_set);
         assert_int_equal(p->cpus.choice, CPUS_ALL);
         assert_int_equal(p->on_full, ON_FULL_WIDEN);
         assert_int_equal(p->migrate, MIGRATE_GENTLE);
@@ -91,9 +91,9 @@ TEST(place) {
         assert_ids(a->place.nodes, "0,2-3,5");
         assert_int_equal(a->place.near, NEAR_STORAGE);
         assert_false(a->place.same_package);
-        assert_true(a->place.same_package_given);
+        assert_true(a->place.same_package_is_set);
         assert_int_equal(a->place.share, SHARE_SHARED);
-        assert_true(a->place.share_given);
+        assert_true(a->place.share_is_set);
         assert_ids(a->place.avoid, "3");
         assert_int_equal(a->on_full, ON_FULL_KEEP);
         assert_int_equal(a->migrate, MIGRATE_KERNEL);

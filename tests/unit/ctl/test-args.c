@@ -26,7 +26,7 @@ TEST(defaults) {
         memset(&args, 0xa5, sizeof(args));
         assert_int_equal(PARSE(&args, "plan"), 1);
         assert_int_equal(args.command, COMMAND_PLAN);
-        assert_false(args.json || args.explain || args.tiup || args.policy_given);
+        assert_false(args.json || args.explain || args.tiup || args.policy_is_set);
         assert_null(args.sysroot);
         assert_null(args.topology);
         assert_null(args.instances);
@@ -52,7 +52,7 @@ TEST(options) {
         assert_string_equal(args.instances, "4:tidb");
         assert_string_equal(args.export_path, "x.xml");
         assert_string_equal(args.runtime_dir, "/r");
-        assert_true(args.json && args.explain && !args.tiup && args.policy_given);
+        assert_true(args.json && args.explain && !args.tiup && args.policy_is_set);
         assert_int_equal(args.n_policy_dirs, 2); /* in the place of the default ones */
         assert_string_equal(args.policy_dirs[0], "a");
         assert_string_equal(args.policy_dirs[1], "b");
@@ -86,7 +86,7 @@ TEST(arguments) {
         assert_string_equal(args.policy_files[1], "-");
         assert_string_equal(args.policy_files[2], "b.yaml");
         assert_int_equal(args.n_policy_dirs, 0);
-        assert_true(args.json && args.policy_given);
+        assert_true(args.json && args.policy_is_set);
         assert_int_equal(PARSE(&args, "validate", "a.yaml"), 1);
         assert_int_equal(args.n_policy_dirs, 0);
         assert_int_equal(PARSE(&args, "validate"), 1);

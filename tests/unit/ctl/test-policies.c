@@ -98,7 +98,7 @@ TEST(files_in_their_order) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
         char a[64], b[64];
-        Args args = { .policy_given = true, .n_policy_files = 2 };
+        Args args = { .policy_is_set = true, .n_policy_files = 2 };
 
         world_init(&w);
         fake_write(&w.tree, "a", POLICY("one"));
@@ -115,7 +115,7 @@ TEST(unreadable) {
         _cleanup_(world_done) World w;
         _cleanup_free_ char *large = malloc(SOURCE_FILE_MAX_BYTES + 2);
         char a[64], b[64], c[64];
-        Args args = { .policy_given = true, .n_policy_files = 3 };
+        Args args = { .policy_is_set = true, .n_policy_files = 3 };
 
         world_init(&w);
         memset(large, '#', SOURCE_FILE_MAX_BYTES + 1);
@@ -147,7 +147,7 @@ TEST(unreadable) {
 TEST(fifo) {
         _cleanup_policies_ Policies p = { 0 };
         _cleanup_(world_done) World w;
-        Args args = { .policy_given = true, .n_policy_files = 1 };
+        Args args = { .policy_is_set = true, .n_policy_files = 1 };
         char a[64];
 
         world_init(&w);
@@ -172,7 +172,7 @@ TEST(dirs) {
         args.policy_dirs[1] = path_of(&w, "none", b);
         check_loaded(&p, policies_load(&args, &w.machine, &p), "one ");
         policies_done(&p);
-        args.policy_given = true; /* by hand, so it is a mistake */
+        args.policy_is_set = true; /* by hand, so it is a mistake */
         assert_int_equal(policies_load(&args, &w.machine, &p), -EINVAL);
         assert_int_equal(p.errors.n_messages, 1);
         assert_contains(p.errors.messages[0],

@@ -125,7 +125,7 @@ TEST(round_trip) {
                   .cpus = &cpus,
                   .vectors = { [IRQ_STATE_STEERED] = 3, [IRQ_STATE_LEFT] = 7 } }
         };
-        const StrangerSnapshot strangers[] = {
+        const IgnoredSnapshot processes[] = {
                 { .pid = 9, .exe = "/pd", .policy = "pd", .reason = "of others" }
         };
         const UnitSnapshot units[] = { { .name = "u.service", .state = "prepared", .reason = "" } };
@@ -141,8 +141,8 @@ TEST(round_trip) {
                               .topology = &topology,
                               .releases = releases,
                               .n_releases = 2,
-                              .strangers = strangers,
-                              .n_strangers = 1,
+                              .ignored_processes = processes,
+                              .n_ignored_processes = 1,
                               .units = units,
                               .n_units = 1,
                               .irq = { .known = true, .devices = devices, .n_devices = 1 },

@@ -137,7 +137,7 @@ TEST(one) {
         free(render(&e, NULL, 1000, true));
 }
 
-static void assert_told(const Example *e, double now, bool alive, const char *part) {
+static void assert_reported(const Example *e, double now, bool alive, const char *part) {
         char *text = render(e, NULL, now, alive);
 
         assert_shows(text, part);
@@ -152,30 +152,30 @@ TEST(warnings) {
         text = render(&e, NULL, 1029, true);
         assert_null(strstr(text, "may hang"));
         free(text);
-        assert_told(&e, 1031, true, "it may hang");
-        assert_told(&e, 1001, false, "does not run");
+        assert_reported(&e, 1031, true, "it may hang");
+        assert_reported(&e, 1001, false, "does not run");
         e.status.enforcing = false;
-        assert_told(&e, 1001, true, "changing nothing");
+        assert_reported(&e, 1001, true, "changing nothing");
         e.status.load_failed = true;
         e.errors[0] = TEXT("a.yaml:1:1: wrong");
         e.status.errors = e.errors;
         e.status.n_errors = 1;
-        assert_told(&e, 1001, true, "policy files have errors");
-        assert_told(&e, 1001, true, "\n      a.yaml:1:1: wrong\n");
+        assert_reported(&e, 1001, true, "policy files have errors");
+        assert_reported(&e, 1001, true, "\n      a.yaml:1:1: wrong\n");
         e.status.n_warnings = 3;
-        assert_told(&e, 1001, true, "\n  policies: 3 warnings\n      tidbnumactl validate\n");
+        assert_reported(&e, 1001, true, "\n  policies: 3 warnings\n      tidbnumactl validate\n");
         e.releases[0] = (StatusRelease){ .name = TEXT("r\x1b[2J"), .failure = TEXT("why") };
         e.status.releases = e.releases;
         e.status.n_releases = 1;
-        assert_told(&e, 1001, true,
-                    "\n  r\\x1b[2J: its release failed: why\n      the daemon tries again; ");
+        assert_reported(&e, 1001, true,
+                        "\n  r\\x1b[2J: its release failed: why\n      the daemon tries again; ");
         e.status.uncounted = TEXT("no\x1b such counters");
-        assert_told(&e, 1001, true, "\n  accesses: no\\x1b such counters\n      set ");
+        assert_reported(&e, 1001, true, "\n  accesses: no\\x1b such counters\n      set ");
         e.status.n_instances = 0;
-        assert_told(&e, 1001, true, "No process matches");
+        assert_reported(&e, 1001, true, "No process matches");
         e.status.reserved_nodes = TEXT("");
         e.status.reserved_cpus = TEXT("0-1");
-        assert_told(&e, 1001, true, "\nreserved for the network: CPUs 0-1\n");
+        assert_reported(&e, 1001, true, "\nreserved for the network: CPUs 0-1\n");
 }
 
 /* Instances of one reason share an entry, the refused ones come first, and a long list is cut. */
@@ -256,8 +256,8 @@ TEST(ignored_processes) {
                                               12 };
         e.status.ignored = ignored;
         e.status.n_ignored = 6;
-        assert_told(&e, 1000, true, "\n  12 /x\\x1b (policy db): it runs as user 7\n");
-        assert_told(&e, 1000, true, "user 7\n  and 1 more\n");
+        assert_reported(&e, 1000, true, "\n  12 /x\\x1b (policy db): it runs as user 7\n");
+        assert_reported(&e, 1000, true, "user 7\n  and 1 more\n");
 }
 
 TEST(ignored) {
@@ -270,10 +270,10 @@ TEST(ignored) {
         free(text);
         e.status.n_full = 236;
         e.status.n_in_containers = 1;
-        assert_told(&e, 1000, true,
-                    "\n"
-                    "Ignored processes: 236 beyond max_instances, 1 in a container; run "
-                    "tidbnumactl explain PID to see why\n");
+        assert_reported(&e, 1000, true,
+                        "\n"
+                        "Ignored processes: 236 beyond max_instances, 1 in a container; run "
+                        "tidbnumactl explain PID to see why\n");
         text = render(&e, "a-1", 1000, true);
         assert_null(strstr(text, "Ignored"));
         free(text);

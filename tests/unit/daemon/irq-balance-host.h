@@ -140,7 +140,7 @@ static const char *received(TestHost *h) {
 
 static inline void look(TestHost *h) {
         irqbalance_facts_done(&h->facts);
-        irq_balance_look(&h->irq, &h->facts);
+        irq_balance_read(&h->irq, &h->facts);
 }
 
 /* As irqbalance does it: it answers and closes. Then the daemon's loop runs, and it looks again. */
@@ -161,7 +161,7 @@ static inline void meet(TestHost *h, const char *setup) {
 }
 
 static inline void tell(TestHost *h, const char *cpus, uint32_t *irqs, size_t n_irqs) {
-        const IrqPlanBalance wanted = { .told = true,
+        const IrqPlanBalance wanted = { .sent = true,
                                         .banned_cpus = cpu_set(cpus),
                                         .banned_irqs = irqs,
                                         .n_banned_irqs = n_irqs };
@@ -175,7 +175,7 @@ static inline void tell_nothing(TestHost *h) {
         irq_balance_send(&h->irq, &wanted);
 }
 
-static inline void assert_told(TestHost *h, const char *cpus, const char *irqs) {
+static inline void assert_reported(TestHost *h, const char *cpus, const char *irqs) {
         char text[64];
 
         (void)snprintf(text, sizeof(text), "settings cpus %s", cpus);

@@ -31,7 +31,7 @@ static struct {
         int link_peer, error;
         char unit[64]; /* that was started last */
         unsigned n_started;
-        bool told;
+        bool sent;
         size_t n_banned;
 } world;
 
@@ -87,7 +87,7 @@ void __wrap_irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted);
 
 void __wrap_irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         (void)irq;
-        world.told = wanted->told;
+        world.sent = wanted->sent;
         world.n_banned = wanted->n_banned_irqs;
 }
 
@@ -234,7 +234,7 @@ static inline void host_done(TestHost *h) {
 
 static inline void look_after(TestHost *h, uint64_t usec) {
         world.now += usec;
-        irq_look(h->interrupts);
+        irq_reconcile(h->interrupts);
 }
 
 /* --- what is there then --- */

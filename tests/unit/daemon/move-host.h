@@ -11,10 +11,10 @@
 #include "../../support/fake-tree.h"
 #include "capture.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/look.h"
 #include "tidbnumad/daemon/binding/move-kernel.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/roster/roster.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)

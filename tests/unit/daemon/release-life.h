@@ -28,20 +28,20 @@ static inline void life_begin(Life *l) {
         backend_init(&l->m.host.backend, &l->m.host.sysroot, NULL);
         l->m.host.backend.all = ALL;
         l->m.host.backend.ops = world.ops;
-        assert_int_equal(record_start(&l->m.undo), 0);
+        assert_int_equal(undo_start(&l->m.undo), 0);
         assert_int_equal(proc_open(&l->m.host.sysroot, world.pid, &handle), 0);
         process.id.start_ticks = handle.start_ticks;
         process.unit = world.ops->kind == BACKEND_SYSTEMD ? strdup("a.service") : NULL;
         l->instance = rooms_add(&l->m, &l->policy, &process, &handle);
         l->instance->binding.placement =
                 (Placement){ .nodes = node_set("1"), .cpus = cpu_set("2"), .reason = "" };
-        record_adopt(&l->m.undo, l->instance);
+        undo_adopt(&l->m.undo, l->instance);
         binding_adopt_record(l->instance);
 }
 
 static inline void life_end(Life *l) {
         rooms_free_instances(&l->m);
-        release_done(&l->m.undo);
+        undo_release_done(&l->m.undo);
         undo_done(&l->m.undo.records);
         backend_done(&l->m.host.backend);
         sysroot_close(&l->m.host.sysroot);
@@ -67,9 +67,9 @@ static inline void release(Life *l) {
 
         for (unsigned i = 0; i < 40 && !world.dead && l->m.undo.records.n_records > 0; i++) {
                 if (l->m.undo.releases.n == 0)
-                        release_begin(&l->m.undo, l->m.undo.records.records[0], "a test");
-                release_at_due(&l->m.undo, later + i * 1000000);
-                if (l->instance && record_take_reset(l->instance)) /* as the turn does */
+                        undo_release_begin(&l->m.undo, l->m.undo.records.records[0], "a test");
+                undo_release_at_due(&l->m.undo, later + i * 1000000);
+                if (l->instance && undo_take_reset(l->instance)) /* as the turn does */
                         binding_reset(l->instance, 0);
                 assert_nothing_unknown();
         }

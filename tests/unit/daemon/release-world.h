@@ -17,8 +17,8 @@
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/daemon/undo/release.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/atomic-file.h"
 
 typedef enum Harm {
@@ -207,7 +207,7 @@ static inline int note(Backend *backend, const BackendTarget *target, BackendNot
         return answer(r, reply, userdata);
 }
 
-static inline int restore_systemd(Backend *backend, Restore *restore, BackendReply reply,
+static inline int restore_systemd(Backend *backend, UndoRestore *restore, BackendReply reply,
                                   void *userdata, sd_bus_slot **ret_slot) {
         UndoRecord *r = restore->record;
 
@@ -234,7 +234,7 @@ static inline int restore_systemd(Backend *backend, Restore *restore, BackendRep
         }
 }
 
-static inline int restore_others(Backend *backend, Restore *restore, BackendReply reply,
+static inline int restore_others(Backend *backend, UndoRestore *restore, BackendReply reply,
                                  void *userdata, sd_bus_slot **ret_slot) {
         const UndoRecord *r = restore->record;
         int result = 0;

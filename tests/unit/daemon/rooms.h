@@ -5,7 +5,7 @@
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
 
 typedef struct Rooms {
         Host host;
@@ -66,7 +66,7 @@ static inline void rooms_free_instance(Instance *i) {
                 return;
         binding_end(i);
         sample_end(i);
-        record_end(i);
+        undo_end(i);
         instance_free(i);
 }
 

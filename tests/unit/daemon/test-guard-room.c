@@ -32,7 +32,7 @@ TEST(nodes_that_the_unit_does_not_name) {
         assert_non_null(i->unit = strdup("x.service"));
         guard_note(&h.rooms.binding, i);
         assert_int_equal(undo_get(&h.rooms.undo.records, "x", "x.service", NULL, &record), 0);
-        record_adopt(&h.rooms.undo, i);
+        undo_adopt(&h.rooms.undo, i);
         record->unit_noted = true;
         record->mems.before = id_set("1,3");
         set_memory(&h, 1, 5, 0);

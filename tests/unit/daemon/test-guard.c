@@ -84,10 +84,10 @@ TEST(whose_without_a_record) {
         fake_write(&h.tree, "run/systemd/system.control/x.service.d/50-AllowedMemoryNodes.conf",
                    "");
         assert_int_equal(undo_get(&h.rooms.undo.records, "x", "x.service", NULL, &record), 0);
-        record_adopt(&h.rooms.undo, i);
+        undo_adopt(&h.rooms.undo, i);
         guard_note(&h.rooms.binding, i);
         assert_int_equal(guard_tick(&h.rooms.binding, SEC(1)), INSTANCE_NEVER);
-        record_forget(&h.rooms.undo, record);
+        undo_reset(&h.rooms.undo, record);
         guard_note(&h.rooms.binding, i);
         (void)guard_tick(&h.rooms.binding, SEC(2));
         assert_int_equal(seen.n_widened, 1);
@@ -263,7 +263,7 @@ TEST(nodes_that_are_not_allowed) {
         (void)guard_tick(&h.rooms.binding, SEC(4));
         assert_ids(seen.widened, "1-3");
         assert_null(i->binding.failure);
-        assert_false(i->binding.guard.told);
+        assert_false(i->binding.guard.logged);
 }
 
 TEST(one_that_has_ended) {
@@ -280,7 +280,7 @@ TEST(one_that_has_ended) {
         capture_end(&c);
         assert_string_equal(c.text, "");
         assert_int_equal(seen.n_set, 0);
-        assert_false(i->binding.guard.widened || i->binding.guard.told);
+        assert_false(i->binding.guard.widened || i->binding.guard.logged);
         assert_ids(i->binding.guard.barred, "");
         /* The kernel had no memory for the write: nothing was widened, and the next try is soon. */
         seen.error = -ENOMEM;

@@ -229,7 +229,7 @@ TEST(memory_and_nodes) {
         show(&h, "0-7", "0-3", "0-3");
         check(&h);
         assert_int_equal(h.m.host.topology.n_nodes, NODES);
-        assert_ids(h.m.host.hotplug.told, "3");
+        assert_ids(h.m.host.hotplug.logged, "3");
         assert_ids(h.m.host.backend.all_cpus, "0-5");
 }
 

@@ -184,10 +184,10 @@ static void die_and_live(Life *l) {
 }
 
 /* What a look would find. */
-static void wishes_of(IrqWishes *ret) {
-        *ret = (IrqWishes){ .wishes = calloc(N, sizeof(IrqWish)), .n_wishes = N };
+static void desired_of(IrqDesiredList *ret) {
+        *ret = (IrqDesiredList){ .settings = calloc(N, sizeof(IrqDesired)), .n_settings = N };
         for (size_t i = 0; i < N; i++) {
-                IrqWish *w = &ret->wishes[i];
+                IrqDesired *w = &ret->settings[i];
 
                 w->key = key_of(i);
                 w->known = true;
@@ -197,14 +197,14 @@ static void wishes_of(IrqWishes *ret) {
 }
 
 static void put_on(Life *l) {
-        _cleanup_irq_wishes_ IrqWishes wishes;
+        _cleanup_irq_desired_ IrqDesiredList desired;
 
-        wishes_of(&wishes);
-        irq_put_on(&l->irq, &host, &wishes);
+        desired_of(&desired);
+        irq_put_on(&l->irq, &host, &desired);
 }
 
 static void give_back(Life *l) {
-        const IrqWishes none = { 0 };
+        const IrqDesiredList none = { 0 };
 
         irq_give_back(&l->irq, &host, &none);
 }

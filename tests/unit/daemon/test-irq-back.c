@@ -66,7 +66,7 @@ TEST(address_goes_and_the_kernel_refuses) {
         for (unsigned i = 0; i < 4; i++)
                 look_after(&h, SECOND);
         assert_int_equal(h.interrupts->n_writes, writes + 1); /* the next after five seconds */
-        assert_true(irq_setting_find(h.interrupts, &key)->told);
+        assert_true(irq_setting_find(h.interrupts, &key)->logged);
         h.interrupts->ops = &SETTING_FILES;
         look_after(&h, 10 * SECOND);
         assert_mask(&h, 200, "2-3");
@@ -132,7 +132,7 @@ TEST(renamed) {
 /* In the middle of a look: its list of devices has the former name. */
 TEST(renamed_meanwhile) {
         _cleanup_host_ TestHost h;
-        const IrqWishes none = { 0 };
+        const IrqDesiredList none = { 0 };
 
         host_init(&h);
         start(&h);

@@ -8,13 +8,13 @@ TEST(not_too_often) {
         host_init(&h);
         meet(&h, NONE);
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
         now_usec += 14 * SECOND;
         tell(&h, "2-6", two, 2);
         assert_string_equal(received(&h), "");
         now_usec += SECOND;
         tell(&h, "2-6", two, 2);
-        assert_told(&h, "2-6", "24 25");
+        assert_reported(&h, "2-6", "24 25");
 }
 
 #define KEPT "SLEEP 10 IRQ 24 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 CLASS 0 BANNED 0000003c"
@@ -27,7 +27,7 @@ TEST(settings_are_compared) {
         host_init(&h);
         meet(&h, NONE);
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
         for (unsigned i = 0; i < 3; i++) {
                 now_usec += 59 * SECOND;
                 look(&h);
@@ -41,7 +41,7 @@ TEST(settings_are_compared) {
         now_usec += 60 * SECOND;
         meet(&h, ONE_MISSING);
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
         assert_true(h.irq.balance.logged_not_kept);
 }
 
@@ -52,13 +52,13 @@ TEST(others_change_it) {
         host_init(&h);
         meet(&h, "SLEEP 10 BANNED 00000080");
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5,7", "24 25");
+        assert_reported(&h, "2-5,7", "24 25");
         now_usec += 60 * SECOND;
         meet(&h, "SLEEP 10 BANNED 00000001");
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5,7", "24 25");
+        assert_reported(&h, "2-5,7", "24 25");
         irq_balance_restore(&h.irq);
-        assert_told(&h, "7", "NONE"); /* and not what they have set */
+        assert_reported(&h, "7", "NONE"); /* and not what they have set */
 }
 
 /* One that works in long rounds shows the former settings for as long. */
@@ -68,7 +68,7 @@ TEST(slow_rounds) {
         host_init(&h);
         meet(&h, "SLEEP 60 BANNED 00000000");
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
         now_usec += 179 * SECOND;
         look(&h);
         assert_string_equal(received(&h), "");
@@ -89,7 +89,7 @@ TEST(nothing_is_sent_while_it_answers) {
         answer(&h, NONE);
         assert_string_equal(received(&h), "");
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
 }
 
 /* After its own settings were restored, its answers show ours for a while: these do not become its
@@ -100,17 +100,17 @@ TEST(restored_and_wanted_again) {
         host_init(&h);
         meet(&h, NONE);
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
         now_usec += 30 * SECOND;
         tell_nothing(&h);
-        assert_told(&h, "NULL", "NONE");
+        assert_reported(&h, "NULL", "NONE");
         now_usec += 30 * SECOND;
         look(&h);
         assert_string_equal(received(&h), "");
         tell(&h, "6", NULL, 0);
-        assert_told(&h, "6", "NONE");
+        assert_reported(&h, "6", "NONE");
         irq_balance_restore(&h.irq);
-        assert_told(&h, "NULL", "NONE");
+        assert_reported(&h, "NULL", "NONE");
 }
 
 /* An old one reads a part of a long list: it has the begin of it, and is not sent it again. */
@@ -140,7 +140,7 @@ TEST(takes_a_part) {
 
 TEST(too_many_cpus) {
         _cleanup_host_ TestHost h;
-        IrqPlanBalance wanted = { .told = true };
+        IrqPlanBalance wanted = { .sent = true };
 
         host_init(&h);
         for (uint32_t cpu = 0; cpu < 1024; cpu += 2)
@@ -181,11 +181,11 @@ TEST(busy) {
         assert_false(h.irq.balance.sent_usec != 0 || h.irq.balance.logged_refused);
         serve_crowd(&h, fds, n);
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
         n = crowd(&h, fds);
         tell_nothing(&h);
         assert_true(h.irq.undo.irqbalance.known);
         serve_crowd(&h, fds, n);
         tell_nothing(&h);
-        assert_told(&h, "NULL", "NONE");
+        assert_reported(&h, "NULL", "NONE");
 }

@@ -22,11 +22,11 @@ TEST(told_and_given_back) {
         assert_false(has_record(&h));
         tell(&h, "2-5", two, 2);
         assert_true(has_record(&h));
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
         tell(&h, "2-5", two, 2); /* it knows */
         assert_string_equal(received(&h), "");
         tell_nothing(&h);
-        assert_told(&h, "NULL", "NONE");
+        assert_reported(&h, "NULL", "NONE");
         assert_int_equal(undo_host_write(&h.m.undo.records, &h.irq.undo), 0);
         assert_false(has_record(&h));
         tell_nothing(&h);
@@ -43,13 +43,13 @@ TEST(its_own_is_kept) {
         assert_ids(h.facts.banned_cpus, "2,7");
         assert_int_equal(h.facts.n_banned_irqs, 2);
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5,7", "99 25 24"); /* its own first */
+        assert_reported(&h, "2-5,7", "99 25 24"); /* its own first */
         /* What is wanted changes: its own stays. */
         now_usec += 20 * SECOND;
         tell(&h, "4", NULL, 0);
-        assert_told(&h, "2,4,7", "99 25");
+        assert_reported(&h, "2,4,7", "99 25");
         irq_balance_restore(&h.irq);
-        assert_told(&h, "2,7", "99 25");
+        assert_reported(&h, "2,7", "99 25");
         assert_false(h.irq.undo.irqbalance.known);
 }
 
@@ -61,9 +61,9 @@ TEST(interrupt_0) {
         meet(&h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 0 LOAD 0 DIFF 0 CLASS 0 "
                  "BANNED 00000000");
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "0 99 24 25");
+        assert_reported(&h, "2-5", "0 99 24 25");
         irq_balance_restore(&h.irq);
-        assert_told(&h, "NULL", "0 99");
+        assert_reported(&h, "NULL", "0 99");
 }
 
 /* Its main loop is at work, or hangs. It would be ended by SIGPIPE, as this test, if it came to
@@ -88,7 +88,7 @@ TEST(slow) {
         assert_false(h.irq.balance.logged_refused);
         assert_string_equal(received(&h), ""); /* and was asked once */
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
 }
 
 /* It has closed without a word: that is no answer. */
@@ -150,7 +150,7 @@ TEST(no_descriptor) {
         host_init(&h);
         meet(&h, NONE);
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5", "24 25");
+        assert_reported(&h, "2-5", "24 25");
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
         none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -161,7 +161,7 @@ TEST(no_descriptor) {
         look(&h);
         assert_string_equal(received(&h), "");
         irq_balance_restore(&h.irq);
-        assert_told(&h, "NULL", "NONE");
+        assert_reported(&h, "NULL", "NONE");
 }
 
 /* In pieces, as a long one comes. */
@@ -256,7 +256,7 @@ TEST(replaced) {
         host_init(&h);
         meet(&h, "SLEEP 10 BANNED 00000080");
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5,7", "24 25");
+        assert_reported(&h, "2-5,7", "24 25");
         unbind_server(&h, getpid());
         look(&h);
         assert_int_equal(h.facts.pid, 0);
@@ -273,9 +273,9 @@ TEST(replaced) {
         meet(&h, "SLEEP 10 BANNED 00000040");
         assert_int_equal(h.facts.pid, pid);
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-6", "24 25");
+        assert_reported(&h, "2-6", "24 25");
         irq_balance_restore(&h.irq);
-        assert_told(&h, "6", "NONE");
+        assert_reported(&h, "6", "NONE");
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
@@ -289,7 +289,7 @@ TEST(taken_over) {
         host_init(&h);
         meet(&h, "SLEEP 10 BANNED 00000080");
         tell(&h, "2-5", two, 2);
-        assert_told(&h, "2-5,7", "24 25");
+        assert_reported(&h, "2-5,7", "24 25");
         end(&h);
         begin(&h);
         meet(&h, ours);
@@ -297,5 +297,5 @@ TEST(taken_over) {
         assert_string_equal(received(&h), "");
         assert_true(h.irq.undo.irqbalance.known);
         irq_balance_restore(&h.irq);
-        assert_told(&h, "7", "NONE");
+        assert_reported(&h, "7", "NONE");
 }

@@ -54,15 +54,15 @@ TEST(broken_policies) {
         assert_steered(&h);
         h.interrupts = irq_free(h.interrupts);
         h.m.host.policies.n_irqs = 0;
-        world.told = true;
+        world.sent = true;
         start(&h);
         look_after(&h, SECOND);
         assert_steered(&h);
-        assert_true(world.told);
+        assert_true(world.sent);
         h.m.host.policies_known = true;
         look_after(&h, SECOND);
         assert_untouched(&h);
-        assert_false(world.told);
+        assert_false(world.sent);
 }
 
 /* Without a folder for the record nothing is changed. */
@@ -102,13 +102,13 @@ TEST(released_by_name) {
         assert_mask(&h, 100, "2");
         assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
         assert_int_equal(h.interrupts->devices[0].reason, IRQ_REASON_RELEASED);
-        assert_true(world.told);
+        assert_true(world.sent);
         assert_int_equal(world.n_banned, 0);
         assert_file(&h, "proc/sys/kernel/numa_balancing", "0");
         assert_int_equal(word_list_add(&h.m.host.policies.release, "host"), 0);
         look_after(&h, SECOND);
         assert_untouched(&h);
-        assert_false(has_record(&h) || world.told);
+        assert_false(has_record(&h) || world.sent);
         word_list_done(&h.m.host.policies.release);
         look_after(&h, SECOND);
         assert_steered(&h);
@@ -220,7 +220,7 @@ TEST(numa_balancing_unit_fails) {
         for (unsigned i = 1; i <= 4; i++) {
                 look_after(&h, 100 * SECOND);
                 assert_int_equal(world.n_started, i);
-                assert_int_equal(irq_setting_find(h.interrupts, &key)->told, i >= 3);
+                assert_int_equal(irq_setting_find(h.interrupts, &key)->logged, i >= 3);
         }
 }
 
@@ -239,7 +239,7 @@ TEST(numa_balancing_by_nobody) {
         h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         look_after(&h, SECOND);
         assert_int_equal(world.n_started, 0);
-        assert_true(irq_setting_find(h.interrupts, &key)->told);
+        assert_true(irq_setting_find(h.interrupts, &key)->logged);
         assert_false(has_record(&h));
         assert_file(&h, "proc/sys/kernel/numa_balancing", "1");
 }

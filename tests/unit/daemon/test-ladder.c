@@ -4,8 +4,8 @@
 #include "../../support/fake-tree.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/ladder.h"
-#include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/daemon/undo/release.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
 
 #define SECOND UINT64_C(1000000)
 #define SESSION "/user.slice/user-7.slice/session-3.scope"
@@ -44,7 +44,7 @@ static void host_init(TestHost *h, const char *unit, const char *cgroup) {
 
 static void host_done(TestHost *h) {
         rooms_free_instances(&h->m);
-        release_done(&h->m.undo);
+        undo_release_done(&h->m.undo);
         undo_done(&h->m.undo.records);
         backend_done(&h->m.host.backend);
         fake_done(&h->tree);
@@ -164,7 +164,7 @@ TEST(the_policy_is_followed_at_once_both_ways) {
         assert_true(ladder_follow(&h.m.binding, h.instance, SECOND));
         assert_true(r->releasing);
         assert_bound_by(&h, RUNG_UNIT, BACKEND_SYSTEMD); /* until that is released */
-        release_done(&h.m.undo);
+        undo_release_done(&h.m.undo);
         undo_forget(&h.m.undo.records, r);
         h.instance->undo.record = NULL;
         assert_true(ladder_follow(&h.m.binding, h.instance, 2 * SECOND));

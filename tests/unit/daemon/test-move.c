@@ -19,11 +19,11 @@ TEST(bindings_go_first) {
         other->binding.due_usec = 1;
         fresh->binding.due_usec = fake.now;
         fresh->binding.call = (void *)&in_flight; /* its look then ends there */
-        look_at_due(&h.rooms.binding, fake.now);
+        reconcile_due(&h.rooms.binding, fake.now);
         assert_true(fresh->binding.due_usec == INSTANCE_NEVER);
         assert_ptr_equal(fake.last, &other->binding.mover);
         assert_int_equal(mover->binding.due_usec, 2);
-        look_at_due(&h.rooms.binding, fake.now);
+        reconcile_due(&h.rooms.binding, fake.now);
         assert_ptr_equal(fake.last, &mover->binding.mover);
         fresh->binding.call = NULL;
 }
@@ -39,7 +39,7 @@ TEST(moves_take_turns) {
                 move_begin(&h.rooms.binding, i[k], fake.now);
         }
         for (unsigned n = 0; n < 300; n++) {
-                look_at_due(&h.rooms.binding, fake.now);
+                reconcile_due(&h.rooms.binding, fake.now);
                 for (unsigned k = 0; k < 3; k++)
                         slices[k] += fake.last == &i[k]->binding.mover;
         }

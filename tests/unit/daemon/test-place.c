@@ -7,7 +7,7 @@
 #include "../../support/id-sets.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/undo/record.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
 
 enum { NODES = 4, INSTANCES = 4 };
 
@@ -210,7 +210,7 @@ TEST(a_disk_that_becomes_known) {
         place_note_devices(&h.rooms.placing, chosen);
         assert_place(&h, chosen, "3"); /* it was placed without knowing */
         kept = host_add(&h, "kept", 1);
-        kept->planned = (Planned){ .known = true, .basis = BASIS_KEPT };
+        kept->planned = (Assignment){ .known = true, .basis = BASIS_KEPT };
         kept->planned.placement.nodes = node_set("1");
         kept->storage_nodes = disk;
         place_note_devices(&h.rooms.placing, kept);
@@ -234,15 +234,15 @@ TEST(own_limits_that_become_known) {
         a->n_members = 1;
         assert_place(&h, a, "0");
         assert_int_equal(undo_get(&h.rooms.undo.records, "a", "a.service", NULL, &record), 0);
-        record_adopt(&h.rooms.undo, a);
-        assert_false(record_limits_plan(&h.rooms.undo, a)); /* it is not read yet */
+        undo_adopt(&h.rooms.undo, a);
+        assert_false(undo_admin_limits_plan(&h.rooms.undo, a)); /* it is not read yet */
         record->unit_noted = true;
-        assert_false(record_limits_plan(&h.rooms.undo, a)); /* it sets nothing */
+        assert_false(undo_admin_limits_plan(&h.rooms.undo, a)); /* it sets nothing */
         record->mems.before = id_set("3");
-        assert_true(record_limits_plan(&h.rooms.undo, a));
+        assert_true(undo_admin_limits_plan(&h.rooms.undo, a));
         host_mark(&h.rooms.host, HOST_MARK_PLAN);
         assert_place(&h, a, "3");
-        record_end(a);
+        undo_end(a);
         undo_done(&h.rooms.undo.records);
 }
 

@@ -239,7 +239,7 @@ TEST(why_not) {
         h.instance.n_members = 100;
         draw_in_vain(&h, -E2BIG);
         assert_contains(h.said.text, "cannot be sampled");
-        h.instance.sampling.not_drawn_told = false;
+        h.instance.sampling.not_drawn_logged = false;
         h.instance.n_members = 0;
         draw_in_vain(&h, -E2BIG);
         assert_string_equal(h.said.text, "");

@@ -8,8 +8,8 @@
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/roster/scope.h"
-#include "tidbnumad/daemon/undo/record.h"
-#include "tidbnumad/daemon/undo/release.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
 
 #define SLICE "/user.slice/user-7.slice"
 #define HOME SLICE "/session-3.scope"
@@ -40,7 +40,7 @@ static void add(TestHost *h, pid_t pid, const char *cgroup, const char *scope) {
                 h->instance->policy = &h->policy;
         }
         assert_int_equal(instance_add_process(h->instance, &p, &handle), 0);
-        record_adopt(&h->m.undo, h->instance);
+        undo_adopt(&h->m.undo, h->instance);
 }
 
 static void host_init(TestHost *h) {
@@ -57,7 +57,7 @@ static void host_init(TestHost *h) {
 
 static void host_done(TestHost *h) {
         rooms_free_instance(h->instance);
-        release_done(&h->m.undo);
+        undo_release_done(&h->m.undo);
         undo_done(&h->m.undo.records);
         backend_done(&h->m.host.backend);
         fake_done(&h->tree);
@@ -113,7 +113,7 @@ TEST(a_move_shows) {
         scope_follow(&h.m.roster, h.instance);
         assert_null(scope_of(h.instance));
         assert_false(scope_holds(h.instance));
-        assert_string_equal(record_target(h.instance).unit, "session-3.scope");
+        assert_string_equal(undo_target(h.instance).unit, "session-3.scope");
         fake_process(&h.tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
         h.m.host.backend.ops = &backend_affinity_ops; /* which does not ask */
         scope_follow(&h.m.roster, h.instance);
@@ -123,7 +123,7 @@ TEST(a_move_shows) {
         assert_string_equal(scope_of(h.instance), NAME);
         assert_true(scope_holds(h.instance));
         assert_string_equal(h.instance->unit, "session-3.scope"); /* by which it is known */
-        assert_string_equal(record_target(h.instance).unit, NAME);
+        assert_string_equal(undo_target(h.instance).unit, NAME);
         path = path_of(&h);
         assert_string_equal(path, SCOPE);
         free(path);
@@ -196,7 +196,7 @@ TEST(why_not) {
         add(&h, 50, HOME, NULL);
         assert_null(bind_refuses_scope(&h.m.binding, h.instance, &code));
         r = scoped_record(&h, 50);
-        record_adopt(&h.m.undo, h.instance);
+        undo_adopt(&h.m.undo, h.instance);
         assert_null(bind_refuses_scope(&h.m.binding, h.instance, &code));
         r->former = (UndoFormer){ .known = true, .delegated = true };
         assert_non_null(strstr(bind_refuses_scope(&h.m.binding, h.instance, &code), "delegated"));
@@ -214,10 +214,10 @@ TEST(its_end) {
         host_init(&h);
         add(&h, 50, HOME, NULL);
         h.instance->undo.record = r = scoped_record(&h, 77); /* which has ended */
-        release_note_left(&h.m.undo, h.instance);
+        undo_release_note_left(&h.m.undo, h.instance);
         assert_int_equal(h.m.undo.releases.n, 0);
         instance_remove_process(h.instance, 0);
-        release_note_left(&h.m.undo, h.instance);
+        undo_release_note_left(&h.m.undo, h.instance);
         assert_int_equal(h.m.undo.records.n_records, 1);
         assert_int_equal(h.m.undo.releases.n, 1);
         assert_true(r->releasing);

@@ -6,7 +6,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/enforce/restore.h"
+#include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"
 
@@ -70,7 +70,7 @@ typedef struct Host {
         FakeTree tree;
         Backend backend;
         UndoRecord *record;
-        Restore restore;
+        UndoRestore restore;
         int replied; /* 1: not yet */
 } Host;
 
@@ -100,7 +100,7 @@ static inline void host_init(Host *h) {
         h->record->unit_noted = true;
         add(&h->record->cpus, "2");
         add(&h->record->mems, "1");
-        restore_begin(&h->restore, h->record);
+        undo_restore_begin(&h->restore, h->record);
         memset(&bus, 0, sizeof(bus));
         bus.name = "a.service";
         bus.unit = (BusUnit){ .load_state = "loaded",
@@ -110,7 +110,7 @@ static inline void host_init(Host *h) {
 }
 
 static inline void host_done(Host *h) {
-        restore_done(&h->restore);
+        undo_restore_done(&h->restore);
         undo_record_free(h->record);
         backend_done(&h->backend);
         fake_done(&h->tree);
@@ -127,7 +127,7 @@ static inline void on_reply(int error, const char *message, void *userdata) {
 static inline int step(Host *h) {
         sd_bus_slot *slot = NULL;
 
-        return restore_unit(&h->backend, &h->restore, on_reply, h, &slot);
+        return undo_restore_unit(&h->backend, &h->restore, on_reply, h, &slot);
 }
 
 /* A step that asks systemd, and systemd's answer. */

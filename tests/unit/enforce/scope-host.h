@@ -146,7 +146,7 @@ typedef struct Host {
         Member members[2];
         ProcHandle handles[2];
         BackendTarget target;
-        Restore restore;
+        UndoRestore restore;
         int replied; /* 1: not yet */
 } Host;
 
@@ -183,7 +183,7 @@ static inline void host_init(Host *h) {
 }
 
 static inline void host_done(Host *h) {
-        restore_done(&h->restore);
+        undo_restore_done(&h->restore);
         undo_record_free(h->record);
         for (int i = 0; i < 2; i++)
                 proc_close(&h->handles[i]);

@@ -10,7 +10,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/enforce/restore.h"
+#include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 
@@ -241,14 +241,14 @@ static int note(Host *h, UndoRecord *record) {
 }
 
 static int put_back(Host *h, UndoRecord *record) {
-        Restore r;
+        UndoRestore r;
         int result;
 
-        restore_begin(&r, record);
+        undo_restore_begin(&r, record);
         result = backend_cgroup1_ops.restore(&h->backend, &r, NULL, NULL, NULL);
         if (result == 1)
                 result = backend_affinity_ops.restore(&h->backend, &r, NULL, NULL, NULL);
-        restore_done(&r);
+        undo_restore_done(&r);
         return result;
 }
 

@@ -2,7 +2,7 @@
 #include "scope-host.h"
 
 static int send_home(Host *h) {
-        restore_begin(&h->restore, h->record);
+        undo_restore_begin(&h->restore, h->record);
         return scope_send_home(&h->backend, &h->restore);
 }
 

@@ -59,5 +59,5 @@ static inline void assert_placed(const One *one, PlacementBasis basis, const cha
         assert_string_equal(choice->placement.reason, "");
         assert_int_equal(choice->warnings, warnings);
         if (basis != BASIS_CHOSEN)
-                assert_int_equal(choice->n_open, 1);
+                assert_int_equal(choice->n_feasible, 1);
 }

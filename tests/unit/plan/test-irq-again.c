@@ -15,7 +15,7 @@ static unsigned run(IrqAgain *a, uint64_t late, uint64_t *ret_last) {
         for (; irq_again_due(a) != IRQ_AGAIN_NEVER; n++) {
                 assert_true(n < 1000);
                 *ret_last = irq_again_due(a) + late;
-                irq_again_looked(a, *ret_last);
+                irq_again_reconciled(a, *ret_last);
         }
         return n;
 }
@@ -24,7 +24,7 @@ TEST(quiet) {
         IrqAgain a = { 0 };
 
         assert_true(irq_again_due(&a) == IRQ_AGAIN_NEVER);
-        irq_again_looked(&a, BEGIN);
+        irq_again_reconciled(&a, BEGIN);
         assert_true(irq_again_due(&a) == IRQ_AGAIN_NEVER);
 }
 
@@ -35,7 +35,7 @@ TEST(series) {
         irq_again_event(&a, BEGIN);
         for (unsigned i = 0; i < 5; i++) {
                 assert_int_equal(irq_again_due(&a), BEGIN + msec[i] * MSEC);
-                irq_again_looked(&a, BEGIN + msec[i] * MSEC);
+                irq_again_reconciled(&a, BEGIN + msec[i] * MSEC);
         }
         assert_true(irq_again_due(&a) == IRQ_AGAIN_NEVER);
 }
@@ -45,7 +45,7 @@ TEST(other_looks) {
         IrqAgain a = { 0 };
 
         irq_again_event(&a, BEGIN);
-        irq_again_looked(&a, BEGIN + 29 * MSEC);
+        irq_again_reconciled(&a, BEGIN + 29 * MSEC);
         assert_int_equal(irq_again_due(&a), BEGIN + 30 * MSEC);
 }
 
@@ -55,7 +55,7 @@ TEST(late) {
         uint64_t last;
 
         irq_again_event(&a, BEGIN);
-        irq_again_looked(&a, BEGIN + 500 * MSEC);
+        irq_again_reconciled(&a, BEGIN + 500 * MSEC);
         assert_int_equal(irq_again_due(&a), BEGIN + 900 * MSEC);
         assert_int_equal(run(&a, 3 * SECOND, &last), 1);
 }
@@ -68,7 +68,7 @@ TEST(events_go_on) {
         for (unsigned i = 0; i < 30; i++)
                 irq_again_event(&a, BEGIN + i * MSEC);
         assert_int_equal(irq_again_due(&a), BEGIN + 30 * MSEC);
-        irq_again_looked(&a, BEGIN + 30 * MSEC);
+        irq_again_reconciled(&a, BEGIN + 30 * MSEC);
         assert_int_equal(irq_again_due(&a), BEGIN + 59 * MSEC); /* after the last of them */
         irq_again_event(&a, BEGIN + 40 * MSEC);
         assert_int_equal(irq_again_due(&a), BEGIN + 59 * MSEC);
@@ -81,10 +81,10 @@ TEST(sooner) {
         IrqAgain a = { 0 };
 
         irq_again_event(&a, BEGIN);
-        irq_again_looked(&a, BEGIN + 950 * MSEC);
+        irq_again_reconciled(&a, BEGIN + 950 * MSEC);
         irq_again_event(&a, BEGIN + SECOND);
         assert_int_equal(irq_again_due(&a), BEGIN + 1030 * MSEC);
-        irq_again_looked(&a, BEGIN + 1030 * MSEC); /* from there on it is a whole series */
+        irq_again_reconciled(&a, BEGIN + 1030 * MSEC); /* from there on it is a whole series */
         assert_int_equal(irq_again_due(&a), BEGIN + 1150 * MSEC);
 }
 
@@ -96,7 +96,7 @@ TEST(storm) {
         for (; now < BEGIN + 100 * SECOND; now += 10 * MSEC) {
                 irq_again_event(&a, now);
                 if (irq_again_due(&a) <= now) {
-                        irq_again_looked(&a, now);
+                        irq_again_reconciled(&a, now);
                         n++;
                 }
         }

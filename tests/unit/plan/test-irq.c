@@ -18,7 +18,7 @@ TEST(without_entries) {
                 assert_int_equal(s.plan.devices[i].vectors[0].decision, IRQ_LEFT);
                 assert_null(s.plan.devices[i].xps);
         }
-        assert_false(s.plan.irqbalance.told);
+        assert_false(s.plan.irqbalance.sent);
 }
 
 static const IrqPolicy *find(const IrqScene *s, size_t device) {
@@ -73,7 +73,7 @@ TEST(left_alone) {
         assert_serves(&s, 2, IRQ_REASON_BUNDLE, "");
         assert_serves(&s, 3, IRQ_REASON_NO_VECTORS, "");
         /* Nothing that is done needs irqbalance's help. */
-        assert_false(s.plan.irqbalance.told);
+        assert_false(s.plan.irqbalance.sent);
 }
 
 /* A machine of four nodes with two cores of two threads each: node 1 has CPUs 2-3 and 10-11. */
@@ -325,7 +325,7 @@ TEST(irqbalance_is_told) {
         scene_owner(&s, "2", false);
         scene_owner(&s, "3", true);
         scene_plan(&s);
-        assert_true(s.plan.irqbalance.told);
+        assert_true(s.plan.irqbalance.sent);
         assert_ids(s.plan.irqbalance.banned_cpus, "2-3");
         assert_int_equal(s.plan.irqbalance.n_banned_irqs, 4);
         for (uint32_t i = 0; i < 4; i++)
@@ -364,7 +364,7 @@ TEST(irqbalance_keeps_some) {
         assert_ids(s.plan.irqbalance.banned_cpus, "0-11");
         s.owners[1].shared = false;
         scene_plan(&s);
-        assert_true(s.plan.irqbalance.told);
+        assert_true(s.plan.irqbalance.sent);
         assert_ids(s.plan.irqbalance.banned_cpus, "");
 }
 
@@ -394,6 +394,6 @@ TEST(irqbalance_is_ignored) {
         s.policies[0].irqbalance = IRQBALANCE_IGNORE;
         scene_owner(&s, "2", false);
         scene_plan(&s);
-        assert_false(s.plan.irqbalance.told);
+        assert_false(s.plan.irqbalance.sent);
         assert_ids(s.plan.irqbalance.banned_cpus, "");
 }

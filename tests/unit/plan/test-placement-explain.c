@@ -140,7 +140,7 @@ TEST(alternatives) {
         w->input.explain = true;
         plan = plan_of(w);
         assert_plan(w, "0 2 1");
-        assert_int_equal(plan.choices[0].n_open, 4);
+        assert_int_equal(plan.choices[0].n_feasible, 4);
         assert_int_equal(plan.choices[0].n_alternatives, 3);
         a = plan.choices[0].alternatives;
         assert_alternative(&a[0], "3", WEIGH_RESERVED, 0, 1);
@@ -172,7 +172,7 @@ TEST(alternative_that_ties) {
         w->input.explain = true;
         assert_plan(w, "0-1 2-3");
         plan = plan_of(w);
-        assert_int_equal(plan.choices[0].n_open, 6);
+        assert_int_equal(plan.choices[0].n_feasible, 6);
         assert_int_equal(plan.choices[0].n_alternatives, 5);
         assert_alternative(&plan.choices[0].alternatives[0], "0,2", WEIGH_EXCLUSIVE, 0, 1);
 }
@@ -226,14 +226,14 @@ TEST(not_more_than_are_read) {
         (void)world_add(w, tikv, "tikv-1");
         w->input.explain = true;
         plan = plan_of(w);
-        assert_int_equal(plan.choices[0].n_open, 2 * 32 * 31 / 2);
+        assert_int_equal(plan.choices[0].n_feasible, 2 * 32 * 31 / 2);
         assert_int_equal(plan.choices[0].n_alternatives, PLACEMENT_ALTERNATIVES_MAX);
         /* The best ones: by the sums of their numbers. */
         assert_alternative(&plan.choices[0].alternatives[0], "0,2", WEIGH_NUMBER, 1, 2);
         give_count(tikv, 16); /* some hundred million: only those around each node are told */
         placement_plan_done(&plan);
         plan = plan_of(w);
-        assert_int_equal(plan.choices[0].n_open, UINT64_C(2) * 601080390);
+        assert_int_equal(plan.choices[0].n_feasible, UINT64_C(2) * 601080390);
         assert_ids(plan.choices[0].placement.nodes, "0-15");
         assert_true(plan.choices[0].n_alternatives > 32);
 }

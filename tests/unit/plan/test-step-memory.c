@@ -96,7 +96,7 @@ TEST(what_follows) {
                 Situation s;
 
                 init(&s, modes[i]);
-                s.in.follows = s.in.has_room = true;
+                s.in.file_pull_wanted = s.in.has_room = true;
                 assert_step(&s, STEP_PULL, "");
                 s.in.passes = 1;
                 assert_step(&s, STEP_DONE, "");

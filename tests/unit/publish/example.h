@@ -170,7 +170,7 @@ static inline void example_init(Example *e) {
                          .n_repairs = 2,
                          .undo_settings = 4,
                          .irqbalance_pid = 812,
-                         .irqbalance_told = true,
+                         .irqbalance_sent = true,
                          .irqbalance_cpus = &e->irq_cpus,
                          .n_irqbalance_irqs = 3 },
                 .self = { .pid = 4711,

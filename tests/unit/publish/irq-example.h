@@ -90,7 +90,7 @@ static inline void irq_example_plan(IrqExample *e) {
                 e->planned[i].device = &e->devices[i];
         e->plan = (IrqPlan){ .devices = e->planned,
                              .n_devices = 4,
-                             .irqbalance = { .told = true,
+                             .irqbalance = { .sent = true,
                                              .banned_cpus = cpu_set("0-7"),
                                              .banned_irqs = e->banned,
                                              .n_banned_irqs = 2 } };

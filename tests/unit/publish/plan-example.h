@@ -63,7 +63,7 @@ static inline void plan_example_instances(PlanExample *e) {
                                       .device_nodes = node_set("1"),
                                       .basis = BASIS_CHOSEN,
                                       .grounds.decides = 1 << WEIGH_DEVICE | 1 << WEIGH_RESERVED,
-                                      .n_open = 9,
+                                      .n_feasible = 9,
                                       .alternatives = e->alternatives,
                                       .n_alternatives = 2 };
         e->instances[1] = (PlanReportInstance){ .name = "tikv-20160",
@@ -72,7 +72,7 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .need_bytes = 4096,
                                                 .basis = BASIS_KEPT,
                                                 .warnings = WARN_NOT_EXCLUSIVE | WARN_MOVED,
-                                                .n_open = 2,
+                                                .n_feasible = 2,
                                                 .pid = 4711,
                                                 .in_force = node_set("1"),
                                                 .cost_known = true,
@@ -92,7 +92,7 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .basis = BASIS_EXPLICIT,
                                                 .warnings = WARN_RESERVED | WARN_MOVED,
                                                 .reserved = node_set("0"),
-                                                .n_open = 1 };
+                                                .n_feasible = 1 };
         for (size_t i = 0; i < PLAN_INSTANCES; i++)
                 e->instances[i].placement = &e->placements[i];
 }

@@ -50,7 +50,7 @@ TEST(what_irqbalance_is_told) {
         assert_last_lines(&e, "");
         e.plan.irqbalance.banned_cpus = cpu_set("3");
         assert_last_lines(&e, "irqbalance must leave alone CPUs 3\n");
-        e.plan.irqbalance.told = false;
+        e.plan.irqbalance.sent = false;
         assert_last_lines(&e, "");
 }
 
@@ -61,7 +61,7 @@ TEST(no_device) {
         irq_example_init(&e);
         e.plan.devices += 3; /* what no entry names */
         e.plan.n_devices = 1;
-        e.plan.irqbalance.told = false;
+        e.plan.irqbalance.sent = false;
         irq_plan_table_render(&e.host, &e.plan, 0, &text);
         assert_string_equal(text.data, "No device matches an entry of irq.\n");
 }

@@ -96,12 +96,12 @@ TEST(alternatives) {
         PlanExample e;
 
         plan_example_init(&e);
-        e.instances[0].n_open = 3;
+        e.instances[0].n_feasible = 3;
         plan_table_alternatives(&e.instances[0], &text);
         assert_string_equal(text.data, "  node 0: device 32 against 10 (R4)\n"
                                        "  nodes 0-1: reserved 1 against 0 (R2)\n");
         text_reset(&text);
-        e.instances[0].n_open = 4;
+        e.instances[0].n_feasible = 4;
         plan_table_alternatives(&e.instances[0], &text);
         assert_non_null(strstr(text.data, "\n  … and 1 more\n"));
 }

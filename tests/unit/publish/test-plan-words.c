@@ -47,7 +47,7 @@ TEST(chosen) {
         check_why(i, "a tie with other nodes; the lowest number is taken");
         decide(i, 0);
         check_why(i, "a tie with other nodes");
-        i->n_open = 1;
+        i->n_feasible = 1;
         check_why(i, "no other nodes are available to it");
 }
 

@@ -135,10 +135,10 @@ TEST(instances) {
 }
 
 TEST(strangers) {
-        const StrangerSnapshot strangers[] = {
+        const IgnoredSnapshot processes[] = {
                 { 77, "/opt/thief/tidb-server", NULL, "tidb", "it runs as user 65534" },
         };
-        const Snapshot snapshot = { .strangers = strangers, .n_strangers = 1 };
+        const Snapshot snapshot = { .ignored_processes = processes, .n_ignored_processes = 1 };
         json_t *json = render(&snapshot);
 
         assert_json(json_object_get(json, "strangers"),

@@ -1,5 +1,5 @@
 /* The room of binding: each instance on its way to its place. Here are its state and what makes an
- * instance start again; look.h decides the steps. */
+ * instance start again; reconcile.h decides the steps. */
 #pragma once
 
 #include "tidbnumad/daemon/units/units.h"

@@ -5,7 +5,7 @@
 #include "tidbnumad/daemon/binding/binding.h"
 
 /* Less is not worth two lines. */
-#define MOVE_TOLD_BYTES (UINT64_C(16) << 20)
+#define MOVE_LOGGED_BYTES (UINT64_C(16) << 20)
 
 /* Reads where its memory lies, and notes of files and shared memory what the last pass has left. */
 void observe_memory(const Binder *b, Instance *instance, int cgroup_fd);
@@ -20,9 +20,9 @@ void move_progress_note(const Binder *b, Instance *instance, uint64_t now_usec);
 /* After a piece. */
 void move_progress_add(const Binder *b, Instance *instance, uint64_t bytes);
 
-/* It has come to its end, and the last step with it; `bound_told`: the journal has what was moved
+/* It has come to its end, and the last step with it; `bound_logged`: the journal has what was moved
  * already. */
-void move_progress_end(const Binder *b, Instance *instance, bool bound_told, uint64_t now_usec);
+void move_progress_end(const Binder *b, Instance *instance, bool bound_logged, uint64_t now_usec);
 
 /* 0 and NAN while nothing is being moved. */
 uint64_t move_rate_in_force(const Instance *instance);

@@ -16,7 +16,7 @@ typedef struct Hotplug {
         NodeSet nodes;  /* online */
         NodeSet memory; /* with memory */
         CpuSet come;    /* that came online at the last change */
-        NodeSet told;   /* nodes that came, and are not used before the next start */
+        NodeSet logged; /* nodes that came, and are not used before the next start */
         Uevents uevents;
         sd_event_source *timer; /* a socket that is switched off is some hundred events */
 } Hotplug;

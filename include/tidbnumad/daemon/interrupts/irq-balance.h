@@ -37,7 +37,7 @@ void irq_balance_init(IrqBalance *balance);
 void irq_balance_done(IrqBalance *balance);
 
 /* Looks which one runs, and reads its settings where that is due. What is known goes into `ret`. */
-void irq_balance_look(Interrupts *irq, IrqbalanceFacts *ret);
+void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret);
 
 /* Log once that it takes no settings; and that it has no socket. */
 void irq_balance_log_refused(Interrupts *irq, int error);

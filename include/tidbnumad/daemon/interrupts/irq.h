@@ -10,8 +10,8 @@
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/snapshot.h"
-#include "tidbnumad/plan/irq-follow.h"
 #include "tidbnumad/plan/irq-step.h"
+#include "tidbnumad/plan/irq-verify.h"
 #include "tidbnumad/plan/irq.h"
 #include "tidbnumad/sys/uevents.h"
 
@@ -23,10 +23,10 @@ typedef struct Roster Roster;
 typedef struct IrqSetting {
         SettingKey key; /* `device` is owned */
         IrqProgress progress;
-        IrqFollow follow; /* of a vector */
-        bool seen;        /* it is wanted at this look */
-        bool told;        /* that it fails */
-        bool told_astray; /* that it fires elsewhere */
+        IrqVerify verify;   /* of a vector */
+        bool seen;          /* it is wanted at this look */
+        bool logged;        /* that it fails */
+        bool astray_logged; /* that it fires elsewhere */
 } IrqSetting;
 
 /* Interrupts of a device that landed on an instance's CPUs, so far. */
@@ -47,7 +47,7 @@ typedef struct IrqSummary {
         size_t n_tx, n_rx, n_vectors;
         IrqLink link;
         uint64_t anew_usec; /* its driver has set it up anew; 0: it has not */
-        bool untold;        /* what there is to tell of it waits for the next look */
+        bool unlogged;      /* what there is to tell of it waits for the next look */
 } IrqSummary;
 
 /* The room: what the daemon knows of interrupts and of irqbalance. */
@@ -59,10 +59,10 @@ struct Interrupts {
         sd_event_source *timer, *link_source;
         int link_fd;
         Uevents uevents;
-        void (*look)(Interrupts *irq); /* on the timer */
-        uint64_t due_usec;             /* the next slow look */
-        IrqAgain again;                /* those after an event */
-        uint64_t owners_sum;           /* who owned which CPUs */
+        void (*reconcile)(Interrupts *irq); /* on the timer */
+        uint64_t due_usec;                  /* the next slow look */
+        IrqAgain again;                     /* those after an event */
+        uint64_t owners_sum;                /* who owned which CPUs */
         const SettingOps *ops;
         UndoHost undo;
         IrqHost last; /* at the last look */
@@ -85,7 +85,7 @@ int irq_start(Host *host, const Roster *roster, const Placing *placing, const Un
 Interrupts *irq_free(Interrupts *irq);
 
 /* Now. `irq` may be NULL, here and below: not started. */
-void irq_look(Interrupts *irq);
+void irq_reconcile(Interrupts *irq);
 
 /* Instances have come, gone or been placed elsewhere: looks soon, if that changes who owns CPUs. */
 void irq_note_owners(Interrupts *irq);

@@ -22,7 +22,7 @@ typedef struct PlannedUnit {
         bool uid_known;
         uid_t uid;
         KnownProperty cpus;
-        Planned planned; /* where it belongs; of one that runs, what its instance has */
+        Assignment planned; /* where it belongs; of one that runs, what its instance has */
 } PlannedUnit;
 
 /* The plan in force. */
@@ -45,7 +45,7 @@ int place_add_unit(Placing *placing, PlannedUnit *unit);
 void place_remove_unit(Placing *placing, PlannedUnit *unit);
 
 /* Has the place become another one since this was asked last? */
-bool place_take_change(Planned *planned);
+bool place_take_change(Assignment *planned);
 
 /* So that `planned` of the instance is known. Of one whose nodes are explicit it is without a look
  * at the others: a storm of starts must not plan for all of them at each. */

@@ -49,7 +49,7 @@ typedef struct InstanceGuard {
         NodeSet extra;              /* memory nodes that it has beside its own; empty: none */
         bool extra_pending;         /* the backend has not yet confirmed them */
         bool widened;               /* it was, and is not narrow again yet */
-        bool told;                  /* that its nodes fill, and nothing is done about it */
+        bool logged;                /* that its nodes fill, and nothing is done about it */
         NodeSet barred;             /* nodes that its cgroup does not allow */
         uint64_t rested_since_usec; /* see guard_has_rested() */
         uint64_t n_widenings;
@@ -59,7 +59,7 @@ typedef struct InstanceGuard {
  */
 typedef struct Migration {
         bool under_way;
-        bool told; /* by a line in the journal */
+        bool logged; /* by a line in the journal */
         uint64_t begun_usec;
         uint64_t moved_bytes;
         Pace pace;
@@ -71,8 +71,8 @@ typedef struct Migration {
 /* What hardware counters have counted of it. */
 typedef struct InstanceAccess {
         AccessCounters counters;
-        bool known; /* some of its threads are, or were, counted */
-        bool told;  /* the journal already has a line about threads that are not counted */
+        bool known;  /* some of its threads are, or were, counted */
+        bool logged; /* the journal already has a line about threads that are not counted */
         uint64_t counts[N_LOCALITIES];
         double ratio, coverage; /* of the last round */
 } InstanceAccess;
@@ -93,7 +93,7 @@ typedef struct InstanceSampling {
         bool sampled;         /* not counted, but drawn: see sample.h */
         double remote_ratio, sampled_ratio, sampled_halfwidth;
         NodeSet sampled_nodes; /* outside of which the two count */
-        bool not_drawn_told;   /* why, until it is again */
+        bool not_drawn_logged; /* why, until it is again */
         Steady steady;
         struct Drawing *drawing; /* under way, see sample.h; NULL; owned */
         InstanceAccess access;
@@ -115,7 +115,7 @@ typedef struct InstanceUndo {
 } InstanceUndo;
 
 /* The room of placing, of an instance or of a unit that is planned before it starts. */
-typedef struct Planned {
+typedef struct Assignment {
         bool known;   /* it was planned */
         bool changed; /* and not yet acted upon */
         bool again;   /* its rules have changed: where it is does not count */
@@ -127,7 +127,7 @@ typedef struct Planned {
         bool allowed_known;
         NodeSet allowed_nodes; /* of its parent cgroup; empty: everything */
         CpuSet allowed_cpus;
-} Planned;
+} Assignment;
 
 /* Whom the answer of a call is for. */
 typedef struct Answer {
@@ -153,8 +153,8 @@ typedef struct InstanceBinding {
         bool fresh;  /* a process has come since the last look */
 
         Progress progress;
-        Step step; /* the last decision */
-        Step said; /* the last one that was an end, as the log has it */
+        Step step;   /* the last decision */
+        Step logged; /* the last one that was an end, as the log has it */
         uint64_t rest_until_usec, rest_outside_bytes;
         InstanceState state; /* of the last decision */
         char *failure;       /* what went wrong in the last attempt; NULL; owned */
@@ -232,7 +232,7 @@ typedef struct Instance {
 
         InstanceSampling sampling;
         InstanceUndo undo;
-        Planned planned; /* where it belongs */
+        Assignment planned; /* where it belongs */
         InstanceBinding binding;
 } Instance;
 

@@ -6,8 +6,8 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/daemon/host/host.h"
+#include "tidbnumad/daemon/roster/ignored.h"
 #include "tidbnumad/daemon/roster/instance.h"
-#include "tidbnumad/daemon/roster/strangers.h"
 #include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/plan/instance-count.h"
@@ -45,13 +45,13 @@ typedef struct Roster {
         size_t n_entries, entries_allocated;
         Instance *ended;       /* by `next_ended`, until the turn that follows; owned */
         InstanceCounts counts; /* of these, for max_instances */
-        Strangers strangers;
+        IgnoredList ignored;
 
         int connector_fd; /* -EBADF: polling */
         sd_event_source *connector_source, *rescan_timer;
-        uint64_t rescan_usec; /* when the last loss was answered */
-        bool follow_stale;    /* the kernel does not report the forks of some members yet */
-        bool follows_all;
+        uint64_t rescan_usec;   /* when the last loss was answered */
+        bool fork_filter_stale; /* the kernel does not report the forks of some members yet */
+        bool fork_filter_all;
 
         sd_event_source *scan_timer, *describe_timer;
         PidList scan; /* the round of the slow scan that is under way */

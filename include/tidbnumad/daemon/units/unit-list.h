@@ -14,7 +14,7 @@ void unit_list_forget(Units *units);
 
 /* Everything anew: all known units, all that policies name, all loaded units and all unit files
  * that match. Systemd walks through its folders for it; not for every scan. */
-void unit_list_look_at_all(Units *units);
+void unit_list_reconcile_all(Units *units);
 
 /* Until all that was asked for anew has been answered, nobody's place is weighed: who is heard of
  * first would have the choice. Then everybody's is decided. */

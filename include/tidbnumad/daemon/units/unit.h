@@ -44,7 +44,7 @@ typedef struct Units {
         BusManager bus;
         UnitFiles files;
         bool subscribed;
-        bool lost_said;
+        bool loss_logged;
         sd_event_source *retry; /* opens the bus again */
         Unit **units;           /* ascending by name; owned */
         size_t n_units, allocated;
@@ -65,7 +65,7 @@ Unit *unit_free(Unit *unit);
 int unit_watch(Unit *unit);
 
 /* Reads it, and then does what is to be done. */
-void unit_look(Unit *unit);
+void unit_reconcile(Unit *unit);
 
 /* Does what is to be done by what is known of it: what changed is on our side. */
 void unit_decide(Unit *unit);

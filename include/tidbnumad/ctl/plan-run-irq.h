@@ -1,0 +1,18 @@
+/* The interrupts' part of a plan made for a command. */
+#pragma once
+
+#include "tidbnumad/ctl/machine.h"
+#include "tidbnumad/ctl/plan-run.h"
+#include "tidbnumad/model/irq-plan.h"
+
+typedef struct PlanRunIrq {
+        bool planned; /* false: no entry of `irq` is there, or the machine shows no devices */
+        IrqHost host;
+        IrqPlan plan; /* borrows from `host` and the policies */
+} PlanRunIrq;
+
+/* 0 or -ENOMEM. `ret` must not move afterwards, nor what it was made from. */
+int plan_run_irq_build(const Machine *machine, const PolicySet *policies, const PlanRun *planned,
+                       PlanRunIrq *ret);
+void plan_run_irq_done(PlanRunIrq *irq);
+#define _cleanup_plan_run_irq_ _cleanup_(plan_run_irq_done)

@@ -1,0 +1,383 @@
+/* A plan made for a command. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/ctl/plan-run.h"
+#include "tidbnumad/enforce/scope.h"
+#include "tidbnumad/model/instance-name.h"
+#include "tidbnumad/observe/node-load.h"
+#include "tidbnumad/observe/residency.h"
+#include "tidbnumad/plan/fit.h"
+#include "tidbnumad/plan/ladder.h"
+#include "tidbnumad/plan/verdict.h"
+#include "tidbnumad/publish/plan-words.h"
+
+void plan_run_done(PlanRun *planned) {
+        placement_plan_done(&planned->plan);
+        for (size_t i = 0; i < planned->n_notes; i++)
+                free(planned->notes[i]);
+        free(planned->notes);
+        free(planned->instances);
+        free(planned->free_bytes);
+        free(planned->rows);
+        *planned = (PlanRun){ 0 };
+}
+
+int plan_run_add_note(PlanRun *planned, const char *format, ...) {
+        char *note;
+        va_list args;
+        int n;
+
+        if (ARRAY_RESERVE(planned->notes, planned->notes_allocated, planned->n_notes + 1) < 0)
+                return -ENOMEM;
+        va_start(args, format);
+        n = vasprintf(&note, format, args);
+        va_end(args);
+        if (n < 0)
+                return -ENOMEM;
+        planned->notes[planned->n_notes++] = note;
+        planned->report.notes = (const char *const *)planned->notes;
+        planned->report.n_notes = planned->n_notes;
+        return 0;
+}
+
+static size_t count(const PlanRunFrom *from) {
+        return from->running    ? from->running->n_instances
+               : from->imagined ? from->imagined->n_instances
+                                : 0;
+}
+
+static NodeSet bound_nodes(const PlanRunFrom *from, const Observed *o) {
+        return placement_bound_nodes(&from->machine->topology, &o->cpus, &o->allowed_cpus);
+}
+
+static PlacementInstance input_running(const PlanRunFrom *from, const Observed *o) {
+        return (PlacementInstance){ .name = o->name,
+                                    .policy = o->policy,
+                                    .unit = o->unit,
+                                    .ports = o->ports.ports,
+                                    .n_ports = o->ports.n_ports,
+                                    .in_force = bound_nodes(from, o),
+                                    .allowed_nodes = o->allowed_nodes,
+                                    .allowed_cpus = o->allowed_cpus,
+                                    .device_nodes = o->storage.nodes,
+                                    .exe = o->members[0].process.exe,
+                                    .cpus_used = o->cpus_used,
+                                    .need_bytes = fit_need_bytes(o->by_node,
+                                                                 from->machine->topology.n_nodes,
+                                                                 o->limit_bytes) };
+}
+
+static PlacementInstance input_imagined(const Imagined *i) {
+        PlacementInstance input = { .name = i->name,
+                                    .policy = i->policy,
+                                    .need_bytes = i->need_bytes };
+
+        if (i->disk && i->disk->node >= 0 && i->disk->node < (int32_t)NODE_SET_MAX)
+                id_set_add(&input.device_nodes, (uint32_t)i->disk->node);
+        return input;
+}
+
+static uint64_t held_on(const ObservedList *running, size_t node) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; running && i < running->n_instances; i++)
+                if (running->instances[i].by_node)
+                        bytes += node_memory_held(&running->instances[i].by_node[node]);
+        return bytes;
+}
+
+/* NULL where the machine does not tell. */
+static int read_free(const PlanRunFrom *from, uint64_t **ret) {
+        const Topology *topology = &from->machine->topology;
+        _cleanup_free_ uint64_t *watermarks = NULL, *bytes = NULL;
+        _cleanup_free_ NodeUse *uses = NULL;
+        int r;
+
+        if (!from->machine->runs)
+                return 0;
+        r = node_watermarks_load(&from->machine->sysroot, topology, &watermarks);
+        if (r >= 0)
+                r = node_use_load(&from->machine->sysroot, topology, watermarks, &uses);
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+        bytes = calloc(topology->n_nodes + 1, sizeof(*bytes));
+        if (!bytes)
+                return -ENOMEM;
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                bytes[i] = fit_left_bytes(&uses[i], held_on(from->running, i));
+        *ret = TAKE_PTR(bytes);
+        return 0;
+}
+
+static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
+        row->placement = &c->placement;
+        row->basis = c->basis;
+        row->refusal = c->refusal;
+        row->entry = c->entry;
+        row->warnings = c->warnings;
+        row->reserved = c->reserved;
+        row->grounds = c->grounds;
+        row->n_feasible = c->n_feasible;
+        row->alternatives = c->alternatives;
+        row->n_alternatives = c->n_alternatives;
+}
+
+/* The daemon's verdict: with CPUs of one node only, or on a machine of one node, the nodes of the
+ * threads do not show whether an instance is bound. */
+static void fill_published(const StatusInstance *published, PlanReportInstance *row) {
+        row->state = published->state;
+        row->state_reason = published->reason;
+        row->cpu_bound = published->cpu_bound;
+        row->memory_bound = published->memory_bound;
+        if (published->bound_by && *published->bound_by) {
+                row->bound_by = published->bound_by;
+                row->bound_by_reason = published->bound_by_reason;
+        }
+        if (published->cpu_bound)
+                row->in_force = published->nodes;
+}
+
+/* As the daemon would choose it (binding/ladder.c), but for limits that only systemd knows. */
+static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
+        const Sysroot *sysroot = &from->machine->sysroot;
+        const Members members = { .list = o->members, .n = o->n_members };
+        const BackendTarget target = { .instance = o->name,
+                                       .unit = o->unit,
+                                       .members = o->members,
+                                       .n_members = o->n_members };
+        LadderInput in = { .policy = o->policy->backend,
+                           .in_container = o->members[0].process.foreign != FOREIGN_NONE,
+                           .is_service = unit_is_service(o->unit),
+                           .alone = !o->shared,
+                           .in_scope = members_scope(&members) };
+        Backend backend;
+
+        backend_init(&backend, sysroot, NULL);
+        (void)backend_choose(&backend, from->policies->backend);
+        in.host = backend_kind(&backend);
+        if (ladder_needs_scope(&in))
+                in.no_scope = scope_refuses(sysroot, &target, &in.no_scope_code);
+        return ladder_choose(&in);
+}
+
+static void fill_running(const PlanRunFrom *from, const Observed *r, PlanReportInstance *row) {
+        const StatusInstance *published =
+                from->status ? status_file_find(from->status, r->name) : NULL;
+        const Ladder ladder = ladder_of(from, r);
+
+        row->storage = r->storage.chain;
+        row->pid = r->members[0].process.id.pid;
+        row->bound_by = rung_to_string(ladder.rung);
+        row->bound_by_reason = ladder.why;
+        row->in_force = bound_nodes(from, r);
+        if (r->by_node && !id_set_is_empty(&row->placement->nodes)) {
+                row->cost_known = true;
+                row->cost_bytes = residency_outside(&from->machine->topology, r->by_node,
+                                                    &row->placement->nodes);
+        }
+        row->memory_policy = r->memory_policy;
+        if (published)
+                fill_published(published, row);
+}
+
+static void fill_rows(const PlanRunFrom *from, PlanRun *p) {
+        for (size_t i = 0; i < p->plan.n_choices; i++) {
+                const PlacementInstance *input = &p->instances[i];
+                PlanReportInstance *row = &p->rows[i];
+
+                *row = (PlanReportInstance){ .name = input->name,
+                                             .unit = input->unit,
+                                             .policy = input->policy,
+                                             .device_nodes = input->device_nodes,
+                                             .need_bytes = input->need_bytes };
+                fill_choice(&p->plan.choices[i], row);
+                if (from->running)
+                        fill_running(from, &from->running->instances[i], row);
+                else if (from->imagined->instances[i].disk)
+                        row->storage = from->imagined->instances[i].disk->name;
+        }
+}
+
+static int note_disks(const ImaginedList *imagined, PlanRun *p) {
+        _cleanup_text_ Text text = { 0 };
+
+        for (size_t i = 0; i < imagined->n_instances; i++)
+                if (imagined->instances[i].in_turn)
+                        text_appendf(&text, "%s %s on %s", text.length > 0 ? "," : "",
+                                     imagined->instances[i].name,
+                                     imagined->instances[i].disk->name);
+        if (text.error < 0)
+                return text.error;
+        return text.length == 0 ? 0
+                                : plan_run_add_note(
+                                          p,
+                                          "imagined instances near storage get the machine's disks "
+                                          "in turn:%s; COUNT:POLICY@DISK chooses one",
+                                          text.data);
+}
+
+/* What stood by the former policies stays as far as the daemon would let it. */
+static void keep_former(const PlanRunFrom *from, const NodeSet *reserved, PlanRun *p) {
+        NodeSet newly = *reserved;
+
+        id_set_subtract(&newly, &from->before->plan.reserved);
+        for (size_t i = 0; i < count(from); i++) {
+                PlacementInstance *in = &p->instances[i];
+                const PlanReportInstance *row = plan_run_find(from->before, in->name);
+
+                if (!row || row->basis == BASIS_REFUSED)
+                        continue;
+                in->in_force = row->placement->nodes;
+                if (placement_weighs_anew(row->policy, in->policy, &in->in_force, &newly))
+                        in->in_force = (NodeSet){ 0 };
+        }
+}
+
+static int plan(const PlanRunFrom *from, PlanRun *p) {
+        const HostPolicy *host = &from->policies->host;
+        const WordList *cards = &host->reserve.devices;
+        const NodeSet nic = device_nic_nodes(&from->machine->devices,
+                                             (const char *const *)cards->words, cards->n_words);
+        const PlacementInput input = { .topology = &from->machine->topology,
+                                       .host = host,
+                                       .nic_nodes = nic,
+                                       .nic_speed_mbps = device_nic_speed(
+                                               &from->machine->devices,
+                                               (const char *const *)cards->words, cards->n_words),
+                                       .free_bytes = p->free_bytes,
+                                       .instances = p->instances,
+                                       .n_instances = count(from),
+                                       .explain = true };
+        const NodeSet reserved = placement_reserved(&input);
+        int r;
+
+        for (size_t i = 0; i < count(from); i++) {
+                PlacementInstance *in = &p->instances[i];
+
+                in->in_force = placement_adopted_nodes(&in->in_force, &reserved);
+                if (word_list_names(&from->replan, in->name, in->unit))
+                        in->in_force = (NodeSet){ 0 };
+        }
+        if (from->before)
+                keep_former(from, &reserved, p);
+        r = placement_plan_build(&input, &p->plan);
+        if (r < 0)
+                return r;
+        fill_rows(from, p);
+        p->report = (PlanReport){ .source = from->machine->title,
+                                  .topology = &from->machine->topology,
+                                  .devices = &from->machine->devices,
+                                  .free_bytes = p->free_bytes,
+                                  .reserved = p->plan.reserved,
+                                  .reserved_cpus = p->plan.reserved_cpus,
+                                  .nic_nodes = nic,
+                                  .instances = p->rows,
+                                  .n_instances = p->plan.n_choices,
+                                  .daemon_runs = from->status,
+                                  .score = p->plan.score };
+        return from->imagined ? note_disks(from->imagined, p) : 0;
+}
+
+int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
+        const size_t n = count(from);
+        int r;
+
+        *ret = (PlanRun){ 0 };
+        ret->instances = calloc(n + 1, sizeof(*ret->instances));
+        ret->rows = calloc(n + 1, sizeof(*ret->rows));
+        r = ret->instances && ret->rows ? read_free(from, &ret->free_bytes) : -ENOMEM;
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                ret->instances[i] = from->running
+                                            ? input_running(from, &from->running->instances[i])
+                                            : input_imagined(&from->imagined->instances[i]);
+        if (r >= 0)
+                r = plan(from, ret);
+        if (r < 0)
+                plan_run_done(ret);
+        return r;
+}
+
+bool plan_run_has_refusal(const PlanRun *planned) {
+        for (size_t i = 0; i < planned->report.n_instances; i++)
+                if (planned->rows[i].basis == BASIS_REFUSED &&
+                    planned->rows[i].refusal != REFUSAL_WATCH_ONLY)
+                        return true;
+        return false;
+}
+
+const PlanReportInstance *plan_run_find(const PlanRun *planned, const char *name) {
+        for (size_t i = 0; i < planned->report.n_instances; i++)
+                if (strcmp(planned->rows[i].name, name) == 0)
+                        return &planned->rows[i];
+        return NULL;
+}
+
+static void append_means(const PlanReportInstance *row, Text *text) {
+        if (id_set_is_empty(&row->placement->nodes) || !row->bound_by || !*row->bound_by)
+                return;
+        text_appendf(text, "; by %s%s", row->bound_by, row->bound_by_reason ? ", because " : "");
+        text_append_printable(text, row->bound_by_reason ? row->bound_by_reason : "");
+}
+
+void plan_run_append_now(const PlanRun *planned, const PlanReportInstance *row, Text *text) {
+        if (row->state) {
+                text_appendf(text, "%s (CPUs %s, memory %s)", row->state,
+                             row->cpu_bound ? "bound" : "not bound",
+                             verdict_memory_word(row->placement->memory, row->memory_bound));
+                text_append(text, *row->state_reason ? ": " : "");
+                text_append_printable(text, row->state_reason);
+                append_means(row, text);
+        } else if (planned->report.daemon_runs)
+                text_append(text, "the daemon does not list it");
+        else {
+                text_append(text, "no daemon runs");
+                if (!id_set_is_empty(&row->in_force)) {
+                        text_append(text, "; its threads may run on ");
+                        plan_words_nodes(&row->in_force, text);
+                        text_append(text, " only");
+                }
+        }
+}
+
+static void add_change(PlanChange *changes, size_t *n, const PlanChange *change) {
+        if (!id_set_equal(&change->from, &change->to))
+                changes[(*n)++] = *change;
+}
+
+int plan_run_compare(const PlanRun *before, const PlanRun *after, PlanChange **ret, size_t *ret_n) {
+        const size_t n_before = before ? before->report.n_instances : 0;
+        PlanChange *changes = calloc(n_before + after->report.n_instances + 1, sizeof(*changes));
+        size_t n = 0;
+
+        if (!changes)
+                return -ENOMEM;
+        for (size_t i = 0; i < after->report.n_instances; i++) {
+                const PlanReportInstance *row = &after->rows[i];
+                const PlanReportInstance *former = before ? plan_run_find(before, row->name) : NULL;
+                PlanChange change = { .name = row->name, .before = former, .after = row };
+
+                change.to = row->placement->nodes;
+                if (former)
+                        change.from = former->placement->nodes;
+                else if (!before)
+                        change.from = row->in_force;
+                add_change(changes, &n, &change);
+        }
+        for (size_t i = 0; i < n_before; i++) {
+                const PlanReportInstance *row = &before->rows[i];
+                PlanChange change = { .name = row->name, .before = row };
+
+                change.from = row->placement->nodes;
+                if (!plan_run_find(after, row->name))
+                        add_change(changes, &n, &change);
+        }
+        *ret = changes;
+        *ret_n = n;
+        return 0;
+}

@@ -1,0 +1,395 @@
+/* One look at an instance: observe, decide, act. */
+#include <math.h>
+#include <string.h>
+
+#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/daemon/binding/groups.h"
+#include "tidbnumad/daemon/binding/guard.h"
+#include "tidbnumad/daemon/binding/ladder.h"
+#include "tidbnumad/daemon/binding/move-progress.h"
+#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/binding/reconcile-log.h"
+#include "tidbnumad/daemon/binding/reconcile.h"
+#include "tidbnumad/daemon/binding/silent.h"
+#include "tidbnumad/daemon/binding/thread-rounds.h"
+#include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/placing/room.h"
+#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/observe/binding-load.h"
+#include "tidbnumad/sys/clock.h"
+
+#define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
+#define SETTLE_USEC (UINT64_C(1000) * 1000)
+
+/* How long what came to an end is left so, unless so much more lies outside. */
+#define REST_USEC (UINT64_C(60) * 1000 * 1000)
+#define REST_GROWTH_BYTES (UINT64_C(16) << 20)
+
+/* Less room than this is not worth a pass over the whole process. */
+#define LEAST_ROOM_BYTES (UINT64_C(8) << 20)
+
+/* The loop serves others after so long. */
+#define LOOKS_USEC (UINT64_C(20) * 1000)
+
+/* In one look, of a backend that answers at once; steps without effect are tried three times. */
+enum { STEPS_AT_ONCE_MAX = 8 };
+
+static void finish(const Binder *b, Instance *i) {
+        const uint64_t now_usec = clock_monotonic_usec();
+        bool news = i->binding.step.kind != i->binding.logged.kind || !i->binding.logged.reason ||
+                    strcmp(i->binding.step.reason, i->binding.logged.reason) != 0;
+
+        if (i->binding.step.code == REASON_INNER_GROUP)
+                binding_set_failure(i, i->binding.step.code, "%s (%s)", i->binding.step.reason,
+                                    i->binding.observed.inner_group);
+        else if (!silent_set_failure(b, i))
+                binding_clear_failure(i);
+        i->binding.rest_until_usec = now_usec + REST_USEC;
+        i->binding.rest_outside_bytes = i->binding.outside_bytes;
+        if (news)
+                reconcile_log_final(b, i);
+        move_progress_end(b, i, news && i->binding.step.kind == STEP_DONE, now_usec);
+        i->binding.logged = i->binding.step;
+}
+
+/* Is what came to an end to be left so for now? */
+static bool is_resting(const Instance *i, uint64_t now_usec) {
+        return step_is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
+               i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
+}
+
+/* A pass walks through the whole process: not for a few pages, nor for those that do not move. */
+static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
+        return (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
+               is_resting(i, now_usec);
+}
+
+static void decide(const Binder *b, Instance *i, Step step) {
+        InstanceState state = verdict_state(step.kind, host_enforces(b->host), i->undo.released);
+        bool changed = step.kind != i->binding.step.kind ||
+                       strcmp(step.reason, i->binding.step.reason) != 0 ||
+                       state != i->binding.state;
+
+        i->binding.step = step;
+        i->binding.state = state;
+        if (!changed)
+                return;
+        if (step.kind == STEP_DONE && isnan(i->binding.bind_seconds))
+                i->binding.bind_seconds =
+                        (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
+        if (step_is_final(step.kind))
+                finish(b, i);
+        host_mark(b->host, HOST_MARK_PUBLISH);
+}
+
+/* Where it belongs, as far as the operator and the admin of its unit leave it that. */
+static Placement allowed_placement(const Binder *b, Instance *i) {
+        Placement p = i->planned.placement;
+
+        undo_release_if_asked(b->undo, i);
+        undo_release_without_place(b->undo, i);
+        if (undo_take_reset(i))
+                binding_reset(i, clock_monotonic_usec());
+        if (i->undo.released) {
+                p.nodes = (NodeSet){ 0 };
+                p.cpus = (CpuSet){ 0 };
+                p.reason = host_enforces(b->host)
+                                   ? "released by enforcement.release; original binding restored, "
+                                     "monitoring only"
+                                   : "released by enforcement.release; the original binding is "
+                                     "restored when the daemon is resumed";
+        }
+        i->binding.own_refuses = undo_apply_admin_limits(b->undo, i, &p);
+        return p;
+}
+
+static void choose_placement(const Binder *b, Instance *i) {
+        Placement p;
+
+        place_ensure(b->placing, i);
+        (void)place_take_change(&i->planned);
+        p = allowed_placement(b, i);
+        if (!id_set_equal(&p.nodes, &i->binding.placement.nodes) ||
+            p.memory != i->binding.placement.memory) {
+                binding_end_widening(i);
+                binding_end_migration(i);
+                i->binding.pulled = false;
+                i->binding.progress = (Progress){ 0 };
+                i->binding.mems_drift = (Drift){ 0 };
+        }
+        if (!id_set_equal(&p.cpus, &i->binding.placement.cpus)) {
+                i->binding.threads_known = false; /* they were counted by the former CPUs */
+                binding_reset_cpus(i);
+        }
+        i->binding.placement = p;
+        binding_adopt_record(i);
+}
+
+/* -ESRCH: it has ended. */
+static int observe(const Binder *b, Instance *i) {
+        _cleanup_groups_ Groups open = GROUPS_NONE;
+        int r;
+
+        scope_follow(b->roster, i);
+        r = groups_open(b, i, &open);
+        const BindingGroups groups = { .group_fd = open.group_fd,
+                                       .cpuset_fd = open.cpuset_fd,
+                                       .cpuset_path = open.cpuset_path,
+                                       .group_path = open.group_path,
+                                       .unit_path = open.unit_path,
+                                       .suspect = i->binding.observed.intruder
+                                                          ? i->binding.observed.intruder
+                                                          : b->host->intruder };
+
+        if (r < 0)
+                return r;
+        r = i->binding.threads_known
+                    ? binding_reload_groups(&b->host->topology, &b->host->sysroot, i->members,
+                                            i->n_members, &groups, &i->binding.observed)
+                    : binding_load(&b->host->topology, &b->host->sysroot, i->members, i->n_members,
+                                   &groups, &i->binding.placement.cpus, &i->binding.observed);
+        if (r < 0)
+                return r;
+        i->binding.threads_known = false;
+        i->binding.observed_known = true;
+        if (i->binding.observed.intruder)
+                b->host->intruder = i->binding.observed.intruder;
+        drift_watch(b, i, open.cpuset_fd);
+        observe_memory(b, i, open.group_fd);
+        return 0;
+}
+
+/* When the room cannot be read, nothing is moved into it. */
+static void check_room(const Binder *b, const Instance *i, StepInput *in) {
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        size_t n_rooms;
+
+        if (!i->sampling.memory_known || room_of(b->placing, i, &rooms, &n_rooms) < 0)
+                return;
+        in->fits = fit_check(rooms, n_rooms, i->binding.outside_bytes + guard_margin_bytes(b, i),
+                             NULL);
+        in->has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
+}
+
+static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
+        Reason cannot_code;
+        const char *cannot = bind_refuses(b, i, &cannot_code);
+        StepInput in = {
+                .placement = &i->binding.placement,
+                .binding = &i->binding.observed,
+                .backend = instance_backend(i, &b->host->backend),
+                .all_nodes = undo_open_nodes(b->undo, i),
+                .can_enforce = !cannot,
+                .cannot = cannot,
+                .cannot_code = cannot_code,
+                .cpus_applied = binding_cpus_applied(i),
+                .repairs = drift_repairs(&i->binding.cpus_drift, now_usec),
+                .mem_repairs = drift_repairs(&i->binding.mems_drift, now_usec),
+                .outside_unit = !instance_is_service(i) && !scope_holds(i),
+                .in_scope = scope_holds(i),
+                .scope_moves = i->binding.progress.scope_moves,
+                .pulled = i->binding.pulled,
+                .pass_whole = i->binding.progress.pass_whole,
+                .memory_known = i->sampling.memory_known,
+                .outside_bytes = i->binding.outside_bytes,
+                .file_pull_wanted = host_enforces(b->host) &&
+                                    i->binding.mapped_outside_bytes >=
+                                            i->binding.mapped_left_bytes + REST_GROWTH_BYTES,
+                .we_narrowed = i->binding.we_narrowed || units_did_narrow(b->units, i->unit),
+                .extra = i->binding.guard.extra,
+                .extra_pending = i->binding.guard.extra_pending,
+                .cpu_writes = i->binding.progress.cpu_writes,
+                .mem_writes = i->binding.progress.mem_writes,
+                .passes = i->binding.progress.passes,
+                .pass_found_bytes = i->binding.progress.pass_found_bytes,
+                .pass_moved_bytes = i->binding.progress.pass_moved_bytes,
+                .sweeps = i->binding.progress.sweeps,
+                .settles = i->binding.progress.settles,
+        };
+        Step next;
+
+        if (step_needs_scope(&in))
+                in.no_scope = bind_refuses_scope(b, i, &in.no_scope_code);
+        check_room(b, i, &in);
+        i->binding.fits = in.fits;
+        in.pulled = i->binding.pulled = (i->binding.pulled || step_was_pulled(&in)) &&
+                                        id_set_is_empty(&i->binding.guard.extra);
+        drift_note(i, &in);
+        next = step_next(&in);
+        if (next.kind == STEP_WATCH && i->undo.released)
+                next.code = REASON_RELEASED;
+        return next;
+}
+
+/* Reads only what it needs: until this returns, every thread may run anywhere. */
+static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
+        const Step step = { .kind = STEP_SET_CPUS, .reason = "" };
+        const StepInput in = { .placement = &i->binding.placement,
+                               .backend = instance_backend(i, &b->host->backend),
+                               .can_enforce = true,
+                               .cpus_applied = binding_cpus_applied(i) };
+
+        if (host_enforces(b->host) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
+            !silent_refuses(b, i, now_usec))
+                (void)bind_carry_out(b, i, &step, now_usec);
+}
+
+/* True: it is done, look again. */
+static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
+        if (step_is_final(step->kind)) {
+                i->binding.due_usec = INSTANCE_NEVER; /* until an event or the next sample */
+                return false;
+        }
+        if (!host_enforces(b->host)) {
+                reconcile_log_plan(b, i, step);
+                return false;
+        }
+        switch (step->kind) {
+        case STEP_SCOPE:
+        case STEP_SET_CPUS:
+        case STEP_WIDEN:
+        case STEP_NARROW:
+                if (silent_refuses(b, i, now_usec))
+                        return false;
+                if (i->binding.call_kind != step->kind ||
+                    now_usec >= i->binding.effect_deadline_usec)
+                        return bind_carry_out(b, i, step, now_usec);
+                i->binding.due_usec = now_usec + EFFECT_POLL_USEC;
+                break;
+        case STEP_PULL:
+                move_begin(b, i, now_usec);
+                break;
+        case STEP_SWEEP:
+                move_sweep(b, i, now_usec);
+                break;
+        case STEP_SETTLE:
+                i->binding.progress.settles++;
+                i->binding.due_usec = now_usec + SETTLE_USEC;
+                break;
+        default:
+                break;
+        }
+        return false;
+}
+
+/* What the kernel shows, and the step that follows. True: it was done at once, look again. */
+static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
+        const JournalFields fields = { .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = REASON_STATE_UNREADABLE };
+        const JournalFields debug = { .instance = i->name, .policy = i->policy->name };
+        Step step;
+        int r = observe(b, i);
+
+        if (r == -ESRCH)
+                return false; /* its exit event, or the next scan, takes it away */
+        if (r < 0) {
+                binding_set_failure(i, REASON_STATE_UNREADABLE, "its state cannot be read: %s",
+                                    strerror(-r));
+                journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s", i->name,
+                            i->binding.failure ? i->binding.failure : strerror(-r));
+                return false;
+        }
+        if (ladder_follow(b, i, now_usec))
+                return false;
+        guard_note(b, i);
+        bind_note_latency(b, i, clock_monotonic_usec());
+        step = plan(b, i, now_usec);
+        journal_log(&b->host->journal, LOG_DEBUG, &debug,
+                    "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
+                    instance_state_to_string(
+                            verdict_state(step.kind, host_enforces(b->host), i->undo.released)),
+                    i->binding.observed.n_threads, i->binding.observed.n_threads_off_cpus,
+                    (unsigned long long)i->binding.outside_bytes, step.reason);
+        if (is_postponed(i, step.kind, now_usec))
+                return false;
+        decide(b, i, step);
+        return act(b, i, &step, now_usec);
+}
+
+static void reconcile(const Binder *b, Instance *i, uint64_t now_usec) {
+        unsigned n = 0;
+
+        /* The answer, or the end of the release, brings the next look. */
+        if (i->binding.call || (i->undo.record && i->undo.record->releasing)) {
+                i->binding.due_usec = INSTANCE_NEVER;
+                return;
+        }
+        if (i->binding.moving) {
+                move_slice(b, i, now_usec);
+                return;
+        }
+        choose_placement(b, i);
+        i->binding.due_usec = INSTANCE_NEVER;
+        begin_blind(b, i, now_usec);
+        while (n++ < STEPS_AT_ONCE_MAX && look_once(b, i, now_usec))
+                ;
+}
+
+/* What is due and not looked at now is still due. */
+static bool has_time(uint64_t begun_usec) {
+        return clock_monotonic_usec() < begun_usec + LOOKS_USEC;
+}
+
+/* Bindings before moves; of the moves one slice, so that the loop receives events in between. */
+void reconcile_due(Binder *b, uint64_t now_usec) {
+        Instance *mover;
+
+        for (int crowd = 0; crowd < 2; crowd++)
+                for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++) {
+                        Instance *i = b->roster->instances[k];
+
+                        if (!i->binding.moving && i->binding.due_usec <= now_usec &&
+                            roster_is_crowd(b->roster, i) == crowd)
+                                reconcile(b, i, now_usec);
+                }
+        mover = move_next(b, now_usec);
+        if (mover)
+                reconcile(b, mover, now_usec);
+}
+
+void reconcile_fresh(Binder *b, uint64_t now_usec) {
+        for (int crowd = 0; crowd < 2; crowd++)
+                for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++) {
+                        Instance *i = b->roster->instances[k];
+
+                        if (!i->binding.fresh || i->binding.due_usec > now_usec ||
+                            roster_is_crowd(b->roster, i) != crowd)
+                                continue;
+                        i->binding.fresh = false;
+                        reconcile(b, i, now_usec);
+                }
+}
+
+void reconcile_all(Binder *b, uint64_t now_usec) {
+        bind_tidy(b);
+        hotplug_check(b->host);
+        thread_rounds_choose(b);
+        for (size_t k = 0; k < b->roster->n_instances; k++) {
+                Instance *i = b->roster->instances[k];
+
+                /* What is under way goes on; what has ended is observed again from the start. */
+                if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
+                        continue;
+                i->binding.progress = (Progress){ 0 };
+                if (has_time(now_usec))
+                        reconcile(b, i, now_usec);
+                else
+                        i->binding.due_usec = now_usec;
+        }
+        host_mark(b->host, HOST_MARK_PUBLISH);
+}
+
+bool reconcile_is_settled(const Binder *b) {
+        if (b->undo->releases.n > 0)
+                return false;
+        for (size_t i = 0; i < b->roster->n_instances; i++)
+                if (b->roster->instances[i]->binding.call ||
+                    b->roster->instances[i]->binding.due_usec != INSTANCE_NEVER)
+                        return false;
+        return true;
+}

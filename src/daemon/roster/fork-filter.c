@@ -1,0 +1,74 @@
+/* Whose forks the kernel is to tell. */
+#include "tidbnumad/daemon/roster/fork-filter.h"
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/roster/identify.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/proc-connector.h"
+
+/* Children of children of children that all came within one moment; the scan finds deeper ones. */
+enum { ROUNDS_MAX = 8 };
+
+typedef struct Collection {
+        PidList members;
+        PidList children; /* of those that came since the last time */
+} Collection;
+
+static int append(PidList *list, pid_t pid) {
+        if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
+                return -ENOMEM;
+        list->pids[list->n_pids++] = pid;
+        return 0;
+}
+
+static int append_child(pid_t pid, void *userdata) {
+        Collection *c = userdata;
+
+        return append(&c->children, pid);
+}
+
+static int collect_members(const Roster *roster, Collection *c) {
+        for (size_t k = 0; k < roster->n_instances; k++)
+                for (size_t p = 0; p < roster->instances[k]->n_members; p++)
+                        if (append(&c->members, roster->instances[k]->members[p].process.id.pid) <
+                            0)
+                                return -ENOMEM;
+        return 0;
+}
+
+/* After the kernel was told: whoever is forked from now on brings an event. */
+static void collect_children(const Roster *roster, Collection *c) {
+        for (size_t k = 0; k < roster->n_instances; k++) {
+                Instance *i = roster->instances[k];
+
+                for (size_t p = 0; p < i->n_members; p++) {
+                        if (!i->members[p].forks_reported)
+                                (void)proc_foreach_child(i->members[p].handle, append_child, c);
+                        i->members[p].forks_reported = true;
+                }
+        }
+}
+
+static void update_once(Roster *roster) {
+        Collection c = { 0 };
+
+        roster->fork_filter_stale = false;
+        /* What cannot be said to the kernel costs events, and nothing is missed. */
+        if (collect_members(roster, &c) < 0)
+                (void)proc_connector_filter(roster->connector_fd, NULL, 0);
+        else if (c.members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !roster->fork_filter_all)
+                (void)proc_connector_filter(roster->connector_fd, c.members.pids, c.members.n_pids);
+        roster->fork_filter_all = c.members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
+        collect_children(roster, &c);
+        for (size_t k = 0; k < c.children.n_pids; k++)
+                (void)identify_consider(roster, c.children.pids[k]);
+        pid_list_done(&c.members);
+        pid_list_done(&c.children);
+}
+
+void fork_filter_update(Roster *roster) {
+        if (roster->connector_fd < 0 || !roster->fork_filter_stale)
+                return;
+        for (unsigned n = 0; roster->fork_filter_stale && n < ROUNDS_MAX; n++)
+                update_once(roster);
+}

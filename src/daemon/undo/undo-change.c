@@ -1,0 +1,382 @@
+/* What stood before us: kept for instances and units. How a record looks is enforce's. */
+#include <string.h>
+
+#include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/enforce/undo-note.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/worker/ask.h"
+
+/* --- the folder --- */
+
+static const char *what_is_wrong(int error) {
+        switch (error) {
+        case -EPERM:
+                return "it is not root's alone";
+        case -ENOTSUP:
+                return "a newer version wrote it; it is kept, and what it describes is not changed";
+        case -EEXIST:
+                return "another record is for the same unit";
+        case -EBADMSG:
+        case -EFBIG:
+                return "it is not a record";
+        default:
+                return strerror(-error);
+        }
+}
+
+static void on_bad_file(const char *name, int error, void *userdata) {
+        const Undoing *undo = userdata;
+
+        journal_log(&undo->host->journal, LOG_WARNING, NULL,
+                    "The undo record %s/%s/%s is ignored: %s. This daemon cannot restore what it "
+                    "describes",
+                    undo->host->args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error));
+}
+
+int undo_start(Undoing *undo) {
+        int r;
+
+        if (!undo->host->sysroot.live || undo->host->args->dry_run)
+                return 0;
+        r = undo_open(&undo->records, undo->host->runtime_fd);
+        if (r >= 0)
+                r = undo_load(&undo->records, on_bad_file, undo);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                journal_log(&undo->host->journal, LOG_ERR, NULL,
+                            "The undo records in %s/%s cannot be used: %s. Nothing is changed "
+                            "until the original values can be saved there; correct the folder and "
+                            "restart the daemon",
+                            undo->host->args->runtime_dir, UNDO_FOLDER, strerror(-r));
+        else if (undo->records.n_records > 0)
+                journal_log(&undo->host->journal, LOG_INFO, NULL,
+                            "%zu undo records of an earlier start of the daemon are used",
+                            undo->records.n_records);
+        return 0;
+}
+
+/* --- finding --- */
+
+static const char *unit_of(const Instance *i) {
+        return instance_is_service(i) ? i->unit : NULL;
+}
+
+static UndoRecord *find(const Undoing *undo, const Instance *i) {
+        UndoRecord *record = scope_of(i) ? undo_find_scope(&undo->records, scope_of(i)) : NULL;
+
+        return record || i->n_members == 0
+                       ? record
+                       : undo_find(&undo->records, unit_of(i), &i->members[0].process.id);
+}
+
+void undo_adopt(const Undoing *undo, Instance *i) {
+        const char *name;
+        char *copy;
+
+        i->undo.record = find(undo, i);
+        name = i->undo.record ? i->undo.record->instance : i->undo.name ? i->undo.name : i->name;
+        if (i->undo.name && strcmp(i->undo.name, name) == 0)
+                return;
+        copy = strdup(name);
+        if (!copy)
+                return; /* then by its present name */
+        free(i->undo.name);
+        i->undo.name = copy;
+}
+
+BackendTarget undo_target(const Instance *i) {
+        return (BackendTarget){ .instance = i->undo.name ? i->undo.name : i->name,
+                                .unit = scope_of(i) ? scope_of(i) : i->unit,
+                                .members = i->members,
+                                .n_members = i->n_members };
+}
+
+UndoRecord *undo_of_unit(const Undoing *undo, const char *unit) {
+        return undo_find(&undo->records, unit, NULL);
+}
+
+/* --- before and after --- */
+
+static bool is_by_unit(const Undoing *undo, const Instance *i) {
+        return instance_backend(i, &undo->host->backend) == BACKEND_SYSTEMD;
+}
+
+/* What will be ours by this step; NULL: what goes with the process is not remembered. */
+static UndoValues *values_of(const Undoing *undo, const Instance *i, StepKind step) {
+        UndoRecord *record = i->undo.record;
+
+        if (step == STEP_SCOPE)
+                return NULL;
+        if (!is_by_unit(undo, i))
+                return step == STEP_SET_CPUS ? &record->given : NULL;
+        return step == STEP_SET_CPUS ? &record->cpus.ours : &record->mems.ours;
+}
+
+static int will_do(const Undoing *undo, Instance *i, UndoRecord *record, const Step *step) {
+        const CpuSet *cpus = &i->binding.placement.cpus;
+        UndoValues *values = values_of(undo, i, step->kind);
+        int r;
+
+        if (!values)
+                return 0;
+        if (values == &record->given)
+                r = undo_record_will_give(record, cpus);
+        else if (step->kind == STEP_SET_CPUS)
+                r = undo_values_add(values, ID_VIEW(cpus));
+        else
+                r = undo_values_add(values, ID_VIEW(&step->mems));
+        record->stale |= r > 0;
+        return r;
+}
+
+/* The one thing of a process that cannot be put back. */
+static void tell_policies(const Undoing *undo, const Instance *i) {
+        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
+        char policy[256];
+
+        for (size_t k = 0; k < i->n_members; k++)
+                if (worker_read_memory_policy(&undo->host->workers, i->members[k].handle, i->uid,
+                                              policy, sizeof(policy)) == 0 &&
+                    strcmp(policy, "default") != 0)
+                        journal_log(
+                                &undo->host->journal, LOG_NOTICE, &fields,
+                                "%s: process %d has its own memory policy, %s (numactl?). The "
+                                "kernel changes this policy when memory is bound, and a release "
+                                "cannot restore it: restart the process after a release",
+                                i->name, i->members[k].process.id.pid, policy);
+}
+
+/* The record to be filled in. A scope of which none is left is taken over: where its processes came
+ * from, nobody knows any more. */
+static int get(Undoing *undo, Instance *i, UndoRecord **ret) {
+        int r = 0;
+
+        if (!i->undo.record)
+                r = undo_get(&undo->records, undo_target(i).instance, unit_of(i),
+                             &i->members[0].process.id, &i->undo.record);
+        if (r >= 0 && scope_holds(i) && !i->undo.record->scope)
+                r = undo_record_set_scope(i->undo.record, scope_of(i),
+                                          i->members[0].process.cgroup);
+        if (r >= 0)
+                *ret = i->undo.record;
+        return r;
+}
+
+static int note(const Undoing *undo, Instance *i, const Step *step, BackendReply reply,
+                void *userdata, sd_bus_slot **ret_call) {
+        Backend *backend = &undo->host->backend;
+        const BackendOps *ops = instance_ops(i, backend);
+        const BackendTarget target = undo_target(i);
+
+        if (step->kind != STEP_SCOPE)
+                return ops->note(backend, &target, &i->undo.note, reply, userdata, ret_call);
+        return ops->note_scope
+                       ? ops->note_scope(backend, &target, &i->undo.note, reply, userdata, ret_call)
+                       : -EOPNOTSUPP;
+}
+
+int undo_before(Undoing *undo, Instance *i, const Step *step, BackendReply reply, void *userdata,
+                sd_bus_slot **ret_call) {
+        UndoRecord *record;
+        int r;
+
+        if (undo->records.dir_fd < 0)
+                return -EBADF;
+        r = get(undo, i, &record);
+        if (r < 0)
+                return r;
+        if (record->releasing)
+                return -EAGAIN;
+        i->undo.note.record = record;
+        r = note(undo, i, step, reply, userdata, ret_call);
+        if (r <= 0)
+                return r;
+        r = will_do(undo, i, record, step);
+        if (step->kind == STEP_NARROW && !i->binding.we_narrowed)
+                tell_policies(undo, i);
+        if (r >= 0)
+                r = undo_write(&undo->records, record);
+        return r < 0 ? r : 1;
+}
+
+bool undo_admin_limits_plan(const Undoing *undo, const Instance *i) {
+        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+
+        return record && record->unit_noted &&
+               !(id_set_is_empty(&record->cpus.before) && id_set_is_empty(&record->mems.before));
+}
+
+void undo_after(Undoing *undo, Instance *i, StepKind step) {
+        UndoRecord *record = i->undo.record;
+        UndoValues *values = record ? values_of(undo, i, step) : NULL;
+
+        if (values)
+                undo_values_confirm(values);
+        if (!values || is_by_unit(undo, i))
+                return;
+        for (size_t k = 0; k < i->n_members; k++) {
+                UndoProcess *entry = undo_record_find(record, &i->members[k].process.id);
+
+                if (entry && !entry->given)
+                        entry->given = record->stale = true;
+        }
+        /* Where that fails, a restart of the daemon gives each thread its CPUs once more. */
+        (void)undo_write(&undo->records, record);
+}
+
+void undo_reset(Undoing *undo, UndoRecord *record) {
+        for (size_t k = 0; k < undo->roster->n_instances; k++) {
+                Instance *i = undo->roster->instances[k];
+
+                if (i->undo.record != record)
+                        continue;
+                i->undo.record = i->undo.note.record = NULL;
+                i->undo.reset = true;
+        }
+        undo_forget(&undo->records, record);
+}
+
+bool undo_take_reset(Instance *i) {
+        const bool reset = i->undo.reset;
+
+        i->undo.reset = false;
+        return reset;
+}
+
+void undo_end(Instance *i) {
+        free(i->undo.name);
+        i->undo = (InstanceUndo){ .record = NULL };
+}
+
+/* --- units --- */
+
+static void note_property(KnownProperty *property, IdView value, UndoProperty *record) {
+        bool ours = record && undo_values_have(&record->ours, value);
+
+        known_property_read(property, value, ours, record ? &record->before : NULL);
+}
+
+void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read, KnownProperty *cpus,
+                    KnownProperty *mems) {
+        UndoRecord *record = undo_of_unit(undo, unit);
+
+        if (record && !record->unit_noted)
+                record = NULL;
+        note_property(cpus, ID_VIEW(&read->cpus), record ? &record->cpus : NULL);
+        note_property(mems, ID_VIEW(&read->mems), record ? &record->mems : NULL);
+}
+
+static int will_set(UndoRecord *record, UndoProperty *property, const KnownProperty *next) {
+        int r = next->ours ? undo_values_add(&property->ours, ID_VIEW(&next->value)) : 0;
+
+        record->stale |= r > 0;
+        return r;
+}
+
+/* An idle unit has no cgroup: its properties are all there is of it. */
+static void note_idle(const Undoing *undo, UndoRecord *record, const UnitChange *change) {
+        BusUnit unit = { .group = "" };
+
+        id_set_convert(known_property_own(change->cpus), &unit.cpus);
+        id_set_convert(known_property_own(change->mems), &unit.mems);
+        undo_note_unit(&undo->host->sysroot, record, &unit);
+}
+
+int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change) {
+        UndoRecord *record;
+        int r;
+
+        if (undo->records.dir_fd < 0)
+                return -EBADF;
+        r = undo_get(&undo->records, change->label, unit, NULL, &record);
+        if (r < 0)
+                return r;
+        if (!record->unit_noted)
+                note_idle(undo, record, change);
+        r = will_set(record, &record->cpus, change->next_cpus);
+        if (r >= 0)
+                r = will_set(record, &record->mems, change->next_mems);
+        if (r >= 0)
+                r = undo_write(&undo->records, record);
+        record->busy = r >= 0;
+        return r;
+}
+
+void undo_after_unit(const Undoing *undo, const char *unit, const UnitChange *change) {
+        UndoRecord *record = undo_of_unit(undo, unit);
+
+        if (record)
+                record->busy = false;
+        if (!record || !change)
+                return;
+        if (change->next_cpus->ours)
+                undo_values_confirm(&record->cpus.ours);
+        if (change->next_mems->ours)
+                undo_values_confirm(&record->mems.ours);
+}
+
+/* --- what the admin has set --- */
+
+static const char disjoint[] = "AllowedCPUs= or AllowedMemoryNodes= of its unit leaves nothing of "
+                               "its nodes: change these settings, or the nodes in the policy";
+
+static const char *intersect_admin_limits(Placement *p, const CpuSet *cpus, const NodeSet *mems) {
+        Placement kept = *p;
+
+        if (id_set_is_empty(&p->nodes))
+                return NULL;
+        if (!id_set_is_empty(cpus))
+                id_set_intersect(&kept.cpus, cpus);
+        if (!id_set_is_empty(mems) && p->memory == MEMORY_BIND)
+                id_set_intersect(&kept.nodes, mems);
+        if (id_set_is_empty(&kept.cpus) || id_set_is_empty(&kept.nodes))
+                return disjoint;
+        *p = kept;
+        return NULL;
+}
+
+const char *undo_apply_admin_limits(const Undoing *undo, const Instance *i, Placement *placement) {
+        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+        CpuSet cpus;
+        NodeSet mems;
+
+        if (!record || !record->unit_noted)
+                return NULL;
+        id_set_convert(&record->cpus.before, &cpus);
+        id_set_convert(&record->mems.before, &mems);
+        return intersect_admin_limits(placement, &cpus, &mems);
+}
+
+NodeSet undo_open_nodes(const Undoing *undo, const Instance *i) {
+        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+        NodeSet nodes = topology_memory_nodes(&undo->host->topology), own;
+
+        if (record && record->unit_noted && !id_set_is_empty(&record->mems.before)) {
+                id_set_convert(&record->mems.before, &own);
+                id_set_intersect(&nodes, &own);
+        }
+        return nodes;
+}
+
+static void add_own(IdTarget allowed, const IdSet *own) {
+        IdSet had, both = *own;
+
+        if (id_set_is_empty(own))
+                return;
+        id_view_convert((IdView){ allowed.words, allowed.n_words }, ID_TARGET(&had));
+        if (!id_set_is_empty(&had))
+                id_set_intersect(&both, &had);
+        id_view_convert(id_set_is_empty(&both) ? ID_VIEW(own) : ID_VIEW(&both), allowed);
+}
+
+void undo_add_admin_limits(const Undoing *undo, const Instance *i, CpuSet *cpus, NodeSet *nodes) {
+        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+
+        if (!record || !record->unit_noted)
+                return;
+        add_own(ID_TARGET(cpus), &record->cpus.before);
+        add_own(ID_TARGET(nodes), &record->mems.before);
+}

@@ -1,0 +1,374 @@
+/* Records on their way back. What a part does is enforce's; in which order, when and how often is
+ * told here. */
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/sys/clock.h"
+
+#define SHOW_POLL_USEC (UINT64_C(50) * 1000)
+
+/* Below TimeoutStopSec= of the unit: 20 services, at 2 s each on a host as slow as our slowest. */
+#define STOP_TIMEOUT_USEC (UINT64_C(40) * 1000 * 1000)
+enum { STOP_TRIES = 3 };
+
+/* The reverse of binding: memory nodes and CPUs of the group, then the masks within it. */
+static const BackendKind ORDER[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_AFFINITY };
+
+/* --- the list --- */
+
+static UndoRelease *undo_release_free(UndoRelease *r) {
+        sd_bus_slot_unref(r->call);
+        undo_restore_done(&r->restore);
+        free(r->failure);
+        free(r);
+        return NULL;
+}
+
+static UndoRelease *find(const Undoing *undo, const UndoRecord *record) {
+        for (size_t i = 0; i < undo->releases.n; i++)
+                if (undo->releases.list[i]->restore.record == record)
+                        return undo->releases.list[i];
+        return NULL;
+}
+
+static void take_out(Undoing *undo, const UndoRelease *release) {
+        UndoReleases *all = &undo->releases;
+
+        for (size_t i = 0; i < all->n; i++)
+                if (all->list[i] == release)
+                        all->list[i--] = all->list[--all->n];
+}
+
+/* Paused, what is on its way waits as well. */
+static bool may_release(const Undoing *undo) {
+        return undo->host->stopping || host_enforces(undo->host);
+}
+
+static void schedule(Undoing *undo) {
+        uint64_t due = undo->host->stopping ? undo->releases.stop_usec : INSTANCE_NEVER;
+
+        if (!may_release(undo))
+                return; /* the next reload comes back to it */
+        if (undo->releases.n == 0 && undo->host->stopping)
+                due = 0; /* the last one was given up: nothing is waited for */
+        for (size_t i = 0; i < undo->releases.n; i++)
+                if (undo->releases.list[i]->due_usec < due)
+                        due = undo->releases.list[i]->due_usec;
+        if (undo->releases.timer && due != INSTANCE_NEVER) {
+                (void)sd_event_source_set_time(undo->releases.timer, due);
+                (void)sd_event_source_set_enabled(undo->releases.timer, SD_EVENT_ONESHOT);
+        }
+}
+
+/* A mover's pass, or a call whose answer would be taken for one of the binding. What systemd has
+ * been asked on that connection it does first: ours come after it. */
+static void end_binding(Undoing *undo, const UndoRecord *record) {
+        for (size_t k = 0; k < undo->roster->n_instances; k++) {
+                Instance *i = undo->roster->instances[k];
+
+                if (i->undo.record == record)
+                        i->undo.reset = true;
+        }
+}
+
+static void begin(UndoRelease *r, UndoRecord *record) {
+        undo_restore_begin(&r->restore, record);
+        r->restore.undo = &r->undo->records;
+}
+
+void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
+        UndoReleases *all = &undo->releases;
+        UndoRelease *r;
+
+        if (find(undo, record))
+                return;
+        r = calloc(1, sizeof(*r));
+        if (!r || ARRAY_RESERVE(all->list, all->allocated, all->n + 1) < 0) {
+                free(r); /* the record stays, and the next scan comes back to it */
+                return;
+        }
+        r->undo = undo;
+        r->why = why;
+        r->due_usec = clock_monotonic_usec();
+        begin(r, record);
+        end_binding(undo, record);
+        record->releasing = true;
+        host_mark(undo->host, HOST_MARK_UNITS);
+        all->list[all->n++] = r;
+        schedule(undo);
+}
+
+/* --- one of them --- */
+
+static void finish(UndoRelease *r) {
+        Undoing *undo = r->undo;
+        UndoRecord *record = r->restore.record;
+        const JournalFields fields = { .instance = record->instance,
+                                       .message_id = JOURNAL_RELEASED };
+        const char *shortfall = r->restore.shortfall;
+
+        take_out(undo, r);
+        undo->releases.n_done++;
+        journal_log(
+                &undo->host->journal, LOG_INFO, &fields,
+                "%s is released, for %s: its CPUs and memory nodes are what they were before%s%s",
+                record->instance, r->why, shortfall ? "; " : "", shortfall ? shortfall : "");
+        undo_reset(undo, record);
+        host_mark(undo->host, HOST_MARK_TIDY | HOST_MARK_UNITS | HOST_MARK_PUBLISH);
+        undo_release_free(r);
+}
+
+static void failed(UndoRelease *r, int error, const char *message) {
+        Undoing *undo = r->undo;
+        UndoRecord *record = r->restore.record;
+        const Reason code = reason_of_error(error);
+        const JournalFields fields = { .instance = record->instance, .reason = code };
+
+        free(r->failure);
+        r->failure_code = code;
+        if (asprintf(&r->failure, "%s: %s%s%s; %s", undo->host->backend.all[ORDER[r->part]]->name,
+                     strerror(-error), *message ? ": " : "", message, reason_to_remedy(code)) < 0)
+                r->failure = NULL;
+        if (r->failures == 0)
+                journal_log(&undo->host->journal, LOG_WARNING, &fields,
+                            "%s cannot be released yet: %s. Trying again; its undo record is kept "
+                            "until then",
+                            record->instance, r->failure ? r->failure : strerror(-error));
+        undo->releases.n_failures++;
+        r->due_usec = clock_monotonic_usec() + pace_backoff_usec(r->failures++);
+        r->part = 0;
+        r->deadline_usec = 0;
+        undo_restore_done(&r->restore);
+        begin(r, record);
+        if (undo->host->stopping && r->failures >= STOP_TRIES) {
+                take_out(undo, r);
+                undo_release_free(r);
+        }
+}
+
+static void on_reply(int error, const char *message, void *userdata) {
+        UndoRelease *r = userdata;
+        Undoing *undo = r->undo;
+
+        r->call = sd_bus_slot_unref(r->call);
+        r->deadline_usec = 0;
+        if (error < 0)
+                failed(r, error, message);
+        else
+                r->due_usec = clock_monotonic_usec();
+        schedule(undo);
+}
+
+/* A write of another kind to the same unit is under way. */
+static bool is_busy(const UndoRelease *r) {
+        return r->restore.record->busy;
+}
+
+/* It was written and does not show yet. */
+static void await(UndoRelease *r, uint64_t now_usec) {
+        if (r->deadline_usec == 0)
+                r->deadline_usec = now_usec + UNDO_SHOW_TIMEOUT_USEC;
+        r->due_usec = now_usec + SHOW_POLL_USEC;
+        if (now_usec >= r->deadline_usec)
+                failed(r, -ETIMEDOUT, "it was written, but the kernel does not show it");
+}
+
+/* When the last of several units is given back, systemd takes the controller away from all of them,
+ * and kernels before 6.2 forget the masks of threads with that: they come last. One that has failed
+ * is not waited for; any other goes on, or fails in time. */
+static bool is_before_masks(const UndoRelease *r) {
+        return r->failures == 0 && ORDER[r->part] != BACKEND_AFFINITY;
+}
+
+static bool must_masks_wait(const UndoRelease *r) {
+        const UndoReleases *all = &r->undo->releases;
+
+        for (size_t i = 0; i < all->n; i++)
+                if (all->list[i] != r && is_before_masks(all->list[i]))
+                        return true;
+        return false;
+}
+
+static void carry_on(UndoRelease *r, uint64_t now_usec) {
+        Backend *backend = &r->undo->host->backend;
+
+        if (is_busy(r)) {
+                r->due_usec = now_usec + SHOW_POLL_USEC;
+                return;
+        }
+        r->due_usec = INSTANCE_NEVER;
+        for (; r->part < ELEMENTSOF(ORDER); r->part++) {
+                int result;
+
+                if (ORDER[r->part] == BACKEND_AFFINITY && must_masks_wait(r)) {
+                        r->due_usec = now_usec + SHOW_POLL_USEC;
+                        return;
+                }
+                result = backend->all[ORDER[r->part]]->restore(backend, &r->restore, on_reply, r,
+                                                               &r->call);
+                if (result == 0)
+                        return; /* its answer carries on */
+                if (result == -EAGAIN)
+                        await(r, now_usec);
+                else if (result < 0)
+                        failed(r, result, "");
+                if (result < 0)
+                        return;
+        }
+        finish(r);
+}
+
+/* --- all of them --- */
+
+static void end_stop(Undoing *undo, uint64_t now_usec) {
+        if (!undo->host->stopping || (undo->releases.n > 0 && now_usec < undo->releases.stop_usec))
+                return;
+        if (undo->records.n_records > 0)
+                journal_log(&undo->host->journal, LOG_WARNING, NULL,
+                            "Stopping; %zu could not be released in time and stay bound. Their "
+                            "undo records are kept for the next start of the daemon",
+                            undo->records.n_records);
+        host_mark(undo->host, HOST_MARK_EXIT);
+}
+
+void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
+        /* From the end: what is done or given up is taken out, and the last put in its place. */
+        for (size_t i = undo->releases.n; i > 0 && may_release(undo); i--)
+                if (i <= undo->releases.n && !undo->releases.list[i - 1]->call &&
+                    undo->releases.list[i - 1]->due_usec <= now_usec)
+                        carry_on(undo->releases.list[i - 1], now_usec);
+        schedule(undo);
+        end_stop(undo, now_usec);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Undoing *undo = userdata;
+
+        (void)source;
+        (void)usec;
+        undo_release_at_due(undo, clock_monotonic_usec());
+        return 0;
+}
+
+int undo_release_start(Undoing *undo) {
+        int r = sd_event_add_time(undo->host->event, &undo->releases.timer, CLOCK_MONOTONIC, 0,
+                                  1000, on_timer, undo);
+
+        return r < 0 ? r : sd_event_source_set_enabled(undo->releases.timer, SD_EVENT_OFF);
+}
+
+void undo_release_done(Undoing *undo) {
+        for (size_t i = 0; i < undo->releases.n; i++)
+                undo_release_free(undo->releases.list[i]);
+        free(undo->releases.list);
+        sd_event_source_unref(undo->releases.timer);
+        undo->releases = (UndoReleases){ 0 };
+}
+
+/* --- what is wanted --- */
+
+bool undo_release_is_asked(const Host *host, const char *name, const char *unit) {
+        return word_list_names(&host->policies.release, name, unit);
+}
+
+void undo_release_if_asked(Undoing *undo, Instance *i) {
+        i->undo.released = undo_release_is_asked(undo->host, i->name, i->unit);
+        if (i->undo.released && i->undo.record && host_enforces(undo->host))
+                undo_release_begin(undo, i->undo.record, "enforcement.release names it");
+}
+
+void undo_release_note_left(Undoing *undo, Instance *i) {
+        UndoRecord *record = i->undo.record;
+        const bool ended = i->n_members == 0;
+
+        if (!record || record->releasing)
+                return;
+        if (undo_prune(&undo->records, record) && ended)
+                undo_reset(undo, record);
+        else if (record->scope && ended)
+                undo_release_begin(undo, record, "its process has ended");
+}
+
+/* Of one that was only looked at, the record may tell why it has no place. */
+static bool has_something(const UndoRecord *record) {
+        return undo_record_has_unit(record) || record->given.n > 0 || record->scope;
+}
+
+void undo_release_without_place(Undoing *undo, Instance *i) {
+        const Assignment *p = &i->planned;
+        UndoRecord *record = host_enforces(undo->host) ? i->undo.record : NULL;
+
+        if (record && has_something(record) && p->known && p->refusal != REFUSAL_NO_PORT_YET &&
+            id_set_is_empty(&p->placement.nodes))
+                undo_release_begin(undo, record, "it has no place any more");
+}
+
+static const Instance *instance_of(const Undoing *undo, const UndoRecord *record) {
+        for (size_t i = 0; i < undo->roster->n_instances; i++)
+                if (undo->roster->instances[i]->undo.record == record)
+                        return undo->roster->instances[i];
+        return NULL;
+}
+
+/* Of a unit without an instance: what is prepared for its next start, or a start that is under
+ * way. */
+static const char *why_unwanted(const Undoing *undo, const UndoRecord *record) {
+        const Instance *i = instance_of(undo, record);
+        const char *name = i ? i->name : record->instance;
+
+        if (undo_release_is_asked(undo->host, name, record->unit) ||
+            undo_release_is_asked(undo->host, record->instance, record->unit))
+                return "enforcement.release names it";
+        if (!undo->host->policies_known)
+                return NULL;
+        /* A built-in policy watches, and gives no place. */
+        if (i ? !i->policy->built_in
+              : record->unit && known_unit_is_named(&undo->host->policies, record->unit))
+                return NULL;
+        return "no policy names it any more";
+}
+
+void undo_release_unwanted(Undoing *undo) {
+        if (!host_enforces(undo->host))
+                return;
+        for (size_t i = undo->records.n_records; i > 0; i--) {
+                const char *why = why_unwanted(undo, undo->records.records[i - 1]);
+
+                if (why)
+                        undo_release_begin(undo, undo->records.records[i - 1], why);
+        }
+        schedule(undo);
+}
+
+void undo_release_stray(Undoing *undo) {
+        if (!undo->host->policies_known || !host_enforces(undo->host))
+                return;
+        for (size_t i = undo->records.n_records; i > 0; i--) {
+                UndoRecord *record = undo->records.records[i - 1];
+
+                if (record->releasing || instance_of(undo, record))
+                        continue;
+                if (undo_prune(&undo->records, record))
+                        undo_reset(undo, record);
+                else if (record->n_processes > 0 && why_unwanted(undo, record))
+                        undo_release_begin(undo, record,
+                                           "its process is not the policy's any more");
+                else if (record->n_processes == 0 && record->scope)
+                        undo_release_begin(undo, record, "its process has ended");
+        }
+}
+
+bool undo_release_before_stop(Undoing *undo) {
+        if (undo->host->policies.on_stop != ON_STOP_RESTORE || !host_enforces(undo->host) ||
+            undo->records.n_records == 0)
+                return false;
+        undo->host->stopping = true;
+        undo->releases.stop_usec = clock_monotonic_usec() + STOP_TIMEOUT_USEC;
+        for (size_t i = undo->records.n_records; i > 0; i--)
+                undo_release_begin(undo, undo->records.records[i - 1],
+                                   "enforcement.on_stop is restore");
+        schedule(undo);
+        return true;
+}

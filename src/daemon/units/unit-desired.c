@@ -1,0 +1,76 @@
+/* What is to stand on a known unit, by policy, topology and room. */
+#include "tidbnumad/daemon/units/unit-desired.h"
+#include "tidbnumad/daemon/placing/room.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
+
+/* No room, no strictness: a process on a full node is killed while others stand empty. */
+static bool has_room(const Unit *u, const Placement *p) {
+        const Units *units = u->units;
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        size_t n_rooms;
+        NodeSet mems;
+        bool narrow;
+
+        id_set_convert(&u->mems.value, &mems);
+        narrow = u->mems.ours && id_set_equal(&mems, &p->nodes);
+        return room_on(units->placing, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
+               fit_check(rooms, n_rooms,
+                         known_unit_room_bytes(&units->host->topology, &p->nodes, narrow), NULL);
+}
+
+/* systemd puts what it is told into a drop-in of its own, 50-AllowedCPUs.conf, and merges the sets
+ * of all of a unit's files. When it reads the unit anew, as it does for one that nothing refers to,
+ * a file that comes later, such as the override.conf of `systemctl edit`, adds its own to ours. */
+static bool sets_its_own(const Unit *u) {
+        return !id_set_is_empty(known_property_own(&u->place.cpus)) ||
+               !id_set_is_empty(known_property_own(&u->mems));
+}
+
+UnitDesired unit_desired_make(const Unit *u) {
+        Units *units = u->units;
+        UnitDesired w = { 0 };
+        Placement p;
+
+        if (undo_release_is_asked(units->host, u->place.label, u->place.name)) {
+                w.reason = "enforcement.release names it";
+                return w;
+        }
+        w.policy = known_unit_policy(&units->host->policies, u->place.name, u->place.uid_known,
+                                     u->place.uid, &w.reason);
+        if (!w.policy)
+                return w;
+        if (w.policy->backend == POLICY_BACKEND_AFFINITY || u->shared) {
+                w.reason = u->shared ? "unrelated processes shared it when it last ran: its "
+                                       "instance is bound by affinity when it runs"
+                                     : "its policy sets `backend: affinity`: it is bound when it "
+                                       "runs";
+                return w;
+        }
+        if (!u->place.planned.known || u->place.planned.again)
+                place_refresh(units->placing);
+        if (!u->place.planned.known) {
+                w.reason = "its policy places it near its data directory, which is known after it "
+                           "has run once";
+                return w;
+        }
+        p = u->place.planned.placement;
+        w.reason = p.reason;
+        if (id_set_is_empty(&p.nodes))
+                return w;
+        if (sets_its_own(u)) {
+                w.reason = "it sets AllowedCPUs= or AllowedMemoryNodes= itself: it is bound within "
+                           "these when it runs";
+                return w;
+        }
+        w.cpus = p.cpus;
+        if (p.memory != MEMORY_BIND)
+                return w;
+        if (has_room(u, &p)) {
+                w.mems = topology_memory_nodes(&units->host->topology);
+                id_set_intersect(&w.mems, &p.nodes);
+        } else {
+                w.reason = "its nodes have too little room for a strict binding before it starts: "
+                           "only its CPUs, until it runs and its memory is seen to fit";
+        }
+        return w;
+}

@@ -1,0 +1,104 @@
+/* The CPUs of threads, as they were. */
+#include <string.h>
+
+#include "tidbnumad/enforce/undo-note.h"
+#include "tidbnumad/enforce/undo-restore.h"
+#include "tidbnumad/sys/affinity.h"
+
+/* As many as it takes until no thread is found that was made by one which had not been set yet. */
+enum { PASSES_MAX = 10 };
+
+typedef struct Pass {
+        Backend *backend;
+        const UndoRecord *record;
+        const UndoProcess *entry;
+        const ProcHandle *handle;
+        CpuSet all;    /* whatever the cpuset lets it have */
+        CpuSet cpuset; /* which is this, now; empty: not known */
+        size_t n_changed;
+        int error;
+} Pass;
+
+/* What a thread has chosen itself since is not ours to take away. */
+static bool is_our_doing(const Pass *pass, const CpuSet *mask) {
+        const UndoValues *given = &pass->record->given;
+
+        if (id_set_equal(mask, &pass->cpuset) || undo_values_have(given, ID_VIEW(mask)))
+                return true;
+        for (size_t i = 0; i < given->n; i++) {
+                CpuSet online; /* some may have gone offline */
+
+                id_set_convert(&given->values[i], &online);
+                if (!id_set_is_empty(&pass->cpuset))
+                        id_set_intersect(&online, &pass->cpuset);
+                if (id_set_equal(mask, &online))
+                        return true;
+        }
+        return false;
+}
+
+static int set(Pass *pass, pid_t tid, const CpuSet *mask) {
+        return affinity_set_thread(pass->backend->sysroot, pass->handle, tid, mask, true,
+                                   &pass->backend->n_pid_reuses);
+}
+
+static int restore_thread(pid_t tid, void *userdata) {
+        Pass *pass = userdata;
+        const CpuSet *before;
+        ProcStat stat;
+        CpuSet now;
+        int r;
+
+        if (proc_stat_read(pass->handle, tid, &stat) < 0 || affinity_read_thread(tid, &now) < 0)
+                return 0; /* it has ended */
+        before = undo_process_mask(pass->entry, tid, stat.start_ticks);
+        if (!is_our_doing(pass, &now) || (!before && !pass->entry->masks_set))
+                return 0;
+        r = set(pass, tid, before ? before : &pass->all);
+        if (r == -EINVAL) /* all of those CPUs are gone */
+                r = set(pass, tid, &pass->all);
+        pass->n_changed += r > 0;
+        if (r < 0 && r != -ESRCH && pass->error == 0)
+                pass->error = r;
+        return 0;
+}
+
+int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoProcess *entry,
+                         const ProcHandle *handle) {
+        Pass pass = { .backend = backend, .record = record, .entry = entry, .handle = handle };
+
+        memset(&pass.all, 0xff, sizeof(pass.all));
+        if (undo_note_cpuset_cpus(backend, handle, NULL, &pass.cpuset) < 0)
+                pass.cpuset = (CpuSet){ 0 };
+        for (unsigned i = 0; i < PASSES_MAX; i++) {
+                int r;
+
+                pass.n_changed = 0;
+                r = proc_foreach_thread(handle, restore_thread, &pass);
+                if (r < 0 || pass.error < 0)
+                        return r < 0 ? r : pass.error;
+                if (pass.n_changed == 0)
+                        break;
+        }
+        return 0;
+}
+
+int undo_restore_masks(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
+                       sd_bus_slot **ret_slot) {
+        const UndoRecord *record = restore->record;
+
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        for (size_t i = 0; i < record->n_processes; i++) {
+                const UndoProcess *entry = &record->processes[i];
+                _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+                int r = proc_open(backend->sysroot, entry->id.pid, &handle);
+
+                if (r >= 0 && handle.start_ticks == entry->id.start_ticks)
+                        r = undo_restore_threads(backend, record, entry, &handle);
+                if (r < 0 && r != -ESRCH)
+                        return r;
+        }
+        return 1;
+}

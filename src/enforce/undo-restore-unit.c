@@ -1,0 +1,274 @@
+/* The properties of a unit, as they were.
+ *
+ * Never by clearing alone: the kernel refuses to empty the sets of a cgroup that has processes
+ * (-ENOSPC, validate_change() in kernel/cgroup/cpuset.c), so that a cleared property leaves the
+ * live set narrow (systemd issue 43846); and when systemd then disables the controller, some
+ * kernels leave the processes as narrow as they were. So the full sets first, and only when the
+ * kernel's files show them, the former values. */
+#include <fcntl.h>
+#include <string.h>
+
+#include "tidbnumad/enforce/undo-restore.h"
+#include "tidbnumad/sys/bus-manager.h"
+#include "tidbnumad/sys/bus-units.h"
+#include "tidbnumad/sys/cgroup.h"
+
+void undo_restore_begin(UndoRestore *restore, UndoRecord *record) {
+        *restore = (UndoRestore){ .record = record };
+}
+
+void undo_restore_done(UndoRestore *restore) {
+        free(restore->group);
+        *restore = (UndoRestore){ 0 };
+}
+
+/* --- what systemd has --- */
+
+/* It has the value that we set. Otherwise something else has set it since. */
+static bool is_to_be_written(const UndoProperty *p, IdView now) {
+        return undo_values_have(&p->ours, now);
+}
+
+static int note_group(UndoRestore *restore, const BusUnit *unit) {
+        free(restore->group);
+        restore->group = unit->group[0] ? strdup(unit->group) : NULL;
+        return unit->group[0] && !restore->group ? -ENOMEM : 0;
+}
+
+/* Of a unit that is masked, or has a mistake in its file, systemd shows properties and sets none:
+ * ours hold on, also for its next start. Of one that is gone there are none. */
+static int begin(UndoRestore *restore, const BusUnit *unit) {
+        const UndoRecord *record = restore->record;
+        const bool there = strcmp(unit->load_state, "not-found") != 0;
+        int r;
+
+        restore->writes_cpus = there && is_to_be_written(&record->cpus, ID_VIEW(&unit->cpus));
+        restore->writes_mems = there && is_to_be_written(&record->mems, ID_VIEW(&unit->mems));
+        if ((restore->writes_cpus || restore->writes_mems) &&
+            strcmp(unit->load_state, "loaded") != 0)
+                return strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
+        r = note_group(restore, unit);
+        if (r >= 0)
+                restore->stage = restore->group ? RESTORE_WIDEN : RESTORE_CLEAR;
+        return r;
+}
+
+static void on_read(int error, const BusUnit *unit, void *userdata) {
+        UndoRestore *restore = userdata;
+
+        if (error == 0)
+                error = begin(restore, unit);
+        restore->reply(error, "", restore->userdata);
+}
+
+static int read_unit(Backend *backend, UndoRestore *restore, BusUnitReply reply,
+                     sd_bus_slot **ret_slot) {
+        int r = backend_systemd_ensure_bus(backend);
+
+        if (r >= 0)
+                r = bus_manager_read_unit(backend->bus, undo_record_unit(restore->record), reply,
+                                          restore, ret_slot);
+        return r < 0 ? r : 0;
+}
+
+/* --- writing --- */
+
+static IdView full_set(const UndoProperty *p, const UndoFiles *files, IdView file, IdView all) {
+        if (!id_set_is_empty(&p->before))
+                return ID_VIEW(&p->before);
+        /* Written to the file by hand, past systemd: then that. */
+        return files->known && id_view_next(file, 0) >= 0 ? file : all;
+}
+
+static IdView full_cpus(const Backend *backend, const UndoRecord *r) {
+        return full_set(&r->cpus, &r->files, ID_VIEW(&r->files.cpus), ID_VIEW(&backend->all_cpus));
+}
+
+static IdView full_mems(const Backend *backend, const UndoRecord *r) {
+        return full_set(&r->mems, &r->files, ID_VIEW(&r->files.mems), ID_VIEW(&backend->all_nodes));
+}
+
+static void on_written(int error, const char *message, void *userdata) {
+        UndoRestore *restore = userdata;
+
+        if (error == 0)
+                restore->stage = restore->stage == RESTORE_WIDEN ? RESTORE_WIDENING : RESTORE_CHECK;
+        restore->reply(error, message, restore->userdata);
+}
+
+/* A set without words is not written. */
+static int write_sets(Backend *backend, UndoRestore *restore, IdView cpus, IdView mems,
+                      sd_bus_slot **ret_slot) {
+        BusUnitsProperty properties[2];
+        size_t n = 0;
+        int r;
+
+        if (restore->writes_mems && mems.n_words > 0)
+                properties[n++] = (BusUnitsProperty){ "AllowedMemoryNodes", mems };
+        if (restore->writes_cpus && cpus.n_words > 0)
+                properties[n++] = (BusUnitsProperty){ "AllowedCPUs", cpus };
+        if (n == 0)
+                return 1;
+        r = backend_systemd_ensure_bus(backend);
+        if (r >= 0)
+                r = bus_units_set_all(backend->bus, undo_record_unit(restore->record), properties,
+                                      n, on_written, restore, ret_slot);
+        return r < 0 ? r : 0;
+}
+
+/* The unit's own value again, or none. Of one that was widened, what had a value has it already. */
+static int clear(Backend *backend, UndoRestore *restore, sd_bus_slot **ret_slot) {
+        const UndoRecord *r = restore->record;
+        IdView cpus = { NULL, 0 }, mems = { NULL, 0 };
+
+        if (!restore->group || id_set_is_empty(&r->cpus.before))
+                cpus = ID_VIEW(&r->cpus.before);
+        if (!restore->group || id_set_is_empty(&r->mems.before))
+                mems = ID_VIEW(&r->mems.before);
+        return write_sets(backend, restore, cpus, mems, ret_slot);
+}
+
+/* The full set is ours, too: when the daemon is killed before it is cleared, or that fails,
+ * nothing else would remove it. Where it cannot be recorded, opening is right anyway. */
+static int note_opening(UndoRestore *restore, UndoProperty *p, bool writes, IdView full) {
+        int r = writes && id_set_is_empty(&p->before) ? undo_values_add(&p->ours, full) : 0;
+
+        restore->record->stale |= r > 0;
+        return r;
+}
+
+static int open_up(Backend *backend, UndoRestore *restore, sd_bus_slot **ret_slot) {
+        UndoRecord *record = restore->record;
+        const IdView cpus = full_cpus(backend, record);
+        const IdView mems = full_mems(backend, record);
+        int r = note_opening(restore, &record->cpus, restore->writes_cpus, cpus);
+
+        if (r >= 0)
+                r = note_opening(restore, &record->mems, restore->writes_mems, mems);
+        if (r < 0)
+                return r;
+        if (restore->undo)
+                (void)undo_write(restore->undo, record);
+        return write_sets(backend, restore, cpus, mems, ret_slot);
+}
+
+/* --- what the kernel shows --- */
+
+typedef int (*ReadEffective)(int cgroup_fd, IdSet *ret);
+
+static int read_cpus(int cgroup_fd, IdSet *ret) {
+        CpuSet cpus;
+        int r = cgroup_effective_cpus_read(cgroup_fd, &cpus);
+
+        if (r >= 0)
+                id_set_convert(&cpus, ret);
+        return r;
+}
+
+static int read_mems(int cgroup_fd, IdSet *ret) {
+        NodeSet mems;
+        int r = cgroup_effective_mems_read(cgroup_fd, &mems);
+
+        if (r >= 0)
+                id_set_convert(&mems, ret);
+        return r;
+}
+
+/* Has the group what was written, within what the group above allows? */
+static bool is_wide(int fd, int above_fd, ReadEffective read_effective, IdView want) {
+        IdSet now, allowed, above;
+
+        if (read_effective(fd, &now) < 0)
+                return true; /* the controller is gone from it: nothing is narrow */
+        id_view_convert(want, ID_TARGET(&allowed));
+        if (read_effective(above_fd, &above) == 0)
+                id_set_intersect(&allowed, &above);
+        /* Of sets that have nothing in common the kernel takes the one above. */
+        return id_set_equal(id_set_is_empty(&allowed) ? &above : &allowed, &now);
+}
+
+static bool shows(const Backend *backend, const UndoRestore *restore) {
+        const UndoRecord *r = restore->record;
+        _cleanup_close_ int fd = -EBADF, above_fd = -EBADF;
+
+        if (!restore->group || cgroup_open(backend->sysroot, restore->group, &fd) < 0)
+                return true; /* it has ended */
+        above_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return (!restore->writes_cpus || is_wide(fd, above_fd, read_cpus, full_cpus(backend, r))) &&
+               (!restore->writes_mems || is_wide(fd, above_fd, read_mems, full_mems(backend, r)));
+}
+
+static bool has(const UndoProperty *p, bool written, IdView now) {
+        IdSet read;
+
+        id_view_convert(now, ID_TARGET(&read));
+        return !written || id_set_equal(&p->before, &read);
+}
+
+/* systemd answers a write before it has carried it out, and does that before it reads the next
+ * call: its answer now comes when all of it is in the cgroup files. Only then are the masks of
+ * the threads restored, for kernels before 6.2 forget them at every such change. */
+static void on_checked(int error, const BusUnit *unit, void *userdata) {
+        UndoRestore *restore = userdata;
+        const UndoRecord *r = restore->record;
+
+        if (error == 0 && strcmp(unit->load_state, "loaded") == 0 &&
+            (!has(&r->cpus, restore->writes_cpus, ID_VIEW(&unit->cpus)) ||
+             !has(&r->mems, restore->writes_mems, ID_VIEW(&unit->mems))))
+                error = -EBUSY; /* something else writes to it as well */
+        /* It may have been started between, and was born narrow then. */
+        if (error == 0)
+                error = note_group(restore, unit);
+        if (error == 0)
+                restore->stage = RESTORE_CHECKED;
+        restore->reply(error, error == -EBUSY ? "something else changed it meanwhile" : "",
+                       restore->userdata);
+}
+
+/* Emptied, and narrow again: then from the begin. */
+static int finish(Backend *backend, UndoRestore *restore) {
+        UndoRecord *r = restore->record;
+
+        if (!shows(backend, restore)) {
+                restore->stage = RESTORE_WIDEN;
+                return -EAGAIN;
+        }
+        if ((restore->writes_cpus && r->cpus.origin == UNDO_PERSISTENT) ||
+            (restore->writes_mems && r->mems.origin == UNDO_PERSISTENT))
+                restore->shortfall = "a runtime drop-in repeats the values of its unit files until "
+                                     "the next boot";
+        return 1;
+}
+
+int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
+                      sd_bus_slot **ret_slot) {
+        const UndoRecord *r = restore->record;
+        int cleared;
+
+        if (!undo_record_has_unit(r) && restore->stage == RESTORE_READ)
+                return 1;
+        restore->reply = reply;
+        restore->userdata = userdata;
+        switch (restore->stage) {
+        case RESTORE_READ:
+                return read_unit(backend, restore, on_read, ret_slot);
+        case RESTORE_WIDEN:
+                return open_up(backend, restore, ret_slot);
+        case RESTORE_WIDENING:
+                if (!shows(backend, restore))
+                        return -EAGAIN;
+                restore->stage = RESTORE_CLEAR;
+                /* fall through */
+        case RESTORE_CLEAR:
+                cleared = clear(backend, restore, ret_slot);
+                if (cleared <= 0)
+                        return cleared;
+                restore->stage = RESTORE_CHECK;
+                /* fall through */
+        case RESTORE_CHECK:
+                return read_unit(backend, restore, on_checked, ret_slot);
+        case RESTORE_CHECKED:
+                return finish(backend, restore);
+        }
+        return -EINVAL;
+}

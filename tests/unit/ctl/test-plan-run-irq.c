@@ -1,0 +1,112 @@
+/* The interrupts' part of a plan: who counts as an owner of CPUs, and when there is no such part.
+ */
+#include <errno.h>
+
+#include "../../support/test.h"
+
+#include "../../support/fake-tree.h"
+#include "../observe/fake-devices.h"
+#include "tidbnumad/ctl/plan-run-irq.h"
+
+/* One node, a card with two queues, an exclusive instance, a shared one and one that is refused. */
+typedef struct World {
+        FakeTree tree;
+        Node node;
+        Machine machine;
+        char *all[1];
+        IrqPolicy entry;
+        Policy policies[2];
+        PolicySet set;
+        Placement placements[3];
+        PlanReportInstance rows[3];
+        PlanRun planned;
+} World;
+
+static void world_card(World *w) {
+        fake_init(&w->tree);
+        fake_card(&w->tree, "eth0", "0000:00:03.0", "0\n");
+        fake_link(&w->tree, "sys/bus/pci/devices/0000:00:03.0",
+                  "../../../devices/pci0000:00/0000:00:03.0");
+        fake_device_file(&w->tree, "pci0000:00/0000:00:03.0", "msi_irqs/31", "msix\n");
+        fake_device_file(&w->tree, "pci0000:00/0000:00:03.0", "msi_irqs/32", "msix\n");
+        fake_write(&w->tree, "proc/interrupts",
+                   "  CPU0\n 31:  0  c 1-edge      eth0-TxRx-0\n"
+                   " 32:  0  c 1-edge      eth0-TxRx-1\n");
+}
+
+static void world_init(World *w) {
+        static const char *const cpus[] = { "0-1", "2-3", "4-5" };
+
+        *w = (World){ 0 };
+        world_card(w);
+        w->node = (Node){ .cpus = cpu_set("0-7"),
+                          .first_threads = cpu_set("0-7"),
+                          .memory_bytes = 1 };
+        w->machine = (Machine){ .sysroot = w->tree.sysroot,
+                                .runs = true,
+                                .topology = { .nodes = &w->node, .n_nodes = 1 } };
+        w->all[0] = (char *)"*";
+        w->entry = (IrqPolicy){ .net = { .words = w->all, .n_words = 1 } };
+        w->policies[1].place.share = SHARE_SHARED;
+        policy_set_init(&w->set);
+        w->set.irqs = &w->entry;
+        w->set.n_irqs = 1;
+        for (size_t i = 0; i < 3; i++) {
+                w->placements[i].cpus = cpu_set(cpus[i]);
+                w->rows[i] = (PlanReportInstance){ .policy = &w->policies[i == 1],
+                                                   .placement = &w->placements[i],
+                                                   .basis = i == 2 ? BASIS_REFUSED : BASIS_CHOSEN };
+        }
+        w->planned = (PlanRun){ .rows = w->rows, .report = { .n_instances = 3 } };
+}
+
+static void world_done(World *w) {
+        fake_done(&w->tree);
+}
+#define _cleanup_world_ _cleanup_(world_done)
+
+static void build(const World *w, PlanRunIrq *ret) {
+        assert_int_equal(plan_run_irq_build(&w->machine, &w->set, &w->planned, ret), 0);
+}
+
+TEST(owners) {
+        _cleanup_world_ World w;
+        _cleanup_plan_run_irq_ PlanRunIrq irq = { 0 }, full = { 0 };
+
+        world_init(&w);
+        build(&w, &irq);
+        assert_true(irq.planned);
+        assert_int_equal(irq.plan.n_devices, 1);
+        assert_ids(irq.plan.devices[0].vectors[0].cpus, "4"); /* who is refused owns nothing */
+        assert_ids(irq.plan.devices[0].vectors[1].cpus, "5");
+        w.node.cpus = cpu_set("0-3");
+        build(&w, &full);
+        assert_int_equal(full.plan.devices[0].reason, IRQ_REASON_SHARED);
+        assert_ids(full.plan.devices[0].vectors[0].cpus, "2");
+}
+
+TEST(reserved) {
+        _cleanup_world_ World w;
+        _cleanup_plan_run_irq_ PlanRunIrq irq = { 0 };
+
+        world_init(&w);
+        w.planned.report.reserved = node_set("0");
+        build(&w, &irq);
+        assert_int_equal(irq.plan.devices[0].reason, IRQ_REASON_RESERVED);
+}
+
+TEST(nothing_to_plan) {
+        _cleanup_world_ World w;
+        _cleanup_plan_run_irq_ PlanRunIrq no_entry = { 0 }, no_machine = { 0 };
+
+        world_init(&w);
+        w.set.n_irqs = 0;
+        build(&w, &no_entry);
+        assert_false(no_entry.planned);
+        assert_int_equal(no_entry.host.n_devices, 0); /* not even looked at */
+        w.set.n_irqs = 1;
+        w.machine.runs = false; /* a description */
+        w.machine.sysroot = SYSROOT_NONE;
+        build(&w, &no_machine);
+        assert_false(no_machine.planned);
+}

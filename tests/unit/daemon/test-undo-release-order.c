@@ -1,0 +1,154 @@
+/* Several released at once: the masks of threads come after the groups of all of them. The backends
+ * here only note what they are asked for, and a group's takes as long as the test wants. */
+#include <string.h>
+
+#include "../../support/test.h"
+
+#include "../../support/fake-tree.h"
+#include "rooms.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/sys/clock.h"
+
+#define SEC(n) ((uint64_t)(n)*1000000)
+
+static struct {
+        const char *slow; /* whose group does not show yet */
+        int slow_result;
+        BackendReply reply; /* to that one */
+        void *userdata;
+        char said[64]; /* whose masks, in order */
+} seen;
+
+static int fake_group(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
+                      sd_bus_slot **ret_slot) {
+        (void)backend;
+        (void)ret_slot;
+        if (!seen.slow || strcmp(restore->record->instance, seen.slow) != 0)
+                return 1;
+        seen.reply = reply;
+        seen.userdata = userdata;
+        return seen.slow_result;
+}
+
+static int fake_masks(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
+                      sd_bus_slot **ret_slot) {
+        (void)backend;
+        (void)reply;
+        (void)userdata;
+        (void)ret_slot;
+        (void)strncat(seen.said, restore->record->instance,
+                      sizeof(seen.said) - strlen(seen.said) - 1);
+        return 1;
+}
+
+static const BackendOps group_ops = { .name = "group", .restore = fake_group };
+static const BackendOps masks_ops = { .name = "masks", .restore = fake_masks };
+static const BackendOps *const all_ops[] = {
+        [BACKEND_SYSTEMD] = &group_ops,
+        [BACKEND_CGROUP1] = &group_ops,
+        [BACKEND_AFFINITY] = &masks_ops,
+};
+
+typedef struct TestHost {
+        FakeTree tree;
+        Args args;
+        Rooms rooms;
+        uint64_t now_usec;
+} TestHost;
+
+static void host_init(TestHost *h) {
+        Rooms *m = &h->rooms;
+
+        memset(&seen, 0, sizeof(seen));
+        *h = (TestHost){ 0 };
+        fake_init(&h->tree);
+        *m = (Rooms){ .host.args = &h->args,
+                      .host.sysroot = h->tree.sysroot,
+                      .roster.connector_fd = -EBADF,
+                      .host.policies_known = true,
+                      .host.journal = { .max_priority = LOG_EMERG } };
+        rooms_wire(m);
+        m->host.sysroot.live = true;
+        m->host.backend.sysroot = &m->host.sysroot;
+        m->host.backend.ops = &group_ops;
+        m->host.backend.all = all_ops;
+        assert_int_equal(undo_open(&m->undo.records, h->tree.fd), 0);
+        assert_int_equal(sd_event_new(&m->host.event), 0);
+        assert_int_equal(undo_release_start(&m->undo), 0);
+        for (const char *name = "ab"; *name; name++) {
+                const char instance[] = { *name, '\0' }, unit[] = { *name, '.', 's', '\0' };
+                UndoRecord *record;
+
+                assert_int_equal(undo_get(&m->undo.records, instance, unit, NULL, &record), 0);
+                undo_release_begin(&m->undo, record, "the test wants it");
+        }
+        h->now_usec = clock_monotonic_usec();
+}
+
+static void host_done(TestHost *h) {
+        undo_release_done(&h->rooms.undo);
+        undo_done(&h->rooms.undo.records);
+        sd_event_unref(h->rooms.host.event);
+        fake_done(&h->tree);
+}
+#define _cleanup_host_ _cleanup_(host_done)
+
+static void later(TestHost *h) {
+        h->now_usec += SEC(1);
+        undo_release_at_due(&h->rooms.undo, h->now_usec);
+}
+
+static void assert_masks_wait_for(const char *slow) {
+        _cleanup_host_ TestHost h;
+
+        host_init(&h);
+        seen.slow = slow;
+        seen.slow_result = -EAGAIN;
+        later(&h);
+        later(&h);
+        assert_string_equal(seen.said, "");
+        seen.slow = NULL;
+        later(&h);
+        later(&h);
+        assert_int_equal(strlen(seen.said), 2);
+        assert_int_equal(h.rooms.undo.releases.n, 0);
+}
+
+TEST(masks_wait_for_all_groups) {
+        assert_masks_wait_for("a");
+        assert_masks_wait_for("b");
+}
+
+/* It is tried again for as long as it takes. */
+TEST(not_for_one_that_has_failed) {
+        _cleanup_host_ TestHost h;
+
+        host_init(&h);
+        seen.slow = "b";
+        seen.slow_result = -EIO;
+        later(&h);
+        later(&h);
+        assert_string_equal(seen.said, "a");
+        assert_int_equal(h.rooms.undo.releases.n, 1);
+}
+
+/* Stopping, and the last that was left fails for the last time: the end is not put off. */
+TEST(the_last_is_given_up) {
+        _cleanup_host_ TestHost h;
+        uint64_t usec;
+
+        host_init(&h);
+        h.rooms.host.policies.on_stop = ON_STOP_RESTORE;
+        assert_true(undo_release_before_stop(&h.rooms.undo));
+        seen.slow = "b";
+        for (unsigned i = 0; i < 3; i++) {
+                assert_true(h.rooms.undo.releases.n > 0);
+                h.now_usec += SEC(5);
+                undo_release_at_due(&h.rooms.undo, h.now_usec);
+                seen.reply(-EIO, "", seen.userdata);
+        }
+        assert_int_equal(h.rooms.undo.releases.n, 0);
+        assert_int_equal(h.rooms.undo.records.n_records, 1);
+        assert_true(sd_event_source_get_time(h.rooms.undo.releases.timer, &usec) >= 0);
+        assert_true(usec <= clock_monotonic_usec());
+}
