@@ -169,65 +169,31 @@ void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text) {
 #define BEFORE 60u /* characters of a long line before the place */
 #define CUT "..."
 
-typedef struct Line {
-        const char *start, *end;
-} Line;
+static bool find_line(const SourceFile *file, uint32_t number, SourceLine *ret) {
+        uint32_t at = 0;
 
-/* The length of the line break at `p`, or 0. YAML 1.1 knows five of them. */
-static size_t break_length(const char *p, const char *end) {
-        size_t left = (size_t)(end - p);
-
-        if (*p == '\n')
-                return 1;
-        if (*p == '\r')
-                return left > 1 && p[1] == '\n' ? 2 : 1;
-        if (left > 1 && memcmp(p, "\xc2\x85", 2) == 0)
-                return 2;
-        if (left > 2 && (memcmp(p, "\xe2\x80\xa8", 3) == 0 || memcmp(p, "\xe2\x80\xa9", 3) == 0))
-                return 3;
-        return 0;
-}
-
-static bool find_line(const SourceFile *file, uint32_t number, Line *ret) {
-        const char *p = file->text, *end = file->text + file->size, *start = p;
-        uint32_t at = 1;
-
-        for (size_t n; p<end; p += n> 0 ? n : 1) {
-                n = break_length(p, end);
-                if (n == 0)
-                        continue;
-                if (at == number)
-                        break;
+        *ret = (SourceLine){ 0 };
+        while (at < number && source_line_next(file, ret))
                 at++;
-                start = p + n;
-        }
-        *ret = (Line){ start, p };
         return at == number;
 }
 
-/* The next character, by its first byte. */
-static const char *next_character(const char *p, const char *end) {
-        for (p++; p < end && ((unsigned char)*p & 0xc0) == 0x80; p++)
-                ;
-        return p;
-}
-
-static uint32_t count_characters(const Line *line) {
+static uint32_t count_characters(const SourceLine *line) {
         uint32_t n = 0;
 
-        for (const char *p = line->start; p < line->end; p = next_character(p, line->end))
+        for (const char *p = line->start; p < line->end; p = source_next_character(p, line->end))
                 n++;
         return n;
 }
 
 /* The characters from `first` (counted from 1) on, up to `n` of them; with `blank`, what is
  * printed below them. */
-static void append_characters(Text *text, const Line *line, uint32_t first, uint32_t n,
+static void append_characters(Text *text, const SourceLine *line, uint32_t first, uint32_t n,
                               bool blank) {
         const char *p = line->start;
 
         for (uint32_t i = 1; i < first && p < line->end; i++)
-                p = next_character(p, line->end);
+                p = source_next_character(p, line->end);
         for (uint32_t i = 0; i < n; i++) {
                 char c = p < line->end ? *p : ' ';
 
@@ -235,14 +201,14 @@ static void append_characters(Text *text, const Line *line, uint32_t first, uint
                         c = blank ? ' ' : c >= 0x20 && c < 0x7f ? c : '?';
                 text_append(text, (const char[]){ c, '\0' });
                 if (p < line->end)
-                        p = next_character(p, line->end);
+                        p = source_next_character(p, line->end);
         }
 }
 
 /* Parsers report the end of a text as the start of a line behind the last one: it is shown as
  * the end of the last line. */
-static bool find_shown(const SourceFile *file, SourceSpan *at, Line *ret) {
-        Line before;
+static bool find_shown(const SourceFile *file, SourceSpan *at, SourceLine *ret) {
+        SourceLine before;
         bool found;
 
         if (at->line == 0 || at->column == 0)
@@ -259,7 +225,7 @@ static bool find_shown(const SourceFile *file, SourceSpan *at, Line *ret) {
 
 void excerpt_render(const SourceFile *file, SourceSpan at, Text *text) {
         uint32_t length, first = 1, shown, marked;
-        Line line;
+        SourceLine line;
 
         if (!find_shown(file, &at, &line))
                 return;

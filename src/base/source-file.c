@@ -53,3 +53,41 @@ const SourceFile *source_file_find(const SourceFileList *list, const char *path)
                         return &list->files[i];
         return NULL;
 }
+
+/* The length of the line break at `p`, or 0. YAML 1.1 knows five of them. */
+static size_t break_length(const char *p, const char *end) {
+        size_t left = (size_t)(end - p);
+
+        if (*p == '\n')
+                return 1;
+        if (*p == '\r')
+                return left > 1 && p[1] == '\n' ? 2 : 1;
+        if (left > 1 && memcmp(p, "\xc2\x85", 2) == 0)
+                return 2;
+        if (left > 2 && (memcmp(p, "\xe2\x80\xa8", 3) == 0 || memcmp(p, "\xe2\x80\xa9", 3) == 0))
+                return 3;
+        return 0;
+}
+
+bool source_line_next(const SourceFile *file, SourceLine *line) {
+        const char *end = file->text + file->size, *p;
+        size_t n = 0;
+
+        if (line->start && !line->next)
+                return false;
+        line->start = line->start ? line->next : file->text;
+        for (p = line->start; p < end; p++) {
+                n = break_length(p, end);
+                if (n > 0)
+                        break;
+        }
+        line->end = p;
+        line->next = n > 0 ? p + n : NULL;
+        return true;
+}
+
+const char *source_next_character(const char *p, const char *end) {
+        for (p++; p < end && ((unsigned char)*p & 0xc0) == 0x80; p++)
+                ;
+        return p;
+}

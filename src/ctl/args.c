@@ -127,6 +127,12 @@ static int take_option(Args *args, int id) {
         case OPTION_RUNTIME_DIR:
                 args->runtime_dir = optarg;
                 return 1;
+        case OPTION_TIUP_FILE:
+                args->tiup_file = optarg;
+                return 1;
+        case OPTION_HOSTS:
+                args->hosts = optarg;
+                return 1;
         case OPTION_OUTPUT:
                 args->output = optarg;
                 return 1;
@@ -173,15 +179,29 @@ static int refuse_option(const Args *args, const OptionRow *row) {
         return try_help(args->command);
 }
 
-static void fill_getopt(struct option *options) {
+/* Of two options of one name, each takes the one that its command has. */
+static bool is_other_commands(Command command, const OptionRow *row) {
         const OptionRow *rows;
         size_t n = options_rows(&rows);
 
-        for (size_t i = 0; i < n && i + 1 < OPTIONS_MAX; i++)
-                options[i] = (struct option){ .name = rows[i].name,
-                                              .has_arg = rows[i].argument ? required_argument
-                                                                          : no_argument,
-                                              .val = rows[i].id };
+        for (size_t i = 0; i < n && !(row->commands & (1u << command)); i++)
+                if (&rows[i] != row && strcmp(rows[i].name, row->name) == 0 &&
+                    (rows[i].commands & (1u << command)))
+                        return true;
+        return false;
+}
+
+static void fill_getopt(Command command, struct option *options) {
+        const OptionRow *rows;
+        size_t n = options_rows(&rows), n_options = 0;
+
+        for (size_t i = 0; i < n && n_options + 1 < OPTIONS_MAX; i++)
+                if (!is_other_commands(command, &rows[i]))
+                        options[n_options++] =
+                                (struct option){ .name = rows[i].name,
+                                                 .has_arg = rows[i].argument ? required_argument
+                                                                             : no_argument,
+                                                 .val = rows[i].id };
 }
 
 /* argv[0] is the command's name. 1: go on; as args_parse(). */
@@ -189,7 +209,7 @@ static int parse_options(Args *args, int argc, char *argv[]) {
         struct option options[OPTIONS_MAX] = { 0 };
         int id, r;
 
-        fill_getopt(options);
+        fill_getopt(args->command, options);
         optind = 0; /* glibc: start afresh, also when called again */
         while ((id = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
                 const OptionRow *row = options_find(id);
@@ -273,6 +293,36 @@ static int check_pair(const Args *args, const char *a, const char *b, bool both)
         return try_help(args->command);
 }
 
+static const char *planned_otherwise(const Args *args) {
+        return args->sysroot       ? "--sysroot"
+               : args->topology    ? "--topology"
+               : args->instances   ? "--instances"
+               : args->against     ? "--against"
+               : args->explain     ? "--explain"
+               : args->export_path ? "--export"
+                                   : NULL;
+}
+
+/* A whole cluster. */
+static int check_cluster(const Args *args) {
+        const char *other = planned_otherwise(args);
+
+        if (args->command != COMMAND_PLAN)
+                return 1;
+        if (args->tiup_file && other)
+                return check_pair(args, "--tiup", other, true);
+        if (!args->tiup_file != !args->hosts) {
+                (void)fputs("tidbnumactl: --tiup and --hosts are given together: the topology file "
+                            "of the cluster and the folder with its machines\n",
+                            stderr);
+                return try_help(args->command);
+        }
+        if (!args->output || args->tiup_file)
+                return 1;
+        (void)fputs("tidbnumactl: --output of plan needs --tiup and --hosts\n", stderr);
+        return try_help(args->command);
+}
+
 static int check(const Args *args) {
         const char *files = args->command == COMMAND_VALIDATE ? "files" : "--policy";
         int r;
@@ -289,6 +339,8 @@ static int check(const Args *args) {
                 r = check_pair(args, "--json", "--tiup", args->json && args->tiup);
         if (r > 0)
                 r = check_pair(args, "--json", "--watch", args->json && args->watch);
+        if (r > 0)
+                r = check_cluster(args);
         if (r > 0 && args->command == COMMAND_EXPLAIN && args->topology && !args->instances) {
                 (void)fputs("tidbnumactl: no process runs on --topology; give imagined instances "
                             "with --instances\n",
@@ -310,7 +362,7 @@ static void set_default_dirs(Args *args) {
 int args_parse(Args *args, int argc, char *argv[]) {
         int r;
 
-        *args = (Args){ .runtime_dir = "/run/tidbnumad", .output = "tidbnumad-gather.tar.gz" };
+        *args = (Args){ .runtime_dir = "/run/tidbnumad" };
         if (argc < 2) {
                 (void)fputs("tidbnumactl: no command. Try 'tidbnumactl --help'.\n", stderr);
                 return -EINVAL;

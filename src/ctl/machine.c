@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/ctl/machine.h"
+#include "tidbnumad/ctl/output.h"
 #include "tidbnumad/observe/devices-load.h"
 
 #define EXAMPLE "\"package:2 numa:4(memory=128GiB) core:8 pu:2\""
@@ -31,15 +32,17 @@ static int set_title(Machine *machine, const char *kind, const char *name) {
         return -ENOMEM;
 }
 
-static int open_description(const char *description, Machine *machine) {
+int machine_open_description(const char *description, const char *where, Machine *machine) {
         _cleanup_free_ char *message = NULL;
-        int r = topology_load_synthetic(description, &machine->topology, &message);
+        int r;
 
+        *machine = MACHINE_NONE;
+        r = topology_load_synthetic(description, &machine->topology, &message);
         if (r == -EINVAL)
-                (void)fprintf(stderr,
-                              "tidbnumactl: --topology \"%s\" is not a machine%s%s; expected a "
-                              "description such as " EXAMPLE " or a file with hwloc's XML\n",
-                              description, message ? ": " : "", message ? message : "");
+                output_line(stderr,
+                            "tidbnumactl: %s \"%s\" is not a machine%s%s; expected a "
+                            "description such as " EXAMPLE " or a file with hwloc's XML",
+                            where, description, message ? ": " : "", message ? message : "");
         if (r < 0)
                 return r;
         machine->source.synthetic = description;
@@ -102,6 +105,7 @@ int machine_open(const Args *args, Machine *ret) {
         *ret = MACHINE_NONE;
         if (!args->topology)
                 return open_sysroot(args->sysroot, ret);
-        return machine_is_file(args->topology) ? open_xml(args->topology, ret)
-                                               : open_description(args->topology, ret);
+        return machine_is_file(args->topology)
+                       ? open_xml(args->topology, ret)
+                       : machine_open_description(args->topology, "--topology", ret);
 }

@@ -12,7 +12,7 @@ static int run(const Args *args) {
         case COMMAND_VALIDATE:
                 return command_validate(args);
         case COMMAND_PLAN:
-                return command_plan(args);
+                return args->tiup_file ? command_plan_fleet(args) : command_plan(args);
         case COMMAND_EXPLAIN:
                 return command_explain(args);
         case COMMAND_ADVISE:

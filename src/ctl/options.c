@@ -54,10 +54,18 @@ static const OptionRow rows[] = {
           "about 16 ms per resident GiB" },
         { "all", NULL, OPTION_ALL, RELEASE, "release all instances" },
         { "undo", NULL, OPTION_UNDO, RELEASE, "bind again what was released" },
+        { "tiup", "FILE", OPTION_TIUP_FILE, PLAN,
+          "plan all hosts of the cluster in this topology file\n"
+          "of TiUP; with --hosts" },
+        { "hosts", "DIR", OPTION_HOSTS, PLAN,
+          "where the machines of these hosts are: HOST.tar.gz of\n"
+          "gather, HOST.topology or HOST.xml; HOST may be a glob" },
         { "dry-run", NULL, OPTION_DRY_RUN, CONTROL | REPLAN,
           "show what would change, and change nothing" },
-        { "output", "FILE", OPTION_OUTPUT, GATHER,
-          "the file to create (default: tidbnumad-gather.tar.gz)" },
+        { "output", "PATH", OPTION_OUTPUT, GATHER | PLAN,
+          "the file that gather creates (default:\n"
+          "tidbnumad-gather.tar.gz); the folder for the topology\n"
+          "and the hosts' policies that plan --tiup creates" },
         { "watch", NULL, OPTION_WATCH, STATUS, "show it live, as top does" },
         { "yes", NULL, OPTION_YES, REPLAN, "do not ask" },
         { "no-wait", NULL, OPTION_NO_WAIT, CONTROL, "do not wait for the daemon to finish" },
@@ -86,7 +94,9 @@ static const CommandRow commands[N_COMMANDS] = {
                            "pu:2\" \\\n"
                            "                   --instances 4:tidb,4:tikv,1:pd,1:haproxy\n"
                            "  tidbnumactl plan --export plan.xml && lstopo --input plan.xml "
-                           "plan.svg\n" },
+                           "plan.svg\n"
+                           "  tidbnumactl plan --tiup topology.yaml --hosts machines --output "
+                           "cluster\n" },
         [COMMAND_EXPLAIN] = { "explain", "INSTANCE|PID|UNIT",
                               "show its policy, its place and the alternatives",
                               "Show for each policy why it matches the process or not, then the "
@@ -191,13 +201,16 @@ const CommandRow *options_command(Command command) {
 }
 
 const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS_COMMANDS_MAX]) {
-        const unsigned n = (unsigned)__builtin_popcount(row->commands);
         size_t length = 0;
-        unsigned n_shown = 0;
+        unsigned all = 0, n_shown = 0, n;
 
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+                if (strcmp(rows[i].name, row->name) == 0)
+                        all |= rows[i].commands;
+        n = (unsigned)__builtin_popcount(all);
         buffer[0] = '\0';
         for (unsigned c = 0; c < N_COMMANDS; c++) {
-                if (!(row->commands & (1u << c)))
+                if (!(all & (1u << c)))
                         continue;
                 length += (size_t)snprintf(buffer + length, OPTIONS_COMMANDS_MAX - length, "%s%s",
                                            n_shown == 0       ? ""

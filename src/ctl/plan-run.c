@@ -76,6 +76,12 @@ static PlacementInstance input_running(const PlanRunFrom *from, const Observed *
 static PlacementInstance input_imagined(const Imagined *i) {
         PlacementInstance input = { .name = i->name,
                                     .policy = i->policy,
+                                    .unit = i->unit,
+                                    .exe = i->exe,
+                                    .ports = i->ports,
+                                    .n_ports = i->n_ports,
+                                    .in_force = i->in_force,
+                                    .device_nodes = i->device_nodes,
                                     .need_bytes = i->need_bytes };
 
         if (i->disk && i->disk->node >= 0 && i->disk->node < (int32_t)NODE_SET_MAX)
@@ -99,7 +105,7 @@ static int read_free(const PlanRunFrom *from, uint64_t **ret) {
         _cleanup_free_ NodeUse *uses = NULL;
         int r;
 
-        if (!from->machine->runs)
+        if (!from->machine->runs || from->whole_memory)
                 return 0;
         r = node_watermarks_load(&from->machine->sysroot, topology, &watermarks);
         if (r >= 0)

@@ -69,8 +69,7 @@ static int read_text(const char *path, char **ret, size_t *ret_size) {
         return 0;
 }
 
-/* -EINVAL, and said so in the errors. */
-static int read_file(const char *path, SourceFileList *list, Diagnostics *errors) {
+int policies_read_file(const char *path, SourceFileList *list, Diagnostics *errors) {
         _cleanup_free_ char *text = NULL;
         size_t size = 0;
         int r = read_text(path, &text, &size);
@@ -88,7 +87,7 @@ static int read_file(const char *path, SourceFileList *list, Diagnostics *errors
                                  "- and connect the pipe to standard input",
                                  path);
         else if (r < 0)
-                diagnostics_addf(errors, "%s: cannot be read: %s, expected a policy file", path,
+                diagnostics_addf(errors, "%s: cannot be read: %s, expected a file of YAML", path,
                                  strerror(-r));
         return r < 0 ? -EINVAL : source_file_list_add(list, path, text, size);
 }
@@ -99,7 +98,7 @@ static int read_files(const char *const *paths, size_t n, SourceFileList *list,
         int worst = 0;
 
         for (size_t i = 0; i < n; i++) {
-                int r = read_file(paths[i], list, errors);
+                int r = policies_read_file(paths[i], list, errors);
 
                 if (r == -ENOMEM)
                         return r;

@@ -9,6 +9,7 @@ A machine.json says:
     cards             name to {"node", "speed", "driver", "default_route", "queues", "elsewhere"}: with `queues` it has an
                       interrupt for each and one more; `elsewhere` it is in another network namespace
     disks             name of an NVMe namespace to its node
+    mounts            a directory to the disk that is mounted there, as the first process sees it
     disk_queues       I/O queues of each disk, with an interrupt each
     offline, isolated CPU lists
 """
@@ -194,6 +195,11 @@ class Machine:
             link(os.path.join(root, "sys/block", name), "../" + path)
             link(os.path.join(root, "sys/class/block", name), "../../" + path)
             link(os.path.join(root, "sys/dev/block/259:%d" % i), "../../" + path)
+        if "mounts" in self.spec:
+            disks = list(self.spec["disks"])
+            write(os.path.join(root, "proc/1/mountinfo"), "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n" + "".join(
+                "%d 21 259:%d / %s rw - ext4 /dev/%s rw\n" % (30 + i, disks.index(disk), point, disk)
+                for i, (point, disk) in enumerate(self.spec["mounts"].items())))
         write(os.path.join(root, "proc/net/route"), routes)
         if self.next_irq > 100:
             write(os.path.join(root, "proc/interrupts"), self.table)

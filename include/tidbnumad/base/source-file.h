@@ -1,6 +1,7 @@
 /* Text files as read, for those that parse them without touching the disk. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,19 @@ void source_file_list_done(SourceFileList *list);
 /* Appends a copy, without the UTF-8 byte-order mark that some editors put first. Returns 0, or
  * -ENOMEM with the list as it was. */
 int source_file_list_add(SourceFileList *list, const char *path, const char *text, size_t size);
+
+/* A line of a file: its text without the line break. Lines end where YAML says they do. */
+typedef struct SourceLine {
+        const char *start, *end;
+        const char *next; /* the line after it; NULL: there is none */
+} SourceLine;
+
+/* The first line where `line` is zeroed, else the one after it; false: there is none. The end of
+ * the file after a line break counts as an empty line. */
+bool source_line_next(const SourceFile *file, SourceLine *line);
+
+/* The character after the one at `p`, at most `end`. */
+const char *source_next_character(const char *p, const char *end);
 
 /* The file of that path, or NULL. */
 const SourceFile *source_file_find(const SourceFileList *list, const char *path);

@@ -35,7 +35,9 @@ typedef struct Args {
         const char *instances;   /* imagined ones */
         const char *against;     /* other policies */
         const char *export_path; /* of hwloc XML */
-        const char *output;      /* of gather */
+        const char *output;      /* of gather: a file; of plan: a folder */
+        const char *tiup_file;   /* of plan: a topology file of TiUP */
+        const char *hosts;       /* of plan: a folder with its machines */
         const char *runtime_dir;
         const char *subject; /* of explain and locality */
         bool json;

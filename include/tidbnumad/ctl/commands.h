@@ -16,6 +16,7 @@ enum {
 
 int command_validate(const Args *args);
 int command_plan(const Args *args);
+int command_plan_fleet(const Args *args); /* with --tiup */
 int command_explain(const Args *args);
 int command_advise(const Args *args);
 int command_check(const Args *args);

@@ -37,6 +37,13 @@ typedef struct Imagined {
         const Device *disk;  /* under its data; NULL: its policy asks for none, or there is none */
         bool in_turn;        /* the disk was not named */
         uint64_t need_bytes; /* 0: not known */
+
+        /* Of one that is described otherwise; borrowed. */
+        const char *unit, *exe;
+        const uint16_t *ports;
+        size_t n_ports;
+        NodeSet in_force;     /* the nodes to which it is bound now */
+        NodeSet device_nodes; /* beside that of `disk` */
 } Imagined;
 
 typedef struct ImaginedList {

@@ -26,6 +26,8 @@ typedef struct Machine {
 
 /* Says on stderr what is wrong. `ret` must not move afterwards. */
 int machine_open(const Args *args, Machine *ret);
+/* From a description in hwloc's syntax, which is found at `where`, for messages. */
+int machine_open_description(const char *description, const char *where, Machine *ret);
 void machine_close(Machine *machine);
 #define _cleanup_machine_ _cleanup_(machine_close)
 

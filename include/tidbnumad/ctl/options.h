@@ -27,6 +27,8 @@ typedef enum OptionId {
         OPTION_NO_WAIT,
         OPTION_YES,
         OPTION_OUTPUT,
+        OPTION_TIUP_FILE,
+        OPTION_HOSTS,
         OPTION_WATCH,
 } OptionId;
 

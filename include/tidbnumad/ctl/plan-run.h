@@ -18,6 +18,7 @@ typedef struct PlanRunFrom {
         const StatusFile *status;     /* of a daemon that runs; NULL: none */
         const struct PlanRun *before; /* what stands, by other policies; NULL: what is in force */
         WordList replan;              /* globs of instances that give up their place */
+        bool whole_memory; /* whatever runs on the machine now, its memory counts as free */
 } PlanRunFrom;
 
 typedef struct PlanRun {

@@ -23,6 +23,9 @@ void policies_done(Policies *policies);
  * refused, and `errors` tells why; -ENOMEM. `ret` is to be freed in each case. */
 int policies_load(const Args *args, const Machine *machine, Policies *ret);
 
+/* Adds a file, or standard input for "-". -EINVAL, with the reason in `errors`; -ENOMEM. */
+int policies_read_file(const char *path, SourceFileList *list, Diagnostics *errors);
+
 /* The same of one path: a file, whoever owns it, or a folder. */
 int policies_load_path(const char *path, const Machine *machine, Policies *ret);
 

@@ -165,7 +165,9 @@ TEST(wrong_options) {
               "check\n"
               "Try 'tidbnumactl validate --help'",
               "validate", "--instances=1:a");
-        WRONG("plan has no option --tiup; it is an option of advise\n", "plan", "--tiup");
+        WRONG("check has no option --tiup; it is an option of plan and advise\n", "check",
+              "--tiup");
+        WRONG("option '--tiup' requires an argument", "plan", "--tiup");
         WRONG("explain has no option --against; it is an option of plan\n", "explain", "a",
               "--against=b");
         WRONG("--sysroot", "plan", "--sysroot");
@@ -179,6 +181,21 @@ TEST(wrong_options) {
         WRONG("--explain cannot be combined with --against", "plan", "--explain", "--against=b");
         WRONG("--export cannot be combined with --against", "plan", "--export=x", "--against=b");
         WRONG("--json cannot be combined with --tiup", "advise", "--json", "--tiup");
+        WRONG("--tiup and --hosts are given together", "plan", "--tiup=a");
+        WRONG("--tiup and --hosts are given together", "plan", "--hosts=a");
+        WRONG("--output of plan needs --tiup", "plan", "--output=a");
+        WRONG("--tiup cannot be combined with --instances", "plan", "--tiup=a", "--hosts=b",
+              "--instances=1:tidb");
+}
+
+TEST(a_whole_cluster) {
+        Args args;
+
+        assert_int_equal(PARSE(&args, "plan", "--tiup", "t.yaml", "--hosts", "m", "--json"), 1);
+        assert_string_equal(args.tiup_file, "t.yaml");
+        assert_string_equal(args.hosts, "m");
+        assert_false(args.tiup);
+        assert_null(args.output);
 }
 
 TEST(wrong_arguments) {
@@ -260,7 +277,7 @@ TEST(command_help) {
                 for (size_t i = 0; i < n; i++) {
                         char line[64];
 
-                        (void)snprintf(line, sizeof(line), " --%s%s%s ", rows[i].name,
+                        (void)snprintf(line, sizeof(line), " --%s%s%s  ", rows[i].name,
                                        rows[i].argument ? " " : "",
                                        rows[i].argument ? rows[i].argument : "");
                         assert_int_equal(strstr(capture.text, line) != NULL,

@@ -1,0 +1,10 @@
+/* A topology file of TiUP (tiup's pkg/cluster/spec): the servers that can be planned. Pure. */
+#pragma once
+
+#include "tidbnumad/base/diagnostics.h"
+#include "tidbnumad/model/tiup.h"
+
+/* Reads pd_servers, tidb_servers and tikv_servers, and `global` for their data directories. Other
+ * sections are counted, other keys are TiUP's business. -EINVAL, with each error at its place in
+ * `errors`; -ENOMEM. `ret` is untouched then. */
+int tiup_parse(const SourceFile *file, TiupTopology *ret, Diagnostics *errors);

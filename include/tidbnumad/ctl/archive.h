@@ -1,0 +1,23 @@
+/* A folder that lasts as long as a command, and tar(1), which packs and unpacks it. */
+#pragma once
+
+#include "tidbnumad/base/cleanup.h"
+
+typedef struct TemporaryFolder {
+        char path[64]; /* "": none */
+        int fd;
+} TemporaryFolder;
+
+#define TEMPORARY_FOLDER_NONE                                                                      \
+        (TemporaryFolder) {                                                                        \
+                .fd = -EBADF                                                                       \
+        }
+
+/* Below $TMPDIR or /tmp. 0, or negative errno with a message on stderr. */
+int temporary_folder_make(TemporaryFolder *ret);
+void temporary_folder_done(TemporaryFolder *folder);
+#define _cleanup_temporary_folder_ _cleanup_(temporary_folder_done)
+
+/* 0; -EIO: tar failed, after a message of its own; other negative errno. */
+int archive_pack(const TemporaryFolder *folder, int to_fd);
+int archive_unpack(const char *archive, const TemporaryFolder *folder);

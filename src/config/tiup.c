@@ -1,0 +1,311 @@
+/* A topology file of TiUP. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/config/policy-yaml.h"
+#include "tidbnumad/config/tiup.h"
+
+/* tiup's pkg/cluster/spec: names and defaults. */
+static const struct Section {
+        const char *name;
+        TiupComponent component;
+        const char *port_keys[2];
+        uint16_t ports[2];
+        bool has_data;
+} sections[] = {
+        { "pd_servers", TIUP_PD, { "client_port", "peer_port" }, { 2379, 2380 }, true },
+        { "tidb_servers", TIUP_TIDB, { "port", "status_port" }, { 4000, 10080 }, false },
+        { "tikv_servers", TIUP_TIKV, { "port", "status_port" }, { 20160, 20180 }, true },
+};
+
+typedef struct Reader {
+        const SourceFile *file;
+        const YamlNode *global; /* NULL: none */
+        TiupTopology *topology;
+        Diagnostics *errors;
+} Reader;
+
+#define REFUSE(r, at, ...) diagnostics_add_at((r)->errors, (r)->file, (at), __VA_ARGS__)
+
+/* The value of a key; NULL: not given. */
+static const YamlNode *find(const YamlNode *mapping, const char *key) {
+        for (size_t i = 0; mapping && mapping->kind == YAML_KIND_MAPPING && i < mapping->n_children;
+             i += 2)
+                if (mapping->children[i].kind == YAML_KIND_SCALAR &&
+                    strcmp(mapping->children[i].text, key) == 0 &&
+                    mapping->children[i + 1].kind != YAML_KIND_EMPTY)
+                        return &mapping->children[i + 1];
+        return NULL;
+}
+
+static const char *find_text(const YamlNode *mapping, const char *key) {
+        const YamlNode *node = find(mapping, key);
+
+        return node && node->kind == YAML_KIND_SCALAR ? node->text : NULL;
+}
+
+static bool same_place(const YamlNode *a, const YamlNode *b) {
+        return a->at.line == b->at.line && a->at.column == b->at.column;
+}
+
+/* A mapping in braces begins before its first key, and so does one with an anchor, whose keys may
+ * be those of others too; an alias is elsewhere. */
+static bool is_in_lines(const YamlNode *mapping) {
+        return mapping->kind == YAML_KIND_MAPPING && mapping->n_children > 0 && !mapping->anchor &&
+               same_place(mapping, &mapping->children[0]);
+}
+
+static void read_ports(const Reader *r, const YamlNode *entry, const struct Section *section,
+                       TiupServer *server) {
+        for (size_t i = 0; i < 2; i++) {
+                const YamlNode *node = find(entry, section->port_keys[i]);
+                uint64_t port = section->ports[i];
+
+                if (node && (node->kind != YAML_KIND_SCALAR || parse_u64(node->text, &port) < 0 ||
+                             port == 0 || port > UINT16_MAX))
+                        REFUSE(r, node->at, "`%s` is not a port, expected a number from 1 to 65535",
+                               section->port_keys[i]);
+                server->ports[i] = (uint16_t)port;
+        }
+}
+
+static void read_nodes(const Reader *r, const YamlNode *entry, TiupServer *server) {
+        const YamlNode *node = find(entry, "numa_node");
+
+        if (!node)
+                return;
+        if (node->kind != YAML_KIND_SCALAR ||
+            (*node->text && id_set_parse_list(node->text, &server->nodes) < 0))
+                REFUSE(r, node->at, "`numa_node` is not a list of nodes, expected such as \"0,1\"");
+        server->numa_at = node->at;
+}
+
+/* systemd's syntax; a percentage, or what it refuses, counts as not known. */
+static uint64_t parse_limit(const char *text) {
+        static const char units[] = "KMGTPE";
+        char *end;
+        double value = text ? strtod(text, &end) : 0;
+        const char *unit;
+
+        if (!text || value <= 0 || value > 1e18)
+                return 0;
+        unit = *end ? strchr(units, *end) : NULL;
+        if (*end && (!unit || end[1]))
+                return 0;
+        for (const char *u = units; unit && u <= unit; u++)
+                value *= 1024;
+        return value < 1e18 ? (uint64_t)value : 0;
+}
+
+static void read_limit(const Reader *r, const YamlNode *entry, TiupServer *server) {
+        const char *text = find_text(find(entry, "resource_control"), "memory_limit");
+
+        if (!text)
+                text = find_text(find(r->global, "resource_control"), "memory_limit");
+        server->memory_limit = parse_limit(text);
+}
+
+/* TiUP: an absolute directory is meant; of `global`, each server has one of its own below it; what
+ * is relative is below the deploy directory. NULL in *ret: not known. */
+static int find_dir(const Reader *r, const YamlNode *entry, const char *key, const char *below,
+                    const TiupServer *server, char **ret) {
+        const char *own = find_text(entry, key), *global = find_text(r->global, key);
+        int n = 0;
+
+        *ret = NULL;
+        if (own && own[0] == '/')
+                n = asprintf(ret, "%s", own);
+        else if (!own && global && global[0] == '/')
+                n = asprintf(ret, "%s/%s", global, server->name);
+        else if (below)
+                n = asprintf(ret, "%s/%s", below, own ? own : global ? global : "data");
+        if (n < 0)
+                *ret = NULL;
+        return n < 0 ? -ENOMEM : 0;
+}
+
+static int read_data_dir(const Reader *r, const YamlNode *entry, TiupServer *server) {
+        _cleanup_free_ char *deploy = NULL;
+        int result = find_dir(r, entry, "deploy_dir", NULL, server, &deploy);
+
+        return result < 0 ? result
+                          : find_dir(r, entry, "data_dir", deploy, server, &server->data_dir);
+}
+
+/* TiUP takes "a.b: 1" and "a: {b: 1}" alike. Recursion is bounded by YAML_DEPTH_MAX. */
+static int add_settings(const YamlNode *mapping, const char *prefix, TiupServer *server) {
+        for (size_t i = 0; mapping->kind == YAML_KIND_MAPPING && i < mapping->n_children; i += 2) {
+                _cleanup_free_ char *path = NULL;
+                int r;
+
+                if (asprintf(&path, "%s%s%s", prefix, *prefix ? "." : "",
+                             mapping->children[i].text ? mapping->children[i].text : "") < 0) {
+                        path = NULL;
+                        return -ENOMEM;
+                }
+                r = add_settings(&mapping->children[i + 1], path, server);
+                if (r < 0 || ARRAY_RESERVE(server->settings, server->settings_allocated,
+                                           server->n_settings + 1) < 0)
+                        return -ENOMEM;
+                server->settings[server->n_settings++] = TAKE_PTR(path);
+        }
+        return 0;
+}
+
+static int read_config(const YamlNode *entry, TiupServer *server) {
+        const YamlNode *config = NULL;
+
+        server->config_fits = true;
+        for (size_t i = 0; i < entry->n_children; i += 2)
+                if (entry->children[i].kind == YAML_KIND_SCALAR &&
+                    strcmp(entry->children[i].text, "config") == 0)
+                        config = &entry->children[i + 1];
+        if (!config)
+                return 0;
+        server->config_fits = is_in_lines(config);
+        if (server->config_fits)
+                server->config_at = config->children[0].at;
+        return add_settings(config, "", server);
+}
+
+static int set_names(const YamlNode *host, TiupServer *server) {
+        const char *component = tiup_component_to_string(server->component);
+
+        server->host = strdup(host->text);
+        if (asprintf(&server->name, "%s-%u", component, server->ports[0]) < 0)
+                server->name = NULL;
+        if (asprintf(&server->unit, "%s-%u.service", component, server->ports[0]) < 0)
+                server->unit = NULL;
+        return server->host && server->name && server->unit ? 0 : -ENOMEM;
+}
+
+static void refuse_second(const Reader *r, const TiupServer *server) {
+        const TiupTopology *t = r->topology;
+
+        for (size_t i = 0; i + 1 < t->n_servers; i++)
+                if (t->servers[i].host && strcmp(t->servers[i].host, server->host) == 0 &&
+                    strcmp(t->servers[i].name, server->name) == 0) {
+                        REFUSE(r, server->host_at,
+                               "a second %s on host `%s`, expected another port; the first is in "
+                               "line %u",
+                               server->name, server->host, t->servers[i].host_at.line);
+                        return;
+                }
+}
+
+/* It becomes the name of a folder. */
+static bool is_host(const char *text) {
+        return *text && *text != '.' && *text != '-' &&
+               text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                 "._:[]%-")] == '\0';
+}
+
+static int read_server(const Reader *r, const struct Section *section, const YamlNode *entry) {
+        const YamlNode *host = find(entry, "host");
+        TiupTopology *t = r->topology;
+        TiupServer *server;
+        int result;
+
+        if (!host || host->kind != YAML_KIND_SCALAR || !is_host(host->text)) {
+                REFUSE(r, host ? host->at : entry->at, "%s, expected the name or address of a host",
+                       host ? "not a host" : "no `host`");
+                return 0;
+        }
+        if (ARRAY_RESERVE(t->servers, t->allocated, t->n_servers + 1) < 0)
+                return -ENOMEM;
+        server = &t->servers[t->n_servers++];
+        *server = (TiupServer){ .component = section->component,
+                                .at = entry->at,
+                                .host_at = host->at,
+                                .in_lines = is_in_lines(entry) };
+        read_ports(r, entry, section, server);
+        read_nodes(r, entry, server);
+        read_limit(r, entry, server);
+        result = set_names(host, server);
+        if (result >= 0 && section->has_data)
+                result = read_data_dir(r, entry, server);
+        if (result >= 0)
+                result = read_config(entry, server);
+        if (result >= 0)
+                refuse_second(r, server);
+        return result;
+}
+
+static int read_section(const Reader *r, const struct Section *section, const YamlNode *list) {
+        if (list->kind != YAML_KIND_LIST) {
+                REFUSE(r, list->at, "`%s` is not a list, expected one entry a server",
+                       section->name);
+                return 0;
+        }
+        for (size_t i = 0; i < list->n_children; i++) {
+                int result = read_server(r, section, &list->children[i]);
+
+                if (result < 0)
+                        return result;
+        }
+        return 0;
+}
+
+static size_t count_others(const YamlNode *root) {
+        size_t n = 0;
+
+        for (size_t i = 0; i + 1 < root->n_children; i += 2) {
+                const char *key = root->children[i].text;
+                const size_t length = key ? strlen(key) : 0;
+                bool known = false;
+
+                for (size_t s = 0; s < ELEMENTSOF(sections); s++)
+                        known |= key && strcmp(key, sections[s].name) == 0;
+                if (!known && length > 8 && strcmp(key + length - 8, "_servers") == 0 &&
+                    root->children[i + 1].kind == YAML_KIND_LIST)
+                        n += root->children[i + 1].n_children;
+        }
+        return n;
+}
+
+static int read_root(Reader *r, const YamlNode *root) {
+        if (root->kind != YAML_KIND_MAPPING) {
+                REFUSE(r, root->at,
+                       "not a topology of TiUP, expected sections such as "
+                       "`tidb_servers`");
+                return 0;
+        }
+        r->global = find(root, "global");
+        for (size_t i = 0; i < ELEMENTSOF(sections); i++) {
+                const YamlNode *list = find(root, sections[i].name);
+                int result = list ? read_section(r, &sections[i], list) : 0;
+
+                if (result < 0)
+                        return result;
+        }
+        r->topology->n_others = count_others(root);
+        if (r->topology->n_servers == 0 && r->errors->n_messages == 0)
+                REFUSE(r, root->at,
+                       "no servers, expected `pd_servers`, `tidb_servers` or "
+                       "`tikv_servers`");
+        return 0;
+}
+
+int tiup_parse(const SourceFile *file, TiupTopology *ret, Diagnostics *errors) {
+        _cleanup_tiup_topology_ TiupTopology topology = { 0 };
+        _cleanup_yaml_node_ YamlNode root = { 0 };
+        Reader reader = { .file = file, .topology = &topology, .errors = errors };
+        int r = policy_yaml_parse(file, &root, errors);
+
+        if (r >= 0)
+                r = read_root(&reader, &root);
+        if (r >= 0 && errors->error < 0)
+                r = -ENOMEM;
+        if (r >= 0 && errors->n_messages > 0)
+                r = -EINVAL;
+        if (r < 0)
+                return r;
+        *ret = topology;
+        topology = (TiupTopology){ 0 };
+        return 0;
+}

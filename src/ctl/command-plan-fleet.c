@@ -1,0 +1,222 @@
+/* tidbnumactl plan --tiup: where each server of a cluster belongs, host by host. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/fleet.h"
+#include "tidbnumad/ctl/output.h"
+#include "tidbnumad/publish/object.h"
+#include "tidbnumad/publish/plan-json.h"
+#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/table.h"
+
+static const char *base_name(const char *path) {
+        const char *slash = strrchr(path, '/');
+
+        return slash ? slash + 1 : path;
+}
+
+/* --- the table --- */
+
+static void append_note(const PlanReportInstance *row, const TiupServer *server, Text *cell) {
+        if (row->basis == BASIS_REFUSED) {
+                text_append(cell, placement_refusal_to_string(row->refusal));
+                return;
+        }
+        if (!id_set_is_empty(&server->nodes) &&
+            !id_set_equal(&server->nodes, &row->placement->nodes)) {
+                text_append(cell, "was ");
+                plan_words_nodes(&server->nodes, cell);
+        }
+        for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++)
+                if (row->warnings & ~WARN_MOVED & (1u << i))
+                        text_appendf(cell, "%s%s", cell->length > 0 ? ", " : "",
+                                     placement_warning_to_rule(1u << i));
+}
+
+static void add_row(const FleetHost *host, const TiupServer *server, const PlanReportInstance *row,
+                    Table *table) {
+        static const Placement nowhere;
+        const Placement *placement = row ? row->placement : &nowhere;
+        _cleanup_text_ Text note = { 0 };
+
+        table_add(table, host->name);
+        table_add(table, base_name(host->class->path));
+        table_add(table, server->name);
+        table_add(table, row ? row->policy->name : "-");
+        plan_words_add_set(table, ID_VIEW(&placement->nodes));
+        plan_words_add_set(table, ID_VIEW(&placement->cpus));
+        if (row)
+                append_note(row, server, &note);
+        else
+                text_append(&note, "no policy matches it");
+        table_add_text(table, &note);
+}
+
+static void add_host(const Fleet *fleet, const FleetHost *host, Table *table) {
+        for (size_t i = 0, next = 0; i < host->n_servers; i++) {
+                const bool planned = next < host->imagined.n_instances &&
+                                     host->imagined_from[next] == host->servers[i];
+
+                add_row(host, &fleet->topology.servers[host->servers[i]],
+                        planned ? &host->planned.rows[next] : NULL, table);
+                next += planned;
+        }
+}
+
+/* --- notes --- */
+
+static const PlanReport *report_of(const Fleet *fleet, size_t host) {
+        return &fleet->hosts[host].planned.report;
+}
+
+static size_t count_warning(const Fleet *fleet, uint32_t warning) {
+        size_t n = 0;
+
+        for (size_t h = 0; h < fleet->n_hosts; h++)
+                for (size_t i = 0; i < report_of(fleet, h)->n_instances; i++)
+                        n += (report_of(fleet, h)->instances[i].warnings & warning) != 0;
+        return n;
+}
+
+static size_t count_without_card(const Fleet *fleet) {
+        size_t n = 0;
+
+        for (size_t h = 0; h < fleet->n_hosts; h++)
+                n += fleet->hosts[h].class->policies.set.host.reserve.kind == RESERVE_NIC &&
+                     id_set_is_empty(&report_of(fleet, h)->nic_nodes);
+        return n;
+}
+
+static size_t count_bound_by_tiup(const Fleet *fleet) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < fleet->topology.n_servers; i++)
+                n += !id_set_is_empty(&fleet->topology.servers[i].nodes);
+        return n;
+}
+
+static void append_warnings(const Fleet *fleet, Text *text) {
+        for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++) {
+                const size_t n = 1u << i == WARN_MOVED ? 0 : count_warning(fleet, 1u << i);
+
+                if (n > 0)
+                        text_appendf(text, "  %s: %s (%zu instance%s)\n",
+                                     placement_warning_to_rule(1u << i),
+                                     placement_warning_to_string(1u << i), n, n == 1 ? "" : "s");
+        }
+}
+
+static void append_count(Text *text, size_t n, const char *what) {
+        if (n > 0)
+                text_appendf(text, "  %s: %zu\n", what, n);
+}
+
+static void append_notes(const Fleet *fleet, Text *text) {
+        const size_t before = text->length;
+
+        text_append(text, "\nNotes:\n\n");
+        const size_t heading = text->length;
+
+        append_warnings(fleet, text);
+        append_count(text, count_without_card(fleet),
+                     "hosts whose network card is unknown, so that nothing is reserved for it");
+        append_count(text, fleet->topology.n_others,
+                     "servers in other sections of the topology, which are not planned");
+        append_count(text, fleet->n_kept, "settings that the topology has already, and keeps");
+        append_count(text, fleet->n_unfilled,
+                     "servers written in braces or by an alias, which are not filled in entirely");
+        if (fleet->daemon_binds)
+                append_count(text, count_bound_by_tiup(fleet),
+                             "servers with numa_node, although the daemon binds them: remove it");
+        if (text->length == heading && text->error == 0) {
+                text->length = before;
+                text->data[before] = '\0';
+        }
+}
+
+static void append_output(const Fleet *fleet, Text *text) {
+        const char *output = fleet->args->output;
+
+        if (!output)
+                return;
+        text_append(text, "\nWrote ");
+        text_append_printable(text, output);
+        text_append(text, ": the topology with its sizes");
+        text_append(text, fleet->daemon_binds ? ", without numa_node, because the daemon binds;"
+                                              : " and numa_node;");
+        text_append(text, " hosts/HOST, the policies of each host.\n");
+}
+
+static int print_table(const Fleet *fleet) {
+        static const char *const headings[] = { "HOST",  "MACHINE", "INSTANCE", "POLICY",
+                                                "NODES", "CPUS",    "NOTES" };
+        _cleanup_table_ Table table = { 0 };
+        _cleanup_text_ Text text = { 0 };
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < fleet->n_hosts; i++)
+                add_host(fleet, &fleet->hosts[i], &table);
+        text_appendf(&text, "Plan for %zu host%s of ", fleet->n_hosts,
+                     fleet->n_hosts == 1 ? "" : "s");
+        text_append_printable(&text, fleet->args->tiup_file);
+        text_append(&text, "\n\n");
+        table_render(&table, output_width(), &text);
+        append_notes(fleet, &text);
+        append_output(fleet, &text);
+        return output_text(&text);
+}
+
+/* --- JSON --- */
+
+static json_t *unmatched_json(const Fleet *fleet, const FleetHost *host) {
+        json_t *names = json_array();
+
+        for (size_t i = 0, next = 0; i < host->n_servers; i++) {
+                if (next < host->imagined.n_instances &&
+                    host->imagined_from[next] == host->servers[i])
+                        next++;
+                else
+                        names = object_append(
+                                names,
+                                object_string(fleet->topology.servers[host->servers[i]].name));
+        }
+        return names;
+}
+
+static int print_json(const Fleet *fleet) {
+        json_t *hosts = json_array();
+        Object all = object_new();
+
+        for (size_t i = 0; i < fleet->n_hosts; i++) {
+                const FleetHost *host = &fleet->hosts[i];
+                Object o = object_new();
+
+                object_set(&o, "host", object_string(host->name));
+                object_set(&o, "machine", object_string(host->class->path));
+                object_set(&o, "unmatched", unmatched_json(fleet, host));
+                object_set(&o, "plan", plan_json_report(&host->planned.report));
+                hosts = object_append(hosts, object_finish(&o));
+        }
+        object_set(&all, "daemon_binds", json_boolean(fleet->daemon_binds));
+        object_set(&all, "hosts", hosts);
+        return output_json(object_finish(&all));
+}
+
+int command_plan_fleet(const Args *args) {
+        _cleanup_fleet_ Fleet fleet = { 0 };
+        bool refused = false;
+        int r = fleet_open(args, &fleet);
+
+        if (r >= 0)
+                r = fleet_plan(&fleet);
+        if (r >= 0 && args->output)
+                r = fleet_write(&fleet);
+        if (r >= 0)
+                r = args->json ? print_json(&fleet) : print_table(&fleet);
+        for (size_t i = 0; i < fleet.n_hosts; i++)
+                refused |= plan_run_has_refusal(&fleet.hosts[i].planned);
+        return r < 0 ? r : refused ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
+}
