@@ -203,7 +203,8 @@ static const PolicyKey keys[] = {
             .max = 3600 * SECOND),
         KEY("sampling.access", SWITCH, TIMER,
             "on: count local and remote memory accesses with hardware counters. If the processor "
-            "has none, as in most virtual machines, that is reported and nothing else changes.",
+            "has none, as in most virtual machines, that is reported and nothing else changes. It "
+            "needs the drop-in sampling-access.conf, see tidbnumad-metrics(7).",
             IN_SET(sampling_access), .default_text = "off"),
         KEY("sampling.events", SECTION, TIMER,
             "With access: on, the events to count, for a processor that the daemon does not know. "

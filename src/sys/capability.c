@@ -8,6 +8,14 @@
 typedef struct __user_cap_header_struct Header;
 typedef struct __user_cap_data_struct Data;
 
+bool capability_is_effective(unsigned capability) {
+        Header header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        Data data[_LINUX_CAPABILITY_U32S_3];
+
+        return syscall(SYS_capget, &header, data) == 0 &&
+               data[capability / 32].effective & UINT32_C(1) << (capability % 32);
+}
+
 int capability_set_effective(unsigned capability, bool on) {
         Header header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         Data data[_LINUX_CAPABILITY_U32S_3];

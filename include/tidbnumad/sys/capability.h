@@ -5,6 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Linux 5.8. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+
+bool capability_is_effective(unsigned capability);
+
 /* Sets or clears one in the effective set. 1: that changed it; 0: it was so before; or a negative
  * errno: -EPERM: it is not permitted. */
 int capability_set_effective(unsigned capability, bool on);

@@ -10,6 +10,7 @@
 #include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/observe/processor.h"
+#include "tidbnumad/sys/capability.h"
 
 /* To open one takes some 20 us, and a look at the CPU where the thread runs: a turn of the loop is
  * over after 2 ms. */
@@ -18,8 +19,11 @@ enum { OPENS_A_TURN = 64 };
 static const char *open_reason(int error) {
         switch (error) {
         case -EACCES:
-                return "the kernel does not allow it (CAP_PERFMON, kernel.perf_event_paranoid or a "
-                       "filter of system calls)";
+                return capability_is_effective(CAP_PERFMON) ||
+                                       capability_is_effective(CAP_SYS_ADMIN)
+                               ? "the kernel does not allow it: set kernel.perf_event_paranoid to 2"
+                               : "the daemon does not have CAP_PERFMON: install the drop-in "
+                                 "sampling-access.conf, see tidbnumad-metrics(7)";
         case -EOPNOTSUPP:
                 return "this machine has no such counters, as most virtual machines";
         case -EMFILE:

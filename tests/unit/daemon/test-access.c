@@ -14,6 +14,7 @@
 #include "rooms.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/access.h"
+#include "tidbnumad/sys/capability.h"
 
 int __real_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
 int __wrap_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
@@ -267,7 +268,6 @@ TEST(absence) {
                 int error;
                 const char *said;
         } cases[] = {
-                { -EACCES, "not counted: the kernel does not allow it (CAP_PERFMON" },
                 { -EOPNOTSUPP, "not counted: this machine has no such counters" },
                 { -EMFILE, "not counted: the limit of open files" },
                 { -ENOMEM, "not counted: Cannot allocate memory" },
@@ -290,6 +290,28 @@ TEST(absence) {
                 assert_false(a.counted[LOCALITY_LOCAL]);
                 assert_false(access_turn(&h.rooms.sampling));
                 assert_false(snapshot(&h).access_known);
+        }
+        host_done(&h);
+}
+
+/* The unit does not give it, before an operator wants counters. */
+TEST(a_missing_capability_is_named) {
+        bool lowered;
+        TestHost h;
+
+        host_init(&h);
+        h.rooms.host.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
+        refuse = -EACCES;
+        lowered = capability_set_effective(CAP_PERFMON, false) > 0;
+        lowered &= capability_set_effective(CAP_SYS_ADMIN, false) > 0;
+        choose(&h);
+        assert_contains(h.said.text, "does not have CAP_PERFMON: install the drop-in "
+                                     "sampling-access.conf, see tidbnumad-metrics(7)");
+        if (lowered) {
+                assert_int_equal(capability_set_effective(CAP_PERFMON, true), 1);
+                assert_int_equal(capability_set_effective(CAP_SYS_ADMIN, true), 1);
+                choose(&h);
+                assert_contains(h.said.text, "set kernel.perf_event_paranoid to 2");
         }
         host_done(&h);
 }

@@ -128,9 +128,26 @@ late_package_size() {
 
 # The image has what it depends on, so dpkg will do. Apt, as users install it, takes 10 s more here: that is for the
 # scenario package.
+#
+# A system call that the daemon's unit does not allow, which otherwise gets EPERM, ends the daemon here: nothing that it does in
+# a scenario may go wrong unnoticed for that. What is tried and refused on purpose is excepted.
 install_package() {
         need_package
+        mkdir -p /etc/systemd/system/tidbnumad.service.d
+        cat >/etc/systemd/system/tidbnumad.service.d/refused-calls-kill.conf <<'EOF'
+[Service]
+SystemCallErrorNumber=kill
+SystemCallFilter=~mbind:EPERM set_mempolicy:EPERM perf_event_open:EPERM
+EOF
         DEBIAN_FRONTEND=noninteractive dpkg --install "$vm_payload"/debs/*.deb
+}
+
+# shipped FILE: an example of the package; the image keeps no documents
+shipped() {
+        local deb
+        for deb in "$vm_payload"/debs/tidbnumad_*.deb; do
+                dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/share/doc/tidbnumad/examples/$1"
+        done
 }
 
 # policy NAME <<EOF: writes /etc/tidbnumad.d/NAME.yaml

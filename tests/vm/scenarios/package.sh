@@ -29,6 +29,17 @@ pid=$(main_pid tidbnumad)
 caps=$(capsh --decode="$(awk '/^CapBnd/ { print $2 }' "/proc/$pid/status")" 2>/dev/null || awk '/^CapBnd/ { print $2 }' "/proc/$pid/status")
 echo "capabilities of the daemon: $caps"
 check 'the daemon may not do everything' test "$(awk '/^CapEff/ { print $2 }' "/proc/$pid/status")" != 000001ffffffffff
+# What it sees of the host's files, as root with all capabilities sees them through its mounts.
+may_write() {
+        bash -c 'value=$(cat "$1") && printf %s "$value" >"$1"' bash "/proc/$pid/root$1" 2>&1
+}
+for file in /proc/sys/kernel/core_pattern /proc/sys/vm/swappiness /sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan; do
+        check "$file is read-only for the daemon" test "$(may_write "$file" | grep -c 'Read-only file system')" = 1
+done
+check 'masks of interrupts are not' may_write /proc/irq/default_smp_affinity
+check 'nor are those of queues' may_write "/sys/class/net/$(nic_of_node 2)/queues/rx-0/rps_cpus"
+group=$(dirname "$(find /sys/fs/cgroup -maxdepth 3 -path '*system.slice/cgroup.procs' | head -n 1)")
+check 'nor are control groups' test -w "/proc/$pid/root$group/cgroup.procs"
 # Listening sockets of any kind belong to the exporter alone.
 is "$(ss -Hlnp -A tcp,udp,raw,unix_stream,unix_seqpacket | grep -c "pid=$pid," || true)" 0 'the daemon listens on nothing'
 
