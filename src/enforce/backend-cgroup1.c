@@ -12,13 +12,6 @@
 #define CPUS "cpuset.cpus"
 #define MEMS "cpuset.mems"
 
-static int write_set(int group_fd, const char *name, IdView set) {
-        char list[ID_SET_LIST_MAX];
-        int r = id_view_render_list(set, list, sizeof(list));
-
-        return r < 0 ? r : cgroup_write(group_fd, name, list);
-}
-
 static bool is_empty_group(int group_fd) {
         char byte[2];
 
@@ -148,11 +141,11 @@ static bool is_in(const ProcHandle *handle, const char *path) {
         return proc_cgroup_path_read(handle, "cpuset", &now) == 0 && strcmp(now, path) == 0;
 }
 
-static int write_pid(int group_fd, pid_t pid) {
+static int write_pid(const Backend *backend, int group_fd, const ProcHandle *process) {
         char text[16];
 
-        (void)snprintf(text, sizeof(text), "%d", pid);
-        return cgroup_write(group_fd, "cgroup.procs", text);
+        (void)snprintf(text, sizeof(text), "%d", process->pid);
+        return backend_write_group(backend, process, group_fd, "cgroup.procs", text);
 }
 
 /* Our process had ended when the write returned. Usually no process has its number; in the worst
@@ -174,7 +167,7 @@ static void put_right(Backend *backend, pid_t pid, const char *path) {
         if (!home || strcmp(home, path) == 0 ||
             cgroup_open_below(backend->root_fd, home, &home_fd) < 0)
                 return;
-        if (proc_is_alive(&stranger) && write_pid(home_fd, pid) == 0)
+        if (proc_is_alive(&stranger) && write_pid(backend, home_fd, &stranger) == 0)
                 backend->n_pid_reuses++;
 }
 
@@ -188,11 +181,10 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
                 return -ESRCH;
         if (is_in(handle, path))
                 return 0;
-        r = write_pid(group_fd, handle->pid);
+        r = write_pid(backend, group_fd, handle);
         if (proc_is_alive(handle))
                 return r;
-        if (r == 0)
-                put_right(backend, handle->pid, path);
+        put_right(backend, handle->pid, path); /* whatever the answer was: it may have come late */
         return -ESRCH;
 }
 
@@ -203,6 +195,16 @@ static void give_cpus_early(Backend *backend, const BackendTarget *target, const
         for (size_t i = 0; i < target->n_members; i++)
                 if (!target->members[i].cpus_applied)
                         (void)backend_affinity_set(backend, target->members[i].handle, cpus, true);
+}
+
+static int write_cpus(const Backend *backend, const BackendTarget *target, int group_fd,
+                      const CpuSet *cpus) {
+        char list[ID_SET_LIST_MAX];
+        int r = id_set_render_list(cpus, list, sizeof(list));
+
+        return r < 0 ? r
+                     : backend_write_group(backend, target->members[0].handle, group_fd, CPUS,
+                                           list);
 }
 
 static int attach_all(Backend *backend, const BackendTarget *target, int group_fd) {
@@ -234,7 +236,7 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
         r = ensure_group(backend, target->instance, &fd);
         if (r < 0)
                 return r;
-        r = write_set(fd, CPUS, ID_VIEW(cpus));
+        r = write_cpus(backend, target, fd, cpus);
         return r < 0 ? r : attach_all(backend, target, fd);
 }
 

@@ -71,6 +71,13 @@ int backend_write_mems(const Backend *backend, const BackendTarget *target, int 
         return widen ? cgroup_mems_widen(group_fd, mems) : cgroup_mems_write(group_fd, mems);
 }
 
+int backend_write_group(const Backend *backend, const ProcHandle *process, int group_fd,
+                        const char *file, const char *text) {
+        return backend->write_group ? backend->write_group(process, group_fd, file, text,
+                                                           backend->write_userdata)
+                                    : cgroup_write(group_fd, file, text);
+}
+
 const char *backend_refuses(Backend *backend, const BackendTarget *target,
                             const Placement *placement) {
         return backend->ops ? backend->ops->refuses(backend, target, placement) : backend->why_not;

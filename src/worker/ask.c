@@ -161,6 +161,23 @@ int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
         return r;
 }
 
+int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd, const char *file,
+                       const char *text) {
+        WorkerRequest request = { .job = WORKER_GROUP };
+        ProcHandle group = *process;
+        WorkerReply reply;
+
+        if (!are_started(workers))
+                return cgroup_write(group_fd, file, text);
+        if (strlen(file) >= sizeof(request.group.file) ||
+            strlen(text) >= sizeof(request.group.text))
+                return -ENAMETOOLONG;
+        (void)strcpy(request.group.file, file);
+        (void)strcpy(request.group.text, text);
+        group.dir_fd = group_fd;
+        return worker_call(&workers->mems, &request, &group, NO_USER, &reply);
+}
+
 void worker_prepare_guard(Workers *workers) {
         if (!are_started(workers))
                 return;

@@ -15,6 +15,7 @@ static const char *const names[N_WORKER_JOBS] = {
         [WORKER_MOVE] = "move",
         [WORKER_SWEEP] = "sweep",
         [WORKER_MEMS] = "mems",
+        [WORKER_GROUP] = "cgroup",
 };
 
 const char *worker_job_to_string(WorkerJob job) {
@@ -27,11 +28,11 @@ WorkerWait worker_job_wait(WorkerJob job) {
                                        : WORKER_WAIT_MEMORY;
 }
 
-/* Most take some ms, and a step of the mover moves one huge page. A write of memory nodes waits for
+/* Most take some ms, and a step of the mover moves one huge page. A write to a cpuset waits for
  * the lock of each memory map; a process that the kernel looks for memory for holds its own for
  * half a minute, and to write once more would only wait for the first write. */
 uint64_t worker_job_deadline_usec(WorkerJob job) {
-        return (job == WORKER_MEMS ? 60 : 10) * UINT64_C(1000000);
+        return (job == WORKER_MEMS || job == WORKER_GROUP ? 60 : 10) * UINT64_C(1000000);
 }
 
 size_t worker_reply_size(const WorkerReply *reply) {

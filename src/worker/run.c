@@ -222,6 +222,8 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
         case WORKER_MEMS:
                 return request->widen ? cgroup_mems_widen(handle->dir_fd, &request->nodes)
                                       : cgroup_mems_write(handle->dir_fd, &request->nodes);
+        case WORKER_GROUP:
+                return cgroup_write(handle->dir_fd, request->group.file, request->group.text);
         case WORKER_SWEEP:
                 return pages_sweep(handle->pid, request->sweep.from, request->sweep.to);
         default:

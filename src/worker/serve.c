@@ -52,7 +52,7 @@ static int check(WorkerJob job, const ProcHandle *handle) {
         ProcStat stat;
         int r;
 
-        if (job == WORKER_MEMS) /* of a control group, by its descriptor */
+        if (job == WORKER_MEMS || job == WORKER_GROUP) /* of a control group, by its descriptor */
                 return proc_is_alive(handle) ? 0 : -ESRCH;
         r = proc_stat_read(handle, 0, &stat);
 

@@ -103,6 +103,11 @@ typedef struct BackendOps {
 typedef int (*BackendWriteMems)(const BackendTarget *target, int group_fd, const NodeSet *mems,
                                 bool widen, void *userdata);
 
+/* Writes another file of a control group for this process: cgroup_write(). -ETIMEDOUT: not yet, and
+ * whoever writes is still at it. */
+typedef int (*BackendWriteGroup)(const ProcHandle *process, int group_fd, const char *file,
+                                 const char *text, void *userdata);
+
 struct Backend {
         const BackendOps *ops; /* NULL: nothing can be enforced here, for the reason `why_not` */
         const char *why_not;   /* a constant sentence */
@@ -111,7 +116,8 @@ struct Backend {
         sd_event *event;              /* borrowed */
         CpuSet all_cpus;              /* of the host, for what is to be opened fully */
         NodeSet all_nodes;
-        BackendWriteMems write_mems; /* NULL: by ourselves, waiting */
+        BackendWriteMems write_mems;   /* NULL: by ourselves, waiting */
+        BackendWriteGroup write_group; /* likewise */
         void *write_userdata;
         sd_bus *bus;           /* systemd: owned; opened again when it was lost */
         int root_fd, own_fd;   /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
@@ -136,6 +142,10 @@ const char *backend_name(const Backend *backend);
 /* By `write_mems`, if there is one. */
 int backend_write_mems(const Backend *backend, const BackendTarget *target, int group_fd,
                        const NodeSet *mems, bool widen);
+
+/* By `write_group`, if there is one. */
+int backend_write_group(const Backend *backend, const ProcHandle *process, int group_fd,
+                        const char *file, const char *text);
 
 /* Can it act on this target? NULL, or a constant sentence why not. */
 const char *backend_refuses(Backend *backend, const BackendTarget *target,

@@ -30,6 +30,11 @@ int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *us
 int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
                       const NodeSet *mems, bool widen);
 
+/* cgroup_write(): of the CPUs of the group, or of the number of the process, which is to be in it.
+ */
+int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd, const char *file,
+                       const char *text);
+
 /* The workers for a widening are started, for when there is no memory to start one. */
 void worker_prepare_guard(Workers *workers);
 

@@ -25,6 +25,7 @@ typedef enum WorkerJob {
         WORKER_MOVE,  /* a step of the mover */
         WORKER_SWEEP, /* migrate_pages(2) */
         WORKER_MEMS,  /* the memory nodes of a control group */
+        WORKER_GROUP, /* another file of a control group */
         N_WORKER_JOBS,
 } WorkerJob;
 
@@ -50,11 +51,13 @@ typedef struct WorkerMove {
         bool alone;
 } WorkerMove;
 
+enum { WORKER_FILE_MAX = 32 }; /* "cgroup.procs" */
+
 typedef struct WorkerRequest {
         WorkerJob job;
         uint64_t serial;
-        pid_t pid; /* of the process, whose /proc directory and pidfd come with it; for MEMS the
-                    * directory is that of a control group that it is in */
+        pid_t pid; /* of the process, whose /proc directory and pidfd come with it; for MEMS and
+                    * GROUP the directory is that of a control group */
         uint64_t start_ticks;
         CpuSet cpus;   /* to run on meanwhile, see affinity_borrow() */
         NodeSet nodes; /* DRAW: those there are; MOVE: those to stay on; MEMS: those to be */
@@ -67,6 +70,9 @@ typedef struct WorkerRequest {
                         uint32_t from, to;
                 } sweep;
                 bool widen; /* MEMS: those that it has as well */
+                struct {
+                        char file[WORKER_FILE_MAX], text[ID_SET_LIST_MAX];
+                } group;
                 char path[PATH_MAX];
         };
 } WorkerRequest;

@@ -65,10 +65,21 @@ static int write_mems(const BackendTarget *target, int group_fd, const NodeSet *
         return -ETIME;
 }
 
+static int write_group(const ProcHandle *process, int group_fd, const char *file, const char *text,
+                       void *userdata) {
+        const Binder *b = userdata;
+        int r = worker_write_group(&b->host->workers, process, group_fd, file, text);
+
+        return r == -ECHILD                                    ? -ENOMEM
+               : r == -ETIME || r == -EBUSY || r == -EHOSTDOWN ? -ETIMEDOUT
+                                                               : r;
+}
+
 void silent_start(Binder *b, const char *program) {
         workers_start(&b->host->workers, program, b->host->event, on_hung, b);
         worker_on_idle(&b->host->workers.mover, on_idle, b);
         b->host->backend.write_mems = write_mems;
+        b->host->backend.write_group = write_group;
         b->host->backend.write_userdata = b;
 }
 

@@ -191,6 +191,40 @@ TEST(stranger_is_put_back) {
         assert_int_equal(h.backend.n_pid_reuses, 1);
 }
 
+typedef struct Written {
+        char files[256];
+        const char *stuck; /* this file is not answered */
+} Written;
+
+static int write_group(const ProcHandle *process, int group_fd, const char *file, const char *text,
+                       void *userdata) {
+        Written *w = userdata;
+
+        assert_true(process->pid > 0);
+        (void)strncat(w->files, file, sizeof(w->files) - strlen(w->files) - 1);
+        (void)strncat(w->files, " ", sizeof(w->files) - strlen(w->files) - 1);
+        return w->stuck && strcmp(w->stuck, file) == 0 ? -ETIMEDOUT
+                                                       : cgroup_write(group_fd, file, text);
+}
+
+/* Whatever the kernel has to wait for another process for is written by somebody who may wait. */
+TEST(writes_are_handed_on) {
+        _cleanup_host_ Host h;
+        Written w = { .stuck = "cpuset.cpus" };
+
+        host_init(&h);
+        h.backend.write_group = write_group;
+        h.backend.write_userdata = &w;
+        assert_int_equal(set_cpus(&h, &h.one), -ETIMEDOUT);
+        w.stuck = "cgroup.procs";
+        assert_int_equal(set_cpus(&h, &h.one), -ETIMEDOUT);
+        w.stuck = NULL;
+        assert_int_equal(set_cpus(&h, &h.one), 1);
+        assert_cpus(&h, &h.one);
+        assert_string_equal(w.files, "cpuset.cpus cpuset.cpus cgroup.procs cpuset.cpus "
+                                     "cgroup.procs ");
+}
+
 /* Another manager's directory, with one CPU. */
 static void enter_foreign(Host *h, const char *dir) {
         char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX], pid[16];

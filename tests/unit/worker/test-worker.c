@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,6 +181,41 @@ TEST(memory_nodes) {
         assert_int_equal(worker_write_mems(&o.workers, &o.handles[2], fd, &nodes, true), -ESRCH);
         (void)unlinkat(fd, "cpuset.mems", 0);
         (void)unlinkat(fd, "cpuset.mems.effective", 0);
+        (void)close(fd);
+        (void)rmdir(folder);
+}
+
+/* A FIFO that nobody reads stands for a write that waits for a lock: it is not waited for, and what
+ * another process needs is written meanwhile. */
+TEST(control_groups) {
+        _cleanup_office_ Office o;
+        char folder[] = "/tmp/test-worker-XXXXXX", text[64], huge[ID_SET_LIST_MAX + 1];
+        int fd;
+
+        office_init(&o);
+        assert_non_null(mkdtemp(folder));
+        fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fill(fd, "cpuset.cpus", "\n");
+        assert_int_equal(mkfifoat(fd, "cgroup.procs", 0600), 0);
+        assert_int_equal(worker_write_group(&o.workers, &o.handles[0], fd, "cgroup.procs", "1"),
+                         -ETIME);
+        assert_int_equal(worker_write_group(&o.workers, &o.handles[0], fd, "cpuset.cpus", "0-3"),
+                         -ETIME); /* the process is waited for */
+        assert_int_equal(worker_write_group(&o.workers, &o.handles[1], fd, "cpuset.cpus", "0-3"),
+                         0);
+        assert_true(read_file_at(fd, "cpuset.cpus", text, sizeof(text)) > 0);
+        assert_string_equal(text, "0-3");
+        assert_int_equal(worker_write_group(&o.workers, &o.handles[1], fd, "no.such.file", "0"),
+                         -ENOENT);
+        memset(huge, '0', sizeof(huge) - 1);
+        huge[sizeof(huge) - 1] = '\0';
+        assert_int_equal(worker_write_group(&o.workers, &o.handles[1], fd, "cpuset.cpus", huge),
+                         -ENAMETOOLONG);
+        end_child(&o, 2);
+        assert_int_equal(worker_write_group(&o.workers, &o.handles[2], fd, "cpuset.cpus", "0"),
+                         -ESRCH);
+        (void)unlinkat(fd, "cgroup.procs", 0);
+        (void)unlinkat(fd, "cpuset.cpus", 0);
         (void)close(fd);
         (void)rmdir(folder);
 }
