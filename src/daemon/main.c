@@ -68,8 +68,9 @@ static int run_once(Manager *m) {
 static int run_forever(Manager *m) {
         int r;
 
-        (void)sd_event_set_watchdog(m->host.event, true);
-        r = sd_event_loop(m->host.event);
+        r = notify_start_watchdog(&m->host.notifier);
+        if (r >= 0)
+                r = sd_event_loop(m->host.event);
         return r < 0 ? r : EXIT_SUCCESS;
 }
 

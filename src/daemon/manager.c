@@ -1,6 +1,5 @@
 /* The daemon: what it owns, and the sources of its loop. */
 #include <string.h>
-#include <systemd/sd-daemon.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
@@ -140,8 +139,8 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         (void)source;
         (void)info;
         if (m->host.ready)
-                (void)sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%llu",
-                                 (unsigned long long)clock_monotonic_usec());
+                notify_state(&m->host.notifier, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                             (unsigned long long)clock_monotonic_usec());
         host_read_devices(&m->host);
         r = reload_policies(m);
         host_lock_memory(&m->host);
@@ -161,7 +160,7 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
         Manager *m = userdata;
 
         (void)info;
-        (void)sd_notify(false, "STOPPING=1");
+        notify_state(&m->host.notifier, "STOPPING=1");
         if (m->host.stopping) /* for the second time: at once */
                 return sd_event_exit(sd_event_source_get_event(source), 0);
         m->host.ready = false;

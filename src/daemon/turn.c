@@ -1,6 +1,5 @@
 /* The fixed order in which the rooms follow an event. */
-#include <systemd/sd-daemon.h>
-
+#include "tidbnumad/daemon/turn.h"
 #include "config.h"
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
@@ -10,7 +9,6 @@
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
@@ -99,18 +97,17 @@ void turn_hand_on(Manager *m) {
                 hand_on(m, m->roster.instances[k], now);
 }
 
-void turn_notify_ready(const Manager *m) {
+void turn_notify_ready(Manager *m) {
         const Diagnostics *errors = &m->host.policy_errors;
 
         if (m->host.policy_load_success || errors->n_messages == 0)
-                (void)sd_notifyf(false, "READY=1\nSTATUS=%zu policies, %zu nodes",
-                                 policy_set_count_written(&m->host.policies),
-                                 m->host.topology.n_nodes);
+                notify_state(&m->host.notifier, "READY=1\nSTATUS=%zu policies, %zu nodes",
+                             policy_set_count_written(&m->host.policies), m->host.topology.n_nodes);
         else
-                (void)sd_notifyf(false,
-                                 "READY=1\n"
-                                 "STATUS=Policies refused, the previous ones stay in force: %s",
-                                 errors->messages[0]);
+                notify_state(&m->host.notifier,
+                             "READY=1\n"
+                             "STATUS=Policies refused, the previous ones stay in force: %s",
+                             errors->messages[0]);
 }
 
 int turn_finish_start(Manager *m) {

@@ -200,7 +200,11 @@ class Daemon:
                 + ([] if enforce else ["--dry-run"]) + (["--debug"] if debug else []),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**environment, **(env or {})})
         if waits:
-            poll(lambda: "the daemon is ready; it said:\n" + self.log(), self.is_ready, 10)
+            try:
+                poll(lambda: "the daemon is ready; it said:\n" + self.log(), self.is_ready, 10)
+            except Failed:
+                self.__exit__()  # nobody else knows of it
+                raise
 
     def __enter__(self):
         return self

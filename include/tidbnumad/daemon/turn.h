@@ -19,7 +19,7 @@ int turn_finish_start(Manager *manager);
 
 /* Reports to systemd that the start or the reload is over, and for `systemctl status` how it ended.
  */
-void turn_notify_ready(const Manager *manager);
+void turn_notify_ready(Manager *manager);
 
 /* With what every room keeps of it. */
 Instance *turn_free_instance(Instance *instance);

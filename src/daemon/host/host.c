@@ -138,6 +138,7 @@ int host_open(Host *h, const Args *args) {
                 r = sd_event_default(&h->event);
         if (r < 0)
                 return r;
+        notify_init(&h->notifier, h->event);
         backend_init(&h->backend, &h->sysroot, h->event);
         h->backend.all_cpus = topology_cpus(&h->topology);
         h->backend.all_nodes = topology_memory_nodes(&h->topology);
@@ -147,6 +148,7 @@ int host_open(Host *h, const Args *args) {
 void host_close(Host *h) {
         workers_done(&h->workers);
         backend_done(&h->backend);
+        notify_done(&h->notifier);
         sd_event_unref(h->event);
         closep(&h->runtime_fd);
         closep(&h->lock_fd);

@@ -10,6 +10,7 @@
 #include "tidbnumad/daemon/host/args.h"
 #include "tidbnumad/daemon/host/hotplug.h"
 #include "tidbnumad/daemon/host/journal.h"
+#include "tidbnumad/daemon/host/notify.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
@@ -34,6 +35,7 @@ typedef enum HostMark {
 struct Host {
         const Args *args; /* borrowed */
         Journal journal;
+        Notifier notifier;
         Sysroot sysroot;
         Workers workers;
         Topology topology;

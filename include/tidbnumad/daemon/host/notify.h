@@ -1,0 +1,29 @@
+/* What the service manager hears of this daemon, see sd_notify(3). sd_notify() itself waits while
+ * nobody reads the socket: the manager may be busy, and any user may write to its socket. Here
+ * nothing waits: the last state that was not taken is sent again until it is, and a watchdog ping
+ * that was not taken is followed by the next. */
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include "tidbnumad/base/cleanup.h"
+
+/* By all zeroes there is nobody to tell. */
+typedef struct Notifier {
+        char *path; /* of the manager's socket; '@' begins an abstract one; NULL: none; owned */
+        sd_event *event; /* borrowed */
+        int fd;          /* with `path` */
+        char *pending;   /* the state that was not taken yet; owned */
+        sd_event_source *retry, *watchdog;
+        uint64_t ping_usec;
+} Notifier;
+
+/* Takes the socket from the environment. */
+void notify_init(Notifier *notifier, sd_event *event);
+void notify_done(Notifier *notifier);
+
+/* "READY=1\nSTATUS=…". */
+void notify_state(Notifier *notifier, const char *format, ...) _printf_(2, 3);
+
+/* From now on the loop tells that it is alive, where the manager wants that. */
+int notify_start_watchdog(Notifier *notifier);
