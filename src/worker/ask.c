@@ -237,9 +237,18 @@ int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *mo
         return r;
 }
 
-int worker_sweep(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to) {
-        WorkerRequest request = { .job = WORKER_SWEEP, .sweep = { .from = from, .to = to } };
+static int sweep(Worker *worker, WorkerJob job, const ProcHandle *handle, uint32_t from,
+                 uint32_t to) {
+        WorkerRequest request = { .job = job, .sweep = { .from = from, .to = to } };
         WorkerReply reply;
 
-        return worker_ask(&workers->mover, &request, handle, &reply);
+        return worker_ask(worker, &request, handle, &reply);
+}
+
+int worker_sweep(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to) {
+        return sweep(&workers->mover, WORKER_SWEEP, handle, from, to);
+}
+
+int worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to) {
+        return sweep(&workers->once, WORKER_ONCE, handle, from, to);
 }

@@ -14,6 +14,7 @@ static const char *const names[N_WORKER_JOBS] = {
         [WORKER_DRAW] = "sample",
         [WORKER_MOVE] = "move",
         [WORKER_SWEEP] = "sweep",
+        [WORKER_ONCE] = "migrate",
         [WORKER_MEMS] = "mems",
         [WORKER_GROUP] = "cgroup",
 };
@@ -32,7 +33,15 @@ WorkerWait worker_job_wait(WorkerJob job) {
  * the lock of each memory map; a process that the kernel looks for memory for holds its own for
  * half a minute, and to write once more would only wait for the first write. */
 uint64_t worker_job_deadline_usec(WorkerJob job) {
-        return (job == WORKER_MEMS || job == WORKER_GROUP ? 60 : 10) * UINT64_C(1000000);
+        switch (job) {
+        case WORKER_MEMS:
+        case WORKER_GROUP:
+                return 60 * UINT64_C(1000000);
+        case WORKER_ONCE: /* a node's memory, hundreds of GiB; nobody else waits for it */
+                return 1800 * UINT64_C(1000000);
+        default:
+                return 10 * UINT64_C(1000000);
+        }
 }
 
 size_t worker_reply_size(const WorkerReply *reply) {

@@ -225,6 +225,7 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
         case WORKER_GROUP:
                 return cgroup_write(handle->dir_fd, request->group.file, request->group.text);
         case WORKER_SWEEP:
+        case WORKER_ONCE:
                 return pages_sweep(handle->pid, request->sweep.from, request->sweep.to);
         default:
                 return -EINVAL;

@@ -16,6 +16,7 @@ void workers_start(Workers *all, const char *program, sd_event *event, WorkerHun
         all->on_hung = on_hung;
         all->userdata = userdata;
         all->facts.all = all->mover.all = all->sampler.all = all->mems.all = all;
+        all->once.all = all;
         all->guard[0].all = all->guard[1].all = all;
 }
 
@@ -30,6 +31,7 @@ void workers_done(Workers *all) {
         worker_done(&all->mover);
         worker_done(&all->sampler);
         worker_done(&all->mems);
+        worker_done(&all->once);
         worker_done(&all->guard[0]);
         worker_done(&all->guard[1]);
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)

@@ -54,3 +54,6 @@ int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *mo
 
 /* pages_sweep(). */
 int worker_sweep(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to);
+
+/* pages_sweep() of a whole node's memory, by a worker of its own. */
+int worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to);

@@ -23,7 +23,8 @@ typedef enum WorkerJob {
         WORKER_PROBE, /* does the memory map answer? */
         WORKER_DRAW,  /* where pages are located */
         WORKER_MOVE,  /* a step of the mover */
-        WORKER_SWEEP, /* migrate_pages(2) */
+        WORKER_SWEEP, /* migrate_pages(2), of what a pass has left */
+        WORKER_ONCE,  /* migrate_pages(2), of all at once: `migrate: kernel` */
         WORKER_MEMS,  /* the memory nodes of a control group */
         WORKER_GROUP, /* another file of a control group */
         N_WORKER_JOBS,

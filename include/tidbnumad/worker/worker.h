@@ -54,6 +54,7 @@ struct Workers {
         const char *program; /* NULL: not started */
         sd_event *event;     /* borrowed */
         Worker facts, mover, sampler, mems;
+        Worker once;     /* of `migrate: kernel` alone: its jobs take minutes */
         Worker guard[2]; /* of the full-node guard alone: one, and another in reserve */
         WorkerChild *late[WORKER_LATE_MAX]; /* put aside; owned */
         WorkerHung hung[WORKER_HUNG_MAX];   /* the oldest is replaced by the next */

@@ -54,14 +54,14 @@ void binding_adopt_record(Instance *i) {
         }
 }
 
-void binding_end_kernel_mover(Instance *i) {
-        closep(&i->binding.kernel_mover_fd);
-        i->binding.kernel_mover_fd = -EBADF;
+void binding_end_kernel_moves(Instance *i) {
+        free(i->binding.kernel.list);
+        i->binding.kernel = (KernelMoves){ 0 };
 }
 
 static void end_pass(Instance *i) {
         mover_end(&i->binding.mover);
-        binding_end_kernel_mover(i);
+        binding_end_kernel_moves(i);
         i->binding.moving = i->binding.sweeping = false;
 }
 

@@ -15,9 +15,6 @@
 /* The loop serves others after so long; a piece that was begun is ended first. */
 #define SLICE_USEC UINT64_C(5000)
 
-/* Looks whether the kernel has done what it was asked for. */
-#define KERNEL_POLL_USEC UINT64_C(50000)
-
 /* A start script executes two or three programs; one that goes on and on is left to a later pass.
  */
 enum { EXECS_MAX = 8 };
@@ -80,23 +77,17 @@ static bool begin_process(const Binder *b, Instance *i) {
         return false;
 }
 
+/* Its calls cannot be watched; what they moved is what is no longer outside at the next look. */
 static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         int r = move_kernel_begin(b, i);
 
+        i->binding.missed = true;
         if (r < 0)
                 journal_log(&b->host->journal, LOG_DEBUG, &fields,
                             "the kernel was not asked to move the memory of %s: %s", i->name,
                             strerror(-r));
-        if (r < 0 || i->binding.kernel_mover_fd < 0)
-                end_pass(b, i, false, now_usec);
-}
-
-/* Its calls cannot be watched; what they moved is what is no longer outside at the next look. */
-static void wait_for_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
-        if (move_kernel_runs(i))
-                i->binding.due_usec = now_usec + KERNEL_POLL_USEC;
-        else
+        if (r <= 0)
                 end_pass(b, i, false, now_usec);
 }
 
@@ -241,14 +232,29 @@ static void sweep_slice(const Binder *b, Instance *i) {
         own->due_usec = clock_monotonic_usec();
 }
 
+/* The kernel's call leaves what a fork still shares, for asked to take that along it would also
+ * take the libraries of others. The mover, in the pass that follows, tells the two apart. */
+static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
+        int r = move_kernel_step(b, i);
+
+        i->binding.due_usec = now_usec;
+        if (r == -EAGAIN)
+                wait_for_worker(i);
+        if (r != 0)
+                return;
+        binding_end_kernel_moves(i);
+        if (!begin_process(b, i))
+                end_pass(b, i, false, now_usec);
+}
+
 void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         const uint64_t end = now_usec + SLICE_USEC;
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
 
         i->binding.at_worker = false;
-        if (i->binding.kernel_mover_fd >= 0) {
-                wait_for_kernel(b, i, now_usec);
+        if (i->binding.kernel.list) {
+                kernel_slice(b, i, now_usec);
                 return;
         }
         if (i->binding.sweeping) {

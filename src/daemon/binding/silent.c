@@ -78,6 +78,7 @@ static int write_group(const ProcHandle *process, int group_fd, const char *file
 void silent_start(Binder *b, const char *program) {
         workers_start(&b->host->workers, program, b->host->event, on_hung, b);
         worker_on_idle(&b->host->workers.mover, on_idle, b);
+        worker_on_idle(&b->host->workers.once, on_idle, b);
         b->host->backend.write_mems = write_mems;
         b->host->backend.write_group = write_group;
         b->host->backend.write_userdata = b;

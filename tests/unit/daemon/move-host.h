@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "../../support/test.h"
 
@@ -26,10 +25,8 @@ typedef struct Sweep {
         uint32_t from, to;
 } Sweep;
 
-/* Shared with a child. */
 typedef struct Sweeps {
         unsigned n;
-        bool go; /* until then the first one waits */
         unsigned n_pulls;
         bool pulled_alone;
         Sweep list[8];
@@ -42,7 +39,7 @@ static struct {
         int answer; /* of mover_step() */
         uint64_t own, shared;
         int begin_error;
-        Sweeps *sweeps;
+        Sweeps sweeps;
 } fake;
 
 uint64_t __wrap_clock_monotonic_usec(void);
@@ -63,10 +60,8 @@ int __wrap_mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint6
                       uint64_t *ret_bytes) {
         assert_true(id_set_has(nodes, target) && scan_bytes > 0);
         fake.n_steps++;
-        if (fake.sweeps) {
-                fake.sweeps->n_pulls++;
-                fake.sweeps->pulled_alone = mover->alone;
-        }
+        fake.sweeps.n_pulls++;
+        fake.sweeps.pulled_alone = mover->alone;
         fake.last = mover;
         mover->moved_bytes += fake.own;
         mover->shared_moved_bytes += fake.shared;
@@ -76,10 +71,8 @@ int __wrap_mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint6
 
 int __wrap_pages_sweep(pid_t pid, uint32_t from, uint32_t to);
 int __wrap_pages_sweep(pid_t pid, uint32_t from, uint32_t to) {
-        Sweeps *s = fake.sweeps;
+        Sweeps *s = &fake.sweeps;
 
-        while (!__atomic_load_n(&s->go, __ATOMIC_ACQUIRE))
-                (void)usleep(1000);
         s->list[s->n++] = (Sweep){ .pid = pid, .from = from, .to = to };
         return 0;
 }
@@ -150,16 +143,8 @@ static inline Instance *add(TestHost *h, pid_t pid) {
         return i;
 }
 
-static inline void sweeps_init(bool go) {
-        fake.sweeps = mmap(NULL, sizeof(Sweeps), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                           -1, 0);
-        assert_true(fake.sweeps != MAP_FAILED);
-        fake.sweeps->go = go;
-}
-
 static inline void wait_for_end(TestHost *h, Instance *i) {
         for (unsigned n = 0; n < 10000 && i->binding.moving; n++) {
-                (void)usleep(1000);
                 move_slice(&h->rooms.binding, i, fake.now);
         }
         assert_false(i->binding.moving);

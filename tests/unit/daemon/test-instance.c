@@ -192,14 +192,14 @@ static void pretend_pass(Instance *i) {
         i->binding.mover.maps = calloc(1, sizeof(*i->binding.mover.maps));
         assert_non_null(i->binding.mover.maps);
         i->binding.mover.maps->fd = -EBADF;
-        i->binding.kernel_mover_fd = dup(STDERR_FILENO);
+        i->binding.kernel = (KernelMoves){ .list = calloc(1, sizeof(NodeMove)), .n = 1 };
 }
 
 static void assert_no_pass(const Instance *i) {
         assert_false(i->binding.moving);
         assert_null(i->binding.mover.process); /* it would lead to where the handle was */
         assert_null(i->binding.mover.maps);
-        assert_int_equal(i->binding.kernel_mover_fd, -EBADF);
+        assert_null(i->binding.kernel.list);
 }
 
 TEST(changes_end_a_pass) {

@@ -130,7 +130,6 @@ TEST(kernel) {
         Instance *i;
 
         host_init(&h);
-        sweeps_init(false);
         i = add(&h, 10);
         i->binding.placement.nodes = node_set("1,2");
         i->binding.placement.migrate = MIGRATE_KERNEL;
@@ -143,21 +142,21 @@ TEST(kernel) {
         rooms_set_memory(&h.tree, 1, 900, 0);
         move_begin(&h.rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
-        move_slice(&h.rooms.binding, i, fake.now); /* the daemon goes on meanwhile */
-        assert_true(i->binding.moving && i->binding.due_usec > fake.now - CLOCK_STEP);
+        assert_int_equal(fake.sweeps.n, 0);
+        move_slice(&h.rooms.binding, i, fake.now); /* one call, and others have their turns */
+        assert_true(i->binding.moving && i->binding.due_usec <= fake.now);
+        assert_int_equal(fake.sweeps.n, 1);
         assert_int_equal(fake.n_begun + fake.n_steps, 0);
-        __atomic_store_n(&fake.sweeps->go, true, __ATOMIC_RELEASE);
         wait_for_end(&h, i);
         assert_int_equal(i->binding.progress.passes, 1);
-        assert_int_equal(fake.sweeps->n, 2);
-        assert_int_equal(fake.sweeps->list[0].from, 0);
-        assert_int_equal(fake.sweeps->list[0].to, 1); /* most room */
-        assert_int_equal(fake.sweeps->list[1].from, 3);
-        assert_int_equal(fake.sweeps->list[1].to, 2); /* 1 is full by then */
-        assert_int_equal(fake.sweeps->list[1].pid, 10);
-        assert_int_equal(fake.sweeps->n_pulls, 1); /* what a fork shares is left by the sweeps */
-        assert_true(fake.sweeps->pulled_alone);
-        (void)munmap(fake.sweeps, sizeof(Sweeps));
+        assert_int_equal(fake.sweeps.n, 2);
+        assert_int_equal(fake.sweeps.list[0].from, 0);
+        assert_int_equal(fake.sweeps.list[0].to, 1); /* most room */
+        assert_int_equal(fake.sweeps.list[1].from, 3);
+        assert_int_equal(fake.sweeps.list[1].to, 2); /* 1 is full by then */
+        assert_int_equal(fake.sweeps.list[1].pid, 10);
+        assert_int_equal(fake.sweeps.n_pulls, 1); /* what a fork shares is left by the sweeps */
+        assert_true(fake.sweeps.pulled_alone);
 }
 
 /* Nobody counts what goes from where to where: the mover looks at every page. */
@@ -179,13 +178,12 @@ TEST(kernel_cannot_be_told) {
         assert_true(i->binding.progress.pass_whole);
 }
 
-/* Nothing outside: no child. Given up: no further call. */
+/* Nothing outside: no call. Given up: no further call. */
 TEST(kernel_has_nothing_to_do) {
         _cleanup_host_ TestHost h;
         Instance *i;
 
         host_init(&h);
-        sweeps_init(false);
         i = add(&h, 10);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = true;
@@ -198,9 +196,6 @@ TEST(kernel_has_nothing_to_do) {
         move_begin(&h.rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
         binding_restart(i, fake.now);
-        assert_false(i->binding.moving || move_kernel_runs(i));
-        __atomic_store_n(&fake.sweeps->go, true, __ATOMIC_RELEASE);
-        (void)usleep(100000);
-        assert_in_range(fake.sweeps->n, 0, 1); /* the one that it was in */
-        (void)munmap(fake.sweeps, sizeof(Sweeps));
+        assert_false(i->binding.moving || i->binding.kernel.list);
+        assert_int_equal(fake.sweeps.n, 0);
 }

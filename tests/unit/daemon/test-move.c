@@ -223,7 +223,6 @@ TEST(what_the_kernel_moved) {
         i = add(&h, 10);
         set_memory(&h, 300, 0);
         fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        sweeps_init(true);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         fake.answer = 0;
         observe_memory(&h.rooms.binding, i, fd);
@@ -235,5 +234,4 @@ TEST(what_the_kernel_moved) {
         observe_memory(&h.rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 200);
         wait_for_end(&h, i);
-        (void)munmap(fake.sweeps, sizeof(Sweeps));
 }

@@ -338,6 +338,30 @@ TEST(a_pass_of_the_mover_goes_on_from_step_to_step) {
 }
 
 /* An answer is of the one who asked; the other has to wait for its turn. */
+/* A node's memory takes its time: others go on, and it has a deadline all the same. */
+TEST(a_node_moved_at_once) {
+        _cleanup_office_ Office o;
+
+        office_init(&o);
+        worker_on_idle(&o.workers.once, on_idle, &o);
+        assert_int_equal(worker_migrate(&o.workers, &o.handles[0], 0, 0), -EAGAIN);
+        while (o.n_idle == 0)
+                assert_true(sd_event_run(o.event, UINT64_MAX) > 0);
+        assert_int_equal(worker_migrate(&o.workers, &o.handles[0], 0, 0), 0);
+        stop_worker(&o.workers.once);
+        assert_int_equal(worker_migrate(&o.workers, &o.handles[0], 0, 0), -EAGAIN);
+        assert_int_equal(worker_migrate(&o.workers, &o.handles[1], 0, 0), -EAGAIN);
+        assert_int_equal(read_args(&o, 1, 0), 0);
+        assert_true(o.workers.once.child->timer &&
+                    sd_event_source_get_enabled(o.workers.once.child->timer, NULL) > 0);
+        (void)sd_event_source_set_time(o.workers.once.child->timer, 0); /* half an hour later */
+        while (o.n_hung == 0)
+                assert_true(sd_event_run(o.event, UINT64_MAX) > 0);
+        assert_int_equal(o.hung_job, WORKER_ONCE);
+        assert_int_equal(worker_migrate(&o.workers, &o.handles[0], 0, 0), -EHOSTDOWN);
+        assert_int_equal(worker_migrate(&o.workers, &o.handles[1], 0, 0), -EAGAIN);
+}
+
 TEST(two_that_ask_at_once) {
         _cleanup_office_ Office o;
         Mover mover = MOVER_NONE;

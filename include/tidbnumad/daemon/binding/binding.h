@@ -66,7 +66,7 @@ void binding_adopt_record(Instance *instance);
 void binding_end_migration(Instance *instance);
 
 /* Lets the kernel's mover make no further call; the one that it is in goes on. */
-void binding_end_kernel_mover(Instance *instance);
+void binding_end_kernel_moves(Instance *instance);
 
 /* The nodes that the guard widened it to are no longer needed. */
 void binding_end_widening(Instance *instance);

@@ -135,6 +135,17 @@ typedef struct Answer {
         struct Instance *instance;
 } Answer;
 
+/* What is on one node, and where it goes. */
+typedef struct NodeMove {
+        uint32_t from, to;
+} NodeMove;
+
+/* See move-kernel.h. */
+typedef struct KernelMoves {
+        NodeMove *list; /* NULL: none is under way; owned */
+        size_t n, next; /* `next` counts each process of each */
+} KernelMoves;
+
 /* The room of binding: how far it is on the way to its place. */
 typedef struct InstanceBinding {
         Placement placement;        /* what is being carried out */
@@ -174,12 +185,12 @@ typedef struct InstanceBinding {
         Mover mover;
         bool moving; /* a pass is under way */
         size_t mover_process;
-        bool missed;         /* a process that is there could not be looked into */
-        unsigned execs;      /* of the process that the pass is at */
-        int kernel_mover_fd; /* see move-kernel.h; -EBADF: none */
-        uint64_t pass;       /* of the process that the pass is at, for the worker */
-        bool at_worker;      /* `due_usec` is when to ask again what became of it */
-        bool sweeping;       /* it is a sweep, of the two that follow */
+        bool missed;        /* a process that is there could not be looked into */
+        unsigned execs;     /* of the process that the pass is at */
+        KernelMoves kernel; /* the kernel's own way, before the pass */
+        uint64_t pass;      /* of the process that the pass is at, for the worker */
+        bool at_worker;     /* `due_usec` is when to ask again what became of it */
+        bool sweeping;      /* it is a sweep, of the two that follow */
         size_t sweep_node, sweep_process;
         Rate rate;
         uint64_t pull_peak_bytes_per_sec; /* the highest since the guard read the nodes last */
@@ -194,7 +205,7 @@ typedef struct InstanceBinding {
 #define INSTANCE_BINDING_NONE                                                                      \
         (InstanceBinding) {                                                                        \
                 .step = { .reason = "" }, .due_usec = INSTANCE_NEVER, .bind_seconds = NAN,         \
-                .drift_watches = { -1, -1 }, .mover = MOVER_NONE, .kernel_mover_fd = -EBADF        \
+                .drift_watches = { -1, -1 }, .mover = MOVER_NONE                                   \
         }
 
 /* What has happened to an instance since the last turn. The roster appends, the turn hands it on to
