@@ -8,7 +8,7 @@
 #include "tidbnumad/publish/plan-words.h"
 
 /* Of longer lists the ends are shown. */
-enum { LIST_SHOWN_MAX = 23, HEAD_MAX = 8, REASONS_MAX = 2 };
+enum { LIST_SHOWN_MAX = 23, HEAD_MAX = 8 };
 
 const char *plan_words_criterion(PlacementCriterion criterion) {
         static const char *const words[N_CRITERIA] = {
@@ -90,27 +90,41 @@ static const char *reason_of(const PlanReportInstance *i, PlacementCriterion cri
         }
 }
 
-/* The criteria by which others lost, the weightiest first. */
-static void append_reasons(const PlanReportInstance *i, Text *text) {
+static void append_reason(const PlanReportInstance *i, PlacementCriterion criterion, Text *text) {
         const char *nodes = id_set_count(&i->placement->nodes) == 1 ? "node" : "nodes";
-        unsigned n = 0;
+        const char *reason = reason_of(i, criterion);
 
-        for (unsigned c = 0; c < N_CRITERIA && n < REASONS_MAX; c++) {
-                const char *reason = reason_of(i, (PlacementCriterion)c);
+        text_append(text, reason);
+        text_append(text, reason[strlen(reason) - 1] == ' ' ? nodes : "");
+        if (criterion == WEIGH_DEVICE && i->policy->place.near == NEAR_NIC)
+                text_append(text, " (R12)");
+        else
+                append_rule(criterion, text);
+}
 
-                if (!(i->grounds.decides & 1u << c) || (c == WEIGH_NUMBER && n > 0))
-                        continue;
-                text_appendf(text, "%s%s%s", n > 0 ? "; " : "", reason,
-                             reason[strlen(reason) - 1] == ' ' ? nodes : "");
-                if (c == WEIGH_DEVICE && i->policy->place.near == NEAR_NIC)
-                        text_append(text, " (R12)");
-                else
-                        append_rule((PlacementCriterion)c, text);
-                n++;
+/* Of the criteria by which others lost, the weightiest, and that by which the nearest rivals lost;
+ * and whether some did not lose at all. */
+static void append_reasons(const PlanReportInstance *i, Text *text) {
+        const uint32_t decides = i->grounds.decides & ~(1u << WEIGH_NUMBER);
+        const bool tie = i->grounds.decides & 1u << WEIGH_NUMBER;
+        unsigned first = 0, last = 0;
+
+        if (decides == 0) {
+                text_append(text, tie             ? reason_of(i, WEIGH_NUMBER)
+                                  : i->n_feasible > 1 ? "a tie with other nodes"
+                                                  : "no other nodes are available to it");
+                return;
         }
-        if (n == 0)
-                text_append(text, i->n_feasible > 1 ? "a tie with other nodes"
-                                                    : "no other nodes are available to it");
+        for (unsigned c = 0; c < N_CRITERIA; c++)
+                last = decides & 1u << c ? c : last;
+        while (!(decides & 1u << first))
+                first++;
+        append_reason(i, (PlacementCriterion)first, text);
+        if (last != first) {
+                text_append(text, "; ");
+                append_reason(i, (PlacementCriterion)last, text);
+        }
+        text_append(text, tie ? "; of equal nodes the lowest number" : "");
 }
 
 void plan_words_why(const PlanReportInstance *i, Text *text) {

@@ -37,10 +37,12 @@ TEST(chosen) {
         decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE);
         check_why(i, "alone on its node (R3); its CPUs are the least loaded");
         decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE | 1 << WEIGH_RESERVED);
-        check_why(i, "alone on its node (R3); leaves reserved nodes free (R2)"); /* two suffice */
+        /* Two suffice: the weightiest, and that of the nearest rivals. */
+        check_why(i, "alone on its node (R3); its CPUs are the least loaded");
         e.placements[0].nodes = node_set("0-1");
         decide(i, 1 << WEIGH_NUMBER | 1 << WEIGH_EXCLUSIVE);
-        check_why(i, "alone on its nodes (R3)"); /* the tie-break is the last resort */
+        check_why(i,
+                  "alone on its nodes (R3); of equal nodes the lowest number"); /* a tie is one */
         decide(i, 1 << WEIGH_NUMBER);
         check_why(i, "a tie with other nodes; the lowest number is taken");
         i->n_alternatives = 0; /* what is kept of them does not matter */
