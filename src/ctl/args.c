@@ -9,6 +9,7 @@
 #include "tidbnumad/config/suggest.h"
 #include "tidbnumad/ctl/args.h"
 #include "tidbnumad/ctl/options.h"
+#include "tidbnumad/ctl/output.h"
 
 enum { OPTIONS_MAX = 32 };
 
@@ -18,6 +19,7 @@ const char *args_command_name(Command command) {
 
 /* -EINVAL, with the nearest command where one is near. */
 static int refuse_command(const char *word) {
+        _cleanup_text_ Text list = { 0 };
         const char *names[N_COMMANDS];
         int nearest;
 
@@ -25,19 +27,19 @@ static int refuse_command(const char *word) {
                 names[c] = args_command_name(c);
         nearest = suggest_nearest(word, names, N_COMMANDS);
         if (nearest >= 0)
-                (void)fprintf(stderr, "tidbnumactl: unknown command '%s', did you mean '%s'?\n",
-                              word, names[nearest]);
+                output_line(stderr, "tidbnumactl: unknown command '%s', did you mean '%s'?", word,
+                            names[nearest]);
         else {
-                (void)fprintf(stderr, "tidbnumactl: unknown command '%s', expected", word);
                 for (unsigned c = 0; c < N_COMMANDS; c++)
-                        (void)fprintf(stderr, "%s %s",
-                                      c == 0                ? ""
-                                      : c + 1 == N_COMMANDS ? " or"
-                                                            : ",",
-                                      names[c]);
-                (void)fputc('\n', stderr);
+                        text_appendf(&list, "%s %s",
+                                     c == 0                ? ""
+                                     : c + 1 == N_COMMANDS ? " or"
+                                                           : ",",
+                                     names[c]);
+                output_line(stderr, "tidbnumactl: unknown command '%s', expected%s", word,
+                            list.data ? list.data : "");
         }
-        (void)fputs("Try 'tidbnumactl --help'.\n", stderr);
+        output_line(stderr, "Try 'tidbnumactl --help'.");
         return -EINVAL;
 }
 
@@ -51,14 +53,14 @@ static int find_command(const char *word, Command *ret) {
 }
 
 static int try_help(Command command) {
-        (void)fprintf(stderr, "Try 'tidbnumactl %s --help'.\n", args_command_name(command));
+        output_line(stderr, "Try 'tidbnumactl %s --help'.", args_command_name(command));
         return -EINVAL;
 }
 
 static int add_path(const char **paths, size_t *n, size_t max, const char *path,
                     const char *option) {
         if (*n == max) {
-                (void)fprintf(stderr, "tidbnumactl: more than %zu %s\n", max, option);
+                output_line(stderr, "tidbnumactl: more than %zu %s", max, option);
                 return -EINVAL;
         }
         paths[(*n)++] = path;
@@ -142,13 +144,15 @@ static int take_option(Args *args, int id) {
 }
 
 static int answer(const Args *args, int id, bool has_command) {
+        _cleanup_text_ Text text = { 0 };
+
         if (id == OPTION_VERSION)
-                puts("tidbnumactl " TIDBNUMAD_VERSION);
+                text_append(&text, "tidbnumactl " TIDBNUMAD_VERSION "\n");
         else if (has_command)
-                options_print_command_help(args->command);
+                options_append_command_help(args->command, &text);
         else
-                options_print_help();
-        return 0;
+                options_append_help(&text);
+        return output_text(&text);
 }
 
 /* getopt_long(3) has refused it: the nearest that this command has, for it has none to tell. */
@@ -167,15 +171,15 @@ static void suggest_option(const Args *args, const char *word) {
                         names[n_names++] = rows[i].name;
         nearest = suggest_nearest(name, names, n_names);
         if (nearest >= 0)
-                (void)fprintf(stderr, "Did you mean '--%s'?\n", names[nearest]);
+                output_line(stderr, "Did you mean '--%s'?", names[nearest]);
 }
 
 static int refuse_option(const Args *args, const OptionRow *row) {
         char commands[OPTIONS_COMMANDS_MAX];
 
-        (void)fprintf(stderr, "tidbnumactl: %s has no option --%s; it is an option of %s\n",
-                      args_command_name(args->command), row->name,
-                      options_commands_of(row, commands));
+        output_line(stderr, "tidbnumactl: %s has no option --%s; it is an option of %s",
+                    args_command_name(args->command), row->name,
+                    options_commands_of(row, commands));
         return try_help(args->command);
 }
 
@@ -230,8 +234,8 @@ static int parse_options(Args *args, int argc, char *argv[]) {
 }
 
 static int refuse_argument(const Args *args, const char *word) {
-        (void)fprintf(stderr, "tidbnumactl: %s takes no argument '%s'\n",
-                      args_command_name(args->command), word);
+        output_line(stderr, "tidbnumactl: %s takes no argument '%s'",
+                    args_command_name(args->command), word);
         return try_help(args->command);
 }
 
@@ -244,18 +248,18 @@ static int take_names(Args *args, int n, char *words[]) {
                 args->names[args->n_names++] = "*";
         if (args->command != COMMAND_RELEASE || (n > 0) != args->all)
                 return 1;
-        (void)fputs(n > 0 ? "tidbnumactl: --all cannot be combined with names\n"
-                          : "tidbnumactl: release what? Expected names of instances, or --all\n",
-                    stderr);
+        output_line(stderr, n > 0 ? "tidbnumactl: --all cannot be combined with names"
+                                  : "tidbnumactl: release what? Expected names of instances, or "
+                                    "--all");
         return try_help(args->command);
 }
 
 static int take_subject(Args *args, int n, char *words[]) {
         if (n == 0) {
-                (void)fprintf(stderr, "tidbnumactl: %s what? Expected the name of an instance%s\n",
-                              args_command_name(args->command),
-                              args->command == COMMAND_EXPLAIN ? ", a process number or a unit"
-                                                               : " or a process number");
+                output_line(stderr, "tidbnumactl: %s what? Expected the name of an instance%s",
+                            args_command_name(args->command),
+                            args->command == COMMAND_EXPLAIN ? ", a process number or a unit"
+                                                             : " or a process number");
                 return try_help(args->command);
         }
         args->subject = words[0];
@@ -289,7 +293,7 @@ static int take_arguments(Args *args, int n, char *words[]) {
 static int check_pair(const Args *args, const char *a, const char *b, bool both) {
         if (!both)
                 return 1;
-        (void)fprintf(stderr, "tidbnumactl: %s cannot be combined with %s\n", a, b);
+        output_line(stderr, "tidbnumactl: %s cannot be combined with %s", a, b);
         return try_help(args->command);
 }
 
@@ -342,9 +346,9 @@ static int check(const Args *args) {
         if (r > 0)
                 r = check_cluster(args);
         if (r > 0 && args->command == COMMAND_EXPLAIN && args->topology && !args->instances) {
-                (void)fputs("tidbnumactl: no process runs on --topology; give imagined instances "
-                            "with --instances\n",
-                            stderr);
+                output_line(stderr,
+                            "tidbnumactl: no process runs on --topology; give imagined instances "
+                            "with --instances");
                 return try_help(args->command);
         }
         return r;
@@ -364,7 +368,7 @@ int args_parse(Args *args, int argc, char *argv[]) {
 
         *args = (Args){ .runtime_dir = "/run/tidbnumad" };
         if (argc < 2) {
-                (void)fputs("tidbnumactl: no command. Try 'tidbnumactl --help'.\n", stderr);
+                output_line(stderr, "tidbnumactl: no command. Try 'tidbnumactl --help'.");
                 return -EINVAL;
         }
         if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
@@ -373,16 +377,16 @@ int args_parse(Args *args, int argc, char *argv[]) {
         if (strcmp(argv[1], "--version") == 0)
                 return answer(args, OPTION_VERSION, false);
         if (argv[1][0] == '-') {
-                (void)fprintf(stderr,
-                              "tidbnumactl: the command must come before '%s'. Try "
-                              "'tidbnumactl --help'.\n",
-                              argv[1]);
+                output_line(stderr,
+                            "tidbnumactl: the command must come before '%s'. Try "
+                            "'tidbnumactl --help'.",
+                            argv[1]);
                 return -EINVAL;
         }
         r = find_command(argv[1], &args->command);
         if (r < 0)
                 return r;
-        argv[1] = argv[0]; /* what getopt_long() calls the program */
+        argv[1] = (char *)"tidbnumactl"; /* what getopt_long() calls the program */
         r = parse_options(args, argc - 1, argv + 1);
         if (r > 0)
                 r = take_arguments(args, argc - 1 - optind, argv + 1 + optind);

@@ -61,17 +61,23 @@ bool await_is_done(const Await *a, const StatusFile *s) {
 }
 
 static void tell_refused(const StatusFile *s) {
-        (void)fputs("tidbnumactl: the daemon refused the policies:\n", stderr);
+        output_line(stderr, "tidbnumactl: the daemon refused the policies:");
         for (size_t k = 0; k < s->n_errors; k++)
                 output_line(stderr, "  %s", s->errors[k]);
+}
+
+/* Some reasons begin with the state: "released by …". */
+static void tell_instance(const StatusInstance *i) {
+        const bool repeats = strncmp(i->reason, i->state, strlen(i->state)) == 0;
+
+        output_line(stdout, "%s: %s%s%s", i->name, repeats ? "" : i->state,
+                    repeats || !*i->reason ? "" : ": ", i->reason);
 }
 
 static void tell_instances(const Await *a, const StatusFile *s) {
         for (size_t i = 0; i < s->n_instances; i++)
                 if (await_names(a, s->instances[i].name, s->instances[i].unit))
-                        output_line(stdout, "%s: %s%s%s", s->instances[i].name,
-                                    s->instances[i].state, *s->instances[i].reason ? ": " : "",
-                                    s->instances[i].reason);
+                        tell_instance(&s->instances[i]);
         for (size_t i = 0; i < s->n_devices; i++)
                 if (s->devices[i].reason_code &&
                     strcmp(s->devices[i].reason_code, "released") == 0 &&
@@ -88,10 +94,12 @@ static int tell_done(const Await *a, const StatusFile *s) {
         if (a->quiet)
                 return EXIT_SUCCESS;
         if (a->args->command == COMMAND_PAUSE)
-                puts("Paused: nothing is changed until 'tidbnumactl resume' or the next boot. "
-                     "Bindings are kept.");
+                output_line(
+                        stdout,
+                        "Paused: nothing is changed until 'tidbnumactl resume' or the next boot. "
+                        "Bindings are kept.");
         else if (a->args->command == COMMAND_RESUME)
-                puts("Resumed.");
+                output_line(stdout, "Resumed.");
         else
                 tell_instances(a, s);
         return EXIT_SUCCESS;
@@ -123,7 +131,7 @@ static int tell_late(const Await *a, const StatusFile *s) {
                 tell_refused(s);
         if (a->args->command == COMMAND_RELEASE)
                 tell_instances(a, s);
-        (void)fprintf(stderr, "tidbnumactl: %s\n", why_late(a, s));
+        output_line(stderr, "tidbnumactl: %s", why_late(a, s));
         return COMMAND_EXIT_REFUSED;
 }
 

@@ -84,6 +84,13 @@ static const char *host_name(const Situation *s, char *buffer, size_t size) {
         return buffer;
 }
 
+/* Those of the machine and of the policies are plan's. */
+static void print_notes(const Case *c) {
+        for (size_t i = c->first_note_of_source; i < c->planned.report.n_notes; i++)
+                if (i < c->first_note_of_policies || i >= c->first_note_of_instances)
+                        output_line(stderr, "note: %s", c->planned.report.notes[i]);
+}
+
 static int print(const Situation *s, const Case *c, const AdviceReport *report) {
         _cleanup_free_ char *json = NULL;
         _cleanup_text_ Text text = { 0 };
@@ -100,8 +107,7 @@ static int print(const Situation *s, const Case *c, const AdviceReport *report) 
                 r = advice_render_table(report, output_width(), &text);
         if (r < 0)
                 return r;
-        for (size_t i = 0; i < c->planned.report.n_notes; i++)
-                output_line(stderr, "note: %s", c->planned.report.notes[i]);
+        print_notes(c);
         return output_text(&text);
 }
 

@@ -45,10 +45,10 @@ static void control_done(Control *c) {
 #define _cleanup_control_ _cleanup_(control_done)
 
 static int cannot(const char *what, const char *path, int error) {
-        (void)fprintf(stderr, "tidbnumactl: cannot %s %s: %s%s\n", what, path, strerror(-error),
-                      geteuid() != 0 && (error == -EACCES || error == -EPERM || error == -EROFS)
-                              ? "; run it as root"
-                              : "");
+        output_line(stderr, "tidbnumactl: cannot %s %s: %s%s", what, path, strerror(-error),
+                    geteuid() != 0 && (error == -EACCES || error == -EPERM || error == -EROFS)
+                            ? "; run it as root"
+                            : "");
         return error;
 }
 
@@ -86,11 +86,10 @@ static int load_alone(Control *c, Diagnostics *errors) {
 
 static void tell_refused(const DropIn *d) {
         if (d->errors.n_messages > 0)
-                (void)fprintf(stderr,
-                              "note: the policy files have errors, so the daemon keeps the "
-                              "policies in force. 'tidbnumactl validate' shows them; the first:\n"
-                              "  %s\n",
-                              d->errors.messages[0]);
+                output_line(stderr,
+                            "note: the policy files have errors, so the daemon keeps the policies "
+                            "in force. 'tidbnumactl validate' shows them; the first: %s",
+                            d->errors.messages[0]);
 }
 
 static int load(Control *c) {
@@ -105,10 +104,10 @@ static int load(Control *c) {
                 r = load_alone(c, &errors);
         if (r == -EINVAL) {
                 (void)policies_print(&c->drop_in.errors, "");
-                (void)fprintf(stderr,
-                              "tidbnumactl: %s itself has errors, so nothing was written. Correct "
-                              "it, or remove it, which ends a pause and all releases\n",
-                              c->path);
+                output_line(stderr,
+                            "tidbnumactl: %s itself has errors, so nothing was written. Correct "
+                            "it, or remove it, which ends a pause and all releases",
+                            c->path);
         } else if (r >= 0 && c->drop_in.refused) {
                 tell_refused(&c->drop_in);
         }
@@ -136,11 +135,12 @@ static int open_control(const Args *args, Control *c) {
 }
 
 static int preview(const Control *c, const Text *text) {
-        if (text->length > 0)
-                (void)printf("Would write %s:\n%s", c->path, text->data);
-        else
-                (void)printf("Would remove %s.\n", c->path);
-        return EXIT_SUCCESS;
+        if (text->length == 0) {
+                output_line(stdout, "Would remove %s.", c->path);
+                return EXIT_SUCCESS;
+        }
+        output_line(stdout, "Would write %s:", c->path);
+        return output_text(text);
 }
 
 static int write_drop_in(const Control *c, const Text *text) {
@@ -185,7 +185,8 @@ static int carry_out(Control *c) {
         c->await.stays = c->drop_in.release;
         c->await.n_stays = c->drop_in.n_release;
         if (!c->daemon_lives) {
-                puts("No daemon runs; this takes effect at its next start, until the next boot.");
+                output_line(stdout, "No daemon runs; this takes effect at its next start, until "
+                                    "the next boot.");
                 return EXIT_SUCCESS;
         }
         r = reload(c);
@@ -209,9 +210,9 @@ int command_resume(const Args *args) {
         if (r < 0)
                 return r;
         if (!c.drop_in.observe && c.drop_in.base.mode == ENFORCEMENT_OBSERVE) {
-                (void)fputs("tidbnumactl: not paused by 'tidbnumactl pause': a policy file says "
-                            "enforcement.mode: observe; change that file\n",
-                            stderr);
+                output_line(stderr,
+                            "tidbnumactl: not paused by 'tidbnumactl pause': a policy file says "
+                            "enforcement.mode: observe; change that file");
                 return EXIT_FAILURE;
         }
         c.drop_in.observe = false;
@@ -273,17 +274,19 @@ static int add_all(Control *c) {
 }
 
 static int not_released(const Control *c, const char *glob) {
+        _cleanup_text_ Text list = { 0 };
+
         if (drop_in_base_releases(&c->drop_in, glob))
-                (void)fprintf(stderr,
-                              "tidbnumactl: a policy file releases '%s' (enforcement.release); "
-                              "change that file\n",
-                              glob);
+                output_line(stderr,
+                            "tidbnumactl: a policy file releases '%s' (enforcement.release); "
+                            "change that file",
+                            glob);
         else {
-                (void)fprintf(stderr, "tidbnumactl: '%s' is not released; released %s", glob,
-                              c->drop_in.n_release > 0 ? "are" : "is nothing");
                 for (size_t i = 0; i < c->drop_in.n_release; i++)
-                        (void)fprintf(stderr, " '%s'", c->drop_in.release[i]);
-                (void)fputs("\n", stderr);
+                        text_appendf(&list, " '%s'", c->drop_in.release[i]);
+                output_line(stderr, "tidbnumactl: '%s' is not released; %s%s", glob,
+                            list.data ? "released are" : "nothing is released",
+                            list.data ? list.data : "");
         }
         return -ENOENT;
 }
@@ -306,8 +309,8 @@ static int remove_all(Control *c) {
                         (void)drop_in_remove(&c->drop_in, c->drop_in.release[i - 1]);
         if (c->drop_in.n_release == 0)
                 return 0;
-        (void)fprintf(stderr, "note: %zu in enforcement.release of a policy file stay released\n",
-                      c->drop_in.n_release);
+        output_line(stderr, "note: %zu in enforcement.release of a policy file stay released",
+                    c->drop_in.n_release);
         return 0;
 }
 

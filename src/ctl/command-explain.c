@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/utf8.h"
@@ -100,6 +101,7 @@ static void append_names(const Case *c, Text *text) {
         }
 }
 
+/* -EACCES: it may be a process that this user cannot see. */
 static int append_nearest(const Case *c, const char *subject, Text *text) {
         const size_t n = c->planned.report.n_instances;
         _cleanup_free_ const char **names = calloc(n + 1, sizeof(*names));
@@ -110,28 +112,28 @@ static int append_nearest(const Case *c, const char *subject, Text *text) {
         for (size_t i = 0; i < n; i++)
                 names[i] = c->planned.rows[i].name;
         nearest = suggest_nearest(subject, names, n);
+        if (nearest < 0 && c->running.n_denied > 0 && geteuid() != 0)
+                return -EACCES;
         if (nearest < 0) {
                 append_names(c, text);
-                return 0;
+                return -ENOENT;
         }
         text_append(text, ", did you mean '");
         text_append_printable(text, names[nearest]);
         text_append(text, "'?");
-        return 0;
+        return -ENOENT;
 }
 
 static int refuse(const Case *c, const char *subject, int error) {
         _cleanup_text_ Text text = { 0 };
-        int r = 0;
+        int r = error == -EACCES || error == -EPERM ? -EACCES : append_nearest(c, subject, &text);
 
-        if (error == -EACCES || error == -EPERM)
+        if (r == -EACCES)
                 text_append(&text, " that you may see; run it as root");
-        else
-                r = append_nearest(c, subject, &text);
-        if (r < 0 || text.error < 0)
+        if (r == -ENOMEM || text.error < 0)
                 return -ENOMEM;
         output_line(stderr, "tidbnumactl: no instance, process or unit '%s'%s", subject, text.data);
-        return -ENOENT;
+        return r;
 }
 
 static int find(const Situation *s, const Case *c, Found *ret) {

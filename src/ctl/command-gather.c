@@ -140,7 +140,6 @@ int command_gather(const Args *args) {
                     "users, paths and devices",
                     output);
         if (geteuid() != 0)
-                (void)fputs("note: run it as root to include the processes of other users\n",
-                            stderr);
+                output_line(stderr, "note: run it as root to include the processes of other users");
         return EXIT_SUCCESS;
 }

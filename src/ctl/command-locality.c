@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/ctl/commands.h"
@@ -98,14 +99,13 @@ static int draw(Subject *s, const ProcHandle *process) {
 /* -EPERM and -EACCES: the kernel shows this to the owner and to root alone. */
 static int report_cannot(pid_t pid, int error) {
         if (error == -EPERM || error == -EACCES)
-                (void)fprintf(stderr,
-                              "tidbnumactl: process %d belongs to another user; run it as root\n",
-                              pid);
+                output_line(stderr,
+                            "tidbnumactl: process %d belongs to another user; run it as root", pid);
         else if (error == -ESRCH || error == -ESTALE)
-                (void)fprintf(stderr, "tidbnumactl: process %d has ended\n", pid);
+                output_line(stderr, "tidbnumactl: process %d has ended", pid);
         else
-                (void)fprintf(stderr, "tidbnumactl: the memory of process %d cannot be read: %s\n",
-                              pid, strerror(-error));
+                output_line(stderr, "tidbnumactl: the memory of process %d cannot be read: %s", pid,
+                            strerror(-error));
         return error;
 }
 
@@ -157,18 +157,24 @@ static int look_and_print(const Args *args, const Topology *topology, const char
 }
 
 static int refuse(const char *subject) {
-        (void)fprintf(stderr,
-                      "tidbnumactl: no process or instance '%s'; tidbnumactl status lists the "
-                      "instances\n",
-                      subject);
+        output_line(stderr,
+                    "tidbnumactl: no process or instance '%s'; tidbnumactl status lists the "
+                    "instances",
+                    subject);
         return -ESRCH;
+}
+
+static int refuse_unseen(const char *subject) {
+        output_line(stderr,
+                    "tidbnumactl: no process or instance '%s' that you may see; run it as root",
+                    subject);
+        return -EACCES;
 }
 
 /* It has no memory of its own, and its files are as empty as those of a process that ends. */
 static int refuse_kernel_thread(const char *subject) {
-        (void)fprintf(stderr,
-                      "tidbnumactl: %s is a kernel thread, which has no memory of its own\n",
-                      subject);
+        output_line(stderr, "tidbnumactl: %s is a kernel thread, which has no memory of its own",
+                    subject);
         return -ENODATA;
 }
 
@@ -186,8 +192,7 @@ static int of_process(const Args *args, uint64_t pid) {
         if (r >= 0)
                 r = topology_load(&sysroot, &topology);
         if (r < 0) {
-                (void)fprintf(stderr, "tidbnumactl: the topology cannot be read: %s\n",
-                              strerror(-r));
+                output_line(stderr, "tidbnumactl: the topology cannot be read: %s", strerror(-r));
                 return r;
         }
         r = pid == 0 || pid > INT32_MAX ? -ESRCH
@@ -212,6 +217,8 @@ static int of_instance(const Args *args) {
         if (r < 0)
                 return r;
         running = observed_list_find_subject(&c.running, args->subject);
+        if (!running && c.running.n_denied > 0 && geteuid() != 0)
+                return refuse_unseen(args->subject);
         if (!running)
                 return refuse(args->subject);
         return look_and_print(args, &situation.machine.topology, running->name, running->members,

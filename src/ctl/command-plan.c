@@ -66,6 +66,13 @@ static bool places_any(const Case *c) {
         return false;
 }
 
+static bool is_any_in_force(const PlanReport *report) {
+        for (size_t i = 0; i < report->n_instances; i++)
+                if (!id_set_is_empty(&report->instances[i].in_force))
+                        return true;
+        return false;
+}
+
 static bool is_bound(const PlanReportInstance *row) {
         return row->state && strcmp(row->state, "bound") == 0;
 }
@@ -76,7 +83,10 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
         bool all_bound = true;
 
         if (!report->daemon_runs) {
-                text_append(text, "\nNo daemon runs, so nothing is bound.\n");
+                text_append(text,
+                            is_any_in_force(report)
+                                    ? "\nNo daemon runs: bindings are kept, but not watched.\n"
+                                    : "\nNo daemon runs, so nothing is bound.\n");
                 return;
         }
         for (size_t i = 0; i < report->n_instances; i++) {
@@ -96,7 +106,7 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
                 text_append(text, "\nEach instance is where it belongs.\n");
 }
 
-static int append_changes(const Case *c, unsigned width, Text *text) {
+static int append_changes(const Situation *s, const Case *c, unsigned width, Text *text) {
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 0;
         int r = compare_with_force(c, &changes, &n);
@@ -107,7 +117,7 @@ static int append_changes(const Case *c, unsigned width, Text *text) {
                 text_append(text, "\nChanges from now:\n\n");
                 plan_table_changes(changes, n, width, text);
         }
-        if (places_any(c))
+        if (s->machine.live && places_any(c))
                 append_verdicts(c, n > 0, text);
         return 0;
 }
@@ -122,7 +132,7 @@ static int print_plan(const Situation *s, const Case *c, const PlanRunIrq *irq) 
         text_append(&text, "\n\n");
         plan_table_render(&c->planned.report, width, &text);
         append_interrupts(irq, width, &text);
-        r = append_changes(c, width, &text);
+        r = append_changes(s, c, width, &text);
         if (r < 0)
                 return r;
         if (s->args->explain && c->planned.report.n_instances > 0) {
@@ -162,8 +172,8 @@ static int write_marks(const Situation *s, const TopologyMark *marks, size_t n) 
         int r = topology_export(&s->machine.source, &s->machine.devices, marks, n, path, &message);
 
         if (r < 0 && r != -ENOMEM)
-                (void)fprintf(stderr, "tidbnumactl: --export %s: %s\n", path,
-                              message ? message : strerror(-r));
+                output_line(stderr, "tidbnumactl: --export %s: %s", path,
+                            message ? message : strerror(-r));
         return r;
 }
 

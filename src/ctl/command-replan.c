@@ -29,12 +29,22 @@ static int check_names(const Args *args, const Case *c) {
         return 0;
 }
 
+/* What is not bound now is not moved by a new plan, but bound by it. */
+static size_t keep_bound(PlanChange *changes, size_t n) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (!id_set_is_empty(&changes[i].from))
+                        changes[kept++] = changes[i];
+        return kept;
+}
+
 static int show(const PlanChange *changes, size_t n) {
         _cleanup_text_ Text text = { 0 };
 
         if (n == 0)
-                text_append(&text, "Nothing would move: each instance is where a new plan puts "
-                                   "it.\n");
+                text_append(&text, "Nothing would move: each bound instance is where a new plan "
+                                   "puts it.\n");
         else {
                 text_append(&text, "A new plan would move:\n\n");
                 plan_table_changes(changes, n, output_width(), &text);
@@ -47,9 +57,9 @@ static int ask(void) {
         char answer[16] = "";
 
         if (!isatty(STDIN_FILENO)) {
-                (void)fputs("tidbnumactl: standard input is no terminal; give --yes to replan "
-                            "without a question\n",
-                            stderr);
+                output_line(stderr,
+                            "tidbnumactl: standard input is no terminal; give --yes to replan "
+                            "without a question");
                 return -EINVAL;
         }
         (void)fputs("\nReplan now? [y/N] ", stdout);
@@ -66,13 +76,15 @@ static int replan(const Args *args, const Case *c) {
 
         if (r >= 0)
                 r = plan_run_compare(NULL, &c->planned, &changes, &n);
-        if (r >= 0)
+        if (r >= 0) {
+                n = keep_bound(changes, n);
                 r = show(changes, n);
+        }
         if (r < 0 || n == 0 || args->dry_run)
                 return r;
         r = args->yes ? 1 : ask();
         if (r == 0)
-                puts("Nothing was changed.");
+                output_line(stdout, "Nothing was changed.");
         return r <= 0 ? r : control_replan(args);
 }
 
@@ -82,9 +94,9 @@ int command_replan(const Args *args) {
         int r = situation_open(args, &situation);
 
         if (r >= 0 && !situation.daemon_runs) {
-                (void)fputs("tidbnumactl: no daemon runs, so there is nothing to replan; at its "
-                            "start it keeps the places of bound instances\n",
-                            stderr);
+                output_line(stderr,
+                            "tidbnumactl: no daemon runs, so there is nothing to replan; at its "
+                            "start it keeps the places of bound instances");
                 return COMMAND_EXIT_NO_DAEMON;
         }
         if (r >= 0)

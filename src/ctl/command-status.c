@@ -18,18 +18,18 @@
 
 static int cannot_read(const char *runtime_dir, int error) {
         if (error == -ENOENT)
-                (void)fprintf(stderr,
-                              "tidbnumactl: no daemon has published in %s; run systemctl start "
-                              "tidbnumad, or give its folder with --runtime-dir\n",
-                              runtime_dir);
+                output_line(stderr,
+                            "tidbnumactl: no daemon has published in %s; run systemctl start "
+                            "tidbnumad, or give its folder with --runtime-dir",
+                            runtime_dir);
         else if (error == -EBADMSG)
-                (void)fprintf(stderr,
-                              "tidbnumactl: %s/status.json is from another version of the daemon; "
-                              "run systemctl restart tidbnumad\n",
-                              runtime_dir);
+                output_line(stderr,
+                            "tidbnumactl: %s/status.json is from another version of the daemon; "
+                            "run systemctl restart tidbnumad",
+                            runtime_dir);
         else
-                (void)fprintf(stderr, "tidbnumactl: %s/status.json cannot be read: %s\n",
-                              runtime_dir, strerror(-error));
+                output_line(stderr, "tidbnumactl: %s/status.json cannot be read: %s", runtime_dir,
+                            strerror(-error));
         return error == -ENOENT ? COMMAND_EXIT_NO_DAEMON : error;
 }
 
@@ -61,9 +61,9 @@ static int check_name(const StatusFile *status, const char *name) {
         for (size_t i = 0; i < status->n_instances; i++)
                 names[i] = status->instances[i].name;
         nearest = suggest_nearest(name, names, status->n_instances);
-        (void)fprintf(stderr, "tidbnumactl: no instance '%s'%s%s%s; tidbnumactl status lists all\n",
-                      name, nearest >= 0 ? ", did you mean '" : "",
-                      nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
+        output_line(stderr, "tidbnumactl: no instance '%s'%s%s%s; tidbnumactl status lists all",
+                    name, nearest >= 0 ? ", did you mean '" : "",
+                    nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
         return -ENOENT;
 }
 

@@ -80,10 +80,12 @@ static int read_nodes(Top *top) {
 
 /* Each line is cleared behind its end, so that nothing flickers. */
 static int write_screen(const Text *lines) {
-        _cleanup_text_ Text frame = { 0 };
-        const char *rest = lines->data ? lines->data : "";
+        _cleanup_text_ Text fitting = { 0 }, frame = { 0 };
         size_t written = 0;
+        const char *rest;
 
+        output_fit(lines, 0, true, output_utf8(), &fitting);
+        rest = fitting.data ? fitting.data : "";
         text_append(&frame, "\x1b[H");
         for (;;) {
                 const size_t n = strcspn(rest, "\n");
@@ -260,7 +262,7 @@ int command_top(const Args *args) {
         int r;
 
         if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-                (void)fputs("tidbnumactl: this needs a terminal; run tidbnumactl status\n", stderr);
+                output_line(stderr, "tidbnumactl: this needs a terminal; run tidbnumactl status");
                 return EXIT_FAILURE;
         }
         r = open_machine(&top);

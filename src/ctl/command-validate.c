@@ -31,8 +31,7 @@ static int warn_idle(const Machine *machine, Policies *p) {
                 return r == -ENOMEM ? r : 0;
         if (running.n_denied == 0 || geteuid() == 0)
                 return check_matched(&running, p);
-        (void)fprintf(stderr,
-                      "note: without root, policies that match no process are not reported\n");
+        output_line(stderr, "note: without root, policies that match no process are not reported");
         return 0;
 }
 

@@ -54,16 +54,16 @@ static int open_xml(const char *path, Machine *machine) {
         int r = access(path, R_OK) < 0 ? -errno : 0;
 
         if (r < 0) {
-                (void)fprintf(stderr,
-                              "tidbnumactl: --topology %s: %s. Create the file on the host with "
-                              "'lstopo host.xml', or give a description such as " EXAMPLE "\n",
-                              path, strerror(-r));
+                output_line(stderr,
+                            "tidbnumactl: --topology %s: %s. Create the file on the host with "
+                            "'lstopo host.xml', or give a description such as " EXAMPLE "",
+                            path, strerror(-r));
                 return r;
         }
         r = topology_load_xml(path, &machine->topology, &machine->devices, &message);
         if (r < 0 && r != -ENOMEM)
-                (void)fprintf(stderr, "tidbnumactl: --topology %s: %s\n", path,
-                              message ? message : strerror(-r));
+                output_line(stderr, "tidbnumactl: --topology %s: %s", path,
+                            message ? message : strerror(-r));
         if (r < 0)
                 return r;
         machine->source.xml = path;
@@ -75,24 +75,24 @@ static int open_sysroot(const char *path, Machine *machine) {
         int r = sysroot_open(path, &machine->sysroot);
 
         if (r < 0) {
-                (void)fprintf(stderr,
-                              "tidbnumactl: no proc and sys below %s: %s. --sysroot needs the "
-                              "folder that contains both\n",
-                              shown, strerror(-r));
+                output_line(stderr,
+                            "tidbnumactl: no proc and sys below %s: %s. --sysroot needs the "
+                            "folder that contains both",
+                            shown, strerror(-r));
                 return r;
         }
         r = topology_load(&machine->sysroot, &machine->topology);
         if (r < 0) {
-                (void)fprintf(stderr,
-                              "tidbnumactl: the topology below %s cannot be read: %s. Is "
-                              "sys/devices/system/node there?\n",
-                              shown, strerror(-r));
+                output_line(stderr,
+                            "tidbnumactl: the topology below %s cannot be read: %s. Is "
+                            "sys/devices/system/node there?",
+                            shown, strerror(-r));
                 return r;
         }
         r = devices_load(&machine->sysroot, &machine->devices);
         if (r < 0) {
-                (void)fprintf(stderr, "tidbnumactl: the devices below %s cannot be read: %s\n",
-                              shown, strerror(-r));
+                output_line(stderr, "tidbnumactl: the devices below %s cannot be read: %s", shown,
+                            strerror(-r));
                 return r;
         }
         machine->live = !path;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/output.h"
 
 static int run(const Args *args) {
         switch (args->command) {
@@ -51,7 +52,7 @@ int main(int argc, char *argv[]) {
                 return r < 0 ? COMMAND_EXIT_USAGE : EXIT_SUCCESS;
         r = run(&args);
         if (r == -ENOMEM)
-                (void)fputs("tidbnumactl: not enough memory\n", stderr);
+                output_line(stderr, "tidbnumactl: not enough memory");
         if (r == -EACCES || r == -EPERM)
                 return COMMAND_EXIT_NOT_ALLOWED;
         return r < 0 ? EXIT_FAILURE : r;

@@ -222,51 +222,62 @@ const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS
         return buffer;
 }
 
-static void print_option(const OptionRow *row) {
-        int column = printf("  %s--%s%s%s", row->id == OPTION_HELP ? "-h, " : "    ", row->name,
-                            row->argument ? " " : "", row->argument ? row->argument : "");
+static void append_option(const OptionRow *row, Text *text) {
+        const size_t before = text->length;
+        int column;
 
+        text_appendf(text, "  %s--%s%s%s", row->id == OPTION_HELP ? "-h, " : "    ", row->name,
+                     row->argument ? " " : "", row->argument ? row->argument : "");
+        column = (int)(text->length - before);
         for (const char *line = row->help; line;) {
                 const char *end = strchr(line, '\n');
 
-                (void)printf("%*s%.*s\n", HELP_COLUMN - column, "",
+                text_appendf(text, "%*s%.*s\n", HELP_COLUMN - column, "",
                              (int)(end ? end - line : (long)strlen(line)), line);
                 line = end ? end + 1 : NULL;
                 column = 0;
         }
 }
 
-void options_print_help(void) {
-        puts("tidbnumactl COMMAND [OPTION…]\n"
-             "\n"
-             "Checks policies, shows the plan and the state of tidbnumad, pauses it and\n"
-             "releases instances. Only pause, resume, release and replan change something.\n"
-             "\n"
-             "Commands:");
-        for (unsigned c = 0; c < N_COMMANDS; c++) {
-                int column = printf("  %s %s", commands[c].name, commands[c].arguments);
-                /* Letters, and not bytes, are what a terminal counts. */
-                if (strstr(commands[c].arguments, "…"))
-                        column -= (int)strlen("…") - 1;
+static void append_command(const CommandRow *row, Text *text) {
+        const size_t before = text->length;
+        int column;
 
-                (void)printf("%*s%s\n", HELP_COLUMN + 3 - column, "", commands[c].summary);
-        }
-        puts("\nOptions:");
-        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
-                print_option(&rows[i]);
-        (void)printf("\nExamples:\n");
-        for (unsigned c = 0; c < N_COMMANDS; c++)
-                (void)fputs(commands[c].examples, stdout);
-        puts("\nSee tidbnumactl(8) and tidbnumad.d(5).");
+        text_appendf(text, "  %s %s", row->name, row->arguments);
+        column = (int)(text->length - before);
+        /* Letters, and not bytes, are what a terminal counts. */
+        if (strstr(row->arguments, "…"))
+                column -= (int)strlen("…") - 1;
+        text_appendf(text, "%*s%s\n", HELP_COLUMN + 3 - column, "", row->summary);
 }
 
-void options_print_command_help(Command command) {
+void options_append_help(Text *text) {
+        text_append(text,
+                    "tidbnumactl COMMAND [OPTION…]\n"
+                    "\n"
+                    "Checks policies, shows the plan and the state of tidbnumad, pauses it and\n"
+                    "releases instances. Only pause, resume, release and replan change something.\n"
+                    "\n"
+                    "Commands:\n");
+        for (unsigned c = 0; c < N_COMMANDS; c++)
+                append_command(&commands[c], text);
+        text_append(text, "\nOptions:\n");
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+                append_option(&rows[i], text);
+        text_append(text, "\nExamples:\n");
+        for (unsigned c = 0; c < N_COMMANDS; c++)
+                text_append(text, commands[c].examples);
+        text_append(text, "\nSee tidbnumactl(8) and tidbnumad.d(5).\n");
+}
+
+void options_append_command_help(Command command, Text *text) {
         const CommandRow *row = &commands[command];
 
-        (void)printf("tidbnumactl %s [OPTION…]%s%s\n\n%s\n", row->name, *row->arguments ? " " : "",
-                     row->arguments, row->text);
+        text_appendf(text, "tidbnumactl %s [OPTION…]%s%s\n\n%s\n", row->name,
+                     *row->arguments ? " " : "", row->arguments, row->text);
         for (size_t i = 0; i < ELEMENTSOF(rows); i++)
                 if (rows[i].commands & (1u << command))
-                        print_option(&rows[i]);
-        (void)printf("\nExamples:\n%s\nSee tidbnumactl(8) and tidbnumad.d(5).\n", row->examples);
+                        append_option(&rows[i], text);
+        text_appendf(text, "\nExamples:\n%s\nSee tidbnumactl(8) and tidbnumad.d(5).\n",
+                     row->examples);
 }

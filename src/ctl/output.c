@@ -12,12 +12,14 @@
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/publish/object.h"
 
-unsigned output_width(void) {
+static unsigned width_of(int fd) {
         struct winsize size;
 
-        if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
-                return 0;
-        return size.ws_col;
+        return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) >= 0 ? size.ws_col : 0;
+}
+
+unsigned output_width(void) {
+        return width_of(STDOUT_FILENO);
 }
 
 static int put(const char *data, size_t length) {
@@ -40,7 +42,7 @@ bool output_colors(void) {
                !(term && strcmp(term, "dumb") == 0);
 }
 
-static bool is_utf8(void) {
+bool output_utf8(void) {
         locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
         const bool utf8 = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
 
@@ -141,10 +143,20 @@ void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *
 int output_text(const Text *text) {
         _cleanup_text_ Text fitting = { 0 };
 
-        output_fit(text, output_width(), output_colors(), is_utf8(), &fitting);
+        output_fit(text, output_width(), output_colors(), output_utf8(), &fitting);
         if (fitting.error < 0)
                 return fitting.error;
         return put(fitting.data ? fitting.data : "", fitting.length);
+}
+
+void output_lines(FILE *stream, const Text *text) {
+        _cleanup_text_ Text fitting = { 0 };
+
+        output_fit(text, width_of(fileno(stream)), false, output_utf8(), &fitting);
+        if (fitting.error < 0 || !fitting.data)
+                return;
+        (void)fflush(stdout); /* in a pipe too, what was said first comes first */
+        (void)fputs(fitting.data, stream);
 }
 
 void output_line(FILE *stream, const char *format, ...) {
@@ -155,8 +167,9 @@ void output_line(FILE *stream, const char *format, ...) {
         text_appendv(&message, format, args);
         va_end(args);
         text_append_printable(&line, message.data ? message.data : "");
+        text_append(&line, "\n");
         if (message.error >= 0 && line.error >= 0)
-                (void)fprintf(stream, "%s\n", line.data ? line.data : "");
+                output_lines(stream, &line);
 }
 
 int output_json(json_t *json) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "tidbnumad/config/policy-load.h"
+#include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
 #include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/policy-dir.h"
@@ -191,8 +192,8 @@ int policies_print(const Diagnostics *diagnostics, const char *prefix) {
                 diagnostics_render(diagnostics, i, &text);
                 if (text.error < 0)
                         return text.error;
-                (void)fprintf(stderr, "%s%s", text.data,
-                              text.data[text.length - 1] == '\n' ? "" : "\n");
+                text_append(&text, text.data[text.length - 1] == '\n' ? "" : "\n");
+                output_lines(stderr, &text);
         }
         return 0;
 }

@@ -53,7 +53,7 @@ static int report_policies(const Policies *policies, int error) {
         int r = error == -EINVAL ? policies_print(&policies->errors, "") : 0;
 
         if (error == -EINVAL)
-                (void)fputs("tidbnumactl: the policies are refused\n", stderr);
+                output_line(stderr, "tidbnumactl: the policies are refused");
         return error < 0 ? error : r;
 }
 
@@ -83,8 +83,7 @@ static int find_running(const Situation *s, Case *c) {
         if (r >= 0)
                 r = observed_list_describe(&s->machine.sysroot, &s->machine.topology, &c->running);
         if (r < 0 && r != -ENOMEM)
-                (void)fprintf(stderr, "tidbnumactl: the processes cannot be read: %s\n",
-                              strerror(-r));
+                output_line(stderr, "tidbnumactl: the processes cannot be read: %s", strerror(-r));
         return r;
 }
 
@@ -100,24 +99,29 @@ static int note_policies(const Case *c, PlanRun *p) {
         const size_t warnings = c->policies.warnings.n_messages;
         int r = 0;
 
-        if (policies_are_built_in(&c->policies))
-                r = plan_run_add_note(p,
-                                      "no policies, so nothing is placed; plan with --policy FILE");
-        if (r >= 0 && warnings > 0)
+        if (warnings > 0)
                 r = plan_run_add_note(
                         p, "there %s %zu warning%s about the policies; run tidbnumactl validate",
                         warnings == 1 ? "is" : "are", warnings, warnings == 1 ? "" : "s");
-        if (r >= 0 && c->policies.defaults)
-                r = plan_run_add_note(p,
-                                      "no policies given: planned with tidb (exclusive), tikv "
-                                      "(exclusive, near storage), pd and haproxy (shared), and the "
-                                      "network card's node reserved");
         if (r >= 0 && c->policies.set.host.reserve.kind == RESERVE_NIC &&
             id_set_is_empty(&p->report.nic_nodes))
                 r = plan_run_add_note(p, "nothing is reserved for the network card: the card with "
                                          "the default route, or its node, is unknown; set "
                                          "host.reserve.devices or host.reserve.nodes");
         return r;
+}
+
+/* Where the policies come from, if nobody has written them. */
+static int note_source(const Case *c, PlanRun *p) {
+        if (policies_are_built_in(&c->policies))
+                return plan_run_add_note(
+                        p, "no policies, so nothing is placed; plan with --policy FILE");
+        if (c->policies.defaults)
+                return plan_run_add_note(p,
+                                         "no policies given: planned with tidb (exclusive), tikv "
+                                         "(exclusive, near storage), pd and haproxy (shared), and "
+                                         "the network card's node reserved");
+        return 0;
 }
 
 static int note_machine(const Machine *machine, PlanRun *p) {
@@ -183,7 +187,12 @@ int case_open(const Situation *s, const char *path, const Case *before, Case *re
                 r = plan_run_build(&from, &ret->planned);
         if (r >= 0)
                 r = note_machine(&s->machine, &ret->planned);
+        ret->first_note_of_source = ret->planned.n_notes;
+        if (r >= 0)
+                r = note_source(ret, &ret->planned);
+        ret->first_note_of_policies = ret->planned.n_notes;
         if (r >= 0)
                 r = note_policies(ret, &ret->planned);
+        ret->first_note_of_instances = ret->planned.n_notes;
         return r < 0 ? r : note_instances(s, ret, &ret->planned);
 }

@@ -90,12 +90,12 @@ static void put_header(Screen *s) {
         const StatusFile *f = s->view->question->status;
         _cleanup_text_ Text line = { 0 };
 
-        text_appendf(&line, "tidbnumad, %s, %zu instance%s, by %s | q quit  s sort  i %s",
+        text_appendf(&line, "tidbnumad: %s, %zu instance%s, by %s | q, s sort, i %s",
                      !s->view->question->alive ? "not running"
                      : f->enforcing            ? "enforcing"
                                                : "changing nothing",
                      f->n_instances, f->n_instances == 1 ? "" : "s",
-                     top_sort_to_string(s->view->sort), s->view->detail ? "back" : "instance");
+                     top_sort_to_string(s->view->sort), s->view->detail ? "back" : "view");
         put_text(s, &line, REVERSE);
 }
 

@@ -110,9 +110,9 @@ static void append_reasons(const PlanReportInstance *i, Text *text) {
         unsigned first = 0, last = 0;
 
         if (decides == 0) {
-                text_append(text, tie             ? reason_of(i, WEIGH_NUMBER)
+                text_append(text, tie                 ? reason_of(i, WEIGH_NUMBER)
                                   : i->n_feasible > 1 ? "a tie with other nodes"
-                                                  : "no other nodes are available to it");
+                                                      : "no other nodes are available to it");
                 return;
         }
         for (unsigned c = 0; c < N_CRITERIA; c++)

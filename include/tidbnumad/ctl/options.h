@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/args.h"
 
 typedef enum OptionId {
@@ -54,9 +55,9 @@ typedef struct CommandRow {
 
 const CommandRow *options_command(Command command);
 
-/* To standard output; all of it, or that of one command. */
-void options_print_help(void);
-void options_print_command_help(Command command);
+/* All of it, or that of one command. */
+void options_append_help(Text *text);
+void options_append_command_help(Command command, Text *text);
 
 /* "plan and explain": the commands that take an option. Returns `buffer`. */
 #define OPTIONS_COMMANDS_MAX 128u

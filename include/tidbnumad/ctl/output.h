@@ -12,6 +12,9 @@ unsigned output_width(void);
 /* Does it show colours? Only a terminal does, and not if NO_COLOR is set or TERM is dumb. */
 bool output_colors(void);
 
+/* Does the locale have other letters than ASCII? */
+bool output_utf8(void);
+
 /* On a terminal, lines are broken between words so that they fit, and continued with an indentation
  * of two. Where the locale is not UTF-8, other letters than ASCII become "~" or "?". Control
  * characters are escaped, but for colours. 0, or negative errno, with a message on stderr unless
@@ -24,5 +27,8 @@ void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *
 /* Takes over `json`, NULL too. */
 int output_json(json_t *json);
 
-/* One line, whatever is in its names: base/utf8.h. */
+/* A message, on standard error as a rule: fitted as by output_text(), without colours. */
+void output_lines(FILE *stream, const Text *text);
+
+/* The same of one line, whatever is in its names: base/utf8.h. */
 void output_line(FILE *stream, const char *format, ...) _printf_(2, 3);

@@ -24,6 +24,9 @@ typedef struct Case {
         ObservedList running, ignored; /* `ignored`: beyond max_instances */
         ImaginedList imagined;
         PlanRun planned;
+        /* The notes of the plan are, in this order, of the machine, of where the policies come
+         * from, of the policies, and of the instances. */
+        size_t first_note_of_source, first_note_of_policies, first_note_of_instances;
 } Case;
 
 /* These say on stderr what is wrong. What they fill must not move afterwards; it is to be freed in

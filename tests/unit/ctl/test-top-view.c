@@ -63,7 +63,7 @@ TEST(screen) {
         assert_string_equal(top_view_render(&e.view, &text)->name, "b");
         assert_string_equal(
                 text.data,
-                "tidbnumad, enforcing, 3 instances, by remote bytes | q quit  s sort  i instance\n"
+                "tidbnumad: enforcing, 3 instances, by remote bytes | q, s sort, i view\n"
                 "Problems:\n"
                 "  c: no room (no-room)\n"
                 "      free memory\n"
