@@ -166,7 +166,8 @@ static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
 
         backend_init(&backend, sysroot, NULL);
         (void)backend_choose(&backend, from->policies->backend);
-        in.host = backend_kind(&backend);
+        in.host = sysroot->live ? backend_kind(&backend)
+                                : backend_kind_there(sysroot, from->policies->backend);
         if (ladder_needs_scope(&in))
                 in.no_scope = scope_refuses(sysroot, &target, &in.no_scope_code);
         return ladder_choose(&in);

@@ -123,8 +123,18 @@ static bool has_cpuset_controller(const Sysroot *sysroot) {
         return false;
 }
 
+/* As sd_booted(3) does. A dump has no /run, but may have the name of process 1. */
+static bool systemd_runs(const Sysroot *sysroot) {
+        char comm[32];
+
+        if (sysroot->live)
+                return access("/run/systemd/system/", F_OK) >= 0;
+        return read_file_at(sysroot->proc_fd, "1/comm", comm, sizeof(comm)) <= 0 ||
+               strcmp(comm, "systemd") == 0;
+}
+
 const char *backend_systemd_why_not(const Sysroot *sysroot) {
-        if (access("/run/systemd/system/", F_OK) < 0) /* as sd_booted(3) does */
+        if (!systemd_runs(sysroot))
                 return "enforcement.backend is systemd, but systemd does not run on this host";
         if (cgroup_version(sysroot) != CGROUP_V2)
                 return "enforcement.backend is systemd, which needs cgroup v2, but this host has "

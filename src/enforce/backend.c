@@ -46,6 +46,12 @@ static BackendKind best_kind(const Sysroot *sysroot) {
         return backend_cgroup1_why_not(sysroot) ? BACKEND_AFFINITY : BACKEND_CGROUP1;
 }
 
+BackendKind backend_kind_there(const Sysroot *sysroot, BackendKind kind) {
+        if (kind != BACKEND_AUTO || cgroup_version(sysroot) == CGROUP_NONE)
+                return kind;
+        return best_kind(sysroot);
+}
+
 bool backend_choose(Backend *backend, BackendKind kind) {
         const BackendOps *before = backend->ops;
 

@@ -55,6 +55,27 @@ TEST(dump_is_never_changed) {
         backend_done(&backend);
 }
 
+/* What `tidbnumactl plan` foretells for the machine of an archive that gather made. */
+TEST(chosen_on_the_machine_of_a_dump) {
+        _cleanup_fake_ FakeTree tree;
+        Sysroot without;
+
+        fake_init(&tree);
+        without = tree.sysroot;
+        without.cgroup_fd = -EBADF;
+        assert_int_equal(backend_kind_there(&without, BACKEND_AUTO), BACKEND_AUTO);
+        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AFFINITY), BACKEND_AFFINITY);
+        fake_write(&tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
+        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
+        fake_write(&tree, "proc/1/comm", "systemd\n");
+        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
+        fake_write(&tree, "proc/1/comm", "init\n");
+        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
+        fake_write(&tree, "proc/1/comm", "systemd\n");
+        fake_write(&tree, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
+}
+
 TEST(this_machine) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         BackendKind best;
