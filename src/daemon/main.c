@@ -1,4 +1,4 @@
-/* tidbnumad: keeps database processes and their memory on their NUMA nodes. See tidbnumad(8). */
+/* tidbnumad: binds database processes and their memory to NUMA nodes. See tidbnumad(8). */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,13 +12,14 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/serve.h"
 
-/* --once: instances that are still on their way after so long are reported as they are. */
+/* With --once, instances that are not settled after this time are reported as they are. */
 #define ONCE_TIMEOUT_USEC (UINT64_C(600) * 1000 * 1000)
 
 /* tidbnumad(8), EXIT STATUS. */
 enum { EXIT_NOT_BOUND = 3 };
 
-/* Two descriptors a process: systemd's soft limit of 1,024, made for select(2), ends at 500. */
+/* Each process takes two descriptors: systemd's soft limit of 1,024, which protects select(2),
+ * would suffice for 500. */
 static void raise_descriptor_limit(void) {
         struct rlimit limit;
 
@@ -59,7 +60,7 @@ static int run_once(Manager *m) {
         if (r < 0)
                 return r;
         if (!m->host.policy_load_success)
-                return EXIT_FAILURE; /* each error was told */
+                return EXIT_FAILURE; /* each error was logged */
         if (!host_enforces(&m->host))
                 return EXIT_SUCCESS;
         return reconcile_is_settled(&m->binding) && all_bound(m) ? EXIT_SUCCESS : EXIT_NOT_BOUND;
@@ -93,7 +94,7 @@ int main(int argc, char *argv[]) {
         raise_descriptor_limit();
         r = manager_new(&args, &m);
         if (r < 0)
-                return EXIT_FAILURE; /* it has said why */
+                return EXIT_FAILURE; /* the reason is on stderr */
         if (m->host.sysroot.live)
                 silent_start(&m->binding, "/proc/self/exe");
         r = manager_start(m);

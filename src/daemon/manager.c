@@ -108,7 +108,7 @@ static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
         return sd_event_source_set_time_relative(source, sampling_interval_usec(&m->sampling));
 }
 
-/* Puts the policies of the files in force, in every room; where they are refused, the former ones
+/* Puts the policies of the files in force in every room; if they are rejected, the former ones
  * stay. */
 static int reload_policies(Manager *m) {
         _cleanup_policy_set_ PolicySet policies = { 0 };
@@ -161,13 +161,13 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
 
         (void)info;
         notify_state(&m->host.notifier, "STOPPING=1");
-        if (m->host.stopping) /* for the second time: at once */
+        if (m->host.stopping) /* a second signal stops at once */
                 return sd_event_exit(sd_event_source_get_event(source), 0);
         m->host.ready = false;
         if (m->host.policies.on_stop == ON_STOP_RESTORE)
                 irq_give_all_back(m->irq);
         if (undo_release_before_stop(&m->undo)) {
-                for (size_t i = 0; i < m->roster.n_instances; i++) /* nothing is moved any more */
+                for (size_t i = 0; i < m->roster.n_instances; i++) /* end all moves */
                         binding_restart(m->roster.instances[i], clock_monotonic_usec());
                 journal_log(&m->host.journal, LOG_INFO, NULL,
                             "Stopping; releasing all bindings first (%zu records)",

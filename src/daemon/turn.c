@@ -13,13 +13,13 @@
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
 
-/* Changes within so long are published together. */
+/* Changes within this time are published together. */
 #define PUBLISH_DELAY_USEC (UINT64_C(100) * 1000)
 
-/* What has started meanwhile is planned for together. */
+/* Instances that start within this time are planned together. */
 #define PLAN_DELAY_USEC (UINT64_C(50) * 1000)
 
-/* The loop may wake so much later than asked, to wake together with others. */
+/* The timer may fire this much later, together with other timers. */
 #define WORK_ACCURACY_USEC UINT64_C(1000)
 
 static int arm(sd_event_source *timer, uint64_t usec) {
@@ -28,7 +28,7 @@ static int arm(sd_event_source *timer, uint64_t usec) {
         return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
-/* So much later at the latest. */
+/* Arms the timer unless it fires earlier already. */
 static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
         const uint64_t due = clock_monotonic_usec() + delay_usec;
         int enabled = SD_EVENT_OFF;
@@ -52,7 +52,8 @@ static void arm_work(Manager *m) {
                 (void)arm(m->binding.work_timer, due);
 }
 
-/* A round begins: the net under the signals of units, and what is bound and nobody's any more. */
+/* A round of the scan begins: finds units that no signal reported, and bound processes that belong
+ * to no instance. */
 static void begin_round(Manager *m) {
         units_scan(&m->units);
         undo_release_stray(&m->undo);
@@ -118,7 +119,7 @@ int turn_finish_start(Manager *m) {
                 return r;
         m->start_waits = false;
         m->host.ready = true;
-        /* It has logged why not; a full /run must not keep it from binding. */
+        /* The failure is logged; a full /run must not prevent binding. */
         (void)publish_now(&m->report);
         if (h->args->once)
                 return 0;
@@ -142,8 +143,7 @@ void turn_run(Manager *m) {
                 place_note_topology(&m->placing);
         units_turn(&m->units);
         reconcile_fresh(&m->binding, clock_monotonic_usec());
-        fork_filter_update(&m->roster); /* this takes longer; the children that it finds are looked
-                                       at as well */
+        fork_filter_update(&m->roster); /* reads the children of new members, which takes longer */
         turn_hand_on(m);
         reconcile_fresh(&m->binding, clock_monotonic_usec());
         binding_follow_plan(&m->binding, clock_monotonic_usec());
@@ -198,7 +198,7 @@ static int on_publish(sd_event_source *source, uint64_t usec, void *userdata) {
         (void)source;
         (void)usec;
         (void)publish_now(&m->report);
-        /* A round of sampling publishes. Among hundreds of instances it may take minutes. */
+        /* A round of sampling publishes as well. With hundreds of instances it may take minutes. */
         arm_by(m->report.timer, m->host.policies.sampling_interval_usec * 3 / 2);
         return 0;
 }
@@ -221,6 +221,6 @@ int turn_start(Manager *m) {
                 r = add_timer(m, &m->report.timer, 0, on_publish);
         if (r >= 0)
                 r = sd_event_add_post(m->host.event, &m->turn, on_event, m);
-        /* Before the next event, however many of them wait. */
+        /* Runs before the next event, however many are queued. */
         return r < 0 ? r : sd_event_source_set_priority(m->turn, SD_EVENT_PRIORITY_IMPORTANT * 2);
 }

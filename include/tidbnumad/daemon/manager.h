@@ -1,4 +1,4 @@
-/* The daemon: one event loop and all that it owns. */
+/* The whole daemon: its rooms and its event loop. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,17 +20,17 @@ typedef struct Manager {
         Sampling sampling;
         Undoing undo;
         Placing placing;
-        Units units; /* that are prepared before they start */
+        Units units; /* units that are prepared before they start */
         Binder binding;
         struct Interrupts *irq; /* see irq.h; NULL: not started; owned */
         Report report;
         sd_event_source *turn; /* see turn.h */
-        bool start_waits;      /* for the units that are prepared first */
+        bool start_waits;      /* the start waits for the first preparation of units */
 } Manager;
 
 int manager_new(const Args *args, Manager **ret);
 Manager *manager_free(Manager *manager);
 DEFINE_CLEANUP(Manager *, manager_free)
 
-/* Loads the policies, finds the processes and sets up the loop's sources. */
+/* Loads the policies, finds the processes and adds the loop's event sources. */
 int manager_start(Manager *manager);

@@ -1,5 +1,5 @@
-/* One turn of the daemon: whatever an event has changed in one room goes through the others in a
- * fixed order. */
+/* One turn of the daemon: carries what an event has changed in one room through the other rooms, in
+ * a fixed order. */
 #pragma once
 
 #include "tidbnumad/daemon/manager.h"
@@ -7,19 +7,19 @@
 /* Adds the source that runs a turn after each event, and the timers that a turn sets. */
 int turn_start(Manager *manager);
 
-/* At the start, before the loop runs. */
+/* Runs a turn at the start, before the loop runs. */
 void turn_run(Manager *manager);
 
-/* What the roster has to report goes to the rooms above it: for what follows within the same event,
- * and else done by each turn. */
+/* Hands the roster's news to the rooms above it. Each turn does so; a caller needs it only where
+ * the same event depends on it. */
 void turn_hand_on(Manager *manager);
 
-/* Everything that a start waits for is there: the daemon is ready, and reports that. */
+/* To be called when everything that the start waits for is there: reports readiness to systemd. */
 int turn_finish_start(Manager *manager);
 
-/* Reports to systemd that the start or the reload is over, and for `systemctl status` how it ended.
+/* Reports to systemd the end of the start or of a reload, with its result for `systemctl status`.
  */
 void turn_notify_ready(Manager *manager);
 
-/* With what every room keeps of it. */
+/* Frees an instance, and what every room keeps of it. */
 Instance *turn_free_instance(Instance *instance);

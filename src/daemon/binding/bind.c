@@ -1,4 +1,4 @@
-/* Steps that a backend carries out. When one is due, reconcile.c decides. */
+/* Binding steps that a backend carries out. reconcile.c decides which step is due. */
 #include <string.h>
 #include <unistd.h>
 
@@ -10,11 +10,11 @@
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/sys/clock.h"
 
-/* Seconds. Older ones were there before the daemon, or before the policy that names them: an unseen
- * start is found by polling within two. */
+/* Seconds. A process that was older when first seen ran before the daemon or its policy did: a
+ * start that caused no event is found by polling within two seconds. */
 #define LATENCY_AGE_MAX 5.0
 
-/* The backend hears of a widening when the writer has probably come back. */
+/* Delay before the backend is asked again, when the worker has probably returned from its write. */
 #define WRITE_AGAIN_USEC (UINT64_C(1000) * 1000)
 
 static Reason refusal_code(const Binder *b, const Instance *i) {
@@ -38,7 +38,7 @@ const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
         const BackendTarget target = undo_target(i);
         const char *why = i->binding.own_refuses;
 
-        /* The dump of another machine is planned for as if that host could. */
+        /* A plan for another machine (--sysroot) assumes that its backend works. */
         if (!why && b->host->sysroot.live)
                 why = ops ? ops->refuses(&b->host->backend, &target, &i->binding.placement)
                           : b->host->backend.why_not;
@@ -56,8 +56,8 @@ const char *bind_refuses_scope(const Binder *b, const Instance *i, Reason *ret_c
                        : scope_refuses_by(&b->host->sysroot, i->undo.record, &target, ret_code);
 }
 
-/* What the instance's oldest process had lived when it was first seen. Its start is known to a
- * clock tick only: what is no more than two of them counts as nothing. */
+/* Age of the instance's oldest process when the instance was first seen. A start is known to a
+ * clock tick only, so an age of up to two ticks counts as zero. */
 static double age_when_seen(const Instance *i, uint64_t now_usec) {
         const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
         const double age = clock_boottime_seconds() -
@@ -83,7 +83,7 @@ void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
                               age + (double)(now_usec - i->first_seen_usec) / 1e6);
 }
 
-/* The failure's sentence is there. */
+/* The caller has already set the failure's sentence. */
 static void try_later(const Binder *b, Instance *i, int error) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
@@ -113,7 +113,7 @@ static void failed(const Binder *b, Instance *i, int error, const char *message)
         try_later(b, i, error);
 }
 
-/* What stands is not known, so it could not be taken back. */
+/* The present values cannot be read, so they could not be restored later. */
 static void cannot_note(const Binder *b, Instance *i, int error) {
         const Reason code = reason_of_error(error);
 
@@ -124,9 +124,9 @@ static void cannot_note(const Binder *b, Instance *i, int error) {
         try_later(b, i, error);
 }
 
-/* Without a record nothing could be taken back, so nothing is done. */
+/* Without an undo record nothing could be restored, so nothing is changed. */
 static void cannot_record(const Binder *b, Instance *i, int error) {
-        if (reason_of_error(error) == REASON_BUS_GONE) { /* of which a folder knows nothing */
+        if (reason_of_error(error) == REASON_BUS_GONE) { /* not a fault of the undo folder */
                 cannot_note(b, i, error);
                 return;
         }
@@ -157,7 +157,7 @@ static void succeeded(const Binder *b, Instance *i) {
         units_note_mems(b->units, i->unit, &i->binding.call_mems);
         i->binding.we_narrowed |= i->binding.call_kind == STEP_NARROW;
         i->binding.guard.extra_pending = false;
-        /* What passes did before says nothing about what they will do now. */
+        /* The results of earlier passes do not predict those of the next ones. */
         p->passes = p->sweeps = p->settles = 0;
 }
 
@@ -182,7 +182,7 @@ static void on_reply(int error, const char *message, void *userdata) {
         }
 }
 
-/* What stands was read: the step itself is next. */
+/* The present values are recorded: now carry out the step itself. */
 static void on_noted(int error, const char *message, void *userdata) {
         const Answer *answer = userdata;
         const Binder *b = answer->binder;
@@ -251,7 +251,8 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.bind_attempts++;
         b->policy_counters[i->policy_index].bind_attempts++;
         r = ask(b, i, step);
-        if (r < 0 && r != -ESRCH) /* of one that has ended, the exit event is on its way */
+        if (r < 0 &&
+            r != -ESRCH) /* -ESRCH: the process has ended, and its exit event will follow */
                 failed(b, i, r, "");
         if (r <= 0)
                 return false;
@@ -269,16 +270,16 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
         if (r == -ENODEV || r == -ESRCH || r == -ENOMEM || r == -ETIME)
                 return r;
         if (r == -EINPROGRESS) {
-                /* systemd would wait for the kernel's lock, as the worker does. */
+                /* systemd would wait for the same lock in the kernel as the worker does. */
                 i->binding.guard.extra_pending = true;
                 i->binding.mems_drift.stood = false;
                 i->binding.due_usec = now_usec + WRITE_AGAIN_USEC;
                 return 0;
         }
-        /* What is on its way to systemd is done before this, and this stands in the end. */
+        /* systemd handles an earlier request before this one, so this value is the final one. */
         i->binding.call = sd_bus_slot_unref(i->binding.call);
         i->binding.guard.extra_pending = true;
-        i->binding.mems_drift.stood = false; /* that they change now is our own doing */
+        i->binding.mems_drift.stood = false; /* the daemon itself is changing them */
         if (bind_carry_out(b, i, &step, now_usec))
                 i->binding.due_usec = now_usec;
         return 0;

@@ -1,4 +1,4 @@
-/* What binding keeps of an instance, and what makes it start again. */
+/* State of binding in an instance, and what restarts it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ void binding_note_joined(Instance *i) {
         i->binding.pulled = false;
 }
 
-/* A pass borrows a handle of one of its processes, and these may be others now. */
+/* End the pass first: it borrows a handle of one of the processes, which may be replaced now. */
 void binding_restart(Instance *i, uint64_t now_usec) {
         end_pass(i);
         i->binding.progress = (Progress){ 0 };
@@ -88,7 +88,7 @@ void binding_restart(Instance *i, uint64_t now_usec) {
         i->binding.due_usec = now_usec;
 }
 
-/* An answer that is still on its way would be taken for one of a later call. */
+/* Drop the pending call: its answer would be taken for that of a later call. */
 void binding_reset(Instance *i, uint64_t now_usec) {
         i->binding.call = sd_bus_slot_unref(i->binding.call);
         i->binding.we_narrowed = i->binding.pulled = false;

@@ -1,7 +1,7 @@
-/* Drift: how it is noticed, and how often it was repaired. What is done about it, plan/step.c says.
+/* Drift: how it is noticed and counted; plan/step.c decides what to do about it.
  *
- * cgroupfs tells of writes by inotify(7), as any file system does that the VFS writes to; what the
- * kernel itself changes there, or what is written to a group above, it does not tell. */
+ * Like any file system, cgroupfs reports writes through the VFS by inotify(7). It does not report
+ * changes by the kernel itself or writes to a parent group. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 
 #define WINDOW_USEC (UINT64_C(60) * 1000 * 1000)
 
-/* A writer seldom comes alone: systemd writes several files of a group. So long they are awaited,
- * and so often at most an instance is looked at for them. */
+/* Writes come in groups: systemd writes several files of a control group. They are collected for
+ * this time, so an instance is reconciled at most this often because of them. */
 #define DELAY_USEC (UINT64_C(20) * 1000)
 
 static const char *const FILES[] = { "cpuset.cpus", "cpuset.mems" };
@@ -32,8 +32,8 @@ static Instance *watcher_of(const Binder *b, int watch) {
         return NULL;
 }
 
-/* What is under way is looked at anyhow; and who is left to another one is, until the minute is
- * over. */
+/* An instance with work under way is reconciled anyway, and one in back-off waits until its minute
+ * is over. */
 static bool wants_look(const Instance *i, uint64_t now_usec) {
         return !i->binding.call && !i->binding.moving &&
                i->binding.due_usec > now_usec + DELAY_USEC &&
@@ -61,7 +61,8 @@ void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_
                 struct inotify_event event;
 
                 memcpy(&event, events + at, sizeof(event));
-                if (event.mask & IN_Q_OVERFLOW) /* whose they were is not known */
+                if (event.mask &
+                    IN_Q_OVERFLOW) /* the queue overflowed: it is unknown whose events were lost */
                         for (size_t k = 0; k < b->roster->n_instances; k++)
                                 if (wants_look(b->roster->instances[k], now_usec))
                                         b->roster->instances[k]->binding.due_usec =
@@ -95,7 +96,7 @@ void drift_stop(Binder *b) {
         closep(&b->drift_fd);
 }
 
-/* Of two instances one may have had the number of a watch that is gone. */
+/* A watch number may have been reused, so another instance may still have it. */
 static void watch_file(const Binder *b, Instance *i, size_t n, int cpuset_fd) {
         char path[64 + NAME_MAX];
         int watch;
@@ -122,7 +123,7 @@ unsigned drift_repairs(const Drift *drift, uint64_t now_usec) {
 
 static void count(Drift *drift, uint64_t now_usec) {
         drift->n_repairs = drift_repairs(drift, now_usec) + 1;
-        /* The minute of leaving it alone begins with the last one. */
+        /* The minute of back-off begins with the last repair. */
         if (drift->n_repairs == 1 || drift->n_repairs == STEP_REPAIRS_MAX)
                 drift->end_usec = now_usec + WINDOW_USEC;
 }
@@ -166,7 +167,7 @@ static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, ui
             mems ? ID_VIEW(&i->binding.observed.mems) : ID_VIEW(&i->binding.observed.cpus), ours);
 }
 
-/* Where each process is bound for itself, one that has just come is no drift. */
+/* Where each process is bound individually, a new process without its CPUs is not drift. */
 static bool is_for_new_ones(const Binder *b, const Instance *i) {
         return instance_backend(i, &b->host->backend) != BACKEND_SYSTEMD &&
                !binding_cpus_applied(i);
@@ -185,7 +186,7 @@ void drift_count(const Binder *b, Instance *i, const Step *step, uint64_t now_us
                 i->binding.cpus_drift.stood = false;
                 return;
         }
-        /* The guard's nodes are ours, too. */
+        /* Nodes that the guard added are no drift. */
         if (i->binding.mems_drift.stood && id_set_is_empty(&i->binding.guard.extra))
                 repair(b, i, DRIFT_MEMS, ID_VIEW(&step->mems), now_usec);
         i->binding.mems_drift.stood = false;

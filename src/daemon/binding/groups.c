@@ -34,7 +34,7 @@ int groups_open(const Binder *b, Instance *i, Groups *ret) {
         int r = open_group(b, i, &g);
 
         switch (instance_backend(i, &b->host->backend)) {
-        case BACKEND_SYSTEMD: /* it cannot do without the unit */
+        case BACKEND_SYSTEMD: /* this backend needs the unit */
                 if (r < 0)
                         return r;
                 /* fall through */

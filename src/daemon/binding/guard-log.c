@@ -1,4 +1,4 @@
-/* The full-node guard: what it tells operators. */
+/* Log lines of the full-node guard. */
 #include <inttypes.h>
 #include <stdio.h>
 

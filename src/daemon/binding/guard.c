@@ -1,4 +1,4 @@
-/* The full-node guard: reads the nodes, and carries out what plan/guard judges. */
+/* The full-node guard: reads the nodes and carries out what plan/guard.h decides. */
 #include <stdlib.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
@@ -15,13 +15,13 @@
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/worker/ask.h"
 
-/* It may wake so much later than asked, to wake together with others. */
+/* The timer may fire this much later than asked, together with other timers. */
 #define ACCURACY_USEC (UINT64_C(20) * 1000)
 
 struct Guard {
         sd_event_source *timer;
         bool armed;
-        GuardNode *nodes; /* beside the topology's; owned */
+        GuardNode *nodes; /* at the same index as the topology's nodes; owned */
 };
 
 /* A node without memory is in no effective set, whatever is written. */
@@ -33,7 +33,7 @@ static NodeSet home_of(const Binder *b, const Instance *i) {
         return home;
 }
 
-/* What the kernel allows it, as far as we know: a look is not made for each tick. */
+/* Nodes that the kernel allows, as of the last reconcile: the files are not read at each tick. */
 static NodeSet usable_by(const Instance *i) {
         NodeSet nodes = i->binding.observed.mems;
 
@@ -76,7 +76,7 @@ static int read_node(const Binder *b, size_t index, uint64_t now_usec, GuardRead
         return 0;
 }
 
-/* Of one that cannot be read nothing is known, and nothing is done for its sake. */
+/* A node that cannot be read is unknown, and no instance is widened because of it. */
 static void read_nodes(Binder *b, const NodeSet *nodes, uint64_t now_usec) {
         for (size_t n = 0; n < b->host->topology.n_nodes; n++) {
                 GuardNode *node = &b->guard->nodes[n];
@@ -118,8 +118,8 @@ static size_t read_rooms(const Binder *b, const NodeSet *not_these, NodeRoom *ro
 
 /* --- widening --- */
 
-/* What it has already, what its group does not allow, and what the admin of its unit has not named.
- */
+/* Nodes that cannot be added: those it already has, those its group does not allow, and those that
+ * the admin's setting of the unit leaves out. */
 static NodeSet barred_for(const Binder *b, const Instance *i) {
         const NodeSet open = undo_open_nodes(b->undo, i);
         NodeSet barred = topology_memory_nodes(&b->host->topology), usable = usable_by(i);
@@ -180,7 +180,7 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
                 id_set_add(&mems, node);
                 r = bind_widen_now(b, i, &mems, now_usec);
                 if (r == -ESRCH)
-                        return false; /* it is told of elsewhere that it has ended */
+                        return false; /* its exit is logged elsewhere */
                 if (r == -ENOMEM || r == -ETIME) {
                         guard_log_danger(b, i, &before, o,
                                          r == -ENOMEM
@@ -218,7 +218,7 @@ static bool relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_
 
 /* --- and back --- */
 
-/* The steps do the rest: the gentle pull, if there is something that fits, and the narrowing. */
+/* Ends the widening. The usual steps then pull back the memory that fits, and narrow the nodes. */
 static void lift(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
         i->binding.guard.extra_pending = false;
@@ -237,14 +237,14 @@ static void let_rest(const Binder *b, Instance *i, uint64_t now_usec) {
                 lift(b, i, now_usec);
 }
 
-/* True: to be read again soon. */
+/* True: its nodes have to be read again soon. */
 static bool attend(const Binder *b, Instance *i, uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
         const GuardOutlook o = outlook_on(b, &mems);
         const GuardVerdict verdict = guard_judge(&o);
 
         if (i->policy->on_full == ON_FULL_KEEP && !id_set_is_empty(&i->binding.guard.extra))
-                lift(b, i, now_usec); /* the policy has become another one meanwhile */
+                lift(b, i, now_usec); /* the policy changed meanwhile */
         if (verdict == GUARD_WIDEN)
                 return relieve(b, i, &o, now_usec);
         let_rest(b, i, now_usec);
@@ -258,7 +258,7 @@ uint64_t guard_tick(Binder *b, uint64_t now_usec) {
         bool fast = false;
 
         if (!host_enforces(b->host))
-                return INSTANCE_NEVER; /* paused, or stopping: who is looked at again is watched */
+                return INSTANCE_NEVER; /* paused or stopping; the next reconcile watches it again */
         for (size_t k = 0; k < b->roster->n_instances; k++) {
                 const NodeSet its = usable_by(b->roster->instances[k]);
 
@@ -312,7 +312,7 @@ int guard_start(Binder *b) {
                               on_timer, b);
         if (r >= 0)
                 r = sd_event_source_set_enabled(guard->timer, SD_EVENT_OFF);
-        /* A second's delay may be a gigabyte. */
+        /* A process may fill a gigabyte in a second. */
         return r < 0 ? r : sd_event_source_set_priority(guard->timer, SD_EVENT_PRIORITY_IMPORTANT);
 }
 
@@ -325,10 +325,11 @@ void guard_stop(Binder *b) {
         b->guard = NULL;
 }
 
-/* --- what others tell --- */
+/* --- which instances are watched --- */
 
-/* By whom, its record knows, also of what an earlier life of this daemon did. Where that is lost, a
- * property that is gone after a boot is taken for ours: else nobody would guard it. */
+/* Its undo record shows who narrowed it, also for an earlier run of the daemon. Where that record
+ * was lost at a boot, the property of the unit is assumed to be tidbnumad's: otherwise nobody would
+ * guard the instance. */
 static bool is_ours(const Binder *b, const Instance *i) {
         if (!i->binding.observed.cpuset)
                 return false;
@@ -345,7 +346,7 @@ static bool is_narrow(const Binder *b, const Instance *i, const NodeSet *home) {
                !id_set_equal(&i->binding.observed.mems, &all) && is_ours(b, i);
 }
 
-/* Widened to all nodes there are it is not narrow, and must become so again. */
+/* An instance that was widened to all nodes is not narrow, but must become narrow again. */
 static bool is_to_be_watched(const Binder *b, const Instance *i, const NodeSet *home) {
 
         return b->guard && host_enforces(b->host) && i->binding.placement.memory == MEMORY_BIND &&

@@ -11,7 +11,7 @@
 /* A unit that was shared until now may soon be again. */
 #define ALONE_USEC (UINT64_C(60) * 1000 * 1000)
 
-/* The plan for its present means is made by then. */
+/* The plan for the present means is made within this time. */
 #define PLANNED_USEC (UINT64_C(100) * 1000)
 
 static const char kept[] =
@@ -44,7 +44,7 @@ static bool has_own_directory(const UndoRecord *record) {
         return false;
 }
 
-/* Is it bound by means that would stay in force beside the next ones? */
+/* Is it bound by a means that would stay in force beside the next one? */
 static bool is_bound_otherwise(const UndoRecord *record, Rung next) {
         if (!record)
                 return false;
@@ -69,8 +69,8 @@ static Ladder present(const UndoRecord *record, Rung next) {
                                                                 : RUNG_DIRECTORY };
 }
 
-/* The policy's word counts at once. A process without a service keeps what it has: of the limits of
- * its scope not all are known before it is about to leave it. */
+/* A change of the policy applies at once. A process without a service keeps its means: not all
+ * limits of its scope are known before it is about to leave it. */
 static bool is_to_change(const Instance *i, const Ladder *next, uint64_t now_usec) {
         const InstanceBinding *own = &i->binding;
         const uint64_t stood_usec = now_usec - own->ladder_since_usec;
@@ -82,8 +82,8 @@ static bool is_to_change(const Instance *i, const Ladder *next, uint64_t now_use
         return next->rung == RUNG_UNIT && stood_usec >= ALONE_USEC;
 }
 
-/* The plan follows by its timer, for all that changed meanwhile: one plan for each of a thousand
- * processes would keep the loop for minutes. */
+/* Only marks the plan: one timer then makes one plan for all changes. One plan for each of a
+ * thousand processes would block the loop for minutes. */
 static void take(const Binder *b, Instance *i, const Ladder *next) {
         const BackendKind backend = instance_backend(i, &b->host->backend);
         const Rung before = i->binding.ladder.rung;
@@ -97,7 +97,7 @@ static void take(const Binder *b, Instance *i, const Ladder *next) {
                 host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-/* What was observed is of the former means. */
+/* The observation was made with the former means. */
 static bool take_now(const Binder *b, Instance *i, const Ladder *next, uint64_t now_usec) {
         const BackendKind before = instance_backend(i, &b->host->backend);
 

@@ -1,4 +1,4 @@
-/* The kernel's own way of moving memory. */
+/* Moves memory by migrate_pages(2) in a child process. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/worker/ask.h"
 
-/* Each node's pages go to the node that has the most room when those before it have come. */
+/* Sends each node's pages to the node that will have the most room after the moves before it. */
 static size_t plan_node_moves(const Binder *b, const Instance *i, NodeRoom *rooms, size_t n_rooms,
                               NodeMove *node_moves) {
         const Topology *topology = &b->host->topology;
@@ -50,7 +50,8 @@ int move_kernel_begin(const Binder *b, Instance *i) {
         return 1;
 }
 
-/* One whose memory map does not answer would keep the worker, and all others, for its deadline. */
+/* A process whose memory map does not answer would block the worker, and everybody who waits for
+ * it, until its deadline. */
 static int migrate(const Binder *b, const Member *member, const NodeMove *move) {
         Workers *workers = &b->host->workers;
         int r = 0;

@@ -1,4 +1,4 @@
-/* Pace and progress of a migration: from its first pass until the instance comes to an end. */
+/* Rate and progress of a migration, from its first pass until the instance reaches a final step. */
 #include <math.h>
 
 #include "tidbnumad/daemon/binding/groups.h"
@@ -26,13 +26,13 @@ void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
         if (i->binding.passed || i->binding.mapped_outside_bytes < i->binding.mapped_left_bytes)
                 i->binding.mapped_left_bytes = i->binding.mapped_outside_bytes;
         i->binding.passed = false;
-        /* What the kernel moved by itself shows here alone. */
+        /* Memory that migrate_pages(2) moved is visible only in this difference. */
         if (i->binding.migration.under_way && i->binding.placement.migrate == MIGRATE_KERNEL &&
             i->binding.outside_bytes < outside_before)
                 move_progress_add(b, i, outside_before - i->binding.outside_bytes);
 }
 
-/* The pressure of a session's group, or of a supervisor's, is not the instance's. */
+/* The pressure of a login session's or a supervisor's group is not that of the instance. */
 static int read_pressure(const Binder *b, Instance *i, Pressure *ret) {
         _cleanup_groups_ Groups open = GROUPS_NONE;
         int r;

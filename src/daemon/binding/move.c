@@ -12,17 +12,18 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
 
-/* The loop serves others after so long; a piece that was begun is ended first. */
+/* A slice ends after this time, so that the loop handles other events; a piece that was begun is
+ * completed. */
 #define SLICE_USEC UINT64_C(5000)
 
-/* A start script executes two or three programs; one that goes on and on is left to a later pass.
- */
+/* A start script executes two or three programs. A process that executes more during one pass is
+ * left to a later pass. */
 enum { EXECS_MAX = 8 };
 
-/* Looks whether the worker has answered, should its answer not be heard of. */
+/* Interval of polling the worker, in case its answer is missed. */
 #define WORKER_POLL_USEC UINT64_C(100000)
 
-/* Address space looked through at a time when nothing is found in it. */
+/* Address space that is scanned in one piece when nothing is found in it. */
 #define SCAN_BYTES (UINT64_C(16) << 20)
 
 static void end_pass(const Binder *b, Instance *i, bool whole, uint64_t now_usec) {
@@ -51,7 +52,7 @@ static bool has_worker(const Binder *b) {
         return b->host->workers.program;
 }
 
-/* A worker begins it with the first step. */
+/* Where a worker walks, it opens the process itself at the first step. */
 static int begin_walk(const Binder *b, Instance *i) {
         const size_t k = i->binding.mover_process;
 
@@ -63,7 +64,7 @@ static int begin_walk(const Binder *b, Instance *i) {
                        : 0;
 }
 
-/* The next process that is still there; false when all were walked through. */
+/* Advances to the next live process; false when all were walked. */
 static bool begin_process(const Binder *b, Instance *i) {
         i->binding.execs = 0;
         for (; i->binding.mover_process < i->n_members; i->binding.mover_process++) {
@@ -77,7 +78,7 @@ static bool begin_process(const Binder *b, Instance *i) {
         return false;
 }
 
-/* Its calls cannot be watched; what they moved is what is no longer outside at the next look. */
+/* The result of the calls is not reported; the next reconcile sees what they moved. */
 static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         int r = move_kernel_begin(b, i);
@@ -91,7 +92,7 @@ static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
                 end_pass(b, i, false, now_usec);
 }
 
-/* Where the cgroup is not known, nobody has looked who else is in it. */
+/* False where the control group is not known: then nobody has checked who else is in it. */
 static bool is_alone(const Instance *i) {
         return i->binding.observed.alone && (i->sampling.memory_known || scope_of(i));
 }
@@ -111,7 +112,8 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
                 end_pass(b, i, true, now_usec);
 }
 
-/* A step of the walk, by the worker or, without one, at once. -EAGAIN: the worker is at it. */
+/* Makes one step of the walk, by the worker or, without one, in this process. -EAGAIN: the worker
+ * is busy with it. */
 static int step_walk(const Binder *b, Instance *i, uint32_t target, uint64_t *ret_bytes) {
         const WorkerMove move = { .pass = i->binding.pass,
                                   .scan_bytes = SCAN_BYTES,
@@ -126,13 +128,13 @@ static int step_walk(const Binder *b, Instance *i, uint32_t target, uint64_t *re
                            &i->binding.mover, ret_bytes);
 }
 
-/* Of this process there is no more to walk through, but perhaps of the others. */
+/* True if this process has nothing more to walk; others of the instance may. */
 static bool is_end_of_process(int error) {
         return error == -ESRCH || error == -ESTALE || error == -EHOSTDOWN;
 }
 
-/* One piece. Returns 1: go on; 0: the pass is complete; negative: it cannot go on, or, with
- * -EAGAIN, not yet. */
+/* Moves one piece. 1: continue; 0: the pass is complete; negative errno: it cannot continue;
+ * -EAGAIN: not yet. */
 static int move_piece(const Binder *b, Instance *i) {
         const uint64_t own_before = i->binding.mover.moved_bytes;
         const uint64_t shared_before = i->binding.mover.shared_moved_bytes;
@@ -150,7 +152,7 @@ static int move_piece(const Binder *b, Instance *i) {
         move_progress_add(b, i, own + i->binding.mover.shared_moved_bytes - shared_before);
         if (r > 0)
                 return 1;
-        /* Another program in the same process: another memory, gone through from the start. */
+        /* The process executed another program: its memory is new, so walk it from the start. */
         if (r == -ESTALE && i->binding.execs++ < EXECS_MAX && begin_walk(b, i) == 0)
                 return 1;
         if (r < 0 && !is_end_of_process(r))
@@ -178,13 +180,14 @@ void move_worker_idle(const Binder *b) {
         }
 }
 
-/* So that all of them have their turns with the worker, and this one the last. */
+/* Puts this instance last in the queue for the worker. */
 static void give_turn(const Binder *b, Instance *i) {
         move_worker_idle(b);
         i->binding.due_usec = clock_monotonic_usec() + 1;
 }
 
-/* A pass may begin and end between two readings of the guard. */
+/* Records the peak rate for the guard: a pass may begin and end between two readings of the guard.
+ */
 static void note_pull(Instance *i) {
         const uint64_t rate = move_rate_in_force(i);
 
@@ -192,7 +195,7 @@ static void note_pull(Instance *i) {
                 i->binding.pull_peak_bytes_per_sec = rate;
 }
 
-/* -EAGAIN: the worker is at it. */
+/* -EAGAIN: the worker is busy with it. */
 static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         const ProcHandle *process = i->members[k].handle;
@@ -215,7 +218,7 @@ static bool is_swept(const Binder *b, const Instance *i, size_t node) {
                i->sampling.memory_known && i->sampling.by_node[node].anon_bytes > 0;
 }
 
-/* Each process, node by node. */
+/* Sweeps each process, one node at a time. */
 static void sweep_slice(const Binder *b, Instance *i) {
         InstanceBinding *own = &i->binding;
 
@@ -232,8 +235,9 @@ static void sweep_slice(const Binder *b, Instance *i) {
         own->due_usec = clock_monotonic_usec();
 }
 
-/* The kernel's call leaves what a fork still shares, for asked to take that along it would also
- * take the libraries of others. The mover, in the pass that follows, tells the two apart. */
+/* migrate_pages(2) leaves pages that are still shared after a fork: with MPOL_MF_MOVE_ALL it would
+ * also move the libraries of other processes. The pass of the mover that follows can tell the two
+ * apart. */
 static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         int r = move_kernel_step(b, i);
 
@@ -263,8 +267,9 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         }
         move_progress_note(b, i, now_usec);
         note_pull(i);
+        /* The walk touches pages that NUMA balancing has hidden: do that on the instance's CPUs. */
         if (!has_worker(b))
-                affinity_borrow(&i->binding.placement.cpus, &loan); /* hidden pages are touched */
+                affinity_borrow(&i->binding.placement.cpus, &loan);
         for (uint64_t now = now_usec; now < end; now = clock_monotonic_usec()) {
                 uint64_t wait = rate_wait_usec(&i->binding.rate, now);
                 int r;

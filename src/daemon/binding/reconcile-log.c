@@ -1,4 +1,4 @@
-/* A look at an instance: what it tells. */
+/* What a reconcile logs. */
 #include "tidbnumad/daemon/binding/reconcile-log.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/undo/undo-change.h"

@@ -1,4 +1,4 @@
-/* One look at an instance: observe, decide, act. */
+/* Reconciles an instance: observe, decide, act. */
 #include <math.h>
 #include <string.h>
 
@@ -25,17 +25,17 @@
 #define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
 #define SETTLE_USEC (UINT64_C(1000) * 1000)
 
-/* How long what came to an end is left so, unless so much more lies outside. */
+/* A final step is left alone for this time, unless this much more memory is outside. */
 #define REST_USEC (UINT64_C(60) * 1000 * 1000)
 #define REST_GROWTH_BYTES (UINT64_C(16) << 20)
 
-/* Less room than this is not worth a pass over the whole process. */
+/* A pass over the whole process is not made for less room than this. */
 #define LEAST_ROOM_BYTES (UINT64_C(8) << 20)
 
-/* The loop serves others after so long. */
+/* A reconcile of all instances pauses after this time, so that the loop handles other events. */
 #define LOOKS_USEC (UINT64_C(20) * 1000)
 
-/* In one look, of a backend that answers at once; steps without effect are tried three times. */
+/* With a backend that answers at once; a step without effect is tried three times. */
 enum { STEPS_AT_ONCE_MAX = 8 };
 
 static void finish(const Binder *b, Instance *i) {
@@ -56,13 +56,14 @@ static void finish(const Binder *b, Instance *i) {
         i->binding.logged = i->binding.step;
 }
 
-/* Is what came to an end to be left so for now? */
+/* Is its final step left alone for now? */
 static bool is_resting(const Instance *i, uint64_t now_usec) {
         return step_is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
                i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
 }
 
-/* A pass walks through the whole process: not for a few pages, nor for those that do not move. */
+/* Postpones a pass: it walks the whole process, which is not worth it for a few pages or for pages
+ * that do not move. */
 static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
         return (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
                is_resting(i, now_usec);
@@ -86,7 +87,7 @@ static void decide(const Binder *b, Instance *i, Step step) {
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-/* Where it belongs, as far as the operator and the admin of its unit leave it that. */
+/* Its placement, reduced to what the operator and the admin of its unit allow. */
 static Placement allowed_placement(const Binder *b, Instance *i) {
         Placement p = i->planned.placement;
 
@@ -122,14 +123,15 @@ static void choose_placement(const Binder *b, Instance *i) {
                 i->binding.mems_drift = (Drift){ 0 };
         }
         if (!id_set_equal(&p.cpus, &i->binding.placement.cpus)) {
-                i->binding.threads_known = false; /* they were counted by the former CPUs */
+                i->binding.threads_known =
+                        false; /* the threads were counted against the former CPUs */
                 binding_reset_cpus(i);
         }
         i->binding.placement = p;
         binding_adopt_record(i);
 }
 
-/* -ESRCH: it has ended. */
+/* -ESRCH: the instance has ended. */
 static int observe(const Binder *b, Instance *i) {
         _cleanup_groups_ Groups open = GROUPS_NONE;
         int r;
@@ -163,7 +165,7 @@ static int observe(const Binder *b, Instance *i) {
         return 0;
 }
 
-/* When the room cannot be read, nothing is moved into it. */
+/* When the free memory cannot be read, nothing is moved. */
 static void check_room(const Binder *b, const Instance *i, StepInput *in) {
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
@@ -225,7 +227,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
         return next;
 }
 
-/* Reads only what it needs: until this returns, every thread may run anywhere. */
+/* Sets CPUs before anything else is read: until then, every thread may run anywhere. */
 static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
         const Step step = { .kind = STEP_SET_CPUS, .reason = "" };
         const StepInput in = { .placement = &i->binding.placement,
@@ -238,10 +240,10 @@ static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
                 (void)bind_carry_out(b, i, &step, now_usec);
 }
 
-/* True: it is done, look again. */
+/* True: the step is complete, reconcile again at once. */
 static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         if (step_is_final(step->kind)) {
-                i->binding.due_usec = INSTANCE_NEVER; /* until an event or the next sample */
+                i->binding.due_usec = INSTANCE_NEVER; /* wait for an event or the next sample */
                 return false;
         }
         if (!host_enforces(b->host)) {
@@ -276,7 +278,8 @@ static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_use
         return false;
 }
 
-/* What the kernel shows, and the step that follows. True: it was done at once, look again. */
+/* Observes the instance and carries out the next step. True: the step is complete, reconcile again
+ * at once. */
 static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
@@ -286,7 +289,7 @@ static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
         int r = observe(b, i);
 
         if (r == -ESRCH)
-                return false; /* its exit event, or the next scan, takes it away */
+                return false; /* its exit event or the next scan removes it */
         if (r < 0) {
                 binding_set_failure(i, REASON_STATE_UNREADABLE, "its state cannot be read: %s",
                                     strerror(-r));
@@ -314,7 +317,7 @@ static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
 static void reconcile(const Binder *b, Instance *i, uint64_t now_usec) {
         unsigned n = 0;
 
-        /* The answer, or the end of the release, brings the next look. */
+        /* The answer, or the end of the release, triggers the next reconcile. */
         if (i->binding.call || (i->undo.record && i->undo.record->releasing)) {
                 i->binding.due_usec = INSTANCE_NEVER;
                 return;
@@ -330,12 +333,13 @@ static void reconcile(const Binder *b, Instance *i, uint64_t now_usec) {
                 ;
 }
 
-/* What is due and not looked at now is still due. */
+/* Instances that are not reached now stay due. */
 static bool has_time(uint64_t begun_usec) {
         return clock_monotonic_usec() < begun_usec + LOOKS_USEC;
 }
 
-/* Bindings before moves; of the moves one slice, so that the loop receives events in between. */
+/* Bindings go before moves, and only one slice is moved, so that the loop receives events in
+ * between. */
 void reconcile_due(Binder *b, uint64_t now_usec) {
         Instance *mover;
 
@@ -372,7 +376,8 @@ void reconcile_all(Binder *b, uint64_t now_usec) {
         for (size_t k = 0; k < b->roster->n_instances; k++) {
                 Instance *i = b->roster->instances[k];
 
-                /* What is under way goes on; what has ended is observed again from the start. */
+                /* Work under way continues; an instance at a final step is observed again from the
+                 * start. */
                 if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
                         continue;
                 i->binding.progress = (Progress){ 0 };

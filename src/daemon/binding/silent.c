@@ -1,10 +1,10 @@
-/* What follows when a process keeps a worker waiting. */
+/* Handles processes that block a worker. */
 #include "tidbnumad/daemon/binding/silent.h"
 #include "tidbnumad/daemon/binding/move.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/worker/ask.h"
 
-/* It may only be slow: asked again after this. */
+/* The process may only be slow: it is tried again after this time. */
 #define AGAIN_USEC (UINT64_C(1000) * 1000)
 
 static const Reason reasons[N_WORKER_WAITS] = {
@@ -47,7 +47,7 @@ static void on_idle(void *userdata) {
         move_worker_idle(userdata);
 }
 
-/* What the kernel made of it counts, whether or not the worker is back. */
+/* The effect in the kernel counts, whether or not the worker has returned. */
 static int write_mems(const BackendTarget *target, int group_fd, const NodeSet *mems, bool widen,
                       void *userdata) {
         Binder *b = userdata;
@@ -91,7 +91,7 @@ static bool is_silent(const Binder *b, const Instance *i, WorkerWait wait) {
         return false;
 }
 
-/* The memory map weighs more. */
+/* A blocked memory map is the more important reason. */
 bool silent_set_failure(const Binder *b, Instance *i) {
         for (int wait = N_WORKER_WAITS - 1; wait >= 0; wait--)
                 if (is_silent(b, i, (WorkerWait)wait)) {

@@ -1,9 +1,9 @@
-/* Whose threads are read. */
+/* Chooses the instances whose threads are read. */
 #include "tidbnumad/daemon/binding/thread-rounds.h"
 
-/* So many threads at least are read in a round; of instances that rest, each thread again within
- * these times. A cpuset holds the threads in its CPUs, and the kernel reports writes to it; without
- * one only the threads' own masks tell. */
+/* A round reads at least this many threads; each thread of an instance at rest is read again within
+ * these times. A cpuset confines the threads to its CPUs, and the kernel reports writes to it;
+ * without a cpuset only the threads' own masks show drift. */
 #define ROUND_THREADS 1000
 #define THREADS_CPUSET_USEC (UINT64_C(600) * 1000 * 1000)
 #define THREADS_USEC (UINT64_C(60) * 1000 * 1000)
@@ -12,7 +12,7 @@ static bool is_in_cpuset(const Instance *i) {
         return i->binding.observed.cpuset && !id_set_is_empty(&i->binding.placement.cpus);
 }
 
-/* It has come to an end, and no thread was outside its CPUs. */
+/* Is it at a final step, with no thread outside its CPUs? */
 static bool rests(const Instance *i) {
         const InstanceBinding *own = &i->binding;
 
@@ -31,8 +31,8 @@ static size_t threads_per_round(const Binder *b, bool in_cpuset) {
         return n > ROUND_THREADS ? n : ROUND_THREADS;
 }
 
-/* Which instances' threads are read in this round: it goes on where the last one ended. What that
- * one read too many counts, or one instance of 100,000 threads would be read in each. */
+/* Continues where the last round ended. Threads that the last round read beyond its share are
+ * subtracted; otherwise one instance with 100,000 threads would be read in each round. */
 static void choose_threads(Binder *b, bool in_cpuset) {
         const size_t n_instances = b->roster->n_instances;
         const size_t most = threads_per_round(b, in_cpuset);

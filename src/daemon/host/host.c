@@ -1,4 +1,4 @@
-/* The host and the rules in force. */
+/* The host and the policies in force. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,14 +52,14 @@ static int take_lock(const Journal *journal, const char *path, int fd, int *ret_
         return r < 0 ? cannot_open(journal, path, r) : 0;
 }
 
-/* Opens the folder, makes it where it is not there, and locks it. What went wrong is logged. Where
- * there is no room for the lock file, the daemon starts without it, and that is logged. */
+/* Opens the runtime folder, creates it if it is missing, and locks it. Errors are logged. If the
+ * disk is full, the daemon starts without the lock file, and that is logged. */
 static int runtime_dir_open(const Journal *journal, const char *path, int *ret_fd,
                             int *ret_lock_fd) {
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        /* Normally made by tmpfiles.d; a run by hand needs it as well. */
+        /* tmpfiles.d normally creates the folder; a run by hand has to. */
         if (mkdir(path, 0755) < 0 && errno != EEXIST)
                 return cannot_open(journal, path, -errno);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,15 +1,15 @@
-/* CPUs and memory that come and go. */
+/* CPUs and memory that are added or removed. */
 #include <string.h>
 
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/observe/topology-load.h"
 
-/* Those of one socket come together. */
+/* The CPUs of one socket are switched together. */
 #define DELAY_USEC (UINT64_C(100) * 1000)
 
 #define SYSTEM "devices/system/"
 
-/* --- what there is --- */
+/* --- what is present --- */
 
 static bool read_set(const Host *h, const char *path, IdTarget ret) {
         char text[ID_SET_LIST_MAX];
@@ -18,7 +18,7 @@ static bool read_set(const Host *h, const char *path, IdTarget ret) {
                id_target_parse_list(text, ret) >= 0;
 }
 
-/* False: it cannot be read, so nothing is known to have changed. */
+/* False: it cannot be read, so no change is assumed. */
 static bool read_present(const Host *h, Hotplug *ret) {
         return read_set(h, SYSTEM "cpu/online", ID_TARGET(&ret->cpus)) &&
                read_set(h, SYSTEM "node/online", ID_TARGET(&ret->nodes)) &&
@@ -31,7 +31,7 @@ static bool has_changed(const Hotplug *a, const Hotplug *b) {
                !id_set_equal(&a->memory, &b->memory);
 }
 
-/* --- what follows --- */
+/* --- changes --- */
 
 static void say(const Host *h, const Hotplug *now) {
         char before[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX], memory[ID_SET_LIST_MAX];
@@ -44,7 +44,7 @@ static void say(const Host *h, const Hotplug *now) {
                     cpus, before, memory);
 }
 
-/* Whatever counts by node has one place for each that was there at the start. */
+/* Arrays by node have one element for each node that was present at the start. */
 static void log_new_nodes(Host *h, const Topology *fresh) {
         const NodeSet known = topology_nodes(&h->topology);
         NodeSet come = topology_nodes(fresh);
@@ -59,7 +59,7 @@ static void log_new_nodes(Host *h, const Topology *fresh) {
                     "Nodes %s were added; they are used after the next start of the daemon", list);
 }
 
-/* A node that has gone stays in the list, with nothing in it. */
+/* A node that was removed stays in the list, without CPUs and memory. */
 static void take_over(Topology *topology, Topology *fresh) {
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 Node *node = &topology->nodes[i];

@@ -17,7 +17,7 @@
 /* PIPE_BUF, pipe(7). */
 enum { LINE_MAX_BYTES = 4096 };
 
-/* systemd tells in JOURNAL_STREAM= which file stderr is, systemd.exec(5). */
+/* systemd identifies the file of stderr in JOURNAL_STREAM=, see systemd.exec(5). */
 static bool stderr_is_the_journal(void) {
         const char *stream = getenv("JOURNAL_STREAM");
         uintmax_t device, inode;
@@ -44,8 +44,8 @@ void journal_done(Journal *journal) {
         journal->to_journal = false;
 }
 
-/* One field; `storage` keeps its text until it was sent. Names and command lines, which are in the
- * values, come from processes. */
+/* Adds one field; `storage` keeps its text until it is sent. Values contain names and command
+ * lines, which processes choose. */
 static void add_field(struct iovec *fields, int *n, Text *storage, const char *name,
                       const char *value) {
         if (!value)
@@ -95,8 +95,8 @@ static int send_to_journal(const Journal *journal, int priority, const JournalFi
         return r;
 }
 
-/* A reader that takes nothing loses the line. A pipe or terminal that is ready takes one of so many
- * bytes without waiting. */
+/* If the reader takes nothing, the line is lost. A pipe or terminal that is ready accepts a line of
+ * this length without waiting. */
 static void write_to_stderr(Text *line) {
         struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
 

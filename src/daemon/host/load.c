@@ -1,4 +1,4 @@
-/* Loading of policies at the start and on SIGHUP. */
+/* Loads policies at the start and on SIGHUP. */
 #include <string.h>
 
 #include "tidbnumad/config/policy-load.h"
@@ -8,8 +8,8 @@
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/worker/ask.h"
 
-/* While the host boots, network cards may still come, and be renamed: a policy that names one must
- * not be refused for that. */
+/* While the host boots, network cards may still appear and be renamed: a policy that names one must
+ * not be rejected for that. */
 static bool cards_known(const Host *h) {
         return h->policies_known || h->args->once;
 }
@@ -39,7 +39,8 @@ static int read_policies(Host *h, PolicySet *ret, Brakes *ret_brakes) {
         return r == -ENOMEM ? r : 0;
 }
 
-/* The set is refused, but pause, resume and release work on the policies in force. */
+/* The policy files are rejected, but pause, resume and release still apply to the policies in
+ * force. */
 static int apply_brakes(Host *h) {
         _cleanup_source_file_list_ SourceFileList drop_in = { 0 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
@@ -63,7 +64,7 @@ static int apply_brakes(Host *h) {
 static void log_refused(Host *h) {
         static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
 
-        /* Of files that are not in force, and often of nothing but the error itself. */
+        /* Warnings about rejected files would only repeat the error. */
         diagnostics_done(&h->policy_warnings);
 
         for (size_t i = 0; i < h->policy_errors.n_messages; i++)

@@ -1,4 +1,4 @@
-/* One look's writes to the kernel, and what is said of them. */
+/* Writes settings of interrupts, and logs failures and repairs. */
 #include <string.h>
 
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
@@ -9,7 +9,8 @@
 
 /* --- the original settings --- */
 
-/* Before the setting is changed for the first time. Negative errno: it may not be changed. */
+/* To be called before a setting is changed for the first time. Negative errno: it must not be
+ * changed. */
 static int irq_record_note(Interrupts *irq, const IrqDesired *w) {
         char before[SETTING_TEXT_MAX];
         int r;
@@ -20,7 +21,7 @@ static int irq_record_note(Interrupts *irq, const IrqDesired *w) {
         return r < 0 ? r : undo_host_add(&irq->undo, &w->key, before);
 }
 
-/* Takes out what was noted and, as the kernel shows, not changed. */
+/* Removes the record of a setting that, as the kernel shows, was not changed. */
 static void irq_record_unnote(Interrupts *irq, const SettingKey *key) {
         UndoSetting *entry = undo_host_find(&irq->undo, key);
         char now[SETTING_TEXT_MAX];
@@ -30,7 +31,7 @@ static void irq_record_unnote(Interrupts *irq, const SettingKey *key) {
                 undo_host_remove(&irq->undo, (size_t)(entry - irq->undo.settings));
 }
 
-/* Says once that it fails. Nothing may be changed unless this is true. */
+/* Writes the record; a failure is logged once. Nothing may be changed unless this returns true. */
 static bool irq_record_write(Interrupts *irq) {
         static const JournalFields fields = { .reason = REASON_RECORD_UNWRITABLE };
         int r = undo_host_write(irq->records, &irq->undo);
@@ -44,13 +45,13 @@ static bool irq_record_write(Interrupts *irq) {
         return r >= 0;
 }
 
-/* Of what a unit of ours sets, since the daemon may not. */
+/* The unit that sets what the daemon itself may not. */
 #define UNIT_PREFIX "tidbnumad-numa-balancing@"
 
-/* It has done it by the next look; when it was started so often, it does not. */
+/* The unit should be done by the next reconcile; after this many starts it counts as failed. */
 enum { UNIT_TRIES = 3 };
 
-/* --- words --- */
+/* --- messages --- */
 
 static const IrqDevice *device_of(const IrqHost *host, const SettingKey *key, const char **ret) {
         for (size_t i = 0; i < host->n_devices; i++)
@@ -88,7 +89,7 @@ void irq_describe(const IrqHost *host, const SettingKey *key, char *buffer, size
         }
 }
 
-/* Of all these irqbalance sets the masks of interrupts only. */
+/* irqbalance sets the masks of interrupts only. */
 static const char *likely_culprit(const IrqHost *host, SettingKind kind) {
         if (kind == SETTING_NUMA_BALANCING)
                 return "tuned, sysctl.d, or an administrator";
@@ -120,14 +121,15 @@ static void log_contested(Interrupts *irq, const IrqHost *host, const IrqDesired
                     likely_culprit(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
 }
 
-/* Its remedies are of processes, where the errno may also be that of a write to a mask. */
+/* The remedies of some reasons are about processes, but here the errno may come from a write to a
+ * mask. */
 static Reason reason_of(int error) {
         return error == -ENOSPC   ? REASON_NO_VECTOR
                : error == -EINVAL ? REASON_OTHER
                                   : reason_of_error(error);
 }
 
-/* What is gone meanwhile, and what the kernel has chosen itself, is no failure. */
+/* A device that has gone, or a mask that the kernel manages itself, is not a failure. */
 static bool is_worth_telling(const IrqSetting *s, int error) {
         if (s->logged || error == -ENOENT || error == -ENODEV)
                 return false;
@@ -158,10 +160,10 @@ static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s
                                                           : reason_to_remedy(fields.reason));
 }
 
-/* --- what the kernel does not let us do --- */
+/* --- settings that need another capability --- */
 
-/* kernel.numa_balancing wants CAP_SYS_ADMIN. A unit of ours has that, and nothing else to do. 0:
- * it was asked to, and will have done it by the next look. */
+/* kernel.numa_balancing needs CAP_SYS_ADMIN, which only a unit of its own has. 0: the unit was
+ * started and should be done by the next reconcile. */
 static int set_by_unit(Interrupts *irq, const SettingKey *key, const char *text) {
         char unit[64];
         int r;
@@ -175,7 +177,7 @@ static int set_by_unit(Interrupts *irq, const SettingKey *key, const char *text)
         return r < 0 ? r : 0;
 }
 
-/* --- putting on --- */
+/* --- applying --- */
 
 static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
                       uint64_t now_usec) {
@@ -192,7 +194,7 @@ static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
                 log_contested(irq, host, w);
         else if (step == IRQ_STEP_STANDS) {
                 s->logged = false;
-                /* Ours from an earlier life, or as somebody had it before us: it is kept so. */
+                /* Applied by an earlier run, or by the administrator before: keep it in force. */
                 if (!s->progress.written)
                         irq_step_done(&s->progress, &w->value, &w->stands);
         }
@@ -248,9 +250,9 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
         (void)irq_record_write(irq);
 }
 
-/* --- giving back --- */
+/* --- restoring --- */
 
-/* What it speaks of is not there any more, or is another one of that number. */
+/* Is the device of the record gone, or another one with the same number? */
 static bool is_gone(const Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
         char text[SETTING_TEXT_MAX];
         int r;
@@ -277,13 +279,13 @@ static int put_back(Interrupts *irq, const UndoSetting *entry) {
         return r < 0 ? r : stands_as_before(irq, entry) ? 0 : -EAGAIN;
 }
 
-/* A unit was started to set something else, and may come to it only after this look. */
+/* A unit was started to set another value, which may take effect only after this reconcile. */
 static bool may_change_yet(const IrqSetting *s, const SettingValue *before, uint64_t now_usec) {
         return s && s->progress.error == -EINPROGRESS && now_usec < s->progress.retry_usec &&
                !setting_value_equal(&s->progress.wanted, before);
 }
 
-/* True: nothing of it is left to do. */
+/* True: the entry is complete and can be removed. */
 static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
         IrqSetting *s = irq_setting_get(irq, &entry->key);
         const uint64_t now = clock_monotonic_usec();
@@ -294,7 +296,7 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
         (void)setting_parse(entry->key.kind, entry->before, &before);
         may_change = may_change_yet(s, &before, now);
         if (is_gone(irq, host, entry) || (s && s->progress.contested))
-                return true; /* what somebody else has set is his */
+                return true; /* a value that somebody else has set is kept */
         if (stands_as_before(irq, entry))
                 return !may_change;
         if (s && s->progress.error != 0 && now < s->progress.retry_usec && !may_change)
@@ -342,7 +344,7 @@ static void log_astray(const Interrupts *irq, const IrqHost *host, const IrqDesi
                     reason_to_string(REASON_NOT_FOLLOWED), reason_to_remedy(REASON_NOT_FOLLOWED));
 }
 
-/* A mask that was another one until this look says nothing yet: irq_verify_course() sees to that.
+/* A mask that changed since the last reconcile proves nothing yet: irq_verify_course() checks that.
  */
 static void verify_one(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         IrqSetting *s = (IrqSetting *)irq_setting_find(irq, &w->key);

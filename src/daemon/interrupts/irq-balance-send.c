@@ -1,5 +1,5 @@
-/* What irqbalance is to leave alone: compared with its settings, and sent where they differ. Only
- * the end of the daemon waits for it. */
+/* Interrupts and CPUs that irqbalance has to ignore: compared with its settings, and sent if they
+ * differ. Only the exit of the daemon waits for irqbalance. */
 #include <poll.h>
 #include <string.h>
 
@@ -7,15 +7,15 @@
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/sys/clock.h"
 
-/* irqbalance redistributes all interrupts whenever its settings change: not more often than this.
- */
+/* Minimum interval between settings, because irqbalance redistributes all interrupts whenever they
+ * change. */
 #define SEND_INTERVAL_USEC (UINT64_C(15) * 1000 * 1000)
 
-/* New settings take effect in one of its next rounds. Its answers show the former ones until then.
+/* New settings take effect in one of its next rounds; its answers show the former ones until then.
  */
 #define READ_ROUNDS 3u
 
-/* At the end of the daemon. */
+/* When the daemon exits. */
 enum { LAST_TRIES = 10, LAST_WAIT_MSEC = 50 };
 
 /* --- what is wanted --- */
@@ -36,7 +36,8 @@ static int merge(const UndoBalance *own, const IrqPlanBalance *wanted, Irqbalanc
                 return -ENOMEM;
         ret->banned_cpus = own->banned_cpus;
         if (irqbalance_setup_has(&its, 0))
-                add_irqs(ret, &(uint32_t){ 0 }, 1); /* first, or it would end the list */
+                add_irqs(ret, &(uint32_t){ 0 },
+                         1); /* 0 must be first, as it ends the list elsewhere */
         add_irqs(ret, own->banned_irqs, own->n_banned_irqs);
         if (wanted->sent) {
                 id_set_union(&ret->banned_cpus, &wanted->banned_cpus);
@@ -66,7 +67,7 @@ static int record(Interrupts *irq) {
         return undo_host_write(irq->records, undo);
 }
 
-/* Takes over the list of `bans`: until its next answer these count as irqbalance's settings. */
+/* Takes over the list of `bans`, which count as irqbalance's settings until its next answer. */
 static void assume(IrqBalance *b, IrqbalanceSetup *bans) {
         const uint64_t now = clock_monotonic_usec();
         const uint64_t sleep_seconds = b->setup.sleep_seconds;
@@ -105,7 +106,7 @@ static int send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
         return 0;
 }
 
-/* An old version keeps only the begin of a long list: sending that again would not help. */
+/* An old version keeps only the beginning of a long list: sending the list again would not help. */
 static bool has_all_it_can(const IrqBalance *b, const IrqbalanceSetup *bans) {
         char irqs[IRQBALANCE_LONG_COMMAND_MAX];
         IrqbalanceSetup begin = *bans;
@@ -131,7 +132,7 @@ static void send_if_different(Interrupts *irq, const IrqPlanBalance *wanted,
                 irq_balance_log_refused(irq, r);
 }
 
-/* What it had before us, and nothing else. */
+/* Sends what irqbalance had before. */
 static int restore_own(Interrupts *irq) {
         static const IrqPlanBalance nothing = { 0 };
         _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
@@ -152,9 +153,9 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         IrqBalance *b = &irq->balance;
         UndoBalance own = irq->undo.irqbalance;
 
-        /* An answer on its way shows what was set before, and would be taken for its own. */
+        /* A pending answer shows the former settings, and would be taken for its own. */
         if (b->id.pid == 0 || b->fd >= 0)
-                return; /* its answer brings another look */
+                return; /* its answer triggers another reconcile */
         if (!wanted->sent) {
                 if (own.known)
                         (void)restore_own(irq);

@@ -1,5 +1,5 @@
-/* Which irqbalance runs, and its settings: read without waiting for it. irq-balance-send.c changes
- * them. */
+/* Finds irqbalance and reads its settings without waiting for it. irq-balance-send.c changes them.
+ */
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -8,10 +8,10 @@
 #include "tidbnumad/daemon/interrupts/irq-events.h"
 #include "tidbnumad/sys/clock.h"
 
-/* It works through a big machine's interrupts in less. */
+/* Longer than irqbalance takes for the interrupts of a large machine. */
 #define ANSWER_TIMEOUT_USEC (UINT64_C(10) * 1000 * 1000)
 
-/* At the end of the daemon. */
+/* When the daemon exits. */
 enum { LAST_ANSWER_MSEC = 1000 };
 
 void irq_balance_init(IrqBalance *b) {
@@ -25,8 +25,8 @@ static void end_question(IrqBalance *b) {
         b->length = 0;
 }
 
-/* irqbalance, unless systemd has started it and ignores SIGPIPE for it, would be ended by that if
- * it found that nobody waits for its answer. */
+/* Wait for its answer: irqbalance does not ignore SIGPIPE unless systemd started it, and would be
+ * killed by writing to a closed socket. */
 static void await_answer(const IrqBalance *b) {
         struct pollfd fd = { .fd = b->fd, .events = POLLIN };
 
@@ -42,9 +42,9 @@ void irq_balance_done(IrqBalance *b) {
         irq_balance_init(b);
 }
 
-/* --- who it is --- */
+/* --- its process --- */
 
-/* Root's process of that number, and of that name. -ESRCH: it is another one's. */
+/* The process must be root's and have that name. -ESRCH: the pid belongs to another one. */
 static int identify(const Interrupts *irq, pid_t pid, ProcessId *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char path[64], comm[64];
@@ -64,7 +64,7 @@ static int identify(const Interrupts *irq, pid_t pid, ProcessId *ret) {
         return 0;
 }
 
-/* pid 0: it does not run. Negative errno: that is not known. */
+/* Sets pid 0 if it does not run. Negative errno: unknown. */
 static int find(const Interrupts *irq, ProcessId *ret) {
         ProcessId id = { 0 };
         pid_t pid;
@@ -92,7 +92,7 @@ static void reset(Interrupts *irq, const ProcessId *id) {
         b->setup_known = b->logged_refused = b->logged_not_kept = false;
         b->sent_usec = b->read_usec = 0;
         b->id = *id;
-        /* What its predecessor was sent is lost with it. */
+        /* Settings that its predecessor received were lost with it. */
         if (undo->irqbalance.known && !is_same(&undo->irqbalance.id, id))
                 undo_host_forget_irqbalance(undo);
         if (id->pid != 0 && replaced)
@@ -100,7 +100,7 @@ static void reset(Interrupts *irq, const ProcessId *id) {
                             "irqbalance was replaced: it is process %d now", id->pid);
 }
 
-/* --- what it has --- */
+/* --- its settings --- */
 
 void irq_balance_log_refused(Interrupts *irq, int error) {
         IrqBalance *b = &irq->balance;
@@ -121,7 +121,7 @@ void irq_balance_log_refused(Interrupts *irq, int error) {
         b->logged_refused = true;
 }
 
-/* `ignore` leaves it alone, and so does a host without any entry. */
+/* Not with `ignore`, and not without any entry of `irq`. */
 static bool is_wanted(const Interrupts *irq) {
         for (size_t i = 0; i < irq->host->policies.n_irqs; i++)
                 if (irq->host->policies.irqs[i].irqbalance != IRQBALANCE_IGNORE)
@@ -143,7 +143,7 @@ void irq_balance_log_socketless(Interrupts *irq) {
                     b->socketless_pid, b->folder);
 }
 
-/* An old version keeps only the begin of a long list. */
+/* Logs that an old version keeps only the beginning of a long list. */
 static void log_not_kept(Interrupts *irq, const IrqbalanceSetup *now) {
         IrqBalance *b = &irq->balance;
         size_t n_kept = 0;
@@ -185,7 +185,7 @@ static void take_answer(Interrupts *irq) {
 static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Interrupts *irq = userdata;
         IrqBalance *b = &irq->balance;
-        ssize_t n = 0; /* longer than any is: it is not believed */
+        ssize_t n = 0; /* longer than any valid answer: discard it */
 
         (void)source;
         (void)revents;
@@ -197,7 +197,7 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *us
         if (n > 0)
                 b->length += (size_t)n;
         else
-                take_answer(irq); /* it has closed, as it does behind its answer */
+                take_answer(irq); /* it closes the socket after its answer */
         return 0;
 }
 

@@ -1,4 +1,4 @@
-/* When interrupts are looked at. */
+/* When interrupts are reconciled. */
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -6,7 +6,8 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/link-events.h"
 
-/* The slow look may wake together with other things; those after an event are awaited. */
+/* The slow timer may fire together with other timers; a reconcile after an event may not be
+ * delayed. */
 #define SLOW_ACCURACY_USEC (UINT64_C(250) * 1000)
 #define EVENT_ACCURACY_USEC (UINT64_C(1) * 1000)
 

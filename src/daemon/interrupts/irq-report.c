@@ -1,4 +1,4 @@
-/* What is told of interrupts. */
+/* Reports of interrupts. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
@@ -8,10 +8,10 @@
 #include "tidbnumad/plan/irq-verify.h"
 #include "tidbnumad/sys/clock.h"
 
-/* A driver is done with its queues by then. */
+/* A driver has initialized its queues within this time. */
 #define ANEW_USEC (UINT64_C(2000) * 1000)
 
-/* --- what has landed --- */
+/* --- interrupts on instances' CPUs --- */
 
 static IrqLanded *landed_of(Interrupts *irq, const char *device, const char *instance) {
         IrqLanded *l;
@@ -40,7 +40,7 @@ static void landed_done(IrqLanded *l) {
         *l = (IrqLanded){ 0 };
 }
 
-/* Of instances and devices that are gone nothing is told any more. */
+/* Removes the counters of instances and devices that are gone. */
 static void sweep_landed(Interrupts *irq) {
         size_t n = 0;
 
@@ -99,7 +99,7 @@ static bool has_changed(const IrqSummary *s, const IrqDevice *d) {
                s->link != d->link;
 }
 
-/* 0: it has not been, as long as we know it. */
+/* 0: never since the device was first seen. */
 static uint64_t anew_since(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
         const IrqSummary *s = irq_report_find(irq, d);
 
@@ -157,7 +157,7 @@ static int summarise(const Interrupts *irq, const IrqPlanDevice *p, IrqSummary *
         return 0;
 }
 
-/* A card that was just plugged in has no interface yet either: the next look tells. */
+/* A card that was just added has no interface yet: log it at the next reconcile. */
 static bool is_premature(const IrqSummary *before, const IrqSummary *now) {
         return !before && now->reason == IRQ_REASON_OTHER_NETNS;
 }
@@ -199,7 +199,7 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
                         break;
         if (!list || n < plan->n_devices) {
                 free_summaries(list, list ? n : 0);
-                return; /* no memory: told at the next look */
+                return; /* no memory: logged at the next reconcile */
         }
         for (size_t i = 0; i < n; i++) {
                 const IrqSummary *before = irq_report_find(irq, plan->devices[i].device);
@@ -228,7 +228,7 @@ static void fill_device(const IrqSummary *s, IrqDeviceSnapshot *ret) {
         memcpy(ret->vectors, s->vectors, sizeof(ret->vectors));
 }
 
-/* The list is of the last look: an instance may have ended or been renamed since. */
+/* The list is of the last reconcile: an instance may have ended or been renamed since. */
 static bool is_there(const Roster *roster, const char *instance) {
         for (size_t i = 0; i < roster->n_instances; i++)
                 if (strcmp(roster->instances[i]->name, instance) == 0)

@@ -1,4 +1,4 @@
-/* What is known of single settings from earlier looks. */
+/* State of single settings, kept between reconciles. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
@@ -44,7 +44,8 @@ bool irq_setting_has_vector(const Interrupts *irq, const IrqHost *host, const Se
                irq_is_of_pci(&irq->host->sysroot, key->device, key->number);
 }
 
-/* A refused vector has no wish any more, and is known as long as it is there. */
+/* A vector whose mask the kernel rejects is not desired any more; keep its state as long as the
+ * vector exists. */
 static bool is_there(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
         switch (key->kind) {
         case SETTING_VECTOR:

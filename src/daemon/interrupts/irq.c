@@ -1,5 +1,4 @@
-/* One look at interrupts: what there is, and what is wanted. When it is taken, irq-events.c knows;
- * what is written, irq-apply.c does. */
+/* Reconciles interrupts: reads and plans. irq-events.c decides when; irq-apply.c writes. */
 #include <poll.h>
 #include <string.h>
 
@@ -16,21 +15,22 @@
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 
-/* Where something is wanted, a mask that somebody else has set stands so long; elsewhere the look
- * is for the counters alone. */
+/* Maximum time that a foreign change of a desired mask stays; without desired masks, reconciles
+ * only update counters. */
 #define LOOK_USEC (UINT64_C(3) * 1000 * 1000)
 #define IDLE_LOOK_USEC (UINT64_C(10) * 1000 * 1000)
 
-/* A cluster starts within some seconds, and irqbalance places everything anew with each word. */
+/* A cluster starts within some seconds, and irqbalance redistributes everything with each new
+ * setting. */
 #define OWNERS_DELAY_USEC (UINT64_C(1000) * 1000)
 
-/* One that has no socket is found by a look at all processes. */
+/* An irqbalance without a socket is found by a scan of all processes. */
 #define FIND_IRQBALANCE_USEC (UINT64_C(60) * 1000 * 1000)
 
-/* At the end of the daemon, for the unit that sets the sysctl. */
+/* When the daemon exits: time for the unit that sets the sysctl. */
 enum { LAST_TRIES = 30, LAST_WAIT_MSEC = 100 };
 
-/* --- who owns CPUs --- */
+/* --- owners of CPUs --- */
 
 static size_t collect_owners(const Interrupts *irq, IrqOwner *ret) {
         size_t n = 0;
@@ -47,7 +47,7 @@ static size_t collect_owners(const Interrupts *irq, IrqOwner *ret) {
         return n;
 }
 
-/* FNV-1a, in any order of the instances. */
+/* FNV-1a; the order of instances does not matter. */
 static uint64_t sum_owner(const Instance *i) {
         const CpuSet *cpus = &i->planned.placement.cpus;
         uint64_t sum = UINT64_C(14695981039346656037);
@@ -71,9 +71,9 @@ void irq_note_owners(Interrupts *irq) {
         irq->owners_sum = sum;
 }
 
-/* --- what there is --- */
+/* --- present state --- */
 
-/* What was tried tells more than the file. */
+/* A write that the kernel has rejected proves more than the file. */
 static void mark_managed(const Interrupts *irq, IrqHost *host) {
         for (size_t i = 0; i < host->n_devices; i++)
                 for (size_t k = 0; k < host->devices[i].n_vectors; k++) {
@@ -103,7 +103,7 @@ static void look_for_irqbalance(Interrupts *irq, IrqHost *host) {
                 b->searched_usec = now;
                 b->socketless_pid = irq_host_find_irqbalance(&irq->host->sysroot);
                 if (b->socketless_pid != 0 && b->socketless_pid == before)
-                        irq_balance_log_socketless(irq); /* and not only just starting */
+                        irq_balance_log_socketless(irq); /* it is not only starting up */
         }
         host->irqbalance.pid = b->socketless_pid;
 }
@@ -124,9 +124,9 @@ static int load(Interrupts *irq, IrqHost *ret) {
         return 0;
 }
 
-/* --- what is wanted --- */
+/* --- desired state --- */
 
-/* Of the device none is banned any more. */
+/* Removes the bans of a device. */
 static void drop_bans(IrqPlanBalance *balance, const IrqDevice *device) {
         size_t n = 0;
 
@@ -183,7 +183,7 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
         return 0;
 }
 
-/* 2, memory tiering, is on as well. */
+/* 2, memory tiering, counts as on. */
 static int add_numa_balancing(Interrupts *irq, IrqDesiredList *desired) {
         static const SettingKey key = { .kind = SETTING_NUMA_BALANCING, .device = "" };
         const NumaBalancing wanted = irq->host->policies.host.numa_balancing;
@@ -195,7 +195,7 @@ static int add_numa_balancing(Interrupts *irq, IrqDesiredList *desired) {
         if (wanted == NUMA_BALANCING_LEAVE || undo_release_is_asked(irq->host, "host", NULL) ||
             irq->ops->read(&irq->host->sysroot, &key, text) < 0 ||
             setting_parse(key.kind, text, &setting.stands) < 0)
-                return 0; /* a kernel without it does none */
+                return 0; /* a kernel without NUMA balancing */
         if (wanted == NUMA_BALANCING_ON && setting.stands.number != 0)
                 setting.value.number = setting.stands.number;
         if (ARRAY_RESERVE(desired->settings, desired->allocated, desired->n_settings + 1) < 0)
@@ -204,7 +204,8 @@ static int add_numa_balancing(Interrupts *irq, IrqDesiredList *desired) {
         return 0;
 }
 
-/* Its driver has set all of its masks anew, and may not be done yet: that is no quarrel. */
+/* The driver has set all masks of the device again and may continue: that is not a dispute over
+ * them. */
 static void reset_contention(Interrupts *irq, const IrqDevice *d) {
         for (size_t i = 0; i < irq->n_settings; i++)
                 if ((d->ifindex > 0 && irq->settings[i].key.ifindex == d->ifindex) ||
@@ -218,14 +219,14 @@ static void reset_driver_contention(Interrupts *irq, const IrqHost *host, uint64
                         reset_contention(irq, &host->devices[i]);
 }
 
-/* --- one look --- */
+/* --- reconcile --- */
 
 static bool may_change(const Interrupts *irq) {
         return host_enforces(irq->host) && irq->records->dir_fd >= 0;
 }
 
-/* Where newer policies are broken, those in force stay; but at the start there are none, and that
- * something is unwanted is not known. */
+/* If new policies are invalid, those in force stay. At the start there are none, so it is unknown
+ * whether a setting is still desired. */
 static void carry_out(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
                       const IrqDesiredList *desired) {
         if (!may_change(irq))
@@ -275,12 +276,12 @@ void irq_reconcile(Interrupts *irq) {
         if (!irq)
                 return;
         irq->due_usec = now + IDLE_LOOK_USEC;
-        (void)reconcile(irq); /* what fails for want of memory comes again */
+        (void)reconcile(irq); /* a failure for lack of memory is retried */
         irq_again_reconciled(&irq->again, now);
         irq_events_schedule(irq);
 }
 
-/* The loop, which would send it, does not run again before we look. */
+/* The loop, which would send it, does not run again before the result is read. */
 static void send_last(sd_bus *bus) {
         if (bus)
                 (void)bus_units_flush(bus, LAST_WAIT_MSEC * UINT64_C(1000));
@@ -293,7 +294,8 @@ void irq_give_all_back(Interrupts *irq) {
 
         if (!irq || !may_change(irq))
                 return;
-        for (size_t i = 0; i < irq->n_settings; i++) /* there is no later, but for a unit */
+        for (size_t i = 0; i < irq->n_settings;
+             i++) /* no later attempt is possible, except by a unit */
                 if (irq->settings[i].progress.error != -EINPROGRESS)
                         irq->settings[i].progress.retry_usec = 0;
         if (irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
@@ -314,7 +316,7 @@ void irq_give_all_back(Interrupts *irq) {
                             irq->undo.n_settings);
 }
 
-/* --- its life --- */
+/* --- start and end --- */
 
 static void read_record(Interrupts *irq) {
         int r = undo_host_read(irq->records, &irq->undo);

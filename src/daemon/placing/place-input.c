@@ -16,7 +16,8 @@ void place_input_done(PlaceInput *input) {
 
 /* --- what the kernel shows --- */
 
-/* What is bound within its own group can have no more than that. */
+/* True for an instance that is bound within its own group and can have no more than the group has.
+ */
 static bool stays_in_its_group(const Instance *i) {
         return i->policy->backend == POLICY_BACKEND_AFFINITY ||
                i->binding.ladder.rung == RUNG_AFFINITY;
@@ -44,8 +45,8 @@ static const PlannedUnit *find_unit(const Placing *placing, const char *name) {
         return NULL;
 }
 
-/* The masks of threads count for what ran before this daemon: a process that has just started was
- * not bound by us. */
+/* Thread masks count for processes that ran before the daemon: the daemon has not bound a process
+ * that has just started. */
 static int read_cpus(const Placing *placing, const Instance *i, CpuSet *ret) {
         const Members members = instance_members(i, &placing->host->sysroot);
 
@@ -63,7 +64,7 @@ static NodeSet adopt_running(const Placing *placing, Instance *i) {
                                                 : adopt(placing, &cpus, &i->planned.allowed_cpus);
 }
 
-/* --- who there is --- */
+/* --- instances and units --- */
 
 static uint64_t need_bytes(const Placing *placing, const Instance *i) {
         const InstanceSampling *s = &i->sampling;
@@ -72,8 +73,8 @@ static uint64_t need_bytes(const Placing *placing, const Instance *i) {
                               s->limit_bytes);
 }
 
-/* Its nodes are named: then they are not chosen among what the unit's own properties leave, but cut
- * down to it. */
+/* Explicit nodes are not chosen among those that the admin has set on the unit, but reduced to
+ * them. */
 static bool is_explicit(const Instance *i) {
         const Place *place = &i->policy->place;
 
@@ -105,8 +106,8 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 ret->in_force = p->known ? p->placement.nodes : adopt_running(placing, i);
 }
 
-/* The place of a unit that is to be near its storage is known once it has run: before, nobody can
- * say where its data will be. */
+/* The place of a unit near its storage is known once the unit has run: the location of its data is
+ * unknown before. */
 static bool must_run_first(const Policy *policy, const PlannedUnit *u) {
         return policy->place.near == NEAR_STORAGE && !u->planned.known &&
                id_set_is_empty(&u->cpus.value) && id_set_is_empty(&policy->place.nodes) &&

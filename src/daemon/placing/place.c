@@ -1,4 +1,4 @@
-/* The plan in force: when it is made, and what follows from it. */
+/* The plan in force: when it is made, and its effects. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ bool place_take_change(Assignment *planned) {
         return changed;
 }
 
-/* --- what a plan brings --- */
+/* --- effects of a plan --- */
 
 static void log_warnings(const Placing *placing, const char *name, const Policy *policy,
                          const PlacementChoice *c, uint32_t before) {
@@ -57,14 +57,14 @@ static bool is_same(const Placement *a, const Placement *b) {
                a->memory == b->memory && a->reason == b->reason;
 }
 
-/* True: it is another place. */
+/* True: the place has changed. */
 static bool note(const Placing *placing, Assignment *p, const PlacementInstance *in,
                  const PlacementChoice *c) {
         const bool changed = !p->known || !is_same(&p->placement, &c->placement);
 
         log_warnings(placing, in->name, in->policy, c, p->known ? p->warnings : 0);
         p->placement = c->placement;
-        /* That it was kept says nothing about why it came there. */
+        /* "Kept" would hide why the instance was placed there. */
         if (c->basis != BASIS_KEPT || !p->known)
                 p->basis = c->basis;
         p->refusal = c->refusal;
@@ -74,7 +74,7 @@ static bool note(const Placing *placing, Assignment *p, const PlacementInstance 
         return changed;
 }
 
-/* What a unit's instance has learned holds for its next start. */
+/* The place of a unit's instance is also that of the unit's next start. */
 static void copy_to_unit(const Placing *placing, const Instance *i) {
         for (size_t k = 0; i->unit && k < placing->n_units; k++)
                 if (strcmp(placing->units[k]->name, i->unit) == 0) {
@@ -94,7 +94,7 @@ static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *p
         }
 }
 
-/* All but the instances. */
+/* The planner's input without the instances. */
 static PlacementInput input_of(const Placing *placing, const PolicySet *policies) {
         const WordList *cards = &policies->host.reserve.devices;
 

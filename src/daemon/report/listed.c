@@ -4,7 +4,8 @@
 
 #include "tidbnumad/daemon/report/listed.h"
 
-/* What an instance takes in metrics.prom: its series, those of each node, and its name in each. */
+/* Approximate size of an instance in metrics.prom: its series, those of each node, and its name in
+ * each. */
 enum { SERIES_BYTES = 2048, NODE_BYTES = 400, N_NAMES = 50 };
 
 static size_t length_of(const char *text) {
@@ -16,7 +17,7 @@ static size_t bytes_of(const Instance *i, size_t n_nodes) {
                length_of(i->exe) + length_of(i->unit) + length_of(i->data_dir);
 }
 
-/* Services first: only root can make these. Then those that are there for the longest time. */
+/* Services first, because only root can create them; then the oldest instances. */
 static int compare_rank(const void *a, const void *b) {
         const Instance *x = *(const Instance *const *)a, *y = *(const Instance *const *)b;
         const int services = instance_is_service(y) - instance_is_service(x);

@@ -1,4 +1,4 @@
-/* The daemon's state into the files that others read. */
+/* Writes the daemon's state to the published files. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -235,7 +235,8 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
         fill_undo(report->undo, &s);
         for (size_t i = 0; i < n_listed; i++)
                 fill_instance(report, listed[i], &instances[i]);
-        for (size_t i = 0; i < s.n_policies; i++) /* built-in ones are never beside others */
+        for (size_t i = 0; i < s.n_policies;
+             i++) /* built-in policies are never in force together with others */
                 fill_policy(report, i, &policies[i]);
         return write_files(report, &s);
 }
@@ -284,7 +285,7 @@ void report_done(Report *report) {
         *report = (Report){ .host = NULL };
 }
 
-/* --- what a dry run that publishes nothing prints --- */
+/* --- the table of a dry run --- */
 
 static void add_ids(IdView ids, Table *table) {
         char list[ID_SET_LIST_MAX];

@@ -10,11 +10,11 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
 
-/* After the start of its last process. A TiKV replays its log before it listens, which may take
- * minutes; what listens later than the last is found when it starts anew. */
+/* Times of reading after the start of the last process. A TiKV replays its log before it listens,
+ * which may take minutes. What listens later than the last time is found when it starts again. */
 static const unsigned delays_ms[] = { 200, 1000, 3000, 10000, 30000, 120000, 600000 };
 
-/* Its command line is a page of its own memory. */
+/* CPUs on which to read its command line: that touches a page of its memory. */
 static CpuSet cpus_of(const Roster *roster, const Instance *i) {
         return id_set_is_empty(&i->binding.placement.nodes)
                        ? topology_cpus_of(&roster->host->topology, &i->binding.observed.last_nodes)
@@ -38,7 +38,7 @@ static void log_storage(const Roster *roster, const Instance *i, int error,
                             storage->chain);
 }
 
-/* Where the directory is now: a disk may be mounted over it later, and a link led elsewhere. */
+/* Read again each time: a disk may be mounted over the directory later, and a link may change. */
 static void read_storage(const Roster *roster, Instance *i, const Members *members) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
         int r = worker_read_storage(&roster->host->workers, members, i->data_dir, &storage);
@@ -89,7 +89,8 @@ static int describe(Roster *roster, Instance *i) {
         r = members_read_ports(&members, &ports);
         if (r < 0 || has_same_ports(i, &ports))
                 return r;
-        /* Of a server that is going down the last ports stay: they are its name. */
+        /* A server that shuts down closes its ports: keep the last ones, which are part of its
+         * name. */
         if (ports.n_ports == 0)
                 return 0;
         free(i->ports);
@@ -110,14 +111,15 @@ static void arm(Roster *roster) {
                 if (roster->instances[k]->describe_due_usec < due)
                         due = roster->instances[k]->describe_due_usec;
         if (!roster->describe_timer)
-                return; /* a single run */
+                return; /* with --once nothing is read again */
         if (due != INSTANCE_NEVER)
                 (void)sd_event_source_set_time(roster->describe_timer, due);
         (void)sd_event_source_set_enabled(roster->describe_timer,
                                           due == INSTANCE_NEVER ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }
 
-/* One at a time, so that others come in between; a rename also moves it in the roster. */
+/* Returns one at a time, so that other events are handled in between; a rename also moves the
+ * instance in the roster. */
 static Instance *find_due(const Roster *roster, uint64_t now_usec) {
         for (size_t k = 0; k < roster->n_instances; k++)
                 if (roster->instances[k]->describe_due_usec <= now_usec)
@@ -136,7 +138,7 @@ static int on_describe(sd_event_source *source, uint64_t usec, void *userdata) {
                 i->describe_due_usec = ++i->n_described < ELEMENTSOF(delays_ms)
                                                ? now + delays_ms[i->n_described] * UINT64_C(1000)
                                                : INSTANCE_NEVER;
-                (void)describe(roster, i); /* what is missing now may come with the next */
+                (void)describe(roster, i); /* the next read may find what is missing now */
         }
         arm(roster);
         return 0;
@@ -155,8 +157,8 @@ static int compare_pids(const void *a, const void *b) {
         return p < q ? -1 : p > q;
 }
 
-/* In a fixed order, because the first of two that listen on one port gets the short name; and from
- * a copy, because a new name moves an instance in the roster. */
+/* In a fixed order, as the first of two instances that listen on one port gets the short name. From
+ * a copy, as a new name moves an instance in the roster. */
 int describe_all(Roster *roster) {
         const size_t n = roster->n_instances;
         _cleanup_free_ Instance **all = calloc(n + 1, sizeof(Instance *));

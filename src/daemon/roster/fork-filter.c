@@ -1,4 +1,4 @@
-/* Whose forks the kernel is to tell. */
+/* The processes whose forks the kernel reports. */
 #include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/identify.h"
@@ -6,12 +6,13 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc-connector.h"
 
-/* Children of children of children that all came within one moment; the scan finds deeper ones. */
+/* Enough for generations of children that all started within one moment; the scan finds deeper
+ * ones. */
 enum { ROUNDS_MAX = 8 };
 
 typedef struct Collection {
         PidList members;
-        PidList children; /* of those that came since the last time */
+        PidList children; /* children of members that joined since the last update */
 } Collection;
 
 static int append(PidList *list, pid_t pid) {
@@ -36,7 +37,7 @@ static int collect_members(const Roster *roster, Collection *c) {
         return 0;
 }
 
-/* After the kernel was told: whoever is forked from now on brings an event. */
+/* To be called after the kernel's filter is set: from then on each fork causes an event. */
 static void collect_children(const Roster *roster, Collection *c) {
         for (size_t k = 0; k < roster->n_instances; k++) {
                 Instance *i = roster->instances[k];
@@ -53,7 +54,7 @@ static void update_once(Roster *roster) {
         Collection c = { 0 };
 
         roster->fork_filter_stale = false;
-        /* What cannot be said to the kernel costs events, and nothing is missed. */
+        /* A filter that cannot be set costs events of foreign processes, but none is missed. */
         if (collect_members(roster, &c) < 0)
                 (void)proc_connector_filter(roster->connector_fd, NULL, 0);
         else if (c.members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !roster->fork_filter_all)

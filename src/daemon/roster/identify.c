@@ -1,4 +1,4 @@
-/* Who a process is, and where it belongs. By what /proc says now, whatever brought us to look. */
+/* Identifies a process by /proc, whatever event or scan led to it, and assigns it. */
 #include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -52,7 +52,8 @@ static int join(Roster *roster, Instance *instance, Process *process, ProcHandle
         if (r < 0)
                 return r;
         roster->fork_filter_stale = true;
-        /* Ends are handled before starts: what has ended does not count for max_instances. */
+        /* Exits are handled before starts: a process that has ended does not count for
+         * max_instances. */
         at = (size_t)instance_find(instance, pid);
         r = proc_watch_exit(instance->members[at].handle, roster->host->event, on_process_exit,
                             roster);
@@ -128,7 +129,7 @@ static int add_ignored(Roster *roster, const Policy *policy, MatchVerdict verdic
         return 0;
 }
 
-/* Of processes that would be instances of their own: further ones of an instance always join it. */
+/* Only for processes that would be new instances: more processes of an instance always join it. */
 static bool is_full(const Roster *roster, const Policy *policy, const Process *process) {
         const size_t index = (size_t)(policy - roster->host->policies.policies);
 
@@ -136,7 +137,7 @@ static bool is_full(const Roster *roster, const Policy *policy, const Process *p
                !roster_find_owner(roster, process);
 }
 
-/* It is promoted by the first scan that finds room. */
+/* The first scan that finds room makes it an instance. */
 static int ignore(Roster *roster, const Policy *policy, const Process *process) {
         const JournalFields fields = { .policy = policy->name };
         const size_t index = (size_t)(policy - roster->host->policies.policies);
@@ -153,8 +154,8 @@ static int ignore(Roster *roster, const Policy *policy, const Process *process) 
         return ignored_add_counted(&roster->ignored, process->id.pid, MATCH_FULL);
 }
 
-/* Each process takes two descriptors. What is left is for counters of accesses, which take up to
- * half of all, and for what the daemon cannot do without: workers, files, sockets. */
+/* Each process takes two descriptors. The rest is for counters of accesses, which take up to half
+ * of all, and for what the daemon needs: workers, files, sockets. */
 static size_t descriptor_budget(void) {
         struct rlimit limit;
 
@@ -176,7 +177,7 @@ static bool has_descriptors(Roster *roster) {
         return false;
 }
 
-/* Is it known already, as the very process and as who it was then? */
+/* Is the same process known already, with the same executable, user and unit? */
 static bool is_known(const Roster *roster, const Process *process) {
         size_t index;
         const Instance *instance = roster_find_pid(roster, process->id.pid, &index);
@@ -216,8 +217,8 @@ static int sort_in(Roster *roster, Process *process, ProcHandle *handle) {
                                                 : add_process(roster, policy, process, handle);
 }
 
-/* A process lives as long as any of its threads; with the first one ended it shows no executable
- * any more, and is the same all the same. */
+/* A process lives as long as any of its threads. When its first thread has ended it shows no
+ * executable, but is still the same process. */
 static bool lives_on_without_its_first_thread(const Roster *roster, pid_t pid) {
         char exe[PATH_MAX];
         size_t index;

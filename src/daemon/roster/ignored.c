@@ -1,4 +1,4 @@
-/* Processes that are left alone although a policy names them. */
+/* Processes that match a policy, but are ignored. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 typedef struct Counted {
         pid_t pid;
         MatchVerdict verdict;
-        uint64_t round; /* that has met it last */
+        uint64_t round; /* the last round that has seen it */
 } Counted;
 
 static void ignored_process_done(IgnoredProcess *process) {

@@ -1,14 +1,14 @@
-/* All instances there are, by name, and who is in them. */
+/* All instances, by name, and their processes. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/sys/clock.h"
 
-/* Who could not be looked at now may be by then. */
+/* Delay before a process that could not be read is read again. */
 #define SOON_USEC (UINT64_C(1000) * 1000)
 
-/* More than a host with one user for all of its servers has. */
+/* More instances than a host has whose servers all run as one user. */
 enum { CROWD_INSTANCES = 64 };
 
 /* --- finding --- */
@@ -115,7 +115,7 @@ static void log_collision(const Roster *roster, const Instance *instance, const 
 typedef struct NameSearch {
         const Roster *roster;
         const Instance *instance;
-        const Instance *holder; /* of the best name, if another instance has it */
+        const Instance *holder; /* the instance that has the best name already */
 } NameSearch;
 
 static bool is_taken(const char *name, void *userdata) {
@@ -150,7 +150,7 @@ static void take_out(Roster *roster, size_t index) {
         ARRAY_REMOVE(roster->instances, roster->n_instances, index);
 }
 
-/* There is room for it. */
+/* The caller has reserved room for it. */
 static void put_in(Roster *roster, Instance *instance) {
         (void)ARRAY_INSERT(roster->instances, roster->n_instances, roster->instances_allocated,
                            find_place(roster, instance->name), &instance);
@@ -182,7 +182,7 @@ int roster_add(Roster *roster, Instance *instance) {
         return 0;
 }
 
-/* Once anything may have been logged under the former name, whoever reads the log has to know. */
+/* Log a rename once anything may have been logged under the former name. */
 static void log_rename(const Roster *roster, const Instance *instance, const char *name) {
         const JournalFields fields = { .instance = name, .policy = instance->policy->name };
 

@@ -1,4 +1,4 @@
-/* Who is in a scope of ours, and who might be. */
+/* Processes in scopes of tidbnumad. */
 #include <string.h>
 
 #include "tidbnumad/daemon/roster/scope.h"
@@ -8,7 +8,8 @@ void scope_resolve(const Roster *roster, Process *process) {
         const UndoRecord *record =
                 process->scope ? undo_find_scope(roster->records, process->scope) : NULL;
 
-        /* Without memory for its name it has none: at the next scan it is another process. */
+        /* Without memory for the name it has no unit now; the next scan finds another process then.
+         */
         if (record && !process->unit)
                 (void)unit_from_cgroup(record->home, &process->unit);
         if (unit_is_own_scope(process->unit)) {

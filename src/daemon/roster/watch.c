@@ -1,6 +1,5 @@
-/* The kernel's events: what to look at, and when. Who a process is, identify.c asks /proc; scan.c
- * is the net below both.
- */
+/* Receives the kernel's process events, and scans all processes slowly. identify.c decides what a
+ * process is. */
 #include <string.h>
 
 #include "tidbnumad/daemon/roster/fork-filter.h"
@@ -16,10 +15,10 @@
  * With the connector a round is spread over its whole interval, so that no single moment is
  * expensive; without the connector the scan is how new processes are found at all. */
 
-/* Some 0.3 ms of work at a time. */
+/* Takes some 0.3 ms. */
 enum { SLICE_PROCESSES = 64 };
 
-/* Of what is ours already every process is looked at, whatever it runs by now. */
+/* Every known process is read, whatever it executes by now; of others only those that may match. */
 static int scan_one(Roster *roster, pid_t pid) {
         size_t unused;
 
@@ -46,14 +45,14 @@ static int begin_round(Roster *roster) {
         return pid_list_read(&roster->host->sysroot, &roster->scan);
 }
 
-/* Looks at every process now: adds what is new, removes what is gone. */
+/* Scans all processes at once: adds new ones, removes ended ones. */
 static int scan_all(Roster *roster) {
         int r = begin_round(roster);
 
         return r < 0 ? r : scan_slice(roster, roster->scan.n_pids);
 }
 
-/* Until the next slice, so that a round takes the whole interval. */
+/* Time until the next slice, so that a round takes the whole interval. */
 static uint64_t pause_usec(const Roster *roster) {
         const size_t slices = (roster->scan.n_pids + SLICE_PROCESSES - 1) / SLICE_PROCESSES;
 
@@ -80,13 +79,14 @@ static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* A first scan, and from then on a slow one. */
+/* Makes a first scan, and starts the slow one. */
 static int scan_start(Roster *roster) {
         int r = scan_all(roster);
 
         if (r < 0)
                 return r;
-        roster->fork_filter_stale = true; /* also where there is nobody: then of nobody */
+        roster->fork_filter_stale =
+                true; /* even without members the filter must be set: to nobody */
         fork_filter_update(roster);
         return sd_event_add_time_relative(roster->host->event, &roster->scan_timer, CLOCK_MONOTONIC,
                                           roster->connector_fd >= 0 ? pause_usec(roster)
@@ -100,7 +100,7 @@ static bool is_member(const Roster *roster, pid_t pid) {
         return roster_find_pid(roster, pid, &unused) != NULL;
 }
 
-/* For most events on a host this ends with one link read, and nothing allocated. */
+/* For most events this reads one link and allocates nothing. */
 static void on_process_event(const ProcEvent *event, void *userdata) {
         Roster *roster = userdata;
 
@@ -117,7 +117,7 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
                 if (is_member(roster, event->parent))
                         (void)identify_consider(roster, event->pid);
                 break;
-        case PROC_KIND_COMM: /* the name it gives itself says nothing, that it does so may */
+        case PROC_KIND_COMM: /* a process that renames itself may have changed more than its name */
                 if (is_member(roster, event->pid))
                         (void)identify_consider(roster, event->pid);
                 break;
@@ -154,8 +154,8 @@ static void events_were_lost(Roster *roster, int error) {
         (void)sd_event_source_set_enabled(roster->rescan_timer, SD_EVENT_ONESHOT);
 }
 
-/* A whole batch of events is read before any instance is looked at: bash, numactl, env and server
- * on one PID, or a unit's many processes, cost one look. */
+/* Reads a whole batch of events before any instance is reconciled: bash, numactl, env and server on
+ * one PID, or the many processes of a unit, cause one reconcile. */
 static int on_connector(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Roster *roster = userdata;
         int r;
@@ -196,7 +196,7 @@ static int add_connector_sources(Roster *roster) {
         if (r >= 0)
                 r = sd_event_add_io(roster->host->event, &roster->connector_source,
                                     roster->connector_fd, EPOLLIN, on_connector, roster);
-        /* New processes go before samples and moving. */
+        /* New processes have priority over samples and moves. */
         return r < 0 ? r
                      : sd_event_source_set_priority(roster->connector_source,
                                                     SD_EVENT_PRIORITY_IMPORTANT);
@@ -205,8 +205,8 @@ static int add_connector_sources(Roster *roster) {
 static int start_connector(Roster *roster) {
         int r = proc_connector_open(ROSTER_RECEIVE_BUFFER_BYTES, &roster->connector_fd);
 
-        /* Whoever would take over this process could change the network with it. enforce/setting.c
-         * takes it back for a write. */
+        /* An attacker who takes over this process must not get to change the network.
+         * enforce/setting.c raises the capability again for a write. */
         (void)capability_set_effective(CAP_NET_ADMIN, false);
         if (r >= 0)
                 return add_connector_sources(roster);
@@ -222,11 +222,11 @@ int watch_start(Roster *roster) {
 
         if (roster->host->sysroot.live && !roster->host->args->once)
                 r = start_connector(roster);
-        /* After the subscription, so that nothing falls between the two. */
+        /* Scan after the subscription, so that no process falls between the two. */
         return r < 0 ? r : scan_start(roster);
 }
 
-/* The policy of its first process, unless that has max_instances of the user already. */
+/* The policy of its first process, unless the user has max_instances of it already. */
 static const Policy *match_within_limit(const Roster *roster, const Instance *instance) {
         const Policy *policy =
                 match_process(&roster->host->policies, &instance->members[0].process);
@@ -238,7 +238,7 @@ static const Policy *match_within_limit(const Roster *roster, const Instance *in
                        : NULL;
 }
 
-/* Keeps the processes that still belong to the policy of the instance's first one. */
+/* Keeps the processes that still match the policy of the instance's first one. */
 static void rematch_instance(Roster *roster, Instance *instance) {
         size_t i = instance->n_members;
         const Policy *policy;
@@ -248,14 +248,14 @@ static void rematch_instance(Roster *roster, Instance *instance) {
                                    instance->members[k].handle);
         policy = match_within_limit(roster, instance);
         instance->policy = policy;
-        /* The counters behind the last policy's are nobody's. */
+        /* The element behind the last policy counts for instances without one. */
         instance->policy_index = policy ? (size_t)(policy - roster->host->policies.policies)
                                         : roster->host->policies.n_policies;
         if (policy) {
                 (void)instance_counts_add(&roster->counts, instance->policy_index, instance->uid);
                 instance->news |= NEWS_RULES;
         }
-        /* The last of them takes the instance away. */
+        /* Removing the last process ends the instance. */
         for (; i > 0; i--)
                 if (!policy || match_process(&roster->host->policies,
                                              &instance->members[i - 1].process) != policy)
@@ -263,7 +263,7 @@ static void rematch_instance(Roster *roster, Instance *instance) {
 }
 
 int watch_rematch(Roster *roster) {
-        ignored_done(&roster->ignored); /* who is one, the policies say */
+        ignored_done(&roster->ignored); /* the new policies decide who is ignored */
         instance_counts_done(&roster->counts);
         for (size_t i = roster->n_instances; i > 0; i--)
                 rematch_instance(roster, roster->instances[i - 1]);

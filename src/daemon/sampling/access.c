@@ -1,4 +1,4 @@
-/* Rounds of reading counters, under the same budget as those of memory. */
+/* Rounds of reading counters, under the same budget as samples of memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "tidbnumad/observe/processor.h"
 #include "tidbnumad/sys/capability.h"
 
-/* To open one takes some 20 us, and a look at the CPU where the thread runs: a turn of the loop is
- * over after 2 ms. */
+/* Opening a counter takes some 20 us, plus an interrupt of the CPU where the thread runs: a turn
+ * ends after 2 ms. */
 enum { OPENS_A_TURN = 64 };
 
 static const char *open_reason(int error) {
@@ -33,7 +33,7 @@ static const char *open_reason(int error) {
         }
 }
 
-/* NULL: they are known. */
+/* Returns why there are no events; NULL: `ret` has them. */
 static const char *find_events(const Sampling *s, AccessEvents *ret) {
         const AccessEvent *given = s->host->policies.sampling_events;
         Processor processor;
@@ -55,7 +55,7 @@ static const char *find_events(const Sampling *s, AccessEvents *ret) {
         return r < 0 ? "the processor is not known; sampling.events can name its events" : NULL;
 }
 
-/* With a thread that is there for certain: this one. */
+/* Tries the events with a thread that surely exists: this one. */
 static const char *try_events(const AccessEvents *events) {
         Locality localities[N_LOCALITIES];
         PerfCode codes[N_LOCALITIES];
@@ -76,7 +76,7 @@ static const char *choose(const Sampling *s, AccessEvents *ret) {
         return reason ? reason : try_events(ret);
 }
 
-/* Sums of other events are no beginning for these. */
+/* Sums of other events cannot be continued. */
 static void begin_again(Sampling *s) {
         for (size_t i = 0; i < s->roster->n_instances; i++) {
                 access_close(&s->roster->instances[i]->sampling.access.counters);
@@ -122,7 +122,7 @@ static bool is_in_force(const PolicySet *set, const char *name) {
         return false;
 }
 
-/* A reload keeps the sums of the policies that it keeps. */
+/* Removes the sums of policies that a reload has removed. */
 static void drop_other_policies(Sampling *s) {
         Access *a = &s->access;
 
@@ -186,7 +186,7 @@ void access_begin_round(Sampling *s) {
         s->access.next = 0;
 }
 
-/* As many threads as the descriptors that the others leave suffice for. */
+/* As many threads as there are descriptors left for. */
 static size_t room(const Sampling *s, const Instance *i) {
         Locality localities[N_LOCALITIES];
         PerfCode codes[N_LOCALITIES];
@@ -200,7 +200,7 @@ static size_t room(const Sampling *s, const Instance *i) {
         return others < n_max ? n_max - others : 0;
 }
 
-/* An instance that ends because no policy names it any more has none. */
+/* An instance that ends because no policy matches it any more has no policy. */
 static void add(Sampling *s, Instance *i, const AccessSample *sample) {
         PolicyAccess *policy = i->policy ? find_policy(&s->access, i->policy->name) : NULL;
 
@@ -237,7 +237,7 @@ static void read_counters(Sampling *s, Instance *i) {
         log_missing(s, i, &sample);
 }
 
-/* -EAGAIN: it goes on with the next turn. */
+/* -EAGAIN: the next turn continues. */
 static int step(Sampling *s, Instance *i) {
         const Begun begun = cost_begin();
         int r = access_attach(&i->sampling.access.counters, i->members, i->n_members,

@@ -1,4 +1,4 @@
-/* What samples cost. */
+/* The cost of samples. */
 #include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/sys/clock.h"
@@ -7,9 +7,9 @@ Begun cost_begin(void) {
         return (Begun){ clock_monotonic_usec(), clock_thread_cpu_usec() };
 }
 
-/* In CPU time: on a busy host a sample lasts longer, and costs no more. */
+/* CPU time, because on a busy host a sample takes longer but costs no more. */
 void cost_pause(Sampling *s, Begun begun) {
-        if (s->host->sysroot.live) /* files of a dump cost something else */
+        if (s->host->sysroot.live) /* the cost of reading a dump's files means nothing */
                 s->rounds.cost_usec += clock_thread_cpu_usec() - begun.cpu_usec;
 }
 

@@ -1,4 +1,4 @@
-/* Samples of where the memory of one instance is located. */
+/* Where the memory of one instance is located. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
 
-/* Of an instance with many processes each gets its part of the pages, and this many at least. Of
- * more processes than that comes to, those that came later are left out and nothing is told. */
+/* The pages of a sample are divided among the processes of an instance, at least this many for
+ * each. Further processes, the latest ones, are not sampled. */
 enum { PROCESS_PAGES_MIN = 256, PROCESSES_MAX = 64 };
 
 static bool has_counts(const Sampling *s, Instance *i) {
@@ -56,8 +56,8 @@ int sample_count(Sampling *s, Instance *i, int cgroup_fd) {
         return r;
 }
 
-/* A session's or a supervisor's numbers are not the instance's; nor are all of a scope's, see
- * enforce/scope.h. */
+/* The numbers of a login session's or a supervisor's group are not those of the instance; those of
+ * a scope are incomplete, see enforce/scope.h. */
 void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes) {
         const bool is_its_own = cgroup_fd >= 0 && i->binding.observed.alone;
         const Topology *topology = &s->host->topology;
@@ -86,19 +86,19 @@ double sample_halfwidth(const Instance *i) {
         return i->sampling.memory_known || !i->sampling.sampled ? 0 : i->sampling.sampled_halfwidth;
 }
 
-/* A draw that goes on from turn to turn of the loop. */
+/* A sample that continues over several turns of the loop. */
 struct Drawing {
         NodeSet nodes;
         uint64_t round, n_member_changes;
-        uint64_t spent_usec; /* by the turns so far */
-        size_t next;         /* the process that is drawn next */
+        uint64_t spent_usec; /* CPU time of the turns so far */
+        size_t next;         /* the process that is sampled next */
         size_t n_nodes;
         Estimate parts[PROCESSES_MAX];
         double weights[PROCESSES_MAX];
         NodeMemory by_node[];
 };
 
-/* Outside of which memory counts as remote. */
+/* The nodes outside of which memory counts as remote. */
 static NodeSet nodes_of(const Instance *i) {
         return id_set_is_empty(&i->binding.placement.nodes) ? i->binding.observed.last_nodes
                                                             : i->binding.placement.nodes;
@@ -114,7 +114,7 @@ bool sample_is_due(const Instance *i, uint64_t now_usec) {
                !id_set_equal(&i->sampling.sampled_nodes, &nodes);
 }
 
-/* -EAGAIN: the worker is at it. */
+/* -EAGAIN: the worker is busy with it. */
 static int draw_pages(Sampling *s, const ProcHandle *process, size_t n_pages, Draws *draws) {
         const uint64_t seed = ++s->rounds.n_draws;
         uint64_t cpu_usec;
@@ -147,7 +147,7 @@ static int draw_process(Sampling *s, const Instance *i, size_t k, Drawing *d) {
         return 0;
 }
 
-/* A drawing of a former round, or of other processes, is worth nothing. */
+/* Starts a new sample; one of a former round or of other processes is discarded. */
 static int begin_drawing(const Sampling *s, Instance *i) {
         const size_t n_nodes = s->host->topology.n_nodes;
         Drawing *d = i->sampling.drawing;
@@ -170,7 +170,7 @@ static int begin_drawing(const Sampling *s, Instance *i) {
         return 0;
 }
 
-/* At least one process a turn, or it would never end. */
+/* At least one process a turn, otherwise the sample would never complete. */
 static int draw_some(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         const uint64_t begun = clock_usec();
         Drawing *d = i->sampling.drawing;
@@ -178,13 +178,14 @@ static int draw_some(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         do {
                 int r = draw_process(s, i, d->next, d);
 
-                if (r < 0) /* one that has just ended: the next round knows */
+                if (r < 0) /* a process that has just ended is no longer in the next round */
                         return r;
         } while (++d->next < i->n_members && clock_usec() - begun < SAMPLE_TURN_USEC);
         return d->next < i->n_members ? -EAGAIN : 0;
 }
 
-/* Compared with the first of them: a ratio that creeps has moved in the end. */
+/* Compares with the first sample of the series, so that a slow drift of the ratio is noticed as
+ * well. */
 static void note_steady(const Sampling *s, Instance *i, const Drawing *d, double ratio,
                         double halfwidth) {
         const bool same = i->sampling.sampled &&
@@ -199,7 +200,7 @@ static void note_steady(const Sampling *s, Instance *i, const Drawing *d, double
                                     .n_member_changes = i->n_member_changes,
                                     .migrated_bytes = i->binding.migrated_bytes };
         steady->n_draws++;
-        /* The round's timer may come a little early. */
+        /* The timer of the round may fire a little early. */
         steady->due_usec = clock_monotonic_usec() +
                            sampling_pause(steady->n_draws, s->rounds.interval_usec) -
                            s->rounds.interval_usec / 2;
@@ -233,7 +234,7 @@ static const char *not_drawn_reason(int error) {
         }
 }
 
-/* Not of one that ends, or begins another program: the next round knows. */
+/* Not for a process that ends or executes another program: the next round samples it. */
 static void log_not_drawn(const Sampling *s, Instance *i, int error) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
@@ -257,8 +258,7 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
 
         if (r >= 0)
                 r = draw_some(s, i, clock_usec);
-        if (i->sampling
-                    .drawing) /* the turns of a sample are told as one, without what came between */
+        if (i->sampling.drawing)
                 begun.usec -= i->sampling.drawing->spent_usec;
         if (r == -EAGAIN) {
                 i->sampling.drawing->spent_usec = clock_monotonic_usec() - begun.usec;

@@ -22,7 +22,7 @@ uint64_t sampling_interval_usec(const Sampling *s) {
                                  s->host->policies.sampling_budget_ppm, s->rounds.last_cost_usec);
 }
 
-/* One instance a turn, or a part of one, and back to the loop: a new process may wait. */
+/* One instance a turn, or a part of it, then back to the loop, where a new process may wait. */
 static int on_idle(sd_event_source *source, void *userdata) {
         Sampling *s = userdata;
 

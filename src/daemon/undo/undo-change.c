@@ -1,4 +1,4 @@
-/* What stood before us: kept for instances and units. How a record looks is enforce's. */
+/* Undo records of instances and units. enforce/undo-record.h defines their content. */
 #include <string.h>
 
 #include "tidbnumad/daemon/roster/scope.h"
@@ -82,7 +82,7 @@ void undo_adopt(const Undoing *undo, Instance *i) {
                 return;
         copy = strdup(name);
         if (!copy)
-                return; /* then by its present name */
+                return; /* a record without a unit is found by the instance's present name */
         free(i->undo.name);
         i->undo.name = copy;
 }
@@ -104,7 +104,8 @@ static bool is_by_unit(const Undoing *undo, const Instance *i) {
         return instance_backend(i, &undo->host->backend) == BACKEND_SYSTEMD;
 }
 
-/* What will be ours by this step; NULL: what goes with the process is not remembered. */
+/* The values in the record that this step is about to set. NULL: the values end with the process,
+ * so they are not recorded. */
 static UndoValues *values_of(const Undoing *undo, const Instance *i, StepKind step) {
         UndoRecord *record = i->undo.record;
 
@@ -132,7 +133,7 @@ static int will_do(const Undoing *undo, Instance *i, UndoRecord *record, const S
         return r;
 }
 
-/* The one thing of a process that cannot be put back. */
+/* Logs the memory policies of the processes, the only property that cannot be restored. */
 static void tell_policies(const Undoing *undo, const Instance *i) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         char policy[256];
@@ -149,8 +150,8 @@ static void tell_policies(const Undoing *undo, const Instance *i) {
                                 i->name, i->members[k].process.id.pid, policy);
 }
 
-/* The record to be filled in. A scope of which none is left is taken over: where its processes came
- * from, nobody knows any more. */
+/* Finds or creates the record. The record of a scope without processes is reused: nobody knows any
+ * more where its processes came from. */
 static int get(Undoing *undo, Instance *i, UndoRecord **ret) {
         int r = 0;
 
@@ -223,7 +224,7 @@ void undo_after(Undoing *undo, Instance *i, StepKind step) {
                 if (entry && !entry->given)
                         entry->given = record->stale = true;
         }
-        /* Where that fails, a restart of the daemon gives each thread its CPUs once more. */
+        /* If the write fails, a restarted daemon sets the CPUs of each thread once more. */
         (void)undo_write(&undo->records, record);
 }
 
@@ -276,7 +277,7 @@ static int will_set(UndoRecord *record, UndoProperty *property, const KnownPrope
         return r;
 }
 
-/* An idle unit has no cgroup: its properties are all there is of it. */
+/* An idle unit has no cgroup: only its properties are recorded. */
 static void note_idle(const Undoing *undo, UndoRecord *record, const UnitChange *change) {
         BusUnit unit = { .group = "" };
 

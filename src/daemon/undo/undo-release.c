@@ -1,5 +1,5 @@
-/* Records on their way back. What a part does is enforce's; in which order, when and how often is
- * told here. */
+/* Releases undo records: in which order, when, and how often. enforce/undo-restore.h restores each
+ * kind of value. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
@@ -9,11 +9,12 @@
 
 #define SHOW_POLL_USEC (UINT64_C(50) * 1000)
 
-/* Below TimeoutStopSec= of the unit: 20 services, at 2 s each on a host as slow as our slowest. */
+/* Less than TimeoutStopSec= of the daemon's unit: 20 services with 2 s each, as on the slowest host
+ * tested. */
 #define STOP_TIMEOUT_USEC (UINT64_C(40) * 1000 * 1000)
 enum { STOP_TRIES = 3 };
 
-/* The reverse of binding: memory nodes and CPUs of the group, then the masks within it. */
+/* The reverse order of binding: memory nodes and CPUs of the group, then the masks within it. */
 static const BackendKind ORDER[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_AFFINITY };
 
 /* --- the list --- */
@@ -41,7 +42,7 @@ static void take_out(Undoing *undo, const UndoRelease *release) {
                         all->list[i--] = all->list[--all->n];
 }
 
-/* Paused, what is on its way waits as well. */
+/* A pause also stops releases under way. */
 static bool may_release(const Undoing *undo) {
         return undo->host->stopping || host_enforces(undo->host);
 }
@@ -50,9 +51,9 @@ static void schedule(Undoing *undo) {
         uint64_t due = undo->host->stopping ? undo->releases.stop_usec : INSTANCE_NEVER;
 
         if (!may_release(undo))
-                return; /* the next reload comes back to it */
+                return; /* the next reload retries it */
         if (undo->releases.n == 0 && undo->host->stopping)
-                due = 0; /* the last one was given up: nothing is waited for */
+                due = 0; /* the last release was abandoned: do not wait */
         for (size_t i = 0; i < undo->releases.n; i++)
                 if (undo->releases.list[i]->due_usec < due)
                         due = undo->releases.list[i]->due_usec;
@@ -62,8 +63,9 @@ static void schedule(Undoing *undo) {
         }
 }
 
-/* A mover's pass, or a call whose answer would be taken for one of the binding. What systemd has
- * been asked on that connection it does first: ours come after it. */
+/* Ends a pass of the mover, and drops a call whose answer would be taken for one of a later
+ * binding. systemd handles requests of one connection in order, so those of the release come after
+ * it. */
 static void end_binding(Undoing *undo, const UndoRecord *record) {
         for (size_t k = 0; k < undo->roster->n_instances; k++) {
                 Instance *i = undo->roster->instances[k];
@@ -86,7 +88,7 @@ void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
                 return;
         r = calloc(1, sizeof(*r));
         if (!r || ARRAY_RESERVE(all->list, all->allocated, all->n + 1) < 0) {
-                free(r); /* the record stays, and the next scan comes back to it */
+                free(r); /* the record stays, and the next scan retries it */
                 return;
         }
         r->undo = undo;
@@ -161,12 +163,12 @@ static void on_reply(int error, const char *message, void *userdata) {
         schedule(undo);
 }
 
-/* A write of another kind to the same unit is under way. */
+/* Is a write of another kind to the same unit under way? */
 static bool is_busy(const UndoRelease *r) {
         return r->restore.record->busy;
 }
 
-/* It was written and does not show yet. */
+/* Waits for a value that was written and does not show yet. */
 static void await(UndoRelease *r, uint64_t now_usec) {
         if (r->deadline_usec == 0)
                 r->deadline_usec = now_usec + UNDO_SHOW_TIMEOUT_USEC;
@@ -175,9 +177,9 @@ static void await(UndoRelease *r, uint64_t now_usec) {
                 failed(r, -ETIMEDOUT, "it was written, but the kernel does not show it");
 }
 
-/* When the last of several units is given back, systemd takes the controller away from all of them,
- * and kernels before 6.2 forget the masks of threads with that: they come last. One that has failed
- * is not waited for; any other goes on, or fails in time. */
+/* Masks are restored last: when the last of several units is released, systemd disables the
+ * controller for all of them, and kernels before 6.2 then forget the masks of threads. A release
+ * that has failed is not waited for; any other one completes, or fails in time. */
 static bool is_before_masks(const UndoRelease *r) {
         return r->failures == 0 && ORDER[r->part] != BACKEND_AFFINITY;
 }
@@ -209,7 +211,7 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
                 result = backend->all[ORDER[r->part]]->restore(backend, &r->restore, on_reply, r,
                                                                &r->call);
                 if (result == 0)
-                        return; /* its answer carries on */
+                        return; /* the answer continues the release */
                 if (result == -EAGAIN)
                         await(r, now_usec);
                 else if (result < 0)
@@ -234,7 +236,7 @@ static void end_stop(Undoing *undo, uint64_t now_usec) {
 }
 
 void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
-        /* From the end: what is done or given up is taken out, and the last put in its place. */
+        /* From the end, because a completed release is replaced by the last one in the list. */
         for (size_t i = undo->releases.n; i > 0 && may_release(undo); i--)
                 if (i <= undo->releases.n && !undo->releases.list[i - 1]->call &&
                     undo->releases.list[i - 1]->due_usec <= now_usec)
@@ -291,7 +293,7 @@ void undo_release_note_left(Undoing *undo, Instance *i) {
                 undo_release_begin(undo, record, "its process has ended");
 }
 
-/* Of one that was only looked at, the record may tell why it has no place. */
+/* A record without changes only keeps why the instance has no place. */
 static bool has_something(const UndoRecord *record) {
         return undo_record_has_unit(record) || record->given.n > 0 || record->scope;
 }
@@ -312,8 +314,7 @@ static const Instance *instance_of(const Undoing *undo, const UndoRecord *record
         return NULL;
 }
 
-/* Of a unit without an instance: what is prepared for its next start, or a start that is under
- * way. */
+/* For a unit without an instance: its prepared values, or a start that is under way. */
 static const char *why_unwanted(const Undoing *undo, const UndoRecord *record) {
         const Instance *i = instance_of(undo, record);
         const char *name = i ? i->name : record->instance;
@@ -323,7 +324,7 @@ static const char *why_unwanted(const Undoing *undo, const UndoRecord *record) {
                 return "enforcement.release names it";
         if (!undo->host->policies_known)
                 return NULL;
-        /* A built-in policy watches, and gives no place. */
+        /* A built-in policy only watches and assigns no place. */
         if (i ? !i->policy->built_in
               : record->unit && known_unit_is_named(&undo->host->policies, record->unit))
                 return NULL;

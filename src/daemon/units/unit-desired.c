@@ -1,9 +1,10 @@
-/* What is to stand on a known unit, by policy, topology and room. */
+/* The values that a known unit is to have, by policy, topology and free memory. */
 #include "tidbnumad/daemon/units/unit-desired.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 
-/* No room, no strictness: a process on a full node is killed while others stand empty. */
+/* Without free memory the nodes are not set: the kernel would kill a process on a full node while
+ * others are empty. */
 static bool has_room(const Unit *u, const Placement *p) {
         const Units *units = u->units;
         _cleanup_free_ NodeRoom *rooms = NULL;
@@ -18,9 +19,10 @@ static bool has_room(const Unit *u, const Placement *p) {
                          known_unit_room_bytes(&units->host->topology, &p->nodes, narrow), NULL);
 }
 
-/* systemd puts what it is told into a drop-in of its own, 50-AllowedCPUs.conf, and merges the sets
- * of all of a unit's files. When it reads the unit anew, as it does for one that nothing refers to,
- * a file that comes later, such as the override.conf of `systemctl edit`, adds its own to ours. */
+/* True if the unit's own files set the property: systemd writes a request into the drop-in
+ * 50-AllowedCPUs.conf and merges the sets of all files of a unit. When it loads the unit again, as
+ * it does for a unit without references, a later file such as the override.conf of `systemctl edit`
+ * adds its own values. */
 static bool sets_its_own(const Unit *u) {
         return !id_set_is_empty(known_property_own(&u->place.cpus)) ||
                !id_set_is_empty(known_property_own(&u->mems));

@@ -1,10 +1,11 @@
-/* Unit files as they are written. Which of them count, and what they say, is systemd's to tell. */
+/* Watches unit files. systemd decides which of them count and what they contain. */
 #include <sys/inotify.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/daemon/units/unit-files.h"
 
-/* systemd.unit(5), "System Unit Search Path": those that people and packages write to. */
+/* systemd.unit(5), "System Unit Search Path": the folders that administrators and packages write
+ * to. */
 static const char *const DIRS[UNIT_FILES_DIRS] = {
         "/etc/systemd/system",
         "/run/systemd/system",

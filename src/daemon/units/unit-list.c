@@ -1,4 +1,4 @@
-/* Which units are known, and what systemd lists of them. */
+/* The known units, and systemd's lists of units. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
@@ -105,7 +105,7 @@ static void on_listed(int error, const char *name, const char *load_state, const
         if (!u->place.known)
                 unit_reconcile(u);
         else if (active_state[0] == '\0')
-                return; /* a unit file */
+                return; /* an answer of the list of unit files */
         else if (!u->place.loaded && strcmp(load_state, "loaded") == 0)
                 unit_reconcile(u);
         else if (u->idle !=
@@ -113,7 +113,7 @@ static void on_listed(int error, const char *name, const char *load_state, const
                 unit_set_state(u, active_state);
 }
 
-/* At a scan: what systemd has not even loaded does not run. */
+/* At a scan: a unit that systemd has not loaded does not run. */
 static void on_scanned(int error, const char *name, const char *load_state,
                        const char *active_state, void *userdata) {
         Units *units = userdata;
@@ -151,7 +151,7 @@ static void list_patterns(Units *units, bool files) {
                 units->n_lists++;
 }
 
-/* First those that are known by name: a start may follow at once. */
+/* Units that are known by name go first: their start may be imminent. */
 void unit_list_reconcile_all(Units *units) {
         if (!units->subscribed)
                 return;
@@ -159,7 +159,7 @@ void unit_list_reconcile_all(Units *units) {
         for (size_t i = 0; i < units->n_units; i++) {
                 Unit *u = units->units[i];
 
-                /* PID 1 has enough to do just now, and what runs is not written to. */
+                /* systemd is busy now, and running units are not written. */
                 if (u->place.known && !u->idle)
                         unit_decide(u);
                 else
@@ -170,8 +170,8 @@ void unit_list_reconcile_all(Units *units) {
         unit_list_settle(units);
 }
 
-/* Its state first, and only what stays loaded is read: reading loads a unit, and that would tell of
- * it again, for ever. */
+/* Reads the state first, and only a unit that stays loaded is read in full: reading loads a unit,
+ * whose signal would cause the next read, without end. */
 void unit_list_ask(Units *units, const char *name) {
         char *globs[] = { (char *)name, NULL };
 

@@ -1,5 +1,5 @@
-/* One known unit. Only an idle one is written to: what runs is the instance's business, which moves
- * memory before it narrows. */
+/* One known unit. Only idle units are written: binding handles a running one, and moves memory
+ * before it narrows the nodes. */
 #include <string.h>
 
 #include "tidbnumad/daemon/undo/undo-change.h"
@@ -9,7 +9,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
 
-/* A start script may wait for a disk before it becomes the server. */
+/* A start script may wait for a disk before it executes the server. */
 #define MISUSED_USEC (2 * ROSTER_SCAN_INTERVAL_USEC)
 
 bool units_enforce(const Units *units) {
@@ -91,7 +91,7 @@ static void log_prepared(const Unit *u, const UnitDesired *w) {
         say(u, LOG_INFO, w, JOURNAL_PREPARED, what, w->reason);
 }
 
-/* All stands as wished. */
+/* All values are as desired. */
 static void settle(Unit *u, const UnitDesired *w) {
         u->state = u->place.released           ? "released"
                    : id_set_is_empty(&w->cpus) ? "unprepared"
@@ -173,7 +173,7 @@ static void write_next(Unit *u) {
         }
 }
 
-/* True: it must be written, and `ret_next` is what it will be then. */
+/* True: the property must be written; `ret_next` is its state afterwards. */
 static bool plan_property(IdView wanted, KnownProperty *property, KnownProperty *ret_next) {
         IdSet want, value = property->value;
         bool write;
@@ -192,7 +192,7 @@ static void plan_write(Unit *u, const UnitDesired *w) {
         u->writes_mems = plan_property(ID_VIEW(&w->mems), &u->mems, &u->next_mems);
 }
 
-/* Nothing is to stand on it any more, and something of ours does. */
+/* True if nothing is desired any more and values of tidbnumad are still set. */
 static bool gives_back(Unit *u, const UnitDesired *w) {
         UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
 
@@ -225,7 +225,7 @@ void unit_decide(Unit *u) {
         if (!u->place.released)
                 w = unit_desired_make(u);
         if (!u->idle || gives_back(u, &w))
-                return; /* what runs is not written to */
+                return; /* a running unit is not written */
         plan_write(u, &w);
         if (u->writes_cpus || u->writes_mems)
                 write_next(u);
@@ -252,7 +252,7 @@ void unit_release(Unit *u) {
         UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
 
         if (u->call)
-                return; /* the next scan comes back to it */
+                return; /* the next scan retries it */
         u->place.released = true;
         host_mark(u->units->host, HOST_MARK_PLAN);
         u->state = "released";
@@ -276,13 +276,13 @@ static void note_state(Unit *u, const char *active_state) {
                 u->state = "running";
 }
 
-/* Names are looked up only when they change: that may ask a directory service. */
+/* A user's name is looked up only when it changes, because that may query a directory service. */
 static void note_user(Unit *u, const BusUnit *read) {
         Host *host = u->units->host;
         char *user;
 
         if (read->dynamic_user && read->user[0] == '\0') {
-                u->place.uid_known = false; /* made at the start */
+                u->place.uid_known = false; /* the workers are started later */
                 return;
         }
         if (u->user && u->place.uid_known && strcmp(u->user, read->user) == 0)
@@ -293,7 +293,7 @@ static void note_user(Unit *u, const BusUnit *read) {
                 worker_look_up_user(&host->workers, &host->sysroot, read->user, &u->place.uid) == 0;
         user = strdup(read->user);
         if (!user)
-                return; /* looked up once more */
+                return; /* read the user once more */
         free(u->user);
         u->user = user;
 }

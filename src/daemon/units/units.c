@@ -1,4 +1,4 @@
-/* Known units: when to look at them. Which they are is the business of unit-list.c. */
+/* Known units: when they are reconciled. unit-list.c keeps the list. */
 #include <string.h>
 #include <systemd/sd-login.h>
 
@@ -6,10 +6,10 @@
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/clock.h"
 
-/* The bus, or systemd, is away: asked again after so long. */
+/* Retry interval while the bus or systemd is not available. */
 #define RETRY_USEC (UINT64_C(1000) * 1000)
 
-/* The start of the daemon waits so long at most for the first preparation. */
+/* Maximum time that the start of the daemon waits for the first preparation. */
 #define FIRST_TIMEOUT_USEC (UINT64_C(5) * 1000 * 1000)
 
 /* --- signals --- */
@@ -90,7 +90,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* --- what others call --- */
+/* --- called by the turn and by binding --- */
 
 static bool is_busy(const Units *units) {
         if (!units->bus.bus || units->loss_logged)

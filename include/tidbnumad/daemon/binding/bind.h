@@ -1,31 +1,33 @@
-/* What the backend does for an instance: asking it, and what becomes of the answer. */
+/* Carries out binding steps through the backend, and handles its answers. */
 #pragma once
 
 #include "tidbnumad/daemon/binding/binding.h"
 
-/* Why nothing can be done for the instance; NULL: something can. `ret_code` (may be NULL) becomes
- * of what kind that is. */
+/* Why no backend can bind the instance; NULL: one can. `ret_code`, which may be NULL, gets the
+ * reason's code. */
 const char *bind_refuses(const Binder *b, Instance *instance, Reason *ret_code);
 
-/* The same for a scope of its own, where it has no unit to itself. */
+/* Why no scope can be made for an instance that has no unit to itself; otherwise as bind_refuses().
+ */
 const char *bind_refuses_scope(const Binder *b, const Instance *instance, Reason *ret_code);
 
-/* Once the CPUs of one that we bind stand, verified: how long that took since its start goes into
- * its policy's histogram. Of what ran for long before it was first seen nothing is told. */
+/* Records the time from the start of an instance to its verified CPUs in its policy's histogram. An
+ * instance that ran for long before it was first seen is not recorded. */
 void bind_note_latency(const Binder *b, Instance *instance, uint64_t now_usec);
 
-/* Carries out a step that sets CPUs or memory nodes. True: it is done, look again; false: an answer
- * will come, or it failed and is due again later. */
+/* Carries out a step that sets CPUs or memory nodes. True: the step is complete, reconcile again at
+ * once. False: an answer will come, or the step failed and is retried later. */
 bool bind_carry_out(const Binder *b, Instance *instance, const Step *step, uint64_t now_usec);
 
-/* The kernel is to allow these memory nodes as well, before anything else is done; then the backend
- * is told, in place of what it was being asked for. 0; -ENODEV: it may not have them all, -ESRCH:
- * it has ended, -ENOMEM: the kernel had no memory for it; nothing more was done then. */
+/* Adds memory nodes in the kernel's cpuset first, then asks the backend for them; this replaces a
+ * request that is in flight. -ENODEV: the group may not have all of them; -ESRCH: the instance has
+ * ended; -ENOMEM: the kernel had no memory for the change. The backend is not asked after an error.
+ */
 int bind_widen_now(const Binder *b, Instance *instance, const NodeSet *mems, uint64_t now_usec);
 
-/* Takes away what stands for instances that are gone, as far as it is free already. */
+/* Removes the backend's leftovers of ended instances, as far as nothing uses them. */
 void bind_tidy(Binder *b);
 
-/* The policies in force ask for a backend: chooses it, and tells when it is another one. What the
- * former one did stays; all looks go through the new one. */
+/* Chooses the backend that the policies in force ask for, and logs a change. What the former
+ * backend set stays in force; all later steps go through the new one. */
 void bind_choose_backend(Binder *b);

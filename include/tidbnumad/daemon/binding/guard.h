@@ -1,25 +1,26 @@
-/* The full-node guard: watches the nodes of strict bindings, widens these before a node is full,
- * and lets them become narrow again. What it goes by is in plan/guard.h.
+/* The full-node guard watches the nodes of strict bindings, widens a binding before its nodes are
+ * full, and narrows it again later. Its rules are in plan/guard.h.
  *
- * It runs by a timer of its own, before everything else in the loop, and only while there is an
- * instance to be watched: one with memory: bind whose memory nodes are narrow by our doing. */
+ * It runs by its own timer, with a higher priority than all else in the loop, and only while there
+ * is an instance to watch: one with `memory: bind` whose memory nodes tidbnumad has narrowed. */
 #pragma once
 
 #include "tidbnumad/daemon/binding/binding.h"
 
 typedef struct Guard Guard;
 
-/* Not for a single run, and not for the dump of another machine. */
+/* Starts the guard; not with --once, and not with --sysroot. */
 int guard_start(Binder *b);
 void guard_stop(Binder *b);
 
-/* The instance was looked at: is it to be watched from now on? */
+/* Decides after a reconcile whether the instance is watched from now on. */
 void guard_note(const Binder *b, Instance *instance);
 
-/* Room that must be left beside what is pulled back, before one that was widened is narrowed, so
- * that it is not full again at once. Where nothing is to be pulled, the guard's own minute is all.
- */
+/* Room that must remain beside the memory that is pulled back, before a widened instance is
+ * narrowed; otherwise its nodes would be full again at once. 0 where nothing is to be pulled: then
+ * the guard waits for its minute only. */
 uint64_t guard_margin_bytes(const Binder *b, const Instance *instance);
 
-/* One round. Returns the microseconds until the next; INSTANCE_NEVER: nothing is to be watched. */
+/* Runs one round. Returns the microseconds until the next one; INSTANCE_NEVER: nothing is to be
+ * watched. */
 uint64_t guard_tick(Binder *b, uint64_t now_usec);

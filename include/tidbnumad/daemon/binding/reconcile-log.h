@@ -1,15 +1,15 @@
-/* What a look at an instance tells: its state's word, the end of the way in the journal, and what
- * would be done if anything might be. For reconcile.c. */
+/* What a reconcile logs: the final state of an instance, and in a dry run the step that would be
+ * next. */
 #pragma once
 
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/plan/verdict.h"
 
-/* What is reported of it now, in the journal and in what is published. */
+/* The verdict on an instance as the journal and the published files report it. */
 Verdict reconcile_verdict(const Binder *b, const Instance *instance);
 
-/* The instance has come to an end, which is `step`. */
+/* Logs that the instance has reached a final step. */
 void reconcile_log_final(const Binder *b, const Instance *instance);
 
-/* Nothing may be changed, and this would be next. */
+/* Logs the step that would be next, where nothing may be changed. */
 void reconcile_log_plan(const Binder *b, Instance *instance, const Step *step);

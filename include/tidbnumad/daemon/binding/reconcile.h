@@ -1,18 +1,18 @@
-/* One look at an instance: observe, decide, act, and again when that is due. */
+/* Reconciles instances: observe, decide, act, and again when due. */
 #pragma once
 
 #include "tidbnumad/daemon/binding/binding.h"
 
-/* Looks at all instances that are due. */
+/* Reconciles all instances that are due. */
 void reconcile_due(Binder *b, uint64_t now_usec);
 
-/* Of those that are due, only the ones to which a process has come since: they go before all else.
- */
+/* Reconciles only those due instances that a new process has joined: they have priority over all
+ * other work. */
 void reconcile_fresh(Binder *b, uint64_t now_usec);
 
-/* A sampling interval has passed: everything is looked at, and what stayed partly bound is tried
- * again. */
+/* Reconciles all instances after a sampling interval, and retries those that stayed partly bound.
+ */
 void reconcile_all(Binder *b, uint64_t now_usec);
 
-/* Has every instance come as far as it goes for now? */
+/* Has every instance reached a final step for now? */
 bool reconcile_is_settled(const Binder *b);

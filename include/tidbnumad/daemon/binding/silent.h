@@ -1,6 +1,7 @@
-/* Processes whose memory map, or whose file system, does not answer: a FUSE server, a dead NFS, a
- * userfaultfd. The workers (tidbnumad/worker/worker.h) meet them; here it is logged and kept as the
- * instance's reason, and nothing is done that the kernel would wait with. */
+/* Processes whose memory map, or whose file system, does not answer: because of a FUSE server, a
+ * dead NFS server or a userfaultfd. The workers (tidbnumad/worker/worker.h) find them. This module
+ * logs such a process, keeps it as the instance's reason, and refuses changes for which the kernel
+ * would wait for it. */
 #pragma once
 
 #include "tidbnumad/daemon/binding/binding.h"
@@ -8,9 +9,11 @@
 /* Starts the workers. `program`: the daemon's own. */
 void silent_start(Binder *binder, const char *program);
 
-/* Keeps the reason where one of its processes does not answer. False: all do. */
+/* Sets the failure if one of the instance's processes does not answer. False: all of them answer.
+ */
 bool silent_set_failure(const Binder *binder, Instance *instance);
 
-/* Before a change for which the kernel takes the memory map's lock, in systemd's name or in ours:
- * true: one does not answer. The reason is set, and when to look again. */
+/* To be called before a change for which the kernel takes the lock of the memory map, on behalf of
+ * systemd or of the daemon. True: a process does not answer; the reason and the time of the next
+ * attempt are set. */
 bool silent_refuses(const Binder *binder, Instance *instance, uint64_t now_usec);

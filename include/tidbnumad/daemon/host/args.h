@@ -12,9 +12,10 @@ typedef struct Args {
         bool debug;
         const char *sysroot;                           /* NULL: this machine */
         const char *runtime_dir;                       /* NULL: a dry run that publishes nothing */
-        const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* later ones win */
+        const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* files of later folders replace those of
+                                                          the same name in earlier ones */
         size_t n_policy_dirs;
 } Args;
 
-/* 1: go on; 0: --help or --version was answered; -EINVAL: wrong, and said so on stderr. */
+/* 1: continue; 0: --help or --version was printed; -EINVAL: invalid, with a message on stderr. */
 int args_parse(Args *args, int argc, char *argv[]);

@@ -1,4 +1,4 @@
-/* The host and the rules in force: what every other room of the daemon stands on. */
+/* The host and the policies in force, on which every other room of the daemon is built. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,20 +18,20 @@
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/worker/worker.h"
 
-/* What is to follow from what a room has seen. A room sets a mark; the turn that follows every
- * event (turn.h) does what it asks for. */
+/* Work that a room asks for. A room sets a mark; the turn that follows every event (turn.h) takes
+ * it and does the work. */
 typedef enum HostMark {
-        HOST_MARK_PLAN = 1 << 0,     /* something that the plan is made from has changed */
+        HOST_MARK_PLAN = 1 << 0,     /* an input of the plan has changed */
         HOST_MARK_PUBLISH = 1 << 1,  /* something that is published has changed */
-        HOST_MARK_OWNERS = 1 << 2,   /* another instance may own some of the CPUs */
-        HOST_MARK_TIDY = 1 << 3,     /* an instance has ended whose cpuset may be free now */
-        HOST_MARK_TOPOLOGY = 1 << 4, /* CPUs or memory have come or gone, see hotplug.h */
+        HOST_MARK_OWNERS = 1 << 2,   /* the owner of some CPUs may have changed */
+        HOST_MARK_TIDY = 1 << 3,     /* an instance has ended, and its cpuset may be unused now */
+        HOST_MARK_TOPOLOGY = 1 << 4, /* CPUs or memory were added or removed, see hotplug.h */
         HOST_MARK_ROUND = 1 << 5,    /* a round of the slow scan begins */
-        HOST_MARK_UNITS = 1 << 6,    /* a record is given back, or is gone: it may be a unit's */
-        HOST_MARK_EXIT = 1 << 7,     /* all that a stop waits for is done: publish, and end */
+        HOST_MARK_UNITS = 1 << 6,    /* a record is being released or is gone; it may be a unit's */
+        HOST_MARK_EXIT = 1 << 7, /* all work that a stop waits for is complete: publish, and exit */
 } HostMark;
 
-/* What the daemon knows of its host, and by which rules it acts. */
+/* What the daemon knows of its host, and the policies by which it acts. */
 struct Host {
         const Args *args; /* borrowed */
         Journal journal;
@@ -48,7 +48,7 @@ struct Host {
         uint32_t marks; /* HostMark */
         Backend backend;
         bool ready;
-        bool stopping; /* what is bound is being released, and the daemon ends then */
+        bool stopping; /* the daemon releases all instances and exits then */
         bool memory_lock_tried;
         int32_t intruder; /* see Members.intruder */
 
@@ -56,13 +56,13 @@ struct Host {
         Diagnostics policy_errors; /* of the last attempt */
         Diagnostics policy_warnings;
         bool policy_load_success;
-        bool policies_known; /* some were loaded since the start, and are in force */
-        Brakes brakes;       /* what these say without the drop-in of pause and release */
+        bool policies_known; /* policies were loaded since the start, and are in force */
+        Brakes brakes; /* settings of the policy files without the drop-in of pause and release */
         double policy_load_seconds;
 };
 
 /* Opens proc and sys, reads the topology, opens and locks the runtime folder. `args` is borrowed.
- * What went wrong is logged. */
+ * Errors are logged. */
 int host_open(Host *host, const Args *args);
 void host_close(Host *host);
 
@@ -71,13 +71,14 @@ bool host_enforces(const Host *host);
 
 void host_mark(Host *host, uint32_t marks);
 
-/* Was it set? It is not any more. */
+/* Was the mark set? Clears it. */
 bool host_take_mark(Host *host, HostMark mark);
 
-/* Reads network cards and disks anew. Without them nothing can be placed near a device; everything
- * else goes on. */
+/* Reads network cards and disks again. If that fails, nothing can be placed near a device, and
+ * everything else works. */
 void host_read_devices(Host *host);
 
-/* Locks this process's memory, once it enforces: the guard is to act when the host has none left.
- * It stays locked when a reload ends that. That a run by hand may not be allowed to is logged. */
+/* Locks this process's memory once it enforces, because the guard has to act when the host has no
+ * free memory. It stays locked when a reload ends enforcement. A failure, as in a run by hand, is
+ * logged. */
 void host_lock_memory(Host *host);

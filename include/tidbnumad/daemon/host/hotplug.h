@@ -1,6 +1,8 @@
-/* CPUs and memory that come and go while the daemon runs. The kernel takes a CPU out of all cpusets
- * when it goes offline, and gives a group that has none left those of the group above: its
- * processes then run anywhere. So the plan is made anew, from what is there. */
+/* CPUs and memory that are added or removed while the daemon runs.
+ *
+ * The kernel removes an offline CPU from all cpusets, and gives a group without any CPU left those
+ * of its parent: its processes then run anywhere. Therefore the plan is made again with what is
+ * present. */
 #pragma once
 
 #include <systemd/sd-event.h>
@@ -12,19 +14,20 @@ typedef struct Host Host;
 
 typedef struct Hotplug {
         bool known;
-        CpuSet cpus;    /* online, as the kernel's file had it last; likewise */
+        CpuSet cpus;    /* online CPUs, as in the kernel's file when last read; likewise below */
         NodeSet nodes;  /* online */
         NodeSet memory; /* with memory */
-        CpuSet come;    /* that came online at the last change */
-        NodeSet logged; /* nodes that came, and are not used before the next start */
+        CpuSet come;    /* CPUs that came online at the last change */
+        NodeSet logged; /* new nodes, which are not used before the next start; logged once */
         Uevents uevents;
-        sd_event_source *timer; /* a socket that is switched off is some hundred events */
+        sd_event_source
+                *timer; /* collects events: a socket that is switched off causes some hundred */
 } Hotplug;
 
-/* Remembers what there is, and listens where this machine is the live one. Where it cannot, samples
- * find what has changed. */
+/* Stores what is present, and listens for events on this machine. Without events, samples find what
+ * has changed. */
 int hotplug_start(Host *host);
 void hotplug_done(Host *host);
 
-/* Reads the topology anew if anything has changed, and has the plan made from it. */
+/* Reads the topology again if anything has changed, and marks the plan. */
 void hotplug_check(Host *host);

@@ -1,5 +1,5 @@
-/* The daemon's log: to the journal with fields when systemd runs us, else to stderr. It never
- * waits: what is not taken at once is lost. */
+/* The daemon's log: to the journal with fields when systemd runs the daemon, else to stderr.
+ * Logging never waits: a line that is not accepted at once is lost. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/model/reason.h"
 
-/* MESSAGE_ID= of what operators filter for; listed in tidbnumad(8). */
+/* MESSAGE_ID= of messages for which operators filter; listed in tidbnumad(8). */
 #define JOURNAL_BOUND "8b1f8b4f6a0c4d0ab5a4a4a1b3a4f6d1"
 #define JOURNAL_PARTLY "2f6a1d2c8c7e4a2f9a1e7c6d5b4a3f22"
 #define JOURNAL_REFUSED "c1d7a5b0f1c24b7e8d3b2a1908f7e633"
@@ -29,12 +29,12 @@
 
 typedef struct Journal {
         bool to_journal;  /* else to stderr */
-        int fd;           /* with it: to send to journald */
+        int fd;           /* socket to journald, if `to_journal` */
         const char *path; /* of journald's socket */
         int max_priority; /* LOG_INFO, or LOG_DEBUG with --debug */
 } Journal;
 
-/* What a message is about; all may be NULL, or NONE. */
+/* Subject of a message; all pointers may be NULL. */
 typedef struct JournalFields {
         const char *message_id;
         const char *instance; /* TIDBNUMAD_INSTANCE= */

@@ -1,5 +1,4 @@
-/* Sends irqbalance the bans that the plan wants, merged with its own; and its own alone at the end.
- */
+/* Sends irqbalance the bans of the plan, merged with its own; and its own ones alone at the end. */
 #pragma once
 
 #include "tidbnumad/daemon/interrupts/irq-balance.h"

@@ -1,6 +1,6 @@
-/* Which irqbalance runs, and its settings: `setup` is read once a minute, and as soon as its
- * process is another one. Whatever differs from what is wanted is sent by irq-balance-send.c; there
- * is no memory of what was sent. */
+/* Finds the irqbalance that runs, and reads its settings: once a minute, and as soon as its process
+ * changes. irq-balance-send.c sends whatever differs from the desired settings; what was sent is
+ * not remembered. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,17 +18,18 @@ typedef struct Interrupts Interrupts;
 typedef struct IrqBalance {
         ProcessId id; /* pid 0: it does not run */
         const char *folder;
-        int fd; /* an answer is awaited there; -EBADF: none */
+        int fd; /* socket on which an answer is awaited; -EBADF: none */
         sd_event_source *answer;
         char *buffer; /* owned */
         size_t length;
-        bool setup_known;      /* what follows */
-        IrqbalanceSetup setup; /* as read, or as sent since */
-        uint64_t read_usec;    /* when it is read next; while an answer is awaited: its deadline */
-        uint64_t sent_usec;    /* to this process; 0: nothing was sent */
+        bool setup_known;      /* `setup` is valid */
+        IrqbalanceSetup setup; /* its settings as read, or as sent since */
+        uint64_t read_usec; /* time of the next read; while an answer is awaited, the deadline for
+                               it */
+        uint64_t sent_usec; /* time of the last settings sent to this process; 0: none */
         bool logged_refused;
         bool logged_not_kept;
-        pid_t socketless_pid; /* of one without a socket; 0: none was found */
+        pid_t socketless_pid; /* an irqbalance without a socket; 0: none was found */
         pid_t logged_socketless_pid;
         uint64_t searched_usec;
 } IrqBalance;
@@ -36,9 +37,10 @@ typedef struct IrqBalance {
 void irq_balance_init(IrqBalance *balance);
 void irq_balance_done(IrqBalance *balance);
 
-/* Looks which one runs, and reads its settings where that is due. What is known goes into `ret`. */
+/* Finds the process, and reads its settings if that is due. Puts what is known into `ret`. */
 void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret);
 
-/* Log once that it takes no settings; and that it has no socket. */
+/* Logs once that it does not accept settings; irq_balance_log_socketless(): that it has no socket.
+ */
 void irq_balance_log_refused(Interrupts *irq, int error);
 void irq_balance_log_socketless(Interrupts *irq);

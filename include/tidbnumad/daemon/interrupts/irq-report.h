@@ -1,20 +1,20 @@
-/* What is told of interrupts: in the journal, and in the published files. */
+/* Reports interrupts in the journal and in the published files. */
 #pragma once
 
 #include "tidbnumad/daemon/interrupts/irq.h"
 
-/* Counts what has landed on instances' CPUs since the last look. */
+/* Counts the interrupts that fired on instances' CPUs since the last reconcile. */
 void irq_report_landed(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
                        size_t n_owners);
 
-/* Remembers the devices as they are now, says in the journal what has changed, publishes it. */
+/* Stores the present devices for publication, and logs what has changed. */
 void irq_report_devices(Interrupts *irq, const IrqPlan *plan);
 
-/* The device at the last look; NULL: it was not there. */
+/* The device at the last reconcile; NULL: it was not there. */
 const IrqSummary *irq_report_find(const Interrupts *irq, const IrqDevice *device);
 
-/* Has its driver set it up anew within the last moments, by what differs from the last look:
- * queues, vectors, its link? To be asked before irq_report_devices(). */
+/* Has the driver reinitialized the device within the last moments, judged by changes since the last
+ * reconcile: queues, vectors, link? To be called before irq_report_devices(). */
 bool irq_report_is_anew(const Interrupts *irq, const IrqDevice *device, uint64_t now_usec);
 
 /* For the snapshot; the caller owns both lists, the rest is borrowed. -ENOMEM. */

@@ -1,8 +1,8 @@
-/* Interrupts: put where the plan wants them, kept there, and given back.
+/* The room of interrupts: moves them to the planned CPUs, keeps them there, and restores them.
  *
- * Each look reads what there is, plans, and compares: what is wanted and does not stand is written,
- * what stands by our doing and is not wanted any more is given back. Looks come from udev, from
- * links that change, from instances that come and go, and slowly all the time. */
+ * Each reconcile reads the present settings, plans, and compares: a desired setting that is not in
+ * force is written, and a setting of tidbnumad that is not desired any more is restored. Events of
+ * udev, of links and of instances trigger it, and a slow timer. */
 #pragma once
 
 #include "tidbnumad/daemon/host/host.h"
@@ -19,14 +19,14 @@ typedef struct Interrupts Interrupts;
 typedef struct Placing Placing;
 typedef struct Roster Roster;
 
-/* What is known of a setting from earlier looks. */
+/* State of one setting, kept between reconciles. */
 typedef struct IrqSetting {
         SettingKey key; /* `device` is owned */
         IrqProgress progress;
-        IrqVerify verify;   /* of a vector */
-        bool seen;          /* it is wanted at this look */
-        bool logged;        /* that it fails */
-        bool astray_logged; /* that it fires elsewhere */
+        IrqVerify verify;   /* verification of a vector's mask */
+        bool seen;          /* it is desired at this reconcile */
+        bool logged;        /* its failure is logged */
+        bool astray_logged; /* firing elsewhere is logged */
 } IrqSetting;
 
 /* Interrupts of a device that landed on an instance's CPUs, so far. */
@@ -36,7 +36,7 @@ typedef struct IrqLanded {
         bool seen;
 } IrqLanded;
 
-/* A device at the last look, for whoever asks. */
+/* A device at the last reconcile, for reports. */
 typedef struct IrqSummary {
         IrqDeviceKind kind;
         char *name, *pci; /* owned; `pci` NULL: none */
@@ -46,8 +46,8 @@ typedef struct IrqSummary {
         uint64_t vectors[N_IRQ_STATES];
         size_t n_tx, n_rx, n_vectors;
         IrqLink link;
-        uint64_t anew_usec; /* its driver has set it up anew; 0: it has not */
-        bool unlogged;      /* what there is to tell of it waits for the next look */
+        uint64_t anew_usec; /* when its driver reinitialized it; 0: never */
+        bool unlogged;      /* a change that the next reconcile logs */
 } IrqSummary;
 
 /* The room: what the daemon knows of interrupts and of irqbalance. */
@@ -59,13 +59,13 @@ struct Interrupts {
         sd_event_source *timer, *link_source;
         int link_fd;
         Uevents uevents;
-        void (*reconcile)(Interrupts *irq); /* on the timer */
-        uint64_t due_usec;                  /* the next slow look */
-        IrqAgain again;                     /* those after an event */
-        uint64_t owners_sum;                /* who owned which CPUs */
+        void (*reconcile)(Interrupts *irq); /* called by the timer */
+        uint64_t due_usec;                  /* time of the next slow reconcile */
+        IrqAgain again;                     /* reconciles after an event */
+        uint64_t owners_sum;                /* checksum of the CPUs' owners */
         const SettingOps *ops;
         UndoHost undo;
-        IrqHost last; /* at the last look */
+        IrqHost last; /* state at the last reconcile */
         bool last_known;
         IrqSetting *settings; /* owned */
         size_t n_settings, settings_allocated;
@@ -78,17 +78,17 @@ struct Interrupts {
         bool load_failed, record_failed; /* logged once */
 };
 
-/* Reads the record of an earlier life, and looks for the first time. Without udev or netlink the
- * slow look finds what has changed. */
+/* Reads the record of an earlier run, and reconciles for the first time. Without udev or netlink
+ * the slow timer finds what has changed. */
 int irq_start(Host *host, const Roster *roster, const Placing *placing, const Undo *records,
               Interrupts **ret);
 Interrupts *irq_free(Interrupts *irq);
 
-/* Now. `irq` may be NULL, here and below: not started. */
+/* Reconciles at once. `irq` may be NULL, here and below: not started. */
 void irq_reconcile(Interrupts *irq);
 
-/* Instances have come, gone or been placed elsewhere: looks soon, if that changes who owns CPUs. */
+/* Notes that instances joined, left or moved: reconciles soon if the owners of CPUs changed. */
 void irq_note_owners(Interrupts *irq);
 
-/* Gives all back, as far as that goes at once: the daemon is about to end. */
+/* Restores everything that can be restored at once, because the daemon is about to exit. */
 void irq_give_all_back(Interrupts *irq);

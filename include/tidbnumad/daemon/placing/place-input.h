@@ -1,12 +1,12 @@
-/* The planner's input: gathered from the daemon's state, read where it is not known yet. */
+/* Builds the planner's input from the daemon's state; reads what is not known yet. */
 #pragma once
 
 #include "tidbnumad/daemon/placing/place.h"
 
-/* The part of one instance. */
+/* Fills in the input of one instance. */
 void place_input_fill(const Placing *placing, Instance *instance, PlacementInstance *ret);
 
-/* All that is to be planned, and who is behind each entry. */
+/* Everything that is planned, and the instance or unit of each entry. */
 typedef struct PlaceEntry {
         Instance *instance; /* or */
         PlannedUnit *unit;
@@ -14,7 +14,7 @@ typedef struct PlaceEntry {
 
 typedef struct PlaceInput {
         PlacementInstance *instances; /* owned, as the next */
-        PlaceEntry *entries;          /* beside them */
+        PlaceEntry *entries;          /* at the same index as `instances` */
         size_t n;
 } PlaceInput;
 

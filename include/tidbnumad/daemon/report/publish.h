@@ -1,4 +1,4 @@
-/* The daemon's state into the files that others read. */
+/* Writes the daemon's state to the published files. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 typedef struct Binder Binder;
 typedef struct Undoing Undoing;
 
-/* The room of what is published. It reads the rooms that it borrows and changes none. */
+/* The room of reports. It reads the rooms that it borrows, and changes none. */
 typedef struct Report {
         const Host *host;
         const Roster *roster;
@@ -23,9 +23,9 @@ typedef struct Report {
         struct Interrupts *const *irq; /* see irq.h; points to NULL until it is started */
 
         sd_event_source *timer; /* owned */
-        NodeTimes node_times;   /* of the last snapshot */
-        double start_seconds;   /* when this process began, as it was published last */
-        Text metrics;           /* rendered again and again */
+        NodeTimes node_times;   /* CPU times of nodes at the last snapshot */
+        double start_seconds;   /* start time of this process, as published last */
+        Text metrics;           /* buffer that is reused */
         bool failed;            /* logged once */
 } Report;
 
@@ -35,5 +35,5 @@ void report_done(Report *report);
  * again. Nothing is done in a dry run without --runtime-dir. */
 int publish_now(Report *report);
 
-/* A table of the instances: where each belongs, and what would be done. */
+/* Renders a table of the instances: the place of each, and the next step towards it. */
 void dry_run_render(const Report *report, Text *text);

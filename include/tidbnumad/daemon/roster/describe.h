@@ -1,17 +1,17 @@
-/* What an instance shows of itself once it runs: the ports it listens on and its data directory.
- * Both come some time after its start, and cost a walk over its open files, so they are looked for
- * a few times only, at growing distances. */
+/* Reads what an instance reveals once it runs: its listening ports and its data directory. Both
+ * become known some time after its start, and reading them costs a walk over its open files, so
+ * they are read only a few times, at growing intervals. */
 #pragma once
 
 #include "tidbnumad/daemon/roster/roster.h"
 
 int describe_start(Roster *roster);
 
-/* A process has come to the instance, or its policy has changed: look for them anew. */
+/* Starts reading them again, after a process joined the instance or its policy changed. */
 void describe_again(Roster *roster, Instance *instance, uint64_t now_usec);
 
-/* Its data directory and the disks under it, now: for one whose place depends on them. */
+/* Reads the data directory and its disks at once, for an instance whose place depends on them. */
 void describe_storage(const Roster *roster, Instance *instance);
 
-/* All instances, now: before they are placed for the first time. 0 or -ENOMEM. */
+/* Reads all instances at once, before they are placed for the first time. 0 or -ENOMEM. */
 int describe_all(Roster *roster);

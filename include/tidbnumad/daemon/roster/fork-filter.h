@@ -1,9 +1,10 @@
-/* Whose forks the kernel is to tell: those of the processes that are ours. A worker that never
- * execs, as haproxy's, is found by its parent; the forks of all others would only wake us. */
+/* The processes whose forks the kernel reports: the members of instances. A worker that never
+ * execs, as haproxy's, is found by its parent; forks of other processes would only wake the daemon.
+ */
 #pragma once
 
 #include "tidbnumad/daemon/roster/roster.h"
 
-/* Tells the kernel, if a process has come since, and looks at the children that the new ones have
- * already. Binding goes first: this takes longer. */
+/* Updates the kernel's filter if a process has joined since, and identifies the children that new
+ * members already have. This takes longer than binding, which goes first. */
 void fork_filter_update(Roster *roster);

@@ -1,12 +1,12 @@
-/* Processes that a policy names by executable and unit, and that are left alone all the same:
- * another user's, or a container's. Kept so that status can say why. */
+/* Processes that match a policy by executable and unit, but are ignored: another user's, or a
+ * container's. Kept so that status can report why. */
 #pragma once
 
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/proc.h"
 
-/* Any user can start processes of such a name: so many are listed, the others are only counted. */
+/* Any user can start processes with such a name: this many are listed, the others only counted. */
 enum { IGNORED_MAX = 64 };
 
 typedef struct IgnoredProcess {
@@ -22,31 +22,31 @@ typedef struct IgnoredList {
         size_t n_processes, allocated;
         struct Counted *counted; /* without a descriptor; ascending by pid; owned */
         size_t n_counted, counted_allocated;
-        uint64_t round; /* of the scan */
+        uint64_t round; /* number of the scan's round */
 } IgnoredList;
 
 void ignored_done(IgnoredList *ignored);
 
-/* Takes over both (they are empty afterwards). `verdict` is why it does not belong to `policy`.
- * -ENOMEM, -ENOSPC: no room; both stay with the caller. */
+/* Takes over `process` and `handle`, which are empty afterwards. `verdict` is why the process does
+ * not belong to `policy`. On error the caller keeps both. -ENOMEM; -ENOSPC: the list is full. */
 int ignored_add(IgnoredList *ignored, Process *process, ProcHandle *handle, const Policy *policy,
                 MatchVerdict verdict);
 
-/* For one that is only counted: it found no place, or its policy has max_instances already. It is
- * counted once, however often it is looked at. 0 or -ENOMEM. */
+/* Counts a process that is not listed: the list is full, or its policy has max_instances already. A
+ * process is counted once, however often it is seen. 0 or -ENOMEM. */
 int ignored_add_counted(IgnoredList *ignored, pid_t pid, MatchVerdict verdict);
 
-/* A round of the scan begins. One that is only counted has no descriptor that reports its end: it
- * is forgotten when a whole round has not met it. */
+/* Notes that a round of the scan begins. No descriptor reports the end of a process that is only
+ * counted: it is removed after a whole round that has not seen it. */
 void ignored_begin_round(IgnoredList *ignored);
 
-/* How many there are with this verdict, listed or only counted. */
+/* Number of processes with this verdict, listed or only counted. */
 size_t ignored_count(const IgnoredList *ignored, MatchVerdict verdict);
 
-/* Is this very process, as who it was then, among them? */
+/* Is this process listed, with the same executable, user and unit? */
 bool ignored_has(const IgnoredList *ignored, const Process *process);
 
 void ignored_forget(IgnoredList *ignored, pid_t pid);
 
-/* Forgets those that have ended. */
+/* Removes the processes that have ended. */
 void ignored_prune(IgnoredList *ignored);

@@ -1,4 +1,4 @@
-/* All instances there are, by name, and who is in them. */
+/* All instances, by name, and their processes. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,44 +12,46 @@
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/plan/instance-count.h"
 
-/* A storm of 3,000 starts makes some 10,000 events of 200 bytes each with the kernel's overhead,
- * while the loop is busy for a second. */
+/* 3,000 starts at once cause some 10,000 events of 200 bytes each with the kernel's overhead, while
+ * the loop is busy for a second. */
 #define ROSTER_RECEIVE_BUFFER_BYTES ((size_t)8 << 20)
 
-/* A scan finds what the events have missed, and everything where there is no connector. */
+/* A scan finds processes that the events missed; without the connector it finds all of them. */
 #define ROSTER_SCAN_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
 #define ROSTER_POLL_INTERVAL_USEC (UINT64_C(2) * 1000 * 1000)
 
-/* After a loss of events everything is looked at, but no more often than so: under a storm that
- * goes on, the scans themselves would make the next loss. */
+/* Interval of full scans after a loss of events: during a storm of events more frequent scans would
+ * cause the next loss. */
 #define ROSTER_RESCAN_INTERVAL_USEC (UINT64_C(250) * 1000)
 
 typedef struct EventCounters {
         uint64_t received, lost, rescans;
 } EventCounters;
 
-/* A process of an instance. */
+/* A process and its instance. */
 typedef struct RosterEntry {
         pid_t pid;
         int pidfd;
         Instance *instance;
 } RosterEntry;
 
-/* The instances there are, and what keeps the list of them complete. */
+/* The instances, and what keeps the list complete. */
 typedef struct Roster {
-        Host *host;           /* borrowed */
-        const Undo *records;  /* borrowed; they know where the processes in a scope came from */
+        Host *host; /* borrowed */
+        const Undo
+                *records; /* borrowed; they contain the unit that a process in a scope came from */
         Instance **instances; /* ascending by name; owned */
         size_t n_instances, instances_allocated;
-        RosterEntry *entries; /* of all their processes, ascending by pid; owned */
+        RosterEntry *entries; /* all of their processes, ascending by pid; owned */
         size_t n_entries, entries_allocated;
-        Instance *ended;       /* by `next_ended`, until the turn that follows; owned */
-        InstanceCounts counts; /* of these, for max_instances */
+        Instance *ended; /* instances that have ended, linked by `next_ended`, until the next turn;
+                            owned */
+        InstanceCounts counts; /* number of instances by policy and user, for max_instances */
         IgnoredList ignored;
 
-        int connector_fd; /* -EBADF: polling */
+        int connector_fd; /* -EBADF: no connector, processes are found by polling */
         sd_event_source *connector_source, *rescan_timer;
-        uint64_t rescan_usec;   /* when the last loss was answered */
+        uint64_t rescan_usec;   /* time of the last scan after a loss of events */
         bool fork_filter_stale; /* the kernel does not report the forks of some members yet */
         bool fork_filter_all;
 
@@ -64,36 +66,36 @@ typedef struct Roster {
 /* The instance that the process belongs to, or NULL. */
 Instance *roster_find_owner(const Roster *roster, const Process *process);
 
-/* The instance that holds the process, with its index in it, or NULL. By number: whether it is
- * still the same process, the handle beside it tells. */
+/* The instance that contains this pid, and its index there; NULL: none. Whether the number still is
+ * the same process must be checked with its handle. */
 Instance *roster_find_pid(const Roster *roster, pid_t pid, size_t *ret_index);
 
 /* The same by its pidfd. */
 Instance *roster_find_pidfd(const Roster *roster, int pidfd, size_t *ret_index);
 
-/* A process has come to an instance that is in the roster. 0 or -ENOMEM. */
+/* Adds a new member of an instance to the index. 0 or -ENOMEM. */
 int roster_enter(Roster *roster, Instance *instance, const Member *member);
 
-/* Gives the instance its name and takes it over. It needs a process: the name may hold its pid.
- * Where another has the name already, a longer one is given, and that is logged. -ENOMEM: it stays
- * with the caller. */
+/* Names the instance and takes it over. It must have a process, as the name may contain a pid. If
+ * the name is in use, a longer one is used and that is logged. -ENOMEM: the caller keeps it. */
 int roster_add(Roster *roster, Instance *instance);
 
-/* Gives it the name it should have by now, as its port has become known. */
+/* Renames it, as its port has become known. */
 int roster_rename(Roster *roster, Instance *instance);
 
-/* Is it one of many that the same user has? These must not make another user's instance wait. */
+/* Does the same user have many instances? These must not delay another user's instance. */
 bool roster_is_crowd(const Roster *roster, const Instance *instance);
 
-/* Takes one process away, and the instance with its last one: roster_take_ended() has it then. */
+/* Removes one process. When it was the last one, the instance ends and is returned by
+ * roster_take_ended(). */
 void roster_remove_process(Roster *roster, Instance *instance, size_t index);
 
 /* What has happened to it since this was asked last, as InstanceNews. */
 uint32_t roster_take_news(Instance *instance);
 
-/* An instance that has ended since the last turn, which is the caller's now; NULL: none. It has no
- * process any more. */
+/* Returns an instance without processes that has ended since the last turn, which the caller then
+ * owns; NULL: none. */
 Instance *roster_take_ended(Roster *roster);
 
-/* Every process is looked at again in a moment, for one did not report in time who it is. */
+/* Scans all processes again in a moment, because one of them could not be identified in time. */
 void roster_scan_soon(Roster *roster);

@@ -3,15 +3,16 @@
 
 #include "tidbnumad/daemon/roster/roster.h"
 
-/* A process that was found in a scope of ours is what it was before: of the unit that it came from,
- * as its record says, for policies name that one. */
+/* Gives a process that was found in a scope of tidbnumad the unit from which it came, as the undo
+ * record has it, because policies name that unit. */
 void scope_resolve(const Roster *roster, Process *process);
 
-/* Reads anew where the processes are, of an instance that is not a service: a move shows here. */
+/* Reads the control groups of the processes of an instance that is not a service, which change when
+ * they are moved to a scope. */
 void scope_follow(const Roster *roster, Instance *instance);
 
-/* The scope that it is in with at least one process; NULL: none. */
+/* The scope that contains at least one of its processes; NULL: none. */
 const char *scope_of(const Instance *instance);
 
-/* Is all of it in its scope? */
+/* Are all of its processes in its scope? */
 bool scope_holds(const Instance *instance);

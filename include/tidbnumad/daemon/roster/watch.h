@@ -1,10 +1,11 @@
-/* The kernel's process events, and what the daemon makes of them. */
+/* Receives the kernel's process events, and scans for processes that no event reported. */
 #pragma once
 
 #include "tidbnumad/daemon/roster/roster.h"
 
-/* Subscribes; where that is refused, says so once and leaves it to polling. Then a first scan. */
+/* Subscribes to process events, and makes a first scan. If the kernel refuses, that is logged once
+ * and processes are found by polling. */
 int watch_start(Roster *roster);
 
-/* After the policies changed: sorts every known process anew, then scans. */
+/* Assigns every known process anew after a change of policies, then scans. */
 int watch_rematch(Roster *roster);

@@ -1,8 +1,7 @@
-/* Accesses to memory by hardware counters: whether they can be counted here, and the rounds of it.
+/* Counts memory accesses by hardware counters.
  *
- * Only with sampling.access: on. Where it cannot be done that is said once, with the reason, and
- * nothing else changes.
- */
+ * Only with `sampling.access: on`. If the host has no such counters, the reason is logged once and
+ * nothing else changes. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,33 +15,33 @@ typedef struct Sampling Sampling;
 
 #define ACCESS_REASON_MAX 160u
 
-/* Counted by all instances of a policy so far, also by those that have ended. */
+/* Sums over all instances of a policy, also over those that have ended. */
 typedef struct PolicyAccess {
-        char *policy; /* its name; owned */
+        char *policy; /* the policy's name; owned */
         uint64_t counts[N_LOCALITIES];
 } PolicyAccess;
 
-/* The daemon's. */
+/* State of counting accesses. */
 typedef struct Access {
         bool wanted, available;
-        AccessEvents events;            /* while it is available */
-        char reason[ACCESS_REASON_MAX]; /* why it is not */
-        size_t next;                    /* the instance that the round is at */
+        AccessEvents events; /* events that are counted; valid if counting is available */
+        char reason[ACCESS_REASON_MAX]; /* why counting is not available */
+        size_t next;                    /* the instance at which the round is */
         PolicyAccess *policies;         /* owned */
         size_t n_policies, policies_allocated;
 } Access;
 
 void access_done(Access *access);
 
-/* By the policies in force: which events, and whether this machine has them. */
+/* Chooses the events by the policies in force, and checks whether this machine has them. */
 void access_choose(Sampling *s);
 
 void access_begin_round(Sampling *s);
 
-/* A step of the round. False: it is over. */
+/* Makes one step of the round. False: the round is complete. */
 bool access_turn(Sampling *s);
 
-/* The last that is counted of an instance that has ended. */
+/* Reads the counters of an instance that has ended for the last time. */
 void access_end(Sampling *s, Instance *i);
 
 void access_fill(const Sampling *s, AccessSnapshot *ret);

@@ -1,4 +1,4 @@
-/* What samples cost, of the time and of the budget. */
+/* The cost of samples, which the budget limits. */
 #pragma once
 
 #include <stdint.h>
@@ -14,5 +14,5 @@ typedef struct Begun {
 Begun cost_begin(void);
 void cost_end(Sampling *sampling, SampleMethod method, Begun begun);
 
-/* Likewise of a sample that goes on later: its part of the budget. */
+/* Adds the cost of one part of a sample that continues later. */
 void cost_pause(Sampling *sampling, Begun begun);

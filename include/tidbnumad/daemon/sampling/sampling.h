@@ -1,9 +1,8 @@
-/* The room of sampling: rounds through all instances, where memory is located and which memory is
- * accessed, under the budget.
+/* The room of sampling: where the memory of instances is located and which memory they access,
+ * within the budget.
  *
- * A round goes through the instances one at a time, when the loop has nothing else to do. What all
- * samples of a round have cost makes the interval until the next, see plan/sampling.h.
- */
+ * A round visits the instances one at a time, when the loop has nothing else to do. The cost of the
+ * samples of a round determines the interval until the next one, see plan/sampling.h. */
 #pragma once
 
 #include <systemd/sd-event.h>
@@ -15,9 +14,9 @@
 
 typedef struct SampleRounds {
         sd_event_source *source; /* owned */
-        size_t next;             /* the instance that the round is at */
-        uint64_t cost_usec;      /* of the samples since the last round began */
-        uint64_t last_cost_usec; /* of all of the round before */
+        size_t next;             /* the instance at which the round is */
+        uint64_t cost_usec;      /* cost of the samples since the last round began */
+        uint64_t last_cost_usec; /* cost of the whole round before */
         uint64_t n_draws;        /* seeds the next one */
         uint64_t round;
         uint64_t interval_usec; /* until the next round */

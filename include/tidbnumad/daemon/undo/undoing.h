@@ -1,4 +1,4 @@
-/* The room of undo: the values before each change, and the way back to them. */
+/* The room of undo: the values before each change, and their release. */
 #pragma once
 
 #include "tidbnumad/daemon/host/host.h"
@@ -7,13 +7,14 @@
 #include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/sys/bus-manager.h"
 
-/* One record on its way back. */
+/* A record that is being released. */
 typedef struct UndoRelease {
         struct Undoing *undo; /* borrowed */
         UndoRestore restore;
-        size_t part; /* of the order of giving back */
+        size_t part; /* index into the order of release */
         sd_bus_slot *call;
-        uint64_t due_usec, deadline_usec; /* monotonic; the deadline of what was written to show */
+        uint64_t due_usec,
+                deadline_usec; /* monotonic; the deadline by which a written value must show */
         unsigned failures;
         const char *why; /* a constant sentence */
         char *failure;   /* what went wrong in the last attempt; NULL; owned */
@@ -24,13 +25,13 @@ typedef struct UndoReleases {
         UndoRelease **list; /* owned */
         size_t n, allocated;
         sd_event_source *timer;
-        uint64_t stop_usec; /* monotonic: while host.stopping, the daemon ends by then */
+        uint64_t stop_usec; /* monotonic: the daemon exits at this time if host.stopping */
         uint64_t n_done, n_failures;
 } UndoReleases;
 
 typedef struct Undoing {
         Host *host;     /* borrowed, as the next */
-        Roster *roster; /* of whose instances it writes `undo` alone */
+        Roster *roster; /* undo writes only the part `undo` of its instances */
         Undo records;
         UndoReleases releases;
 } Undoing;

@@ -1,14 +1,14 @@
-/* What is to stand on a known unit, by policy, topology and room. */
+/* The values that a known unit is to have, by policy, topology and free memory. */
 #pragma once
 
 #include "tidbnumad/daemon/units/unit.h"
 
 typedef struct UnitDesired {
         const Policy *policy; /* NULL: nothing is to be set */
-        CpuSet cpus;          /* empty: not ours to set */
+        CpuSet cpus;          /* empty: not to be set */
         NodeSet mems;         /* likewise */
-        const char *reason;   /* why nothing, or not all, is wished; a constant, "" otherwise */
+        const char *reason;   /* why nothing, or not everything, is set; a constant; "" otherwise */
 } UnitDesired;
 
-/* Looks at the policies in force and at the room that its nodes have now. */
+/* Reads the policies in force and the free memory of the unit's nodes. */
 UnitDesired unit_desired_make(const Unit *unit);

@@ -1,4 +1,4 @@
-/* Unit files as they are written: heard of before systemd is told to read them, which leaves time
+/* Watches unit files: a new file is noticed before systemd is asked to load it, which leaves time
  * to prepare a unit whose start follows the reload at once. */
 #pragma once
 
@@ -14,7 +14,8 @@ typedef struct UnitFiles {
         void *userdata;
 } UnitFiles;
 
-/* The handler gets the name of whatever was written to, and closed, or moved into one of systemd's
- * folders for unit files. What cannot be watched is left to systemd's own signals. */
+/* Calls the handler with the name of each file that was written and closed, or moved into one of
+ * systemd's folders for unit files. Where a folder cannot be watched, systemd's own signals have to
+ * do. */
 void unit_files_watch(UnitFiles *files, sd_event *event, UnitFilesHandler handler, void *userdata);
 void unit_files_done(UnitFiles *files);

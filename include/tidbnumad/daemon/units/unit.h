@@ -1,4 +1,4 @@
-/* One known unit: read from systemd, judged, and prepared for its next start. */
+/* One known unit: read from systemd, and prepared for its next start. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,10 +12,10 @@
 
 typedef struct Unit {
         struct Units *units; /* borrowed */
-        PlannedUnit place;   /* what it is, and where it belongs */
+        PlannedUnit place;   /* its description, and its place */
         sd_bus_slot *state_match, *job_match;
         sd_bus_slot *call; /* in flight: a read or a write */
-        bool again;        /* something changed meanwhile: read it once more */
+        bool again;        /* something changed during the call: read the unit once more */
 
         bool idle;
         bool shared; /* unrelated processes ran in it beside its instance */
@@ -23,11 +23,11 @@ typedef struct Unit {
         KnownProperty mems;
         uint64_t active_since_usec; /* monotonic; 0: it is not active */
 
-        KnownProperty next_cpus, next_mems; /* after the write in flight */
+        KnownProperty next_cpus, next_mems; /* values after the write that is in flight */
         bool writes_cpus, writes_mems;
         unsigned failures;
 
-        bool releasing; /* its record was being given back when that was looked at last */
+        bool releasing; /* its record was being released when last read */
         bool listed;    /* seen in the list that is being read */
         const char
                 *state; /* "prepared", "unprepared", "running", "missing", "released", "failed" */
@@ -45,39 +45,42 @@ typedef struct Units {
         UnitFiles files;
         bool subscribed;
         bool loss_logged;
-        sd_event_source *retry; /* opens the bus again */
+        sd_event_source *retry; /* timer that opens the bus again */
         Unit **units;           /* ascending by name; owned */
         size_t n_units, allocated;
         size_t n_lists; /* in flight */
         bool gathering; /* see unit_list_settle() */
-        bool starting;  /* what is known at the start is not prepared yet */
+        bool starting;  /* the units that are known at the start are not prepared yet */
         sd_event_source *start_timer;
-        char *own_unit; /* the daemon's; NULL: none; owned */
+        char *own_unit; /* name of the daemon's own unit; NULL: none; owned */
 } Units;
 
-/* Are units prepared here: through systemd, on this machine, in earnest? */
+/* Does the daemon prepare units: through systemd, on this machine, and not in a dry run? */
 bool units_enforce(const Units *units);
 
 int unit_new(Units *units, const char *name, Unit **ret);
 Unit *unit_free(Unit *unit);
 
-/* Follows its signals on a bus that was opened anew; forgets what the former one said. */
+/* Subscribes to its signals on a bus that was opened again; discards what was read from the former
+ * one. */
 int unit_watch(Unit *unit);
 
-/* Reads it, and then does what is to be done. */
+/* Reads the unit, and then sets what differs from the desired values. */
 void unit_reconcile(Unit *unit);
 
-/* Does what is to be done by what is known of it: what changed is on our side. */
+/* Sets what differs from the desired values, without reading the unit again: policy or plan have
+ * changed. */
 void unit_decide(Unit *unit);
 
-/* systemd says so; "inactive" and "failed" bring a look. */
+/* Takes the active state that systemd reports; "inactive" and "failed" reconcile the unit. */
 void unit_set_state(Unit *unit, const char *active_state);
 
-/* It runs, and nothing in it is of its policy: gives its properties back, and remembers it. */
+/* Releases the properties of a running unit whose processes do not match its policy, and remembers
+ * the unit. */
 void unit_release(Unit *unit);
 
-/* Has it been active for so long without any process that its policy names? */
+/* Has it been active for a long time without any process that its policy matches? */
 bool unit_is_misused(const Unit *unit, uint64_t now_usec);
 
-/* Its record may be on its way back, or gone: reads it when that is over. */
+/* Reads the unit again if its record was being released and is not any more. */
 void unit_note_release(Unit *unit);

@@ -1,6 +1,6 @@
-/* Known units: those that a policy names get their CPUs and memory nodes before they start, so that
- * their processes are bound at the first instruction. Which they are is followed by systemd's
- * signals; what happened while nobody listened is found at the next scan. */
+/* Known units get their CPUs and memory nodes before they start, so that their processes are bound
+ * from the first instruction. Signals of systemd report new units; the next scan finds what
+ * happened while nobody listened. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,32 +9,32 @@
 
 #include "tidbnumad/daemon/units/unit.h"
 
-/* Begins. The daemon is not to be ready while units_are_starting(), which is some seconds at most:
- * a unit that is ordered after the daemon's then starts bound. Does nothing where nothing is
+/* Starts. The daemon does not report readiness while units_are_starting(), which is some seconds at
+ * most: a unit that is ordered after the daemon then starts bound. Does nothing where nothing is
  * enforced through systemd. */
 int units_start(Units *units);
 bool units_are_starting(const Units *units);
 
-/* After each event: what was asked for may be complete, and a record may be given back. */
+/* To be called after each event: requested lists may be complete, and a record may be released. */
 void units_turn(Units *units);
 
-/* Those whose place is another one by the last plan are prepared anew. */
+/* Prepares the units again to which the last plan gives another place. */
 void units_follow_plan(Units *units);
 void units_done(Units *units);
 
-/* Policies were loaded: all is judged anew. */
+/* Reconciles all units after policies were loaded. */
 void units_reload(Units *units);
 
-/* The net under the signals, at each scan; room and nodes may have changed as well. */
+/* Finds at each scan what no signal reported; free memory and nodes may have changed as well. */
 void units_scan(Units *units);
 
-/* Are the memory nodes of this unit (may be NULL) narrow by our doing, from before it started? */
+/* Did tidbnumad narrow the memory nodes of this unit (may be NULL) before it started? */
 bool units_did_narrow(const Units *units, const char *unit);
 
-/* Do unrelated processes run in this unit (may be NULL) beside its instance? Then it is not
- * prepared for its next start: they would be bound with it. */
+/* Notes whether unrelated processes run in this unit (may be NULL) beside its instance. Such a unit
+ * is not prepared for its next start, as they would be bound with it. */
 void units_note_shared(const Units *units, const char *unit, bool shared);
 
-/* The memory nodes of this unit (may be NULL) were set, for its instance. Where they were ours
- * before, they still are. */
+/* Notes memory nodes that were set on this unit (may be NULL) for its instance. If tidbnumad had
+ * set nodes before the start, it owns the new ones as well. */
 void units_note_mems(Units *units, const char *unit, const NodeSet *mems);
