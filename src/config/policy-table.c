@@ -47,8 +47,8 @@ static const PolicyKey keys[] = {
         KEY("host.reserve.cpus", AUTO_NUMBER, PLACE,
             "Whole cores of the node of the network card that are kept for interrupts, if that "
             "node is not kept free itself: no instance gets them, and `steer: reserved` and "
-            "`steer: auto` use them. auto: 1 below 25 Gbit/s, 4 from 25, 8 from 100, and at most "
-            "an eighth of the node.",
+            "`steer: auto` use them, for each card those of its own node. auto: 1 below 25 "
+            "Gbit/s, 4 from 25, 8 from 100, and at most an eighth of the node.",
             IN_SET(host.reserve.cpus), .default_text = "0", .min = 0, .max = 1024),
         KEY("host.reserve.devices", INTERFACES, PLACE,
             "The network cards that nic means. Default: the card with the default route.",

@@ -128,11 +128,16 @@ static IrqPool away(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDev
         return pool;
 }
 
-static CpuSet reserved_cpus(const IrqPlanInput *input) {
-        CpuSet cpus = topology_cpus_of(input->topology, &input->reserved);
+/* CPUs that are reserved at the device's own node serve it alone: those at other nodes are reserved
+ * for the cards there. Without such ones all that are reserved serve it. */
+static CpuSet reserved_for(const IrqPlanInput *input, const IrqCpus *cpus,
+                           const IrqDevice *device) {
+        const CpuSet local = cpus_of_node(input->topology, device->node);
+        const CpuSet own = both(&local, &input->reserved_cpus);
+        CpuSet all = topology_cpus_of(input->topology, &input->reserved);
 
-        id_set_union(&cpus, &input->reserved_cpus);
-        return cpus;
+        id_set_union(&all, &input->reserved_cpus);
+        return id_set_intersects(&own, &cpus->free) ? own : all;
 }
 
 /* R11. A device without a speed of its own, and a card without a link, count as slow. */
@@ -144,7 +149,7 @@ static bool is_irqbalances(const IrqPlanInput *input, const IrqPolicy *policy,
 
 static IrqPool choose_auto(const IrqPlanInput *input, const IrqCpus *cpus, const IrqPolicy *policy,
                            const IrqDevice *device) {
-        const CpuSet reserved = reserved_cpus(input);
+        const CpuSet reserved = reserved_for(input, cpus, device);
         const CpuSet local = cpus_of_node(input->topology, device->node);
 
         if (!id_set_intersects(&input->reserved_cpus, &cpus->free) &&
@@ -168,7 +173,7 @@ static IrqPool choose_listed(const IrqCpus *cpus, const IrqPolicy *policy) {
 
 static IrqPool choose_by_policy(const IrqPlanInput *input, const IrqCpus *cpus,
                                 const IrqPolicy *policy, const IrqDevice *device) {
-        const CpuSet reserved = reserved_cpus(input);
+        const CpuSet reserved = reserved_for(input, cpus, device);
         const CpuSet local = cpus_of_node(input->topology, device->node);
 
         switch (policy->steer) {

@@ -243,30 +243,6 @@ TEST(r11) {
         assert_int_equal(reason_at(10000, 5, IRQBALANCE_COOPERATE, STEER_LOCAL), ours);
 }
 
-/* Reserved CPUs of a node serve the card at any speed, and irqbalance must leave the vectors alone.
- */
-TEST(reserved_cpus) {
-        _cleanup_scene_ IrqScene s;
-
-        scene_init(&s, 2, 4, 1);
-        scene_policy(&s, "*", STEER_AUTO);
-        scene_card(&s, "eth0", 0, 2);
-        s.devices[0].speed_mbps = 10000;
-        s.host.irqbalance.pid = 5;
-        scene_owner(&s, "1-3", false);
-        scene_owner(&s, "4-7", false);
-        s.input.reserved_cpus = cpu_set("0");
-        scene_plan(&s);
-        assert_serves(&s, 0, IRQ_REASON_RESERVED, "0");
-        assert_int_equal(s.plan.irqbalance.n_banned_irqs, s.devices[0].n_vectors);
-        s.policies[0].steer = STEER_RESERVED;
-        scene_plan(&s);
-        assert_serves(&s, 0, IRQ_REASON_RESERVED, "0");
-        s.input.reserved_cpus = (CpuSet){ 0 };
-        scene_plan(&s);
-        assert_int_equal(s.plan.devices[0].reason, IRQ_REASON_NOTHING_RESERVED);
-}
-
 /* Where all CPUs are owned, interrupts do not cross the sockets onto a shared instance. */
 TEST(away_stays_in_the_socket) {
         _cleanup_scene_ IrqScene s;
