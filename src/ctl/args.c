@@ -76,6 +76,8 @@ static bool *flag_of(Args *args, int id) {
                 return &args->json;
         case OPTION_TIUP:
                 return &args->tiup;
+        case OPTION_ASK:
+                return &args->ask;
         case OPTION_EXACT:
                 return &args->exact;
         case OPTION_ALL:
@@ -329,9 +331,8 @@ static int check_cluster(const Args *args) {
 
 static int check(const Args *args) {
         const char *files = args->command == COMMAND_VALIDATE ? "files" : "--policy";
-        int r;
-
-        r = check_pair(args, "--sysroot", "--topology", args->sysroot && args->topology);
+        const char *other = planned_otherwise(args);
+        int r = check_pair(args, "--sysroot", "--topology", args->sysroot && args->topology);
         if (r > 0)
                 r = check_pair(args, "--policy-dir", files,
                                args->n_policy_dirs > 0 && args->n_policy_files > 0);
@@ -340,9 +341,10 @@ static int check(const Args *args) {
         if (r > 0)
                 r = check_pair(args, "--export", "--against", args->export_path && args->against);
         if (r > 0)
-                r = check_pair(args, "--json", "--tiup", args->json && args->tiup);
+                r = check_pair(args, "--ask", other, args->ask && other);
         if (r > 0)
-                r = check_pair(args, "--json", "--watch", args->json && args->watch);
+                r = check_pair(args, "--json", args->tiup ? "--tiup" : "--watch",
+                               args->json && (args->tiup || args->watch));
         if (r > 0)
                 r = check_cluster(args);
         if (r > 0 && args->command == COMMAND_EXPLAIN && args->topology && !args->instances) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
@@ -42,7 +43,19 @@ static void add_card(const Situation *s, const Case *c, size_t i, Address addres
                 ret->address = address;
 }
 
-static AdviceInstance subject(const Case *c, size_t i) {
+/* The answer of the server first: a program may have set another number than its environment has.
+ */
+static uint32_t gomaxprocs(const Situation *s, const Observed *o) {
+        uint16_t port = 0;
+        uint32_t n = s->args->ask ? ask_gomaxprocs(&s->machine.sysroot, o, &port) : 0;
+
+        if (n == 0 && port > 0)
+                output_line(stderr, "note: %s does not report its GOMAXPROCS at port %u", o->name,
+                            port);
+        return n > 0 ? n : instances_gomaxprocs(o);
+}
+
+static AdviceInstance subject(const Situation *s, const Case *c, size_t i) {
         const PlacementInstance *input = &c->planned.instances[i];
         const bool running = c->running.n_instances > 0;
 
@@ -55,7 +68,7 @@ static AdviceInstance subject(const Case *c, size_t i) {
                 .device = disk_of(c, i),
                 .resident_bytes = input->need_bytes,
                 .running = running,
-                .gomaxprocs = running ? instances_gomaxprocs(&c->running.instances[i]) : 0
+                .gomaxprocs = running ? gomaxprocs(s, &c->running.instances[i]) : 0
         };
 }
 
@@ -71,7 +84,7 @@ static int build(const Situation *s, const Case *c, AdviceInstance *subjects, Ad
                                                     !policies_are_built_in(&c->policies) };
 
         for (size_t i = 0; i < n; i++) {
-                subjects[i] = subject(c, i);
+                subjects[i] = subject(s, c, i);
                 add_card(s, c, i, addresses[i], &subjects[i]);
         }
         return advice_build(&input, ret);

@@ -49,6 +49,7 @@ static const OptionRow rows[] = {
           "where the daemon publishes (default: /run/tidbnumad)" },
         { "json", NULL, OPTION_JSON, READING | STATUS | LOCALITY, "print JSON" },
         { "tiup", NULL, OPTION_TIUP, ADVISE, "print a fragment of a TiUP topology file" },
+        { "ask", NULL, OPTION_ASK, ADVISE, "ask the running TiDB and PD servers for GOMAXPROCS" },
         { "exact", NULL, OPTION_EXACT, LOCALITY,
           "count every page; locks the process's memory map for\n"
           "about 16 ms per resident GiB" },

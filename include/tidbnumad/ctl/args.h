@@ -43,6 +43,7 @@ typedef struct Args {
         bool json;
         bool explain;
         bool tiup;
+        bool ask;                          /* of advise: running servers */
         const char *names[ARGS_NAMES_MAX]; /* of status: instances; of release and replan: globs of
                                               them */
         size_t n_names;

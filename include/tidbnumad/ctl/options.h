@@ -20,6 +20,7 @@ typedef enum OptionId {
         OPTION_EXPORT,
         OPTION_JSON,
         OPTION_TIUP,
+        OPTION_ASK,
         OPTION_RUNTIME_DIR,
         OPTION_EXACT,
         OPTION_ALL,

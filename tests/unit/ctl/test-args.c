@@ -61,10 +61,12 @@ TEST(options) {
         assert_string_equal(args.against, "/a");
         assert_int_equal(PARSE(&args, "advise", "--tiup", "--policy", "a", "--policy=b"), 1);
         assert_int_equal(args.command, COMMAND_ADVISE);
-        assert_true(args.tiup && !args.json);
+        assert_true(args.tiup && !args.json && !args.ask);
         assert_int_equal(args.n_policy_dirs, 0);
         assert_int_equal(args.n_policy_files, 2);
         assert_string_equal(args.policy_files[1], "b");
+        assert_int_equal(PARSE(&args, "advise", "--ask"), 1);
+        assert_true(args.ask && !args.tiup);
 }
 
 TEST(arguments) {
@@ -181,6 +183,10 @@ TEST(wrong_options) {
         WRONG("--explain cannot be combined with --against", "plan", "--explain", "--against=b");
         WRONG("--export cannot be combined with --against", "plan", "--export=x", "--against=b");
         WRONG("--json cannot be combined with --tiup", "advise", "--json", "--tiup");
+        WRONG("check has no option --ask; it is an option of advise\n", "check", "--ask");
+        WRONG("--ask cannot be combined with --instances", "advise", "--ask", "--instances=1:a");
+        WRONG("--ask cannot be combined with --sysroot", "advise", "--ask", "--sysroot=a");
+        WRONG("--ask cannot be combined with --topology", "advise", "--ask", "--topology=a");
         WRONG("--tiup and --hosts are given together", "plan", "--tiup=a");
         WRONG("--tiup and --hosts are given together", "plan", "--hosts=a");
         WRONG("--output of plan needs --tiup", "plan", "--output=a");

@@ -1,0 +1,17 @@
+/* What `advise --ask` asks running servers for, over the loopback interface. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/model/advice.h"
+#include "tidbnumad/observe/observed.h"
+
+/* The port with the metrics of a server that was started with these arguments, by its command line
+ * or its product's default: TiDB's --status, PD's first of --client-urls. 0: of no such product. */
+uint16_t ask_port_of(AdviceProduct product, const char *bytes, size_t size);
+
+/* GOMAXPROCS as the running server reports it. Asked are only TiDB and PD, at that port, if the
+ * process itself listens there in our network namespace, for at most two seconds. 0: not known;
+ * `ret_port` is then the port that was asked without success, 0 if none was. */
+uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret_port);

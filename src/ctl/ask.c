@@ -1,0 +1,95 @@
+/* What `advise --ask` asks running servers for. */
+#include <string.h>
+
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/ctl/ask.h"
+#include "tidbnumad/plan/advice.h"
+#include "tidbnumad/sys/cmdline.h"
+#include "tidbnumad/sys/metric-get.h"
+#include "tidbnumad/sys/proc-namespace.h"
+
+enum { ASK_TIMEOUT_MSEC = 2000 };
+
+/* By product: the option, and the port without it. */
+static const struct {
+        const char *option;
+        uint16_t port;
+} ports[N_PRODUCTS] = {
+        [PRODUCT_TIDB] = { "status", 10080 },
+        [PRODUCT_PD] = { "client-urls", 2379 },
+};
+
+/* Go's metric, and TiDB's own, which is older. */
+static const char *const metrics[] = { "go_sched_gomaxprocs_threads", "tidb_server_maxprocs",
+                                       NULL };
+
+/* Of "--status=10080", "-status 10080" (`next` follows it). NULL: it is another option. */
+static const char *value_of(const char *argument, const char *option, const char *next) {
+        const size_t length = strlen(option);
+
+        if (*argument++ != '-')
+                return NULL;
+        argument += *argument == '-';
+        if (strncmp(argument, option, length) != 0)
+                return NULL;
+        if (argument[length] == '=')
+                return argument + length + 1;
+        return argument[length] == '\0' ? next : NULL;
+}
+
+/* Of "10080" and of the first of "http://0.0.0.0:2379,http://…"; 0: there is none. */
+static uint16_t port_in(const char *value) {
+        const size_t length = strcspn(value, ",");
+        char text[8];
+        size_t digits = 0;
+        uint64_t port;
+
+        while (digits < length && strchr("0123456789", value[length - digits - 1]))
+                digits++;
+        if (digits >= sizeof(text))
+                return 0;
+        memcpy(text, value + length - digits, digits);
+        text[digits] = '\0';
+        return parse_u64(text, &port) < 0 || port > UINT16_MAX ? 0 : (uint16_t)port;
+}
+
+uint16_t ask_port_of(AdviceProduct product, const char *bytes, size_t size) {
+        const char *argument = cmdline_next(bytes, size, NULL), *next;
+        uint16_t port = ports[product].port;
+
+        for (; argument && port > 0; argument = next) {
+                const char *value;
+
+                next = cmdline_next(bytes, size, argument);
+                value = value_of(argument, ports[product].option, next);
+                if (value)
+                        port = port_in(value);
+        }
+        return port;
+}
+
+/* Does the process itself listen there, in our network namespace? */
+static bool is_its_port(const Sysroot *sysroot, const Observed *o, uint16_t port) {
+        if (proc_in_host_namespace(sysroot, o->members[0].handle, PROC_NAMESPACE_NETWORK) <= 0)
+                return false;
+        for (size_t i = 0; i < o->ports.n_ports; i++)
+                if (o->ports.ports[i] == port)
+                        return true;
+        return false;
+}
+
+uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret_port) {
+        _cleanup_free_ char *bytes = NULL;
+        size_t size = 0;
+        uint16_t port;
+        uint32_t n;
+
+        *ret_port = 0;
+        if (!sysroot->live || cmdline_read(o->members[0].handle, &bytes, &size) < 0)
+                return 0;
+        port = ask_port_of(advice_product_of(o->members[0].process.exe), bytes, size);
+        if (port == 0 || !is_its_port(sysroot, o, port))
+                return 0;
+        *ret_port = port;
+        return metric_get(port, metrics, ASK_TIMEOUT_MSEC, &n) < 0 ? 0 : n;
+}
