@@ -7,6 +7,9 @@
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/placing/place.h"
 
+/* Until a plan that failed for want of memory is tried again. */
+#define REPLAN_USEC (UINT64_C(1000) * 1000)
+
 int binding_carry_counters(Binder *b, const PolicySet *fresh) {
         const PolicySet *before = &b->host->policies;
         PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
@@ -128,4 +131,10 @@ void binding_set_failure(Instance *i, Reason code, const char *format, ...) {
         if (vasprintf(&i->binding.failure, format, args) < 0)
                 i->binding.failure = NULL;
         va_end(args);
+}
+
+void binding_await_plan(Instance *i, uint64_t now_usec) {
+        binding_set_failure(i, REASON_NO_MEMORY,
+                            "the daemon has no memory to plan its place; it tries again");
+        i->binding.due_usec = now_usec + REPLAN_USEC;
 }

@@ -111,7 +111,6 @@ static Placement allowed_placement(const Binder *b, Instance *i) {
 static void choose_placement(const Binder *b, Instance *i) {
         Placement p;
 
-        place_ensure(b->placing, i);
         (void)place_take_change(&i->planned);
         p = allowed_placement(b, i);
         if (!id_set_equal(&p.nodes, &i->binding.placement.nodes) ||
@@ -314,23 +313,24 @@ static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
         return act(b, i, &step, now_usec);
 }
 
-static void reconcile(const Binder *b, Instance *i, uint64_t now_usec) {
-        unsigned n = 0;
-
-        /* The answer, or the end of the release, triggers the next reconcile. */
-        if (i->binding.call || (i->undo.record && i->undo.record->releasing)) {
-                i->binding.due_usec = INSTANCE_NEVER;
-                return;
-        }
-        if (i->binding.moving) {
-                move_slice(b, i, now_usec);
-                return;
-        }
+static void advance(const Binder *b, Instance *i, uint64_t now_usec) {
         choose_placement(b, i);
         i->binding.due_usec = INSTANCE_NEVER;
         begin_blind(b, i, now_usec);
-        while (n++ < STEPS_AT_ONCE_MAX && look_once(b, i, now_usec))
+        for (unsigned n = 0; n < STEPS_AT_ONCE_MAX && look_once(b, i, now_usec); n++)
                 ;
+}
+
+static void reconcile(const Binder *b, Instance *i, uint64_t now_usec) {
+        /* The answer, or the end of the release, triggers the next reconcile. */
+        if (i->binding.call || (i->undo.record && i->undo.record->releasing))
+                i->binding.due_usec = INSTANCE_NEVER;
+        else if (i->binding.moving)
+                move_slice(b, i, now_usec);
+        else if (place_ensure(b->placing, i) < 0)
+                binding_await_plan(i, now_usec);
+        else
+                advance(b, i, now_usec);
 }
 
 /* Instances that are not reached now stay due. */

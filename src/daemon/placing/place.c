@@ -1,4 +1,5 @@
 /* The plan in force: when it is made, and its effects. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,14 +169,14 @@ static void plan_alone(const Placing *placing, Instance *i) {
         host_mark(placing->host, HOST_MARK_OWNERS);
 }
 
-void place_ensure(Placing *placing, Instance *i) {
-
+int place_ensure(Placing *placing, Instance *i) {
         if (i->planned.known && !i->planned.again && placing->host->ready)
-                return; /* others come and go without moving it */
+                return 0; /* others come and go without moving it */
         if (placing->host->ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
                 plan_alone(placing, i);
         else
                 place_refresh(placing);
+        return i->planned.known ? 0 : -ENOMEM;
 }
 
 /* --- what it is made from --- */

@@ -48,8 +48,8 @@ void place_remove_unit(Placing *placing, PlannedUnit *unit);
 bool place_take_change(Assignment *planned);
 
 /* Makes sure that `planned` of the instance is known. Explicit nodes are assigned without a plan
- * for all instances: a storm of starts must not make one for each. */
-void place_ensure(Placing *placing, Instance *instance);
+ * for all instances: a storm of starts must not make one for each. -ENOMEM. */
+int place_ensure(Placing *placing, Instance *instance);
 
 /* Makes a plan if its input has changed, with the present memory of instances and nodes. An
  * instance that cannot be planned for want of memory keeps its place. */
