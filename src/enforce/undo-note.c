@@ -211,7 +211,8 @@ int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecor
                 /* Half of what is to be known is nothing: it is not to be believed later. */
                 if (r < 0)
                         drop(record, &process->id);
-                if (r < 0 && r != -ESRCH)
+                /* One answer that it is gone is not enough to bind it without a record. */
+                if (r < 0 && (r != -ESRCH || proc_is_alive(target->members[i].handle)))
                         return r;
         }
         return 0;

@@ -63,7 +63,7 @@ void proc_close(ProcHandle *handle) {
 bool proc_is_alive(const ProcHandle *handle) {
         struct pollfd p = { .fd = handle->pidfd, .events = POLLIN };
 
-        return handle->pidfd < 0 || poll(&p, 1, 0) == 0;
+        return handle->pidfd < 0 || poll(&p, 1, 0) <= 0; /* what fails says nothing */
 }
 
 int proc_watch_exit(ProcHandle *handle, sd_event *event, sd_event_io_handler_t callback,
