@@ -295,6 +295,14 @@ int main(int argc, char *argv[]) {
                 }
         } else if (strcmp(what, "stuck") == 0 && argc > 2) { /* stuck FILE */
                 get_stuck(argv[2]);
+        } else if (strcmp(what, "exec") == 0 && argc > 3) { /* exec MILLISECONDS FILE */
+                sleep_ms(number);
+                (void)execl(argv[3], argv[3], "wait", (char *)NULL);
+                err(1, "%s", argv[3]);
+        } else if (strcmp(what, "open") == 0 && argc > 2) { /* open FILE, and keep it */
+                if (open(argv[2], O_RDONLY) < 0)
+                        err(1, "%s", argv[2]);
+                tell("opened", 0);
         } else if (strcmp(what, "leader-ends") == 0) { /* its first thread goes, another stays */
                 start_thread(wait_for_end, NULL);
                 sleep_ms(500);

@@ -1,7 +1,8 @@
 """A FUSE mount whose server never answers, by hand: no library, and no daemon of its own.
 
 It answers what it must for a file to be opened and mapped. Whoever looks up a name that begins with
-`silent`, or reads the file `mapped`, waits until the mount is taken away, SIGKILL or not.
+`silent`, or reads the file `mapped`, waits until the mount is taken away, SIGKILL or not. A program that it serves can be
+executed; once it is `silent`, nothing is answered, and nothing of that program is cached but its pages.
 """
 import ctypes
 import errno
@@ -11,8 +12,8 @@ import struct
 import threading
 import time
 
-LOOKUP, FORGET, GETATTR, OPEN, INIT, FLUSH, RELEASE, BATCH_FORGET = 1, 2, 3, 14, 26, 25, 18, 42
-ROOT, MAPPED = 1, 2
+LOOKUP, FORGET, GETATTR, OPEN, READ, GETXATTR, INIT, FLUSH, RELEASE, BATCH_FORGET = 1, 2, 3, 14, 15, 22, 26, 25, 18, 42
+ROOT, MAPPED, PROGRAM = 1, 2, 3
 MNT_FORCE, MNT_DETACH = 1, 2
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -29,16 +30,21 @@ def missing():
     return None
 
 
-def attributes(node):
-    mode = stat.S_IFDIR | 0o755 if node == ROOT else stat.S_IFREG | 0o644
-    return struct.pack("=QQQQQQIIIIIIIIII", node, 4096, 8, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+def attributes(node, size=4096):
+    mode = stat.S_IFDIR | 0o755 if node == ROOT else stat.S_IFREG | (0o755 if node == PROGRAM else 0o644)
+    return struct.pack("=QQQQQQIIIIIIIIII", node, size, 8, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
 
 class SilentMount:
     """In a `with`. `asked` counts the requests that are left without an answer."""
 
-    def __init__(self, path):
-        self.path, self.asked = path, 0
+    def __init__(self, path, program=None):
+        self.path, self.asked, self.silent = path, 0, False
+        self.name, self.bytes = "", b""
+        if program:
+            self.name = os.path.basename(program)
+            with open(program, "rb") as f:
+                self.bytes = f.read()
 
     def __enter__(self):
         os.makedirs(self.path, exist_ok=True)
@@ -70,11 +76,30 @@ class SilentMount:
             body = self.answer(opcode, node, request[40:])
             if body is not None:
                 try:
-                    os.write(self.fd, struct.pack("=IiQ", 16 + len(body), 0, unique) + body)
+                    if isinstance(body, int):
+                        os.write(self.fd, struct.pack("=IiQ", 16, -body, unique))
+                    else:
+                        os.write(self.fd, struct.pack("=IiQ", 16 + len(body), 0, unique) + body)
                 except OSError:
                     pass
 
+    def answer_program(self, opcode, body):
+        if opcode == GETATTR:
+            return struct.pack("=QII", 0, 0, 0) + attributes(PROGRAM, len(self.bytes))
+        if opcode == READ:
+            _, offset, size = struct.unpack_from("=QQI", body)
+            return self.bytes[offset:offset + size]
+        return errno.ENOSYS
+
     def answer(self, opcode, node, body):
+        """The answer, the number of an error, or None for no answer at all."""
+        if self.silent and opcode not in (FORGET, BATCH_FORGET, FLUSH, RELEASE):
+            self.asked += 1
+            return None
+        if opcode == LOOKUP and self.name and body == self.name.encode() + b"\0":
+            return struct.pack("=QQQQII", PROGRAM, 0, 0, 0, 0, 0) + attributes(PROGRAM, len(self.bytes))
+        if node == PROGRAM and opcode in (GETATTR, READ, GETXATTR):
+            return self.answer_program(opcode, body)
         if opcode == INIT:
             major, minor, ahead = struct.unpack_from("=III", body)
             return struct.pack("=IIIIHHIIHHI7I", 7, min(minor, 31), ahead, 0, 12, 9, 65536, 1, 1, 0, *[0] * 8)
