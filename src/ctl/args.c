@@ -17,7 +17,7 @@ const char *args_command_name(Command command) {
         return options_command(command)->name;
 }
 
-/* -EINVAL, with the nearest command where one is near. */
+/* Prints the error, with a similar command if there is one. Returns -EINVAL. */
 static int refuse_command(const char *word) {
         _cleanup_text_ Text list = { 0 };
         const char *names[N_COMMANDS];
@@ -67,7 +67,7 @@ static int add_path(const char **paths, size_t *n, size_t max, const char *path,
         return 1;
 }
 
-/* Options without a value; NULL: it is none of them. */
+/* The field of an option without a value; NULL: the option has a value. */
 static bool *flag_of(Args *args, int id) {
         switch (id) {
         case OPTION_EXPLAIN:
@@ -157,7 +157,7 @@ static int answer(const Args *args, int id, bool has_command) {
         return output_text(&text);
 }
 
-/* getopt_long(3) has refused it: the nearest that this command has, for it has none to tell. */
+/* getopt_long(3) has rejected the option and suggests none: print a similar one of this command. */
 static void suggest_option(const Args *args, const char *word) {
         const char *names[OPTIONS_MAX];
         const OptionRow *rows;
@@ -210,17 +210,17 @@ static void fill_getopt(Command command, struct option *options) {
                                                  .val = rows[i].id };
 }
 
-/* argv[0] is the command's name. 1: go on; as args_parse(). */
+/* argv[0] is the command's name. Returns as args_parse(). */
 static int parse_options(Args *args, int argc, char *argv[]) {
         struct option options[OPTIONS_MAX] = { 0 };
         int id, r;
 
         fill_getopt(args->command, options);
-        optind = 0; /* glibc: start afresh, also when called again */
+        optind = 0; /* glibc: reset getopt for a repeated call */
         while ((id = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
                 const OptionRow *row = options_find(id);
 
-                if (!row) { /* getopt_long() has said what was wrong */
+                if (!row) { /* getopt_long() has printed the error */
                         suggest_option(args, argv[optind > 1 ? optind - 1 : 1]);
                         return try_help(args->command);
                 }
@@ -268,7 +268,7 @@ static int take_subject(Args *args, int n, char *words[]) {
         return n == 1 ? 1 : refuse_argument(args, words[1]);
 }
 
-/* What stands behind the options. */
+/* Takes the arguments after the options. */
 static int take_arguments(Args *args, int n, char *words[]) {
         switch (args->command) {
         case COMMAND_VALIDATE:
@@ -291,7 +291,7 @@ static int take_arguments(Args *args, int n, char *words[]) {
         }
 }
 
-/* Two that exclude each other. */
+/* Rejects two options that exclude each other. */
 static int check_pair(const Args *args, const char *a, const char *b, bool both) {
         if (!both)
                 return 1;
@@ -388,7 +388,7 @@ int args_parse(Args *args, int argc, char *argv[]) {
         r = find_command(argv[1], &args->command);
         if (r < 0)
                 return r;
-        argv[1] = (char *)"tidbnumactl"; /* what getopt_long() calls the program */
+        argv[1] = (char *)"tidbnumactl"; /* the program's name in getopt_long()'s messages */
         r = parse_options(args, argc - 1, argv + 1);
         if (r > 0)
                 r = take_arguments(args, argc - 1 - optind, argv + 1 + optind);

@@ -1,4 +1,4 @@
-/* Waiting for the daemon. */
+/* Waits for the daemon. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define POLL_NSEC (100L * 1000 * 1000)
 
-/* A reload takes a moment; giving back takes systemd seconds a unit, on a slow host. */
+/* A reload takes a moment; a release takes seconds for each unit with systemd on a slow host. */
 #define LOAD_USEC (UINT64_C(30) * 1000 * 1000)
 #define RELEASE_USEC (UINT64_C(180) * 1000 * 1000)
 
@@ -53,7 +53,7 @@ bool await_is_done(const Await *a, const StatusFile *s) {
         case COMMAND_RESUME:
                 return s->enforcing;
         case COMMAND_RELEASE:
-                /* A paused daemon calls released what it will give back, and gives nothing. */
+                /* A paused daemon reports instances as released that it will release later. */
                 return (a->args->undo || s->enforcing) && are_released(a, s, !a->args->undo);
         default:
                 return true;
@@ -105,8 +105,8 @@ static int tell_done(const Await *a, const StatusFile *s) {
         return EXIT_SUCCESS;
 }
 
-/* It has read what was asked for, and waiting changes nothing: a daemon that changes nothing gives
- * nothing back, and one that still enforces has refused the pause. */
+/* The daemon has read the drop-in, and waiting is useless: one that changes nothing releases
+ * nothing, and one that still enforces has rejected the pause. */
 static bool is_in_vain(const Await *a, const StatusFile *s) {
         return s->load_seconds != a->loaded_before &&
                s->enforcing == (a->args->command == COMMAND_PAUSE);

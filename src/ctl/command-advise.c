@@ -1,4 +1,4 @@
-/* tidbnumactl advise: settings that fit the places. Only told, never applied. */
+/* tidbnumactl advise: settings that fit the places. They are printed, never applied. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "tidbnumad/sys/interface-address.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* What a host is called whose name is not known: to be replaced by the operator. */
+/* Placeholder for an unknown host name, for the operator to replace. */
 #define UNKNOWN_HOST "HOST"
 
 static const char *disk_of(const Case *c, size_t i) {
@@ -27,7 +27,7 @@ static const char *disk_of(const Case *c, size_t i) {
 
 typedef char Address[INET6_ADDRSTRLEN];
 
-/* Of several cards the one of its node. */
+/* If there are several cards, adds the one on the instance's node. */
 static void add_card(const Situation *s, const Case *c, size_t i, Address address,
                      AdviceInstance *ret) {
         const WordList *cards = &c->policies.set.host.reserve.devices;

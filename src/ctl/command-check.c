@@ -1,4 +1,4 @@
-/* tidbnumactl check: which rules hold on this host, and what to do where one does not. */
+/* tidbnumactl check: which audit rules hold on this host, with remedies for the others. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 /* tidbnumactl(8), EXIT STATUS. */
 enum { CHECK_EXIT_WARNING = 1, CHECK_EXIT_FAILURE = 2, CHECK_EXIT_NOT_JUDGED = 3 };
 
-/* Between the two looks at the CPUs' times. */
+/* Seconds between the two reads of the CPUs' times. */
 #define LOOK_SECONDS 1
 
-/* What is read for the audit besides the plan. Owned. */
+/* Input of the audit besides the plan. Owned. */
 typedef struct Check {
         HostFacts facts;
         IrqHost irqs;
@@ -37,7 +37,7 @@ static void check_done(Check *check) {
         free(check->instances);
 }
 
-/* Of a dump, which stands still, the times since its boot. */
+/* For a dump, which does not change, takes the times since its boot. */
 static int look_at_nodes(const Machine *machine, Check *check) {
         const struct timespec pause = { .tv_sec = LOOK_SECONDS };
         const size_t n = machine->topology.n_nodes;

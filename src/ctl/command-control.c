@@ -19,7 +19,7 @@
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/policy-dir.h"
 
-/* What belongs to no instance: irqbalance and kernel.numa_balancing. */
+/* Name for settings that belong to no instance: irqbalance and kernel.numa_balancing. */
 #define HOST "host"
 
 /* --all */
@@ -29,8 +29,8 @@ typedef struct Control {
         const Args *args;
         Await await;
         const char *dir;
-        char *path; /* of the drop-in; owned */
-        int dir_fd; /* locked: two operators at once do not lose what the first has said */
+        char *path; /* path of the drop-in; owned */
+        int dir_fd; /* locked against other operators */
         DropIn drop_in;
         StatusFile status;
         bool daemon_lives;
@@ -68,7 +68,7 @@ static int open_folder(Control *c) {
         return 0;
 }
 
-/* A folder or a file that cannot be read: the drop-in is still read by itself. */
+/* If a folder or a file cannot be read, reads the drop-in alone. */
 static int load_alone(Control *c, Diagnostics *errors) {
         _cleanup_source_file_list_ SourceFileList own = { 0 };
         _cleanup_diagnostics_ Diagnostics again = { 0 };
@@ -171,7 +171,7 @@ static int render(Control *c, Text *text) {
         return r;
 }
 
-/* Writes the drop-in as it is now, and makes the daemon read it. */
+/* Writes the drop-in, and makes the daemon read it. */
 static int carry_out(Control *c) {
         _cleanup_text_ Text text = { 0 };
         int r = render(c, &text);
@@ -254,7 +254,8 @@ static int unknown(const StatusFile *s, const char *glob) {
         return -ENOENT;
 }
 
-/* One that was refused its policies since its start knows no instance, but records of them. */
+/* A daemon whose policies were rejected since its start has no instances, but may have undo
+ * records. */
 static bool can_name(const Control *c) {
         return c->daemon_lives && (!c->status.load_failed || c->status.n_policies > 0);
 }
@@ -302,7 +303,7 @@ static int remove_named(Control *c) {
         return 0;
 }
 
-/* What the other files say stays. */
+/* Globs of the other files stay. */
 static int remove_all(Control *c) {
         for (size_t i = c->drop_in.n_release; i > 0; i--)
                 if (!drop_in_base_releases(&c->drop_in, c->drop_in.release[i - 1]))
@@ -344,8 +345,8 @@ static int put_and_wait(Control *c, bool quiet) {
         return r;
 }
 
-/* The daemon acts on names that it did not have before: they are taken out again afterwards, and
- * beforehand where an interrupted replan left them. */
+/* The daemon acts on names that it did not have before: they are removed afterwards, and before if
+ * an interrupted replan left them. */
 int control_replan(const Args *args) {
         _cleanup_control_ Control c;
         int r = open_control(args, &c), cleared;

@@ -1,4 +1,4 @@
-/* tidbnumactl explain: which policy takes a process, and where its instance belongs. */
+/* tidbnumactl explain: which policy applies to a process, and the place of its instance. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,12 +20,12 @@
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"
 
-/* What the subject turned out to be. */
+/* What the subject is. */
 typedef struct Found {
         const PlanReportInstance *row; /* NULL: no instance */
         const Process *process;        /* NULL: it is imagined; borrowed */
-        const Policy *full;            /* has max_instances and ignores it; NULL: none */
-        Process own;                   /* what `process` is where no instance holds it */
+        const Policy *full; /* policy that ignores it because of max_instances; NULL: none */
+        Process own;        /* storage for `process` if no instance contains it */
 } Found;
 
 static void found_done(Found *found) {
@@ -55,7 +55,7 @@ static bool is_unit(const Process *process, const char *subject) {
                (process->unit[n] == '\0' || strcmp(process->unit + n, ".service") == 0);
 }
 
-/* The first process of a unit that no policy takes. -ESRCH: none. */
+/* Finds the first process of a unit that no policy matches. -ESRCH: none. */
 static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) {
         _cleanup_pid_list_ PidList pids = { 0 };
         int r = pid_list_read(sysroot, &pids);
@@ -80,7 +80,7 @@ static int find_process(const Sysroot *sysroot, const char *subject, Process *re
         return pid == 0 || pid > INT32_MAX ? -ESRCH : identify(sysroot, (pid_t)pid, ret);
 }
 
-/* Of an instance the process that was asked for, else its oldest. */
+/* For an instance the process that was asked for, else its oldest one. */
 static const Process *process_of(const Observed *running, const char *subject) {
         uint64_t pid;
 
@@ -90,7 +90,7 @@ static const Process *process_of(const Observed *running, const char *subject) {
         return &running->members[0].process;
 }
 
-/* Names come from processes: they do not talk to the terminal here either. */
+/* Escapes names, because processes choose them and a terminal interprets control characters. */
 static void append_names(const Case *c, Text *text) {
         const size_t n = c->planned.report.n_instances;
 

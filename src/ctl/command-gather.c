@@ -1,4 +1,4 @@
-/* tidbnumactl gather: what a plan of this host is made from, in one file for somebody else. */
+/* tidbnumactl gather: collects the inputs of a plan of this host in one file, for somebody else. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ static int add_processes(const TemporaryFolder *g, const Sysroot *sysroot,
         return r;
 }
 
-/* The effective files of all folders, in one: by name they are read in the same order. */
+/* The effective files of all folders in one folder: by their names they are read in the same order.
+ */
 static int add_policies(const TemporaryFolder *g, const Policies *policies) {
         _cleanup_text_ Text users = { 0 };
         int r = 0;
@@ -128,7 +129,7 @@ int command_gather(const Args *args) {
                 return cannot("create", output, -errno);
         r = situation_open(args, &situation);
         if (r >= 0 && case_open(&situation, NULL, NULL, &c) == -ENOMEM)
-                r = -ENOMEM; /* with policies in error there are no processes, but all the rest */
+                r = -ENOMEM; /* with invalid policies there are no processes, but everything else */
         if (r >= 0)
                 r = fill(output, &situation, &c, out);
         if (r < 0) {

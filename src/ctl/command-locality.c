@@ -1,4 +1,4 @@
-/* tidbnumactl locality: where the memory of any process lies, bound or not. */
+/* tidbnumactl locality: where the memory of any process is located, bound or not. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,14 +16,14 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/numa-maps.h"
 
-/* What was asked for, and what is being added up. */
+/* The processes asked for, and their sums. */
 typedef struct Subject {
         const Topology *topology;
         LocalityNode *by_node; /* owned */
         pid_t *pids;           /* owned */
         size_t n_processes;
         uint64_t n_pages;
-        double halfwidth, file_halfwidth, shmem_halfwidth; /* the widest; NAN: none yet */
+        double halfwidth, file_halfwidth, shmem_halfwidth; /* the largest ones; NAN: none yet */
 } Subject;
 
 static void subject_done(Subject *subject) {
@@ -55,7 +55,7 @@ static void add_mapping(uint32_t node, NumaMapsKind kind, uint64_t bytes, void *
         }
 }
 
-/* Of several processes the widest one's: none of their shares is less sure than that. */
+/* For several processes, the largest half-width is a bound for the result. */
 static void widen(double *halfwidth, Estimate estimate) {
         const double other = estimate_halfwidth(&estimate);
 
@@ -96,7 +96,7 @@ static int draw(Subject *s, const ProcHandle *process) {
         return 0;
 }
 
-/* -EPERM and -EACCES: the kernel shows this to the owner and to root alone. */
+/* Prints the error. -EPERM and -EACCES: only the owner and root may read this. */
 static int report_cannot(pid_t pid, int error) {
         if (error == -EPERM || error == -EACCES)
                 output_line(stderr,
@@ -171,14 +171,15 @@ static int refuse_unseen(const char *subject) {
         return -EACCES;
 }
 
-/* It has no memory of its own, and its files are as empty as those of a process that ends. */
+/* A kernel thread has no memory of its own, and its files are as empty as those of a process that
+ * ends. */
 static int refuse_kernel_thread(const char *subject) {
         output_line(stderr, "tidbnumactl: %s is a kernel thread, which has no memory of its own",
                     subject);
         return -ENODATA;
 }
 
-/* Any process: neither policies nor a daemon are needed for it. */
+/* Works for any process, without policies and without a daemon. */
 static int of_process(const Args *args, uint64_t pid) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_topology_ Topology topology = { 0 };

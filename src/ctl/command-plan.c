@@ -1,5 +1,5 @@
-/* tidbnumactl plan: where each instance belongs, where interrupts are to go, and what that changes.
- */
+/* tidbnumactl plan: the place of each instance, the planned CPUs of interrupts, and what that
+ * changes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +18,17 @@
 #include "tidbnumad/publish/plan-table.h"
 #include "tidbnumad/publish/table.h"
 
-/* What the instances run on now, against the plan. None for imagined ones. */
+/* Compares the nodes in use with the plan. Empty for imagined instances. */
 static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {
         return c->running.n_instances > 0 ? plan_run_compare(NULL, &c->planned, ret, ret_n) : 0;
 }
 
-/* Of one set of policies: the plan, and that of interrupts where there is one. */
+/* Renders the plan by one set of policies, with that of interrupts if there is one. */
 static json_t *plan_json(const Case *c, const PlanRunIrq *irq) {
         json_t *json = plan_json_report(&c->planned.report);
         json_t *interrupts = irq->planned ? irq_plan_json(&irq->host, &irq->plan) : json_null();
 
-        /* Takes `interrupts` over also where it fails, and fails without it. */
+        /* Takes over `interrupts` even if it fails. */
         if (json_object_set_new(json, "interrupts", interrupts) < 0) {
                 json_decref(json);
                 return NULL;
@@ -77,7 +77,7 @@ static bool is_bound(const PlanReportInstance *row) {
         return row->state && strcmp(row->state, "bound") == 0;
 }
 
-/* Where an instance belongs is not where it is kept: that the daemon alone can say. */
+/* The plan does not show whether an instance is bound: only the daemon knows. */
 static void append_verdicts(const Case *c, bool differs, Text *text) {
         const PlanReport *report = &c->planned.report;
         bool all_bound = true;
@@ -144,7 +144,7 @@ static int print_plan(const Situation *s, const Case *c, const PlanRunIrq *irq) 
         return output_text(&text);
 }
 
-/* Borrows the names; the types are in `types`. */
+/* Borrows the names; `types` owns the types. */
 static int make_marks(const PlanReport *report, TopologyMark *marks, char **types, size_t *ret_n) {
         size_t n = 0;
 
@@ -192,7 +192,7 @@ static int export_plan(const Situation *s, const PlanReport *report) {
         return r;
 }
 
-/* Steering is easily forgotten: without it, interrupts of network cards and disks stay on the CPUs
+/* Reminds the operator of `irq`: without it, interrupts of network cards and disks stay on the CPUs
  * of instances. */
 static int note_no_irq(Case *c) {
         const PolicySet *set = &c->policies.set;
@@ -222,7 +222,7 @@ static int plan_once(const Situation *s) {
         return r < 0 ? r : exit_status(&c);
 }
 
-/* With the policies in force, and with others. */
+/* Two cases: with the policies in force, and with others. */
 typedef struct Pair {
         Case before, after;
         PlanRunIrq irq_before, irq_after;

@@ -1,4 +1,4 @@
-/* tidbnumactl replan: what would move if instances gave up their place, and the request for it. */
+/* tidbnumactl replan: shows what would move if instances gave up their place, and requests it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int show(const PlanChange *changes, size_t n) {
         return output_text(&text);
 }
 
-/* 1: yes; 0: no; -EINVAL: there is nobody to ask. */
+/* 1: yes; 0: no; -EINVAL: there is no terminal. */
 static int ask(void) {
         char answer[16] = "";
 

@@ -1,4 +1,4 @@
-/* tidbnumactl status: what the daemon has made of each instance. */
+/* tidbnumactl status: the state of each instance. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -48,7 +48,7 @@ static bool is_known(const StatusFile *status, const char *name) {
         return false;
 }
 
-/* -ENOENT, with the nearest name where one is near. */
+/* -ENOENT: there is none; prints a similar name if there is one. */
 static int check_name(const StatusFile *status, const char *name) {
         _cleanup_free_ const char **names = NULL;
         int nearest;
@@ -67,7 +67,7 @@ static int check_name(const StatusFile *status, const char *name) {
         return -ENOENT;
 }
 
-/* What was published, less the instances that are not asked for. */
+/* Prints the published JSON without the instances that were not asked for. */
 static int print_json(const char *text, size_t size, const StatusQuestion *q) {
         json_error_t error;
         json_t *root = json_loadb(text, size, 0, &error), *kept = json_array(), *row;

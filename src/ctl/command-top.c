@@ -1,5 +1,5 @@
-/* tidbnumactl top: the status, live. One write a screen, on the alternate screen, restored at the
- * end and on signals. */
+/* tidbnumactl top: the status, live. Each screen is one write to the alternate screen, which is
+ * restored at the end and on signals. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -34,7 +34,7 @@ typedef struct Top {
         TopSort sort;
         size_t selected;
         bool detail;
-        struct termios terminal; /* as it was */
+        struct termios terminal; /* its former state */
         int signal_fd;
 } Top;
 
@@ -78,7 +78,7 @@ static int read_nodes(Top *top) {
         return r;
 }
 
-/* Each line is cleared behind its end, so that nothing flickers. */
+/* Clears the rest of each line instead of the screen, to avoid flicker. */
 static int write_screen(const Text *lines) {
         _cleanup_text_ Text fitting = { 0 }, frame = { 0 };
         size_t written = 0;
@@ -141,7 +141,7 @@ static int draw(Top *top) {
 
 /* --- keys and signals --- */
 
-/* false: leave. Arrows are ESC [ A and ESC [ B; ESC alone leaves the view of an instance. */
+/* false: exit. Arrows are ESC [ A and ESC [ B; ESC alone returns from the view of one instance. */
 static bool take_keys(Top *top, const char *keys, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 const char key = keys[i];
@@ -164,7 +164,7 @@ static bool take_keys(Top *top, const char *keys, size_t n) {
         return true;
 }
 
-/* 1: draw again; 0: leave. */
+/* 1: draw again; 0: exit. */
 static int take_signal(const Top *top) {
         struct signalfd_siginfo info;
 
@@ -222,7 +222,7 @@ static int block_signals(Top *top) {
 
 static void put_sequence(const char *sequence) {
         if (write(STDOUT_FILENO, sequence, strlen(sequence)) < 0)
-                return; /* the terminal has gone, and with it what was to be restored */
+                return; /* the terminal is gone, so nothing has to be restored */
 }
 
 static int run(Top *top) {

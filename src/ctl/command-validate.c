@@ -1,4 +1,4 @@
-/* tidbnumactl validate: are the policies right? */
+/* tidbnumactl validate: checks policies. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int check_matched(const ObservedList *running, Policies *p) {
         return p->warnings.error;
 }
 
-/* Of processes that cannot be seen nothing can be said. */
+/* Without access to processes, nothing is known of them. */
 static int warn_idle(const Machine *machine, Policies *p) {
         _cleanup_observed_list_ ObservedList running = { 0 };
         int r = instances_find(&machine->sysroot, &p->set, NULL, &running);

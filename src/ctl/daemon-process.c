@@ -12,10 +12,10 @@ static bool is_tidbnumad(pid_t pid) {
         char path[64], comm[32] = { 0 };
         FILE *file;
 
-        /* Not its exe: that of root's process other users may not see. */
+        /* Not the exe, which other users may not read for a process of root. */
         (void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
         file = fopen(path, "re");
-        if (!file) /* proc(5), hidepid=: root sees all */
+        if (!file) /* proc(5), hidepid=: only root sees all processes */
                 return errno == ENOENT && geteuid() != 0;
         if (!fgets(comm, sizeof(comm), file))
                 comm[0] = '\0';
@@ -23,7 +23,7 @@ static bool is_tidbnumad(pid_t pid) {
         return strcmp(comm, "tidbnumad\n") == 0;
 }
 
-/* Opened first, looked at then: what the descriptor means cannot be another one's any more. */
+/* Checks the process after it was opened: the descriptor then cannot refer to another one. */
 static int open_daemon(const StatusFile *status) {
         _cleanup_close_ int fd = -EBADF;
 
@@ -41,7 +41,7 @@ bool daemon_process_lives(const StatusFile *status) {
         return fd >= 0;
 }
 
-/* Not by systemctl: its reload fails where policies are refused, and a pause works all the same. */
+/* Not by systemctl: its reload fails if policies are rejected, but a pause still works. */
 int daemon_process_reload(const StatusFile *status) {
         _cleanup_close_ int fd = open_daemon(status);
 

@@ -1,4 +1,4 @@
-/* The drop-in by which the operator speaks. Reading and writing of files is left to the command. */
+/* The drop-in of pause, release and replan. The command reads and writes the files. */
 #include <errno.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ int drop_in_remove(DropIn *d, const char *glob) {
         return 0;
 }
 
-/* Nodes are not checked: the daemon does, and nothing here is about them. */
+/* Nodes are not checked: the daemon does that, and the drop-in contains none. */
 static int parse(const SourceFileList *files, PolicySet *ret, Diagnostics *errors) {
         _cleanup_diagnostics_ Diagnostics warnings = { 0 };
 
@@ -110,7 +110,7 @@ int drop_in_load(const SourceFileList *files, const char *path, DropIn *ret) {
         return r < 0 && r != -EINVAL ? r : take_own(&own, ret);
 }
 
-/* Are more released than by the other files? */
+/* Does it release more than the other files? */
 static bool says_release(const DropIn *d) {
         for (size_t i = 0; i < d->n_release; i++)
                 if (!drop_in_base_releases(d, d->release[i]))
@@ -153,8 +153,8 @@ void drop_in_render(const DropIn *d, Text *text) {
         append_words(text, "replan", d->replan.words, d->replan.n_words);
 }
 
-/* In the order of their names, as the daemon reads them; the drop-in alone where they are refused.
- */
+/* In the order of their names, as the daemon reads them; only the drop-in if the others are
+ * invalid. */
 static int join(const DropIn *d, const char *path, const Text *text, SourceFileList *ret) {
         bool added = text->length == 0;
         int r = 0;

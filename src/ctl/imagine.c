@@ -68,7 +68,7 @@ static bool is_count(const char *word) {
         return n > 0 && word[n] == ':';
 }
 
-/* The count before a colon: without one it is 1. Leaves what follows in `*word`. */
+/* Parses the count before a colon, 1 if there is none. Leaves the rest in `*word`. */
 static int parse_count(char **word, uint32_t *ret) {
         char *colon = strchr(*word, ':');
         uint64_t count = 1;
@@ -86,8 +86,8 @@ static int parse_count(char **word, uint32_t *ret) {
         return 0;
 }
 
-/* What follows the last colon, where that begins with a digit: "32GiB" of "4:tikv:32GiB", cut off.
- * A policy's name may begin with a digit too: after a count alone a name follows. */
+/* Cuts off the size after the last colon: "32GiB" of "4:tikv:32GiB". It begins with a digit. The
+ * name of a policy may do so as well: after a count alone a name follows. */
 static char *cut_size(char *word) {
         char *first = strchr(word, ':'), *last = strrchr(word, ':');
 
@@ -201,7 +201,7 @@ static bool is_in_turn(const Device *device, bool nvme_alone) {
         return device->kind == DEVICE_DISK && (device->nvme || !nvme_alone);
 }
 
-/* The n-th of the disks that are given in turn; NULL: there is none. */
+/* The n-th disk of those that are assigned in turn; NULL: there is none. */
 static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
         bool nvme = false;
         size_t n_disks = 0;
@@ -217,7 +217,7 @@ static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
         return NULL;
 }
 
-/* How many of this policy there are so far. */
+/* Number of instances of this policy so far. */
 static size_t count_of(const ImaginedList *list, const Policy *policy) {
         size_t n = 0;
 

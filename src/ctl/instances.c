@@ -1,5 +1,5 @@
-/* The instances that run on a machine: what the observer finds, and for processes that this user
- * may not look at, what the daemon published. */
+/* The instances that run on a machine: observed ones, and for processes that this user may not
+ * read, published ones. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static int take_data_dir(Observed *o, const StatusInstance *published) {
         return o->data_dir ? 0 : -ENOMEM;
 }
 
-/* Did it run already when the daemon published? Otherwise the number is another's by now. */
+/* Is it older than the published status? Otherwise its pid may have been reused. */
 static bool is_older(const ProcHandle *handle, double time_seconds) {
         const double age = clock_boottime_seconds() -
                            (double)handle->start_ticks / (double)sysconf(_SC_CLK_TCK);
@@ -39,8 +39,8 @@ static bool is_older(const ProcHandle *handle, double time_seconds) {
         return age > clock_realtime_seconds() - time_seconds;
 }
 
-/* What everybody may see of a process; its program and its unit are those that the daemon has seen.
- * -ESRCH: the process does not belong to the daemon's instance any more. */
+/* Reads what every user may see of a process; its program and unit are those that the daemon
+ * published. -ESRCH: the process does not belong to the daemon's instance any more. */
 static int identify_published(const Sysroot *sysroot, const StatusInstance *published,
                               double time_seconds, ProcHandle *handle, Process *ret) {
         ProcStatus status;
@@ -61,8 +61,8 @@ static int identify_published(const Sysroot *sysroot, const StatusInstance *publ
         return ret->exe && (ret->unit || !published->unit) ? 0 : -ENOMEM;
 }
 
-/* The daemon has matched it with its command line, which only its owner may read. Other policies
- * than the daemon's, as of --policy, match what is seen. */
+/* The daemon has matched it with its command line, which only its owner may read. Policies other
+ * than the daemon's, as with --policy, are matched with what is visible. */
 static const Policy *policy_published(const PolicySet *policies, const StatusInstance *published,
                                       const Process *process) {
         for (size_t i = 0; i < policies->n_policies; i++)
@@ -98,8 +98,8 @@ static bool holds_published(const Observed *o, const StatusInstance *published,
         return false;
 }
 
-/* The daemon's name stays where the ports alone would give another: of two that listen on one port
- * the first keeps the short one, and of a server that goes down the last port remains. */
+/* Keeps the daemon's name even if the ports would give another one: the first of two instances on
+ * one port keeps the short name, and a server that shuts down keeps its last port. */
 static int take_names(const StatusFile *status, ObservedList *list) {
         for (size_t i = 0; i < status->n_instances; i++) {
                 const StatusInstance *published = &status->instances[i];
@@ -142,7 +142,7 @@ static bool is_published(const StatusFile *status, const Observed *o) {
         return false;
 }
 
-/* Sets keep[i] where instance i is among the first max_instances of its policy and user. */
+/* Sets keep[i] if instance i is among the first max_instances of its policy and user. */
 static int count_kept(const PolicySet *policies, const StatusFile *status, const ObservedList *list,
                       bool *keep) {
         InstanceCounts counts = { 0 };

@@ -1,4 +1,4 @@
-/* The machine that a command is about. */
+/* The machine on which a command works. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* tidbnumactl: what tidbnumad makes of its policies, and how it is told to stop. See
- * tidbnumactl(8). */
+/* tidbnumactl: shows and controls tidbnumad. See tidbnumactl(8). */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +45,7 @@ int main(int argc, char *argv[]) {
         Args args;
         int r;
 
-        (void)signal(SIGPIPE, SIG_IGN); /* a reader that has gone is told by the write */
+        (void)signal(SIGPIPE, SIG_IGN); /* the failing write reports that the reader is gone */
         r = args_parse(&args, argc, argv);
         if (r <= 0)
                 return r < 0 ? COMMAND_EXIT_USAGE : EXIT_SUCCESS;

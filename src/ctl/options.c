@@ -21,7 +21,7 @@
 #define CONTROL ((1u << COMMAND_PAUSE) | (1u << COMMAND_RESUME) | RELEASE)
 #define ALL (READING | STATUS | LOCALITY | CONTROL | REPLAN | GATHER | TOP)
 
-/* Where the help of an option begins. */
+/* Column at which the help of an option begins. */
 enum { HELP_COLUMN = 27 };
 
 static const OptionRow rows[] = {
@@ -246,7 +246,7 @@ static void append_command(const CommandRow *row, Text *text) {
 
         text_appendf(text, "  %s %s", row->name, row->arguments);
         column = (int)(text->length - before);
-        /* Letters, and not bytes, are what a terminal counts. */
+        /* A terminal counts letters, not bytes. */
         if (strstr(row->arguments, "…"))
                 column -= (int)strlen("…") - 1;
         text_appendf(text, "%*s%s\n", HELP_COLUMN + 3 - column, "", row->summary);

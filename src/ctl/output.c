@@ -51,7 +51,7 @@ bool output_utf8(void) {
         return utf8;
 }
 
-/* The length of a sequence that sets a colour; 0: it is none. */
+/* Length of a sequence that sets a colour; 0: none. */
 static size_t color_length(const char *string) {
         size_t n;
 
@@ -61,7 +61,7 @@ static size_t color_length(const char *string) {
         return string[n] == 'm' ? n + 1 : 0;
 }
 
-/* What gets here is escaped already where it is a name; this is for what was forgotten. */
+/* Names are escaped already; this escapes what a caller forgot. */
 static void append_visible(const Text *text, bool colors, Text *ret) {
         const char *rest = text->data ? text->data : "";
 
@@ -82,7 +82,7 @@ static bool begins_letter(char c) {
         return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-/* A line of `n` bytes, whose colours take no room. */
+/* Appends a line of `n` bytes, in which sequences of colours have no width. */
 static void append_line(const char *line, size_t n, unsigned width, Text *ret) {
         const size_t indent = strspn(line, " ");
         size_t column = 0, blank = 0, begin = 0;

@@ -1,4 +1,4 @@
-/* The interrupts' part of a plan made for a command. */
+/* The plan of interrupts for a command. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ void plan_run_irq_done(PlanRunIrq *irq) {
         *irq = (PlanRunIrq){ 0 };
 }
 
-/* Whom the plan places owns the CPUs that it is to have, not those that it runs on now. */
+/* An instance owns the CPUs of its planned place, not those on which it runs now. */
 static size_t find_owners(const PlanRun *planned, IrqOwner *owners) {
         size_t n = 0;
 

@@ -98,7 +98,7 @@ static uint64_t held_on(const ObservedList *running, size_t node) {
         return bytes;
 }
 
-/* NULL where the machine does not tell. */
+/* NULL: the free memory of the machine is not known. */
 static int read_free(const PlanRunFrom *from, uint64_t **ret) {
         const Topology *topology = &from->machine->topology;
         _cleanup_free_ uint64_t *watermarks = NULL, *bytes = NULL;
@@ -149,7 +149,7 @@ static void fill_published(const StatusInstance *published, PlanReportInstance *
                 row->in_force = published->nodes;
 }
 
-/* As the daemon would choose it (binding/ladder.c), but for limits that only systemd knows. */
+/* As the daemon would choose it (binding/ladder.c), except for limits that only systemd knows. */
 static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
         const Sysroot *sysroot = &from->machine->sysroot;
         const Members members = { .list = o->members, .n = o->n_members };
@@ -229,7 +229,7 @@ static int note_disks(const ImaginedList *imagined, PlanRun *p) {
                                           text.data);
 }
 
-/* What stood by the former policies stays as far as the daemon would let it. */
+/* Keeps the places of the former policies as far as the daemon would. */
 static void keep_former(const PlanRunFrom *from, const NodeSet *reserved, PlanRun *p) {
         NodeSet newly = *reserved;
 

@@ -13,7 +13,7 @@
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/sys/users.h"
 
-/* placement.md: R2 R3 R4 R5; what one would write for a host that these four share. */
+/* Policies for a host that these four products share. */
 static const char defaults[] = "version: 1\n"
                                "host:\n"
                                "  reserve: {nodes: nic}\n"
@@ -39,7 +39,7 @@ void policies_done(Policies *policies) {
         *policies = (Policies){ 0 };
 }
 
-/* O_NONBLOCK: a FIFO must not hold up the command until somebody writes to it. */
+/* O_NONBLOCK: a FIFO must not block the command. */
 static int open_regular(const char *path) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         struct stat st;
@@ -49,7 +49,7 @@ static int open_regular(const char *path) {
         return S_ISREG(st.st_mode) ? TAKE_FD(fd) : S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
 }
 
-/* "-" is standard input. One byte above the limit tells a file that is too large. */
+/* "-" is standard input. Reads one byte more than the limit, to detect a larger file. */
 static int read_text(const char *path, char **ret, size_t *ret_size) {
         _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
         _cleanup_close_ int fd = -EBADF;
@@ -93,7 +93,7 @@ int policies_read_file(const char *path, SourceFileList *list, Diagnostics *erro
         return r < 0 ? -EINVAL : source_file_list_add(list, path, text, size);
 }
 
-/* All that can be read, so that all errors are told in one go. */
+/* Reads every file even after errors, so that all errors are reported at once. */
 static int read_files(const char *const *paths, size_t n, SourceFileList *list,
                       Diagnostics *errors) {
         int worst = 0;
@@ -120,7 +120,7 @@ static int parse(const Machine *machine, int read_result, Policies *p) {
 
         if (r < 0)
                 return r;
-        if (machine->runs) /* of a description nobody has users */
+        if (machine->runs) /* a description of a machine has no users */
                 policy_users_look_up(&p->set, &p->files, &machine->sysroot, look_up, NULL,
                                      &p->warnings);
         return p->errors.error < 0 || p->warnings.error < 0 ? -ENOMEM : read_result;
@@ -139,7 +139,7 @@ static int load(const char *const *dirs, size_t n_dirs, const char *const *paths
         return r == -ENOMEM ? r : parse(machine, r, ret);
 }
 
-/* The default folders need not be there, one that was named is a mistake otherwise. */
+/* The default folders may be missing; one that was named may not. */
 static int check_dirs(const Args *args, Diagnostics *errors) {
         for (size_t i = 0; i < args->n_policy_dirs && args->policy_is_set; i++)
                 if (access(args->policy_dirs[i], F_OK) < 0)
@@ -176,7 +176,8 @@ int policies_load_defaults(const Machine *machine, Policies *ret) {
         if (r < 0)
                 return r;
         r = parse(machine, 0, ret);
-        diagnostics_done(&ret->warnings); /* on what the operator did not write */
+        diagnostics_done(
+                &ret->warnings); /* warnings about defaults that the operator did not write */
         return r;
 }
 

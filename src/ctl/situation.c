@@ -1,4 +1,4 @@
-/* What most commands begin with. */
+/* The inputs of most commands. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static int report_imagine(int error, const char *message) {
         return error;
 }
 
-/* Where no daemon runs, or it cannot be read, the processes themselves tell. */
+/* Without a readable status, the processes themselves are observed. */
 static int read_status(Situation *s) {
         int r = s->machine.live ? status_file_read(s->args->runtime_dir, &s->status) : -ENOENT;
 
@@ -57,8 +57,8 @@ static int report_policies(const Policies *policies, int error) {
         return error < 0 ? error : r;
 }
 
-/* Policies that are not there: of a machine that is not here this host's folders do not speak, and
- * who imagines instances on a host without policies wants to see what they would do. */
+/* Uses the default policies where none exist: for another machine this host's folders are ignored,
+ * and a user who imagines instances on a host without policies wants to see their effect. */
 static int load_policies(const Situation *s, const char *path, Policies *ret) {
         const Args *args = s->args;
         int r;

@@ -1,4 +1,4 @@
-/* What the daemon publishes of its instances, read back. */
+/* Reads the status that the daemon publishes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -10,7 +10,7 @@
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* So many samples may be late. */
+/* Number of samples, and seconds, that may be late. */
 enum { LATE_SAMPLES = 2, LATE_SECONDS = 10 };
 
 static void instance_done(StatusInstance *i) {
@@ -69,13 +69,13 @@ void status_file_done(StatusFile *status) {
         *status = (StatusFile){ 0 };
 }
 
-/* `optional`: null stands for none. */
+/* `optional`: null means none. */
 static int take_string(const json_t *object, const char *key, bool optional, char **ret) {
         const json_t *value = json_object_get(object, key);
 
         if (optional && json_is_null(value))
                 return 0;
-        if (!json_is_string(value)) /* jansson lets no NUL in */
+        if (!json_is_string(value)) /* jansson rejects NUL in strings */
                 return -EBADMSG;
         *ret = strdup(json_string_value(value));
         return *ret ? 0 : -ENOMEM;
@@ -119,7 +119,7 @@ static int take_ports(const json_t *array, StatusInstance *ret) {
         return 0;
 }
 
-/* What may be missing, or be of another kind: NULL then. */
+/* Reads a key that may be missing or of another type: NULL then. */
 static int take_if_there(const json_t *object, const char *key, char **ret) {
         const char *value = json_string_value(json_object_get(object, key));
 
@@ -218,7 +218,7 @@ static int take_instances(const json_t *array, StatusFile *ret) {
         return 0;
 }
 
-/* The strings among the values of the array, or with `key` those of its objects. */
+/* Reads the strings of the array or, with `key`, those of its objects. */
 static int take_list(const json_t *array, const char *key, char ***ret, size_t *ret_n) {
         *ret = calloc(json_array_size(array) + 1, sizeof(char *));
         if (!*ret)
@@ -265,7 +265,7 @@ static int take_device(const json_t *object, StatusDevice *ret) {
         return take_all_if_there(object, strings, ELEMENTSOF(strings));
 }
 
-/* An object without a name is no device. */
+/* An object without a name is ignored. */
 static int take_devices(const json_t *array, StatusFile *ret) {
         ret->devices = calloc(json_array_size(array) + 1, sizeof(*ret->devices));
         if (!ret->devices)

@@ -1,4 +1,4 @@
-/* What the daemon logged about an instance. */
+/* The journal's messages about an instance. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,7 +22,7 @@ static void append_time(Text *text, const char *usec) {
                 text_append(text, buffer);
 }
 
-/* journalctl writes a field that is no UTF-8 as an array of numbers: it is left out. */
+/* journalctl writes a field that is no valid UTF-8 as an array of numbers: it is omitted. */
 static size_t append_line(const char *line, size_t size, Text *text) {
         json_error_t error;
         json_t *object = json_loadb(line, size, 0, &error);
@@ -53,7 +53,7 @@ size_t status_history_parse(const char *lines, Text *text) {
         return n;
 }
 
-/* Any user may write TIDBNUMAD_INSTANCE= into the journal; _UID is the journal's own. */
+/* Any user may log TIDBNUMAD_INSTANCE=, so match _UID, which the journal itself sets. */
 static int read_journal(const char *instance, Text *ret) {
         _cleanup_free_ char *match = NULL;
         int r = asprintf(&match, "TIDBNUMAD_INSTANCE=%s", instance);

@@ -6,13 +6,13 @@
 #include "tidbnumad/ctl/status-problems.h"
 #include "tidbnumad/plan/advice.h"
 
-/* So many names of one reason, and errors of policies, are listed. */
+/* Maximum number of names of one reason, and of errors of policies, that are listed. */
 enum { NAMES_LISTED = 8, ERRORS_LISTED = 5 };
 
-/* Threads of a Go program beside the two for each CPU that are no sign of anything. */
+/* Threads that a Go program may have in addition to two for each CPU. */
 enum { GO_THREADS_SPARE = 8 };
 
-/* `what` ends the line; `next` is what to do, "" if nothing is known. */
+/* `what` ends the line; `next` is the remedy, "" if none is known. */
 static void append_end(Text *text, const char *what, const char *code, const char *next) {
         text_append_printable(text, what);
         if (*code) {
@@ -84,7 +84,7 @@ static bool is_shown(const StatusQuestion *q, const StatusInstance *i) {
         return status_is_asked(q, i) && status_is_problem(i);
 }
 
-/* Was it shown with an earlier instance? */
+/* Was it listed with an earlier instance of the same reason? */
 static bool is_repeated(const StatusQuestion *q, size_t index) {
         const StatusInstance *all = q->status->instances;
 
@@ -125,7 +125,7 @@ static void append_instances(const StatusQuestion *q, bool refused, Text *text) 
 }
 
 /* A Go program runs as many threads at a time as it had CPUs when it started (GOMAXPROCS), and
- * keeps some more for calls that block. */
+ * keeps more for calls that block. */
 static bool has_too_many_threads(const StatusInstance *i, uint32_t *ret_cpus) {
         const AdviceProduct product = advice_product_of(i->exe);
         CpuSet cpus;

@@ -1,5 +1,5 @@
-/* What the daemon published, as text for people: problems first, then instances, interrupts and
- * what is ignored. */
+/* Renders the published status: problems first, then instances, interrupts and ignored processes.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -10,8 +10,7 @@
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"
 
-/* So many nodes of an instance are shown, those with the most of its memory first; and so many
- * ignored processes. */
+/* Maximum number of nodes of an instance that are shown, by memory, and of ignored processes. */
 enum { NODES_SHOWN = 3, IGNORED_LISTED = 5 };
 
 bool status_is_asked(const StatusQuestion *q, const StatusInstance *i) {
@@ -105,7 +104,7 @@ static void append_why(const StatusInstance *i, Text *cell) {
         if (status_is_at_rest(i) || !i->reason_code || !*i->reason_code) {
                 if (*i->reason)
                         text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason);
-        } else /* the sentence is among the problems */
+        } else /* the sentence is listed among the problems */
                 text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason_code);
         if (i->bound_by_reason)
                 text_appendf(cell, "%sbound by affinity, because %s", cell->length > 0 ? "; " : "",
@@ -145,7 +144,7 @@ static void render_instances(const StatusQuestion *q, Text *text) {
                 text_append(text, "No process matches a policy.\n");
 }
 
-/* Those that failed are among the problems. */
+/* Failed releases are listed among the problems. */
 static void render_releases(const StatusFile *s, Text *text) {
         for (size_t i = 0; i < s->n_releases; i++) {
                 if (s->releases[i].failure)

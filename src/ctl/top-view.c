@@ -11,14 +11,14 @@
 #include "tidbnumad/ctl/top-view.h"
 #include "tidbnumad/publish/plan-words.h"
 
-/* Columns of the bar at least, and lines of problems at most. */
+/* Maximum columns of a name, minimum columns of the bar, maximum lines of problems. */
 enum { NAME_MAX_COLUMNS = 24, BAR_MIN = 8, PROBLEM_LINES = 6 };
 
 #define REVERSE "\x1b[7m"
 #define RED "\x1b[31m"
 #define PLAIN "\x1b[0m"
 
-/* Lines that have been put on the screen, and how many fit. */
+/* Lines that are on the screen, and how many fit. */
 typedef struct Screen {
         const TopView *view;
         Text *text;
@@ -48,7 +48,7 @@ uint64_t top_remote_bytes(const StatusInstance *i) {
 
 /* --- lines --- */
 
-/* Cut at the right edge; what is cut off is a matter of the terminal's size. */
+/* Puts one line, cut at the right edge. */
 static void put(Screen *s, const char *line, const char *color) {
         unsigned column = 0;
         size_t n = 0;
@@ -71,7 +71,7 @@ static void put_text(Screen *s, Text *line, const char *color) {
         text_reset(line);
 }
 
-/* So many lines of a text. */
+/* Puts at most `most` lines of a text. */
 static void put_lines(Screen *s, const Text *lines, unsigned most) {
         const char *rest = lines->data ? lines->data : "";
         _cleanup_text_ Text line = { 0 };
@@ -125,7 +125,7 @@ static int compare(const void *a, const void *b, void *userdata) {
         return r != 0 ? r : strcmp(x->name, y->name);
 }
 
-/* The nodes in the order of their numbers, each by its digit or letter as wide as its share. */
+/* Appends the nodes by number, each as its digit or letter with a width for its share. */
 static void append_bar(const StatusInstance *i, unsigned width, Text *line) {
         static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
         uint64_t all = 0, so_far = 0;
@@ -179,7 +179,8 @@ static unsigned name_columns(const StatusFile *f) {
         return (unsigned)(longest < NAME_MAX_COLUMNS ? longest : NAME_MAX_COLUMNS);
 }
 
-/* The selected one; where there is no room for all, those around it are shown. */
+/* Puts the instances, and returns the selected one. If there is no room for all, those around it
+ * are shown. */
 static const StatusInstance *put_instances(Screen *s, const StatusInstance **sorted, size_t n,
                                            unsigned room) {
         const unsigned name = name_columns(s->view->question->status);
@@ -255,7 +256,7 @@ const StatusInstance *top_view_render(const TopView *view, Text *text) {
                 return selected;
         }
         put_problems(&s);
-        /* Nodes get their lines where both fit, but instances at least half of the screen. */
+        /* Nodes get their lines if both fit, but instances at least half of the screen. */
         below = (unsigned)(view->n_nodes > 0 ? view->n_nodes + 2 : 0);
         if (below > (view->rows - s.used) / 2)
                 below = (view->rows - s.used) / 2;

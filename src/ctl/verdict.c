@@ -1,4 +1,4 @@
-/* Why a policy takes a process, or why not. */
+/* Why a policy matches a process, or why not. */
 #include <stdio.h>
 
 #include "tidbnumad/base/utf8.h"

@@ -1,4 +1,4 @@
-/* Whether a process may be moved to a scope of our own: never if that would loosen anything. */
+/* Whether a process may be moved to a scope: never if that would loosen a limit. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/sys/cgroup.h"
 
-/* Files of a group that hold no limit (in a dump, those that only the kernel writes look like the
- * others), or whose limit is judged by scope_refuses_by(). */
+/* Files of a group that contain no limit (in a dump, those that only the kernel writes look like
+ * the others), or whose limit scope_refuses_by() checks. */
 static const char *const HARMLESS[] = { "cgroup.controllers",     "cgroup.freeze",  "cgroup.kill",
                                         "cgroup.procs",           "cgroup.threads", "cgroup.type",
                                         "cgroup.subtree_control", "pids.max" };
@@ -20,7 +20,7 @@ static const char *const HARMLESS_ENDS[] = { ".pressure",  ".peak",   ".reclaim"
                                              ".current",   ".events", ".local",
                                              ".numa_stat", ".stat",   ".effective" };
 
-/* Where what is not set is neither "max" nor 0. */
+/* Files whose default is neither "max" nor 0. */
 static const struct {
         const char *file, *unset;
 } UNSET[] = {
@@ -50,8 +50,9 @@ static bool is_harmless(const char *file) {
         return false;
 }
 
-/* Zero is a limit like any other of a "max" or "high"; "hugetlb.2MB.rsvd.max", "cgroup.max.depth".
- * A line of several words names what it limits first: "sev 10", "mlx5_0 hca_handle=max". */
+/* Is the file at its default? Zero is a limit in a file "max" or "high", also in
+ * "hugetlb.2MB.rsvd.max" and "cgroup.max.depth". A line of several words begins with the name of
+ * its resource: "sev 10", "mlx5_0 hca_handle=max". */
 static bool is_unset(const char *file, char *text) {
         const bool upper = strstr(file, ".max") || strstr(file, ".high");
         char *line_end = NULL, *word_end;
@@ -84,14 +85,14 @@ static bool sets_limit(int group_fd, const char *file) {
         if (is_harmless(file) || fstatat(group_fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
             !S_ISREG(st.st_mode) || !(st.st_mode & S_IWUSR) || !(st.st_mode & S_IRUSR))
                 return false;
-        /* Of what cannot be read it is not known that it is not set. */
+        /* A file that cannot be read may contain a limit. */
         if (read_file_at(group_fd, file, text, sizeof(text)) < 0)
                 return true;
         return !is_unset(file, text);
 }
 
-/* Limits and guarantees that would not go with it. Those of the slice above do. Each file that can
- * be written is asked: controllers come with new kernels. */
+/* Does the group have limits or guarantees that a scope would not have? Those of the slice above
+ * still apply. Every writable file is checked, because new kernels have new controllers. */
 static bool has_limits(int group_fd) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
@@ -108,7 +109,7 @@ static bool has_limits(int group_fd) {
         return false;
 }
 
-/* systemd marks what it has delegated; by which of the two, depends on its age. */
+/* systemd marks delegated groups with one of two attributes, depending on its version. */
 static bool is_delegated(int group_fd) {
         char value[8];
 
@@ -116,8 +117,8 @@ static bool is_delegated(int group_fd) {
                fgetxattr(group_fd, "trusted.delegate", value, sizeof(value)) > 0;
 }
 
-/* "/a.slice/a-b.slice/x.scope": in slices and nothing else, so that the scope's neighbour is to be
- * made in the last of them. */
+/* "/a.slice/a-b.slice/x.scope": only slices above, so that the new scope can be made in the last of
+ * them. */
 static bool is_right_below_slice(const char *path) {
         for (const char *p = path + 1, *slash; (slash = strchr(p, '/')); p = slash + 1)
                 if (!ends_with(p, (size_t)(slash - p), ".slice"))
@@ -151,7 +152,7 @@ static const char limited[] =
         "its scope has limits of its own (memory, CPU, I/O or others in its cgroup), which would "
         "not hold for it elsewhere; run it in a service of its own";
 
-/* What is no file of the cgroup: filters, and what systemd itself watches. */
+/* Properties without a file in the cgroup: filters, and limits that systemd itself enforces. */
 #define LOST(property)                                                                             \
         {                                                                                          \
                 property, "its scope has limits of its own (" property                             \
@@ -189,7 +190,7 @@ static const char *refuses_group(const Sysroot *sysroot, const char *path) {
         _cleanup_close_ int fd = -EBADF;
 
         if (cgroup_open(sysroot, path, &fd) < 0)
-                return NULL; /* it has ended, or moves: the next look sees */
+                return NULL; /* it has ended or is being moved: the next reconcile checks again */
         if (is_delegated(fd))
                 return delegated;
         if (has_limits(fd))
@@ -235,7 +236,7 @@ const Process *scope_first_outside(const BackendTarget *target) {
         return NULL;
 }
 
-/* By systemd, or by hand. */
+/* Was pids.max set, by systemd or by hand? */
 static bool was_pids_max_changed(const Sysroot *sysroot, const char *group, uint64_t tasks_max) {
         _cleanup_close_ int fd = -EBADF;
         char text[32], expected[32] = "max";
@@ -248,8 +249,8 @@ static bool was_pids_max_changed(const Sysroot *sysroot, const char *group, uint
         return strcmp(text, expected) != 0;
 }
 
-/* Two groups with the same limit are a limit twice as high: only the one that everybody gets is
- * given again. */
+/* Two groups with the same limit together have twice the limit: so only the default limit is set
+ * again. */
 static const char *former_limit(const Sysroot *sysroot, const UndoFormer *former,
                                 const char *group) {
         if (former->limit)

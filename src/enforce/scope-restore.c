@@ -1,5 +1,5 @@
-/* Out of a scope of our own: its processes, and all that were born in it, to where they came from.
- * systemd takes an empty scope away, with its properties. */
+/* Moves the processes of a scope, and their children, back to where they came from. systemd removes
+ * an empty scope with its properties. */
 #include <limits.h>
 #include <string.h>
 
@@ -7,17 +7,17 @@
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/sys/cgroup.h"
 
-/* Who forks faster than we move has children that are born inside. */
+/* A process that forks faster than it is moved gets new children in the scope. */
 enum { PASSES_MAX = 10 };
 
 typedef struct Home {
         Backend *backend;
-        const char *scope; /* the path that they come from */
+        const char *scope; /* path of the scope */
         int fd;
         size_t n_seen;
 } Home;
 
-/* Since the list was read it may have ended, and its number may be another's. */
+/* Since the list was read the process may have ended and its pid may be reused. */
 static bool is_inside(const ProcHandle *handle, const char *scope) {
         const size_t length = strlen(scope);
         _cleanup_free_ char *path = NULL;
@@ -49,7 +49,7 @@ static int send_all(Home *home, int scope_fd) {
         return r < 0 ? r : home->n_seen == 0 ? 1 : -EAGAIN;
 }
 
-/* They cannot be there any more: the unit has ended, or holds groups of its own by now. */
+/* True if the processes cannot return: the unit has ended, or now contains groups of its own. */
 static bool is_gone(int error) {
         return error == -ESRCH || error == -ENOENT || error == -EOPNOTSUPP;
 }
@@ -77,6 +77,6 @@ int scope_send_home(Backend *backend, UndoRestore *restore) {
                 r = send_all(&home, scope_fd);
         closep(&home.fd);
         if (r == -ESRCH && faccessat(scope_fd, "cgroup.procs", F_OK, 0) < 0)
-                return 1; /* it has gone with its last process */
+                return 1; /* the scope is gone with its last process */
         return is_gone(r) ? stay(restore) : r;
 }

@@ -1,4 +1,4 @@
-/* Into a scope of our own. Whether: scope-refuse.c. The way back: scope-restore.c. */
+/* Moves processes to a scope. scope-refuse.c decides whether; scope-restore.c moves them back. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 
 /* --- names --- */
 
-/* What the name of a unit may not have is written as systemd-escape(1) does, so that two never
- * become one. */
+/* Characters that a unit's name may not contain are escaped as systemd-escape(1) does, so that two
+ * names never become one. */
 static int render_name(const BackendTarget *target, char buffer[static NAME_MAX_BYTES + 1]) {
         char escaped[NAME_MAX_BYTES + 1];
         size_t n = 0;
@@ -29,7 +29,7 @@ static int render_name(const BackendTarget *target, char buffer[static NAME_MAX_
                         n += (size_t)snprintf(escaped + n, 5, "\\x%02x", *p);
         }
         escaped[n] = '\0';
-        /* Numbers of processes and ports come again. */
+        /* The start time makes the name unique, because pids and ports are reused. */
         length = snprintf(buffer, NAME_MAX_BYTES + 1, OWN_SCOPE_PREFIX "%s-%" PRIu64 ".scope",
                           escaped, target->members[0].process.id.start_ticks);
         return length > (int)NAME_MAX_BYTES ? -ENAMETOOLONG : 0;
@@ -41,7 +41,7 @@ static const char *last_part(const char *path, size_t length) {
         return slash ? slash + 1 : path;
 }
 
-/* Of "/a.slice/a-b.slice/x.scope": "a-b.slice"; what is in none is in the root's. */
+/* Returns "a-b.slice" for "/a.slice/a-b.slice/x.scope"; the root slice if there is none. */
 static char *slice_of(const char *home) {
         const size_t length = (size_t)(strrchr(home, '/') - home);
         const char *start = last_part(home, length);
@@ -49,7 +49,7 @@ static char *slice_of(const char *home) {
         return length == 0 ? strdup("-.slice") : strndup(start, (size_t)(home + length - start));
 }
 
-/* --- what stands before --- */
+/* --- present values --- */
 
 static void on_former(int error, const BusScopeState *state, void *userdata) {
         BackendNote *note = userdata;
@@ -143,7 +143,7 @@ int scope_attach(int group_fd, const ProcHandle *handle) {
                 return -ESRCH;
         (void)snprintf(pid, sizeof(pid), "%d", handle->pid);
         r = cgroup_write(group_fd, "cgroup.procs", pid);
-        return r == -ENODEV ? -ENOENT : r; /* the group has gone */
+        return r == -ENODEV ? -ENOENT : r; /* the group is gone */
 }
 
 static int join(const BackendTarget *target, int group_fd) {

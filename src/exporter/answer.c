@@ -1,6 +1,5 @@
-/* Paths to answers. To what the store has of a file, all that is added is what the exporter knows:
- * the age of the snapshot by its mtime, which the kernel set when the daemon wrote, and its own
- * numbers. */
+/* Answers by path. The exporter adds to the store's file only the age of the snapshot, from the
+ * mtime that the kernel set when the daemon wrote it, and its own metrics. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,11 +16,12 @@
 
 typedef struct SelfNumbers {
         double snapshot_age_seconds;
-        uint64_t n_scrapes; /* answers with metrics, this one included */
-        uint64_t n_cut_off; /* clients that were too slow */
+        uint64_t n_scrapes; /* number of answers with metrics, including this one */
+        uint64_t
+                n_cut_off; /* number of clients that were disconnected because they were too slow */
 } SelfNumbers;
 
-/* --- the own metrics of the exporter. A process may always read its /proc/self --- */
+/* --- the exporter's own metrics, from /proc/self, which a process may always read --- */
 
 /* "12.345": seconds, to a thousandth. */
 static void self_append_seconds(Text *text, double seconds) {
@@ -71,7 +71,7 @@ static uint64_t resident_bytes(void) {
         return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Without the one that looks; 0: not known. */
+/* Without the descriptor that is used for counting; 0: not known. */
 static uint64_t open_fds(void) {
         _cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
         uint64_t n = 0;
@@ -81,9 +81,8 @@ static uint64_t open_fds(void) {
         return n > 0 ? n - 1 : 0;
 }
 
-/* Appends them in Prometheus' text format, with the exporter's own process metrics, which are not
- * named process_*: those are the daemon's. What cannot be read of the process is left out. Failure
- * shows in text->error. */
+/* Appends the exporter's own process metrics. They are not named process_*, because those are the
+ * daemon's. Values that cannot be read are omitted. text->error shows a failure. */
 static void self_append_metrics(Text *text, const SelfNumbers *numbers) {
         const uint64_t resident = resident_bytes(), fds = open_fds();
 
@@ -124,7 +123,7 @@ static void set_plain(Answer *answer, unsigned status) {
         answer->content_type = PLAIN_TYPE;
 }
 
-/* 503: the exporter works, what it serves from does not (yet). */
+/* 503: the exporter works, but its source does not, or not yet. */
 static void explain_file(Answer *answer, const Store *store, StoreFile file, int error) {
         const char *runtime_dir = store_runtime_dir(store), *name = store_file_name(file);
         char buffer[128];
@@ -146,7 +145,7 @@ static void explain_file(Answer *answer, const Store *store, StoreFile file, int
                              strerror_r(-error, buffer, sizeof(buffer)));
 }
 
-/* 0 also where the answer is that there is none. */
+/* 0 also if the answer is an error page. */
 static int take_body(Store *store, StoreFile file, const char *content_type, Answer *answer) {
         int r = store_take(store, file, &answer->body);
 
@@ -177,8 +176,8 @@ static int answer_metrics(Store *store, const AnswerRequest *request, Answer *an
         return 0;
 }
 
-/* The value of the sampling interval in metrics text. The program never calls setlocale(), so
- * strtod() wants a point. */
+/* The sampling interval in the text of the metrics. The program never calls setlocale(), so
+ * strtod() expects a point. */
 static double interval_of(const char *metrics) {
         const char *line = metrics;
         double value;
@@ -238,7 +237,7 @@ static void answer_not_found(Answer *answer) {
         text_append(&answer->text, "not found; there is /metrics, /status and /healthz\n");
 }
 
-/* Hands it on, unless it could not be made. */
+/* Moves the answer to the caller, unless building it failed. */
 static int finish(int r, Answer *answer, Answer *ret) {
         if (r >= 0)
                 r = answer->text.error;

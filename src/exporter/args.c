@@ -63,7 +63,7 @@ static int take_option(Args *args, int c) {
         case 'V':
                 args->version = true;
                 return 0;
-        default: /* getopt has said what is wrong */
+        default: /* getopt_long() has printed the error */
                 (void)fputs("Try 'tidbnumad-exporter --help'.\n", stderr);
                 return -EINVAL;
         }
@@ -73,7 +73,7 @@ int args_parse(int argc, char **argv, Args *ret) {
         Args args = { .runtime_dir = EXPORTER_RUNTIME_DIR };
         int c, r;
 
-        optind = 0; /* glibc: start afresh, also when called again */
+        optind = 0; /* glibc: reset getopt for a repeated call */
         while ((c = getopt_long(argc, argv, "l:d:hV", options, NULL)) >= 0) {
                 r = take_option(&args, c);
                 if (r < 0)

@@ -1,6 +1,6 @@
-/* A table of deadlines, and a thread that sleeps until the next one. Cutting off is shutdown(2):
- * the HTTP library then sees the end of the connection and closes it. Until it has, the client has
- * a place in the table, and counts no more. */
+/* A table of deadlines, and a thread that sleeps until the next one. A client is disconnected by
+ * shutdown(2): the HTTP library then sees the end of the connection and closes it. Until then the
+ * client keeps its place in the table, but is not counted. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,8 +16,8 @@
 struct Client {
         int fd; /* -EBADF: the place is free */
         uid_t user;
-        uint64_t since_msec; /* when it began to ask, or to fetch */
-        uint64_t order;      /* of these beginnings: smaller is earlier */
+        uint64_t since_msec; /* when its request or its answer began */
+        uint64_t order;      /* order of these times: smaller is earlier */
         uint64_t deadline_msec;
         bool fetches;
 };
@@ -27,7 +27,7 @@ struct Clients {
         pthread_cond_t changed;
         pthread_t thread;
         bool ends;
-        uint64_t wakes_msec; /* when the thread looks again */
+        uint64_t wakes_msec; /* when the thread wakes */
         unsigned request_msec, answer_msec;
         uint64_t n_cut, n_begun;
         size_t max, max_of_user;
@@ -158,12 +158,12 @@ static uid_t user_of(int fd) {
         return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ? NO_USER : peer.uid;
 }
 
-/* Requests that are not complete first: whoever has asked is about to leave. */
+/* Incomplete requests are disconnected first, because a client with an answer leaves soon. */
 static bool goes_before(const Client *a, const Client *b) {
         return a->fetches != b->fetches ? b->fetches : a->order < b->order;
 }
 
-/* `user` NO_USER: among all. */
+/* `user` NO_USER: among the clients of all users. */
 static void make_place(Clients *clients, uid_t user, size_t max) {
         Client *first = NULL;
         size_t n = 0;
@@ -206,7 +206,7 @@ void clients_remove(Clients *clients, Client *client) {
         (void)pthread_mutex_unlock(&clients->lock);
 }
 
-/* One that was cut off may still be asked about: it stays so. */
+/* A client that was disconnected stays so. */
 static void change(Clients *clients, Client *client, bool fetches) {
         (void)pthread_mutex_lock(&clients->lock);
         if (client->deadline_msec != NEVER)

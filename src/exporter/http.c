@@ -1,6 +1,6 @@
-/* libmicrohttpd around answer.c: one polling thread a socket, so that no client can hold up
- * another; every answer is complete in memory before its first byte goes out. It logs nothing,
- * because what it would log a client can cause. */
+/* Serves answer.c by libmicrohttpd: one polling thread for each socket, so that clients of one
+ * cannot delay those of another. Every answer is complete in memory before its first byte is sent.
+ * Nothing is logged, because clients could fill the log. */
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 #include "tidbnumad/exporter/clients.h"
 #include "tidbnumad/exporter/http.h"
 
-/* The kernel doubles it. A snapshot is some hundred writes. */
+/* The kernel doubles this size. A snapshot takes some hundred writes. */
 #define SOCKET_BUFFER_BYTES 8192
 
 struct Http {
@@ -54,10 +54,10 @@ static struct MHD_Response *response_of(Answer *answer) {
         return MHD_create_response_from_iovec(parts, n, free_answer, answer);
 }
 #else
-/* What is copied at a time, into memory that each answer has. */
+/* Bytes that are copied at a time, into memory that each answer has. */
 #define BLOCK_BYTES 4096
 
-/* At most max bytes from that position of the body and the text behind it. */
+/* Copies at most `max` bytes from that position of the body and the text after it. */
 static ssize_t copy_answer(void *userdata, uint64_t position, char *buffer, size_t max) {
         const Answer *answer = userdata;
         const size_t body_size = answer->body ? answer->body->file.size : 0;
@@ -84,8 +84,7 @@ static struct MHD_Response *response_of(Answer *answer) {
 }
 #endif
 
-/* The body is not copied as a whole: it goes out from where the store has it. Takes the answer's
- * parts over. */
+/* Sends the body from the store without a copy of the whole. Takes over the answer's parts. */
 static struct MHD_Response *make_response(Answer *answer) {
         struct MHD_Response *response;
         Answer *held = malloc(sizeof(*held));
@@ -112,7 +111,7 @@ static bool add_headers(struct MHD_Response *response, const char *content_type,
                (answer->status != 405 || add_header(response, "Allow", "GET, HEAD"));
 }
 
-/* MHD_NO closes the connection without an answer: out of memory. Takes the answer's parts over. */
+/* MHD_NO closes the connection without an answer: no memory. Takes over the answer's parts. */
 static enum MHD_Result queue_answer(struct MHD_Connection *connection, Answer *answer) {
         const Answer about = *answer;
         struct MHD_Response *response;
@@ -156,8 +155,8 @@ static enum MHD_Result answer_get(Http *http, struct MHD_Connection *connection,
         return queue_answer(connection, &answer);
 }
 
-/* Called once when the headers are there and again when the request is complete. A wrong method is
- * refused the first time, so that no body is read. */
+/* Called when the headers are complete, and again when the request is. A wrong method is refused in
+ * the first call, so that no body is read. */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection,
                                   const char *path, const char *method, const char *version,
                                   const char *upload, size_t *upload_size, void **request) {
@@ -175,7 +174,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
                 *request = &seen;
                 return MHD_YES;
         }
-        if (*upload_size > 0) { /* a body with GET means nothing: swallow it */
+        if (*upload_size > 0) { /* discard the body of a GET request */
                 *upload_size = 0;
                 return MHD_YES;
         }
@@ -193,8 +192,8 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
                 clients_asks(http->clients, client);
 }
 
-/* What lies in a socket is the exporter's memory to the kernel, also after a client that reads
- * nothing was cut off, for as long as that keeps its end open. */
+/* The kernel charges data in a socket to the exporter, even after a client that reads nothing was
+ * disconnected, for as long as the client keeps its end open. */
 static void keep_buffers_small(int fd) {
         const int size = SOCKET_BUFFER_BYTES;
 

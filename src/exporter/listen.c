@@ -1,4 +1,4 @@
-/* Sockets: passed by systemd, or our own for hosts without it. Serving them is left to http.c. */
+/* Sockets: passed by systemd, or created on hosts without it. http.c serves them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@
 
 /* --- unix sockets --- */
 
-/* A socket file that nobody listens on any more is what a killed process leaves behind. */
+/* Removes the socket file of a killed process: one on which nobody listens. */
 static int remove_stale_socket(const char *path, const struct sockaddr_un *address) {
         _cleanup_close_ int fd = -EBADF;
         struct stat st;
@@ -78,7 +78,7 @@ typedef union Address {
         struct sockaddr_in6 in6;
 } Address;
 
-/* "1.2.3.4:80" or "[::1]:80". Numbers only: a name could mean other addresses tomorrow. */
+/* "1.2.3.4:80" or "[::1]:80". Numbers only, because the addresses of a name may change. */
 static int parse_tcp(const char *text, Address *ret, socklen_t *ret_size) {
         char host[INET6_ADDRSTRLEN + 2];
         const char *colon = strrchr(text, ':');
@@ -127,7 +127,7 @@ static int bind_tcp(const char *text, int *ret_fd) {
                 return -errno;
         if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0)
                 return -errno;
-        /* So that 0.0.0.0 and [::] can both be given, whatever net.ipv6.bindv6only says. */
+        /* Allows both 0.0.0.0 and [::], whatever net.ipv6.bindv6only is. */
         if (address.any.sa_family == AF_INET6 &&
             setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
                 return -errno;

@@ -1,4 +1,4 @@
-/* tidbnumad-exporter: sockets, HTTP, and an end at SIGTERM. */
+/* tidbnumad-exporter: opens the sockets, serves HTTP, and exits on SIGTERM. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "tidbnumad/exporter/http.h"
 #include "tidbnumad/exporter/listen.h"
 
-/* Before any thread is there, so that all of them leave these signals to us. */
+/* To be called before any thread exists, so that no thread receives these signals. */
 static int block_signals(sigset_t *ret) {
         sigemptyset(ret);
         sigaddset(ret, SIGTERM);
@@ -23,9 +23,9 @@ static int block_signals(sigset_t *ret) {
         return sigprocmask(SIG_BLOCK, ret, NULL) < 0 ? -errno : 0;
 }
 
-/* By default glibc raises the size from which a freed block goes back to the kernel, and keeps
- * memory for each thread. Blocks of an ordinary snapshot are kept all the same: to have their pages
- * anew for each was nearly half of a scrape. */
+/* By default glibc raises the size from which freed blocks return to the kernel, and keeps memory
+ * for each thread. Blocks of an ordinary snapshot are still kept: page faults for new ones took
+ * nearly half of the time of a scrape. */
 static void keep_memory_small(void) {
         (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
         (void)mallopt(M_TRIM_THRESHOLD, 2 << 20);

@@ -1,5 +1,4 @@
-/* Reading of published files, and of nothing else: no link is followed, nothing blocks, no size is
- * trusted. */
+/* Reads published files safely: no link is followed, nothing blocks, and no size is trusted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,7 +30,7 @@ int snapshot_file_open(const char *directory, const char *name, SnapshotId *ret_
         dir_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (dir_fd < 0)
                 return -errno;
-        /* O_NONBLOCK: a FIFO in its place must not hold us. */
+        /* O_NONBLOCK: a FIFO in its place must not block. */
         fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;

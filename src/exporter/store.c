@@ -1,5 +1,5 @@
-/* The published files, each read again where it is another one. A body that is being sent while its
- * file is replaced lives until that is done. */
+/* The published files, each read again when it was replaced. A body that is being sent meanwhile
+ * lives until its last reader is done. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void body_free(StoreBody *body) {
 }
 DEFINE_CLEANUP(StoreBody *, body_free)
 
-/* What the exporter appends begins a line of its own. */
+/* Makes sure that appended text starts on a new line. */
 static void end_with_newline(SnapshotFile *file) {
         if (file->size > 0 && file->data[file->size - 1] != '\n')
                 file->data[file->size++] = '\n';
@@ -69,7 +69,7 @@ static int read_body(StoreFile file, int fd, const SnapshotId *id, StoreBody **r
         return 0;
 }
 
-/* --- who holds them --- */
+/* --- users of bodies --- */
 
 static void drop(Store *store, StoreBody *body) {
         if (--body->n_users > 0)
@@ -89,7 +89,7 @@ static void retire(Store *store, StoreBody **slot) {
         drop(store, body);
 }
 
-/* Of a body that nobody fetches, the memory is free again before the next one is read. */
+/* The memory of a body without readers is freed before the next one is read. */
 static bool may_retire(const Store *store, const StoreBody *body) {
         return body->n_users == 1 || store->old_bytes + body->file.size <= STORE_OLD_BYTES_MAX;
 }
@@ -118,7 +118,8 @@ int store_take(Store *store, StoreFile file, StoreBody **ret) {
         SnapshotId id;
         int r;
 
-        /* Opened under the lock: else a thread that was held up would bring an older one back. */
+        /* Open the file under the lock: otherwise a delayed thread could bring an older snapshot
+         * back. */
         (void)pthread_mutex_lock(&store->lock);
         r = snapshot_file_open(store->runtime_dir, file_names[file], &id, &fd);
         if (r >= 0)

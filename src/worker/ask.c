@@ -1,4 +1,4 @@
-/* The jobs as functions. */
+/* Jobs for workers as functions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/ask.h"
 
-/* A job of the daemon's own: no user's processes are to blame. */
+/* The user of a job of the daemon itself: the limit of a user's processes does not apply. */
 #define NO_USER ((uid_t)-1)
 
 static bool are_started(const Workers *workers) {
@@ -44,7 +44,7 @@ static size_t n_asked(const Members *m) {
         return m->n < MEMBERS_ASKED_MAX ? m->n : MEMBERS_ASKED_MAX;
 }
 
-/* The first process that has an answer; one that keeps us waiting is the last one that is asked. */
+/* Asks the processes in turn until one has an answer, or one is too slow. */
 static int ask_members(Workers *workers, const Members *m, WorkerRequest *request,
                        WorkerReply *reply) {
         int r = -ENODATA;
@@ -125,7 +125,7 @@ int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *us
         if (strlen(user) >= sizeof(request.path))
                 return -ENAMETOOLONG;
         (void)strcpy(request.path, user);
-        /* A job is about a process: here it is the daemon itself. */
+        /* Each job needs a process: here the daemon itself. */
         r = proc_open(sysroot, getpid(), &self);
         if (r >= 0)
                 r = worker_call(&workers->facts, &request, &self, 0, &reply);

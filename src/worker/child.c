@@ -1,4 +1,4 @@
-/* Starting a process of a worker, talking to it, and ending it. */
+/* Starts, talks to and ends the child process of a worker. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +23,7 @@ enum { SEND_BUFFER_BYTES = 512 << 10 };
 
 extern char **environ;
 
-/* dup2(2) onto itself would leave it to be closed by the exec. */
+/* dup2(2) onto the same number would keep close-on-exec. */
 static int spawn(const char *program, int socket, pid_t *ret) {
         char *const argv[] = { (char *)"tidbnumad", (char *)"--worker", NULL };
         posix_spawn_file_actions_t actions;
@@ -58,7 +58,7 @@ static int start(WorkerChild *child) {
         r = spawn(child->all->program, other, &pid);
         if (r < 0)
                 return r;
-        /* It is our child, and not waited for yet: the number is its own. */
+        /* The child was not waited for yet, so its pid cannot be reused. */
         child->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
         return child->pidfd < 0 ? -errno : 0;
 }
@@ -90,11 +90,11 @@ static int on_end(sd_event_source *source, int pidfd, uint32_t revents, void *us
         (void)revents;
         (void)userdata;
         (void)reap(pidfd);
-        (void)sd_event_source_set_floating(source, false); /* which drops it */
+        (void)sd_event_source_set_floating(source, false); /* the loop frees the source */
         return 0;
 }
 
-/* Whenever it may end. The loop owns the source, and the source the descriptor. */
+/* Reaps the child whenever it ends. The loop owns the source, and the source the descriptor. */
 static void reap_later(sd_event *event, int pidfd) {
         sd_event_source *source;
 

@@ -29,9 +29,9 @@ WorkerWait worker_job_wait(WorkerJob job) {
                                        : WORKER_WAIT_MEMORY;
 }
 
-/* Most take some ms, and a step of the mover moves one huge page. A write to a cpuset waits for
- * the lock of each memory map; a process that the kernel looks for memory for holds its own for
- * half a minute, and to write once more would only wait for the first write. */
+/* Most jobs take some ms, and a step of the mover moves one huge page. A write of memory nodes
+ * waits for the lock of each memory map: a process for which the kernel reclaims memory can hold
+ * its lock for half a minute, and a second write would only wait for the first one. */
 uint64_t worker_job_deadline_usec(WorkerJob job) {
         switch (job) {
         case WORKER_MEMS:

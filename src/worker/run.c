@@ -15,15 +15,15 @@
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/serve.h"
 
-/* The walk through one process. */
+/* A walk of the mover through one process. */
 typedef struct Move {
         uint64_t pass;
-        ProcHandle handle; /* its address is the mover's */
+        ProcHandle handle; /* the mover has a pointer to it */
         Mover mover;
 } Move;
 
 struct WorkerWalks {
-        Move **moves; /* owned, and each of them */
+        Move **moves; /* owned, as each element */
         size_t n_moves, allocated;
 };
 
@@ -137,7 +137,7 @@ static void drop_move(WorkerWalks *walks, const Move *move) {
                 }
 }
 
-/* Nobody asks for the next step in a process that has ended. */
+/* Ends walks of processes that have ended, for which no next step will be requested. */
 static void drop_dead(WorkerWalks *walks) {
         for (size_t i = walks->n_moves; i > 0; i--)
                 if (!proc_is_alive(&walks->moves[i - 1]->handle))

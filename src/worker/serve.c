@@ -13,12 +13,13 @@
 #include "tidbnumad/sys/self.h"
 #include "tidbnumad/worker/serve.h"
 
-/* To look into processes and their folders, and to move their pages. No sockets, no counters. */
+/* For reading processes and their folders, and for moving their pages; not for sockets or counters.
+ */
 #define CAPABILITIES                                                                               \
         (UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_SYS_NICE |                             \
          UINT64_C(1) << CAP_DAC_READ_SEARCH)
 
-/* Takes a message and the two descriptors with it. 1; 0: the other end is closed. */
+/* Receives a message and the two descriptors that come with it. 1; 0: the other end is closed. */
 static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
         struct iovec iov = { .iov_base = request, .iov_len = sizeof(*request) };
@@ -46,13 +47,13 @@ static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
         return 1;
 }
 
-/* A directory of /proc shows nothing any more once its process has ended, and the number may be
- * another's: system calls that take a number are for the very process that was meant. */
+/* A directory of /proc is empty once its process has ended, and the pid may be reused: so system
+ * calls that take a number act on the right process. */
 static int check(WorkerJob job, const ProcHandle *handle) {
         ProcStat stat;
         int r;
 
-        if (job == WORKER_MEMS || job == WORKER_GROUP) /* of a control group, by its descriptor */
+        if (job == WORKER_MEMS || job == WORKER_GROUP) /* of a control group, by descriptor */
                 return proc_is_alive(handle) ? 0 : -ESRCH;
         r = proc_stat_read(handle, 0, &stat);
 
@@ -75,7 +76,7 @@ static int serve_one(int fd, const Sysroot *sysroot, WorkerWalks **walks, Worker
         r = check(request.job, &handle);
         if (r >= 0)
                 worker_run(sysroot, walks, &request, &handle, reply);
-        /* Whatever was found by number while the process ended is another's. */
+        /* If the process ended meanwhile, the result may be that of another one with its pid. */
         if (r >= 0 && reply->result >= 0 && handle.dir_fd >= 0)
                 r = check(request.job, &handle);
         if (r < 0) {
@@ -96,10 +97,10 @@ int worker_serve(int fd) {
 
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)prctl(PR_SET_NAME, "tidbnumad-work");
-        (void)self_lock_memory(); /* as far as it is used: the guard has to work without swap */
+        (void)self_lock_memory(); /* used pages only; the guard must not swap */
         /* glibc 2.31 has no SYS_close_range. */
         (void)syscall(__NR_close_range, (unsigned)fd + 1, ~0U, 0U);
-        /* Who is not root has nothing to give up. */
+        /* fails for users other than root, who have no capabilities */
         (void)capability_keep(CAPABILITIES);
         if (!reply || sysroot_open(NULL, &sysroot) < 0)
                 return EXIT_FAILURE;

@@ -1,4 +1,5 @@
-/* Jobs for workers: who is asked, until when, and what is not asked again. */
+/* Jobs for workers: which worker runs them, their deadlines, and processes that are not asked
+ * again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,8 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"
 
-/* Whoever asked does not fetch it: it has ended, or was told to do something else. */
+/* An answer that is not fetched for this long is dropped: the caller has ended, or changed its
+ * plans. */
 #define REPLY_KEEP_USEC (UINT64_C(1000) * 1000)
 
 void workers_start(Workers *all, const char *program, sd_event *event, WorkerHungHandler on_hung,
@@ -44,7 +46,7 @@ void worker_on_idle(Worker *worker, WorkerIdleHandler handler, void *userdata) {
         worker->userdata = userdata;
 }
 
-/* --- those that do not answer --- */
+/* --- processes that do not answer --- */
 
 static bool is_same(const ProcessId *a, const ProcessId *b) {
         return a->pid == b->pid && a->start_ticks == b->start_ticks;
@@ -73,14 +75,14 @@ static void give_up(const WorkerChild *child) {
         const WorkerWait wait = worker_job_wait(child->job);
         Workers *all = child->all;
 
-        if (wait != WORKER_WAIT_NAMES) /* it is of no process, and may come back */
+        if (wait != WORKER_WAIT_NAMES) /* a name service belongs to no process, and may recover */
                 remember(all, child, wait);
         all->n_timeouts[child->job]++;
         worker_child_kill(child);
         all->on_hung(&child->process, child->job, all->userdata);
 }
 
-/* --- those that are put aside --- */
+/* --- workers that are put aside --- */
 
 static void drop_late(WorkerChild *child) {
         Workers *all = child->all;
@@ -109,7 +111,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-/* It has answered after all, or has ended: either way it is not needed any more. */
+/* A child that was put aside has answered or ended: it is not needed any more. */
 static int on_late(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         (void)source;
         (void)fd;
@@ -126,7 +128,7 @@ static int arm(WorkerChild *child) {
         return sd_event_source_set_enabled(child->timer, SD_EVENT_ONESHOT);
 }
 
-/* Where all places are taken, the one that is there for the longest time makes room. */
+/* If all places are taken, the oldest one is dropped. */
 static void put_aside(Worker *worker) {
         Workers *all = worker->all;
         size_t at = 0;
@@ -156,7 +158,7 @@ static bool has_too_many(const Workers *all, uid_t uid) {
         return n >= WORKER_LATE_USER_MAX;
 }
 
-/* The process itself may be one of them. */
+/* Is a worker already waiting for this process? */
 static bool is_waited_for(const Workers *all, const ProcHandle *process) {
         const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
 
@@ -168,7 +170,7 @@ static bool is_waited_for(const Workers *all, const ProcHandle *process) {
 
 /* --- asking --- */
 
-/* 0: there is a worker to ask. */
+/* 0: the worker is ready. */
 static int prepare(Worker *worker, WorkerJob job, const ProcHandle *process) {
         const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
         int r;
@@ -307,7 +309,7 @@ bool worker_is_busy(const Worker *worker) {
         return worker->child && worker->child->busy;
 }
 
-/* Is it the answer to this? */
+/* Is the kept answer the one to this request? */
 static bool is_answer(const Worker *worker, WorkerJob job, const ProcHandle *process) {
         const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
 

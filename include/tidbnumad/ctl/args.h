@@ -25,17 +25,18 @@ typedef enum Command {
 
 typedef struct Args {
         Command command;
-        const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* later ones win */
+        const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* files of later folders replace those of
+                                                          the same name in earlier ones */
         size_t n_policy_dirs;
-        bool policy_is_set;                              /* folders or files of policies were */
+        bool policy_is_set;                              /* --policy or --policy-dir was given */
         const char *policy_files[ARGS_POLICY_FILES_MAX]; /* instead of the folders */
         size_t n_policy_files;
-        const char *sysroot;     /* NULL: not given, as the others */
-        const char *topology;    /* an XML file, or a description */
-        const char *instances;   /* imagined ones */
-        const char *against;     /* other policies */
-        const char *export_path; /* of hwloc XML */
-        const char *output;      /* of gather: a file; of plan: a folder */
+        const char *sysroot;     /* NULL: not given, as for all strings */
+        const char *topology;    /* an XML file, or hwloc's synthetic description */
+        const char *instances;   /* --instances: the imagined ones */
+        const char *against;     /* --against: the policies to compare with */
+        const char *export_path; /* --export: file for hwloc XML */
+        const char *output;      /* of gather: the archive; of plan: a folder */
         const char *tiup_file;   /* of plan: a topology file of TiUP */
         const char *hosts;       /* of plan: a folder with its machines */
         const char *runtime_dir;
@@ -44,20 +45,19 @@ typedef struct Args {
         bool explain;
         bool tiup;
         bool ask;                          /* of advise: running servers */
-        const char *names[ARGS_NAMES_MAX]; /* of status: instances; of release and replan: globs of
-                                              them */
+        const char *names[ARGS_NAMES_MAX]; /* of status: names; of release and replan: globs */
         size_t n_names;
         bool exact;   /* of locality: read numa_maps */
         bool all;     /* of release: "*" */
         bool undo;    /* of release: bind them again */
-        bool dry_run; /* only tell what would be written */
-        bool no_wait; /* for the daemon to show it */
+        bool dry_run; /* only print what would be written */
+        bool no_wait; /* do not wait for the daemon's status to show the change */
         bool watch;   /* of status: live */
         bool yes;     /* of replan: do not ask */
 } Args;
 
-/* 1: go on; 0: --help or --version was answered; -EINVAL: wrong, and said so on stderr. The strings
- * are those of `argv`. */
+/* 1: continue; 0: --help or --version was printed; -EINVAL: invalid, with a message on stderr. The
+ * strings point into `argv`. */
 int args_parse(Args *args, int argc, char *argv[]);
 
 /* "plan" */

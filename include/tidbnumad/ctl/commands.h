@@ -1,5 +1,5 @@
-/* The commands. Each answers an exit status, or a negative errno; what is wrong is said on stderr,
- * but for -ENOMEM. */
+/* The commands. Each returns an exit status or a negative errno, and has printed errors to stderr,
+ * except for -ENOMEM. */
 #pragma once
 
 #include <sysexits.h>
@@ -8,10 +8,10 @@
 
 /* tidbnumactl(8), EXIT STATUS. */
 enum {
-        COMMAND_EXIT_REFUSED = 3,                /* also: not all is bound, or not yet done */
-        COMMAND_EXIT_USAGE = EX_USAGE,           /* the command line is wrong */
+        COMMAND_EXIT_REFUSED = 3,      /* also: not everything is bound, or not yet complete */
+        COMMAND_EXIT_USAGE = EX_USAGE, /* the command line is wrong */
         COMMAND_EXIT_NO_DAEMON = EX_UNAVAILABLE, /* none runs, or it does not publish */
-        COMMAND_EXIT_NOT_ALLOWED = EX_NOPERM,    /* to this user */
+        COMMAND_EXIT_NOT_ALLOWED = EX_NOPERM,    /* not allowed for this user */
 };
 
 int command_validate(const Args *args);

@@ -1,12 +1,11 @@
-/* The daemon as a process: whether the one that published a status still runs, and how it is told
- * to read its policies again. */
+/* The daemon as a process: whether the one that published a status still runs, and its reload. */
 #pragma once
 
 #include "tidbnumad/ctl/status-file.h"
 
-/* Its number is that of a living tidbnumad. Never by the age of the file alone: a number may be
- * another's by now, and a daemon may be busy. */
+/* Is the pid of the status that of a running tidbnumad? The age of the file alone proves nothing:
+ * the pid may be reused, and a daemon may be busy. */
 bool daemon_process_lives(const StatusFile *status);
 
-/* Sends it SIGHUP, by which it reads its policies again. 0; -ESRCH: no daemon runs; -EPERM. */
+/* Sends SIGHUP, so that the daemon reads its policies again. 0; -ESRCH: no daemon runs; -EPERM. */
 int daemon_process_reload(const StatusFile *status);

@@ -15,7 +15,7 @@ typedef struct ImagineEntry {
         uint32_t count;
         char *policy;        /* owned */
         char *disk;          /* NULL: none was named; owned */
-        uint64_t need_bytes; /* of each of them; 0: not given */
+        uint64_t need_bytes; /* memory of each of them; 0: not given */
 } ImagineEntry;
 
 typedef struct ImagineList {
@@ -26,16 +26,16 @@ typedef struct ImagineList {
 void imagine_list_done(ImagineList *list);
 #define _cleanup_imagine_list_ _cleanup_(imagine_list_done)
 
-/* "COUNT:POLICY[@DISK][:SIZE],…", with blanks around each comma allowed; "POLICY" alone is one.
- * -EINVAL: not such a list, and *ret_message becomes a sentence that says what is wrong, which the
- * caller frees; -ENOMEM. */
+/* Parses "COUNT:POLICY[@DISK][:SIZE],…", with blanks allowed around each comma; "POLICY" alone is
+ * one. -EINVAL: invalid, and *ret_message is a sentence about the error, which the caller frees;
+ * -ENOMEM. */
 int imagine_parse(const char *text, ImagineList *ret, char **ret_message);
 
 typedef struct Imagined {
-        char *name; /* "tikv-2", counted within its policy; owned */
+        char *name; /* "tikv-2", numbered within its policy; owned */
         const Policy *policy;
-        const Device *disk;  /* under its data; NULL: its policy asks for none, or there is none */
-        bool in_turn;        /* the disk was not named */
+        const Device *disk; /* disk of its data; NULL: its policy asks for none, or there is none */
+        bool in_turn;       /* the disk was assigned in turn, not named */
         uint64_t need_bytes; /* 0: not known */
 
         /* Of one that is described otherwise; borrowed. */

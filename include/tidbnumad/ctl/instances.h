@@ -1,21 +1,21 @@
-/* The instances that run on a machine, by a set of policies. */
+/* Finds the instances that run on a machine, by a set of policies. */
 #pragma once
 
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/observe/observed.h"
 
-/* Finds all processes that the policies name; observed_list_describe() comes next. `status` (may be
- * NULL) is what a running daemon published: it gives the names, and the policy, program and data
- * directory of processes that this user may not look at. 0, -ENOMEM, or another negative errno:
+/* Finds all processes that match a policy; to be followed by observed_list_describe(). `status`
+ * (may be NULL) is what a running daemon published: it has the names, and the policy, program and
+ * data directory of processes that this user may not read. 0, -ENOMEM, or another negative errno:
  * /proc cannot be read. */
 int instances_find(const Sysroot *sysroot, const PolicySet *policies, const StatusFile *status,
                    ObservedList *ret);
 
-/* Moves to `ret_ignored` what is beyond max_instances of its policy and user, as the daemon does:
- * instances that it published come first, then the others in their order. 0 or -ENOMEM. */
+/* Moves instances beyond max_instances of their policy and user to `ret_ignored`, as the daemon
+ * does: instances that it published come first, then the others in their order. 0 or -ENOMEM. */
 int instances_limit(const PolicySet *policies, const StatusFile *status, ObservedList *list,
                     ObservedList *ret_ignored);
 
-/* GOMAXPROCS in the environment with which it was started; 0: none, or it may not be read. */
+/* GOMAXPROCS in the environment of its start; 0: none, or it may not be read. */
 uint32_t instances_gomaxprocs(const Observed *o);

@@ -1,4 +1,5 @@
-/* The machine that a command is about: this one, a dump, hwloc's XML or a description. */
+/* The machine on which a command works: this one, a dump, hwloc's XML or a synthetic description.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -10,9 +11,9 @@
 #include "tidbnumad/sys/sysroot.h"
 
 typedef struct Machine {
-        Sysroot sysroot; /* of this machine or a dump; else its descriptors are invalid */
-        bool live;       /* this machine */
-        bool runs;       /* it has processes: it is live or a dump */
+        Sysroot sysroot; /* valid for this machine or a dump; else its descriptors are invalid */
+        bool live;       /* it is this machine */
+        bool runs;       /* it has processes: it is this machine or a dump */
         Topology topology;
         DeviceList devices;
         TopologySource source; /* for topology_export() */
@@ -24,13 +25,13 @@ typedef struct Machine {
                 .sysroot = SYSROOT_NONE                                                            \
         }
 
-/* Says on stderr what is wrong. `ret` must not move afterwards. */
+/* Opens the machine; errors are printed to stderr. `ret` must not move afterwards. */
 int machine_open(const Args *args, Machine *ret);
 /* From a description in hwloc's syntax, which is found at `where`, for messages. */
 int machine_open_description(const char *description, const char *where, Machine *ret);
 void machine_close(Machine *machine);
 #define _cleanup_machine_ _cleanup_(machine_close)
 
-/* Is what --topology got a file with XML, and no description? It has a slash, ends with ".xml", or
- * is there. */
+/* Is the value of --topology a file with XML, and not a description? True if it has a slash, ends
+ * with ".xml", or exists. */
 bool machine_is_file(const char *topology);

@@ -1,5 +1,4 @@
-/* The commands and options of tidbnumactl, in one table: the parser, --help and its hints all come
- * from it. */
+/* The commands and options of tidbnumactl in one table, for the parser, --help and hints. */
 #pragma once
 
 #include <stddef.h>
@@ -36,10 +35,10 @@ typedef enum OptionId {
 
 typedef struct OptionRow {
         const char *name;     /* "policy-dir" */
-        const char *argument; /* "DIR"; NULL: takes none */
+        const char *argument; /* "DIR"; NULL: it takes no argument */
         int id;               /* OptionId */
-        unsigned commands;    /* bits 1 << Command of those that take it */
-        const char *help;     /* lines, the later ones after a newline */
+        unsigned commands;    /* bits 1 << Command: the commands that accept it */
+        const char *help;     /* lines, separated by newlines */
 } OptionRow;
 
 size_t options_rows(const OptionRow **ret);
@@ -50,7 +49,7 @@ typedef struct CommandRow {
         const char *name;
         const char *arguments; /* "[FILE…]"; "" for none */
         const char *summary;   /* one line */
-        const char *text;      /* what it does, whole lines */
+        const char *text;      /* description, whole lines */
         const char *examples;  /* whole lines, indented */
 } CommandRow;
 
@@ -60,6 +59,6 @@ const CommandRow *options_command(Command command);
 void options_append_help(Text *text);
 void options_append_command_help(Command command, Text *text);
 
-/* "plan and explain": the commands that take an option. Returns `buffer`. */
+/* The commands that accept an option: "plan and explain". Returns `buffer`. */
 #define OPTIONS_COMMANDS_MAX 128u
 const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS_COMMANDS_MAX]);

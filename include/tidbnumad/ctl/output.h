@@ -6,10 +6,10 @@
 
 #include "tidbnumad/base/text.h"
 
-/* Columns of the terminal behind standard output; 0 where there is none. */
+/* Columns of the terminal on standard output; 0: it is no terminal. */
 unsigned output_width(void);
 
-/* Does it show colours? Only a terminal does, and not if NO_COLOR is set or TERM is dumb. */
+/* Are colours used? Only on a terminal, and not if NO_COLOR is set or TERM is dumb. */
 bool output_colors(void);
 
 /* Does the locale have other letters than ASCII? */
@@ -21,10 +21,10 @@ bool output_utf8(void);
  * the reader has gone (EPIPE). */
 int output_text(const Text *text);
 
-/* What output_text() writes, for such a terminal or file. */
+/* Renders what output_text() writes to such a terminal or file. */
 void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *ret);
 
-/* Takes over `json`, NULL too. */
+/* Takes over `json`, which may be NULL. */
 int output_json(json_t *json);
 
 /* A message, on standard error as a rule: fitted as by output_text(), without colours. */

@@ -1,4 +1,4 @@
-/* The interrupts' part of a plan made for a command. */
+/* The plan of interrupts for a command. */
 #pragma once
 
 #include "tidbnumad/ctl/machine.h"
@@ -6,12 +6,12 @@
 #include "tidbnumad/model/irq-plan.h"
 
 typedef struct PlanRunIrq {
-        bool planned; /* false: no entry of `irq` is there, or the machine shows no devices */
+        bool planned; /* false: there is no entry of `irq`, or the machine has no devices */
         IrqHost host;
         IrqPlan plan; /* borrows from `host` and the policies */
 } PlanRunIrq;
 
-/* 0 or -ENOMEM. `ret` must not move afterwards, nor what it was made from. */
+/* 0 or -ENOMEM. `ret` and its inputs must not move afterwards. */
 int plan_run_irq_build(const Machine *machine, const PolicySet *policies, const PlanRun *planned,
                        PlanRunIrq *ret);
 void plan_run_irq_done(PlanRunIrq *irq);

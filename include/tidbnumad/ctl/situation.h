@@ -1,4 +1,4 @@
-/* What most commands begin with: a machine, policies, and instances that run there or are imagined.
+/* The inputs of most commands: a machine, policies, and instances that run there or are imagined.
  */
 #pragma once
 
@@ -14,14 +14,14 @@ typedef struct Situation {
         const Args *args; /* borrowed */
         Machine machine;
         StatusFile status;
-        bool daemon_runs; /* `status` is its own */
+        bool daemon_runs; /* a daemon runs, and `status` is from it */
         ImagineList wanted;
 } Situation;
 
 /* One set of policies, the instances by it, and their plan. */
 typedef struct Case {
         Policies policies;
-        ObservedList running, ignored; /* `ignored`: beyond max_instances */
+        ObservedList running, ignored; /* `ignored`: instances beyond max_instances */
         ImaginedList imagined;
         PlanRun planned;
         /* The notes of the plan are, in this order, of the machine, of where the policies come
@@ -29,14 +29,15 @@ typedef struct Case {
         size_t first_note_of_source, first_note_of_policies, first_note_of_instances;
 } Case;
 
-/* These say on stderr what is wrong. What they fill must not move afterwards; it is to be freed in
- * each case. */
+/* These functions print errors to stderr. Their results must not move afterwards, and must be freed
+ * in each case. */
 int situation_open(const Args *args, Situation *ret);
 void situation_close(Situation *situation);
 #define _cleanup_situation_ _cleanup_(situation_close)
 
-/* With the policies that the command line names, or those of `path`; what `before` (may be NULL)
- * plans counts as what stands. A case borrows from the situation and from `before`. */
+/* Loads the policies that the command line names, or those of `path`, and plans; the plan of
+ * `before` (may be NULL) counts as in force. The case borrows from the situation and from `before`.
+ */
 int case_open(const Situation *situation, const char *path, const Case *before, Case *ret);
 void case_close(Case *c);
 #define _cleanup_case_ _cleanup_(case_close)

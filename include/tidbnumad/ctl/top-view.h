@@ -12,7 +12,8 @@ const char *top_sort_to_string(TopSort sort); /* "remote bytes" */
 typedef struct TopNode {
         uint32_t id;
         uint64_t total_bytes, free_bytes;
-        double softirq_ratio; /* of the CPU time since the last screen; NAN: not known */
+        double softirq_ratio; /* share of CPU time in softirqs since the last screen; NAN: not known
+                               */
 } TopNode;
 
 typedef struct TopView {
@@ -21,14 +22,14 @@ typedef struct TopView {
         size_t n_nodes;
         TopSort sort;
         size_t selected; /* row of the instance table */
-        bool detail;     /* of that instance alone */
+        bool detail;     /* show only that instance */
         bool colors;
-        unsigned columns, rows; /* of the terminal */
+        unsigned columns, rows; /* size of the terminal */
 } TopView;
 
 /* Memory of the instance on other nodes than its own. */
 uint64_t top_remote_bytes(const StatusInstance *instance);
 
-/* At most `rows` lines of at most `columns` columns, with problems first. The last line has no end.
- * Returns the instance that is selected, NULL if there is none. Failure shows in text->error. */
+/* Renders at most `rows` lines of at most `columns` columns, with problems first. The last line has
+ * no newline. Returns the selected instance, NULL if there is none. text->error shows a failure. */
 const StatusInstance *top_view_render(const TopView *view, Text *text);

@@ -1,4 +1,4 @@
-/* Why a policy takes a process, or why not. */
+/* Why a policy matches a process, or why not. */
 #pragma once
 
 #include <jansson.h>
@@ -7,12 +7,13 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/workload.h"
 
-/* "takes it", "matches too; the first counts", "exe is tikv-server, and it runs /bin/sh". `taken`:
- * a policy before this one takes it. */
+/* Renders a verdict: "takes it", "matches too; the first counts", "exe is tikv-server, and it runs
+ * /bin/sh". `taken`: an earlier policy takes the process. */
 void verdict_render(const Policy *policy, const Process *process, bool taken, Text *text);
 
-/* All policies in file order, as a table; then whose it is, with those that match too. `published`:
- * whose it is by the daemon, where this user cannot read enough of the process; NULL: not known. */
+/* Renders all policies in file order as a table; then the policy that applies, with others that
+ * match too. `published`: the policy that the daemon published, if this user cannot read enough of
+ * the process; NULL: not known. */
 void verdict_render_all(const PolicySet *policies, const Process *process, const Policy *published,
                         unsigned width, Text *text);
 

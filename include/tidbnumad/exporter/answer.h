@@ -1,4 +1,4 @@
-/* What is answered to a request, without any HTTP library in it. */
+/* Builds the answer to a request, independently of the HTTP library. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,17 +9,17 @@
 typedef struct AnswerRequest {
         const char *path;
         double now_seconds; /* since the epoch */
-        uint64_t n_scrapes; /* answers with metrics before this one */
-        uint64_t n_cut_off; /* clients, so far */
+        uint64_t n_scrapes; /* number of answers with metrics before this one */
+        uint64_t n_cut_off; /* number of clients that were cut off */
 } AnswerRequest;
 
 typedef struct Answer {
         unsigned status; /* HTTP status code */
         const char *content_type;
         bool is_scrape;  /* metrics were answered */
-        Store *store;    /* of `body` */
-        StoreBody *body; /* shared with other answers; NULL: there is but the text */
-        Text text;       /* all of it, or what follows the body; owned */
+        Store *store;    /* the store that owns `body` */
+        StoreBody *body; /* shared with other answers; NULL: the answer has `text` only */
+        Text text;       /* the whole answer, or the part after the body; owned */
 } Answer;
 
 void answer_done(Answer *answer);
@@ -29,8 +29,8 @@ void answer_done(Answer *answer);
  * being upgraded or that samples fast must not flap. */
 #define ANSWER_HEALTHY_SECONDS_MIN 60.0
 
-/* The answer to a GET or HEAD. What goes wrong with a file is an answer too, with a sentence for
- * the operator. -ENOMEM is the only failure. */
+/* Builds the answer to a GET or HEAD request. A problem with a file is also an answer, with a
+ * sentence for the operator. -ENOMEM is the only failure. */
 int answer_build(Store *store, const AnswerRequest *request, Answer *ret);
 
 /* The answer to any other method (405). */

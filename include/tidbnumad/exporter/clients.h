@@ -1,5 +1,5 @@
-/* Who is connected, and until when: a client that sends its request or fetches its answer a byte at
- * a time is cut off, which an idle timeout alone never does. */
+/* Connected clients and their deadlines: a client that sends its request or reads its answer a byte
+ * at a time is disconnected, which an idle timeout alone never does. */
 #pragma once
 
 #include <stddef.h>
@@ -10,28 +10,28 @@
 typedef struct Clients Clients;
 typedef struct Client Client;
 
-/* Cut off, but not yet removed: so many places there are beside `max`. */
+/* Places for clients that were disconnected but not removed yet, in addition to `max`. */
 #define CLIENTS_LEAVING_MAX 64u
 
-/* At most `max` are served, and at most a quarter of these for one user (unix(7), SO_PEERCRED): for
- * one more, the oldest request that is not complete gives way, else the oldest answer.
- * `request_msec` for a request, from the connection or the answer before it; `answer_msec` for an
- * answer. May be called with no thread but the caller's: one is started that cuts off. */
+/* Serves at most `max` clients, and at most a quarter of these for one user (unix(7), SO_PEERCRED).
+ * A further client replaces the oldest one whose request is not complete, or else the one with the
+ * oldest answer. A client has `request_msec` for a request, counted from the connection or the
+ * previous answer, and `answer_msec` for reading an answer. To be called before other threads
+ * exist; starts the thread that disconnects clients. */
 int clients_new(size_t max, unsigned request_msec, unsigned answer_msec, Clients **ret);
 void clients_free(Clients *clients);
 DEFINE_CLEANUP(Clients *, clients_free)
 
-/* NULL where no place is left at all. The descriptor stays the caller's, and open until
- * clients_remove(). */
+/* NULL: no place is left. The caller keeps the descriptor, open until clients_remove(). */
 Client *clients_add(Clients *clients, int fd);
 void clients_remove(Clients *clients, Client *client);
 
-/* It waits for a request again; it has got its answer to fetch. */
+/* clients_asks(): the client sends a request; clients_fetches(): it reads its answer. */
 void clients_asks(Clients *clients, Client *client);
 void clients_fetches(Clients *clients, Client *client);
 
-/* Cuts off whoever has been fetching an answer for so long. */
+/* Disconnects clients that have been reading an answer for this long. */
 void clients_cut_fetching(Clients *clients, unsigned least_msec);
 
-/* How many were cut off so far. */
+/* Number of clients that were disconnected. */
 uint64_t clients_n_cut(Clients *clients);

@@ -1,4 +1,4 @@
-/* The files that the daemon publishes, as read by the exporter. */
+/* Reads the files that the daemon publishes. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,11 +8,11 @@
 
 #include "tidbnumad/base/cleanup.h"
 
-/* Above this a published file is not plausible: 64 instances on 16 nodes are half a megabyte. It is
- * also what keeps the exporter small, which keeps the files in memory. */
+/* A larger file is not plausible: 64 instances on 16 nodes take half a megabyte. The limit also
+ * bounds the exporter's memory, as it keeps the files there. */
 #define SNAPSHOT_FILE_MAX ((size_t)4 << 20)
 
-/* Which snapshot it is: the daemon writes each into a new file. */
+/* Identifies a snapshot: the daemon writes each one into a new file. */
 typedef struct SnapshotId {
         dev_t device;
         ino_t inode;
@@ -29,17 +29,17 @@ typedef struct SnapshotFile {
 void snapshot_file_done(SnapshotFile *file);
 #define _cleanup_snapshot_file_ _cleanup_(snapshot_file_done)
 
-/* Opens `name` in `directory`. The directory is opened anew each time: it may have been made again.
+/* Opens `name` in `directory`. The directory is opened each time, as it may have been replaced.
  * -ENOENT: no directory or no such file; -ELOOP: a symbolic link; -EBADF: not a regular file;
  * -EFBIG: larger than SNAPSHOT_FILE_MAX; other negative errno. */
 int snapshot_file_open(const char *directory, const char *name, SnapshotId *ret_id, int *ret_fd);
 
-/* Reads the whole of it. The daemon renames a new file into place, so this is always one whole
- * snapshot. One byte can be appended, with a NUL after it. */
+/* Reads the whole file. The daemon renames a new file into place, so this is always one complete
+ * snapshot. One byte can be appended to it, and a NUL follows. */
 int snapshot_file_read_fd(int fd, const SnapshotId *id, SnapshotFile *ret);
 
 bool snapshot_id_equal(const SnapshotId *a, const SnapshotId *b);
 
-/* How old it is at the time `now_seconds` since the epoch. A clock that was set back does not make
- * a snapshot of the future: then 0. */
+/* Age at the time `now_seconds` since the epoch. 0 if the clock was set back to before the
+ * snapshot. */
 double snapshot_id_age(const SnapshotId *id, double now_seconds);

@@ -1,18 +1,20 @@
-/* The rules of sizing advice one by one, for plan/advice.c. */
+/* The rules of sizing advice, for plan/advice.c. */
 #pragma once
 
 #include "tidbnumad/model/advice.h"
 
-/* Figures of the rules, with where they come from. */
-#define ADVICE_GOGC_BASE_BYTES (UINT64_C(2) << 30)    /* the field's TiDB at GOGC=100 … */
-#define ADVICE_GOGC_GROWTH 8u                         /* … was so many times as large at 1000 */
-#define ADVICE_MEMORY_LIMIT_MIN (UINT64_C(512) << 20) /* TiDB takes less as this */
-#define ADVICE_HAPROXY_THREADS_MAX 64u /* of one thread group, and of HAProxy before 2.7 */
+/* Constants of the rules, with their sources. */
+#define ADVICE_GOGC_BASE_BYTES (UINT64_C(2) << 30) /* the field's TiDB at GOGC=100 … */
+#define ADVICE_GOGC_GROWTH 8u /* … needed this many times the memory at GOGC=1000 */
+#define ADVICE_MEMORY_LIMIT_MIN (UINT64_C(512) << 20) /* TiDB raises smaller values to this */
+#define ADVICE_HAPROXY_THREADS_MAX                                                                 \
+        64u /* maximum of one thread group, and of HAProxy before 2.7                              \
+             */
 #define ADVICE_HAPROXY_MAXCONN 20000u
-#define ADVICE_HAPROXY_MAXCONN_DEFAULT 2000u                 /* what capped the field's case */
+#define ADVICE_HAPROXY_MAXCONN_DEFAULT 2000u /* the limit that the case from the field hit */
 #define ADVICE_HAPROXY_CONNECTION_BYTES (UINT64_C(33) << 10) /* HAProxy's management guide */
 
-#define ADVICE_JVM_PERCENT 60u /* of the memory: the rest is what a JVM holds beside its heap */
+#define ADVICE_JVM_PERCENT 60u /* of the memory; the rest is for what a JVM has beside its heap */
 #define ADVICE_JVM_BESIDE_PERCENT 15u /* beside TiDB or TiKV, which take 80 % */
 #define ADVICE_POOLS_CPUS 16u
 
@@ -36,18 +38,18 @@ static inline uint64_t advice_whole_mib(uint64_t bytes) {
         return bytes / ADVICE_MIB * ADVICE_MIB;
 }
 
-/* What the rules of one instance work on. */
+/* State of applying the rules to one instance. */
 typedef struct AdviceRules {
         AdviceReport *report;
         size_t index;
         const AdviceSubject *subject;
-        int error; /* the first one */
+        int error; /* the first error */
 } AdviceRules;
 
 void advice_rules_add(AdviceRules *rules, Advice advice);
 void advice_rules_haproxy(AdviceRules *rules);
 void advice_rules_jvm(AdviceRules *rules);
 
-/* Appends what the rules say of this subject. `light_bytes`: its part of what instances other than
- * TiDB and TiKV hold on its nodes. 0 or -ENOMEM. */
+/* Appends the advice for this subject. `light_bytes`: its part of the memory that instances other
+ * than TiDB and TiKV use on its nodes. 0 or -ENOMEM. */
 int advice_rules_apply(AdviceReport *report, size_t subject, uint64_t light_bytes);

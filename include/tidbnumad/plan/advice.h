@@ -38,19 +38,19 @@
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/plan/placement.h"
 
-/* An instance, running or imagined. Borrowed; `name`, `ports` and `device` must live as long as the
- * report. */
+/* An instance, running or imagined. Borrowed; `name`, `ports` and `device` must outlive the report.
+ */
 typedef struct AdviceInstance {
         const char *name;
         const Policy
-                *policy; /* whose match.exe tells what it is where `exe` does not; may be NULL */
-        const char *exe; /* path or base name; NULL: not known, as of an imagined one */
+                *policy; /* its match.exe gives the product where `exe` does not; may be NULL */
+        const char *exe; /* path or base name; NULL: not known, as for an imagined instance */
         const uint16_t *ports;
         size_t n_ports;
         const char *device;      /* under its data directory, "nvme0n1"; NULL: not known */
         uint64_t resident_bytes; /* 0: not known */
         bool running;
-        uint32_t gomaxprocs;        /* of a Go process that runs; 0: not known */
+        uint32_t gomaxprocs;        /* of a running Go process; 0: not known */
         const char *card, *address; /* see AdviceSubject */
 } AdviceInstance;
 
@@ -58,7 +58,7 @@ typedef struct AdviceInput {
         const Topology *topology;
         const AdviceInstance *instances;
         size_t n_instances;
-        const PlacementPlan *plan; /* its choices stand beside the instances */
+        const PlacementPlan *plan; /* its choices have the same index as the instances */
         bool daemon_binds;         /* the policies are enforced */
 } AdviceInput;
 

@@ -1,7 +1,7 @@
-/* What the daemon asks of its workers. The first group waits for the answer, WORKER_CALL_USEC at
- * most for a process; the second does not wait: -EAGAIN until the answer has come. Errors beside
- * those of the function that the job stands for are those of worker_call() and worker_ask().
- * Without workers the first group does the job itself. */
+/* Jobs for workers as functions. Those of the first group wait for the answer, at most
+ * WORKER_CALL_USEC for a process; those of the second do not wait: -EAGAIN until the answer is
+ * there. Beside the errors of the function that the job runs, they return those of worker_call()
+ * and worker_ask(). Without workers the first group runs the job in this process. */
 #pragma once
 
 #include "tidbnumad/enforce/mover.h"
@@ -11,8 +11,8 @@
 /* process_read_args(). */
 int worker_read_args(Workers *workers, const ProcHandle *handle, Process *process);
 
-/* members_read_data_dir() and members_read_storage(); of the storage the nodes and the chain alone.
- * `cpus`: those of the processes, for the command line is a page of theirs. */
+/* members_read_data_dir() and members_read_storage(); of the storage only the nodes and the chain.
+ * `cpus`: CPUs of the processes, because reading a command line touches a page of theirs. */
 int worker_read_data_dir(Workers *workers, const Members *members, const CpuSet *cpus, char **ret);
 int worker_read_storage(Workers *workers, const Members *members, const char *data_dir,
                         StorageDevices *ret);
@@ -21,12 +21,12 @@ int worker_read_storage(Workers *workers, const Members *members, const char *da
 int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t uid, char *buffer,
                               size_t size);
 
-/* user_to_uid(), without the wait for a name service where the host's own file knows the user. The
- * name service gets WORKER_CALL_USEC like everybody else, and as often as it is asked. */
+/* user_to_uid(), without a wait if the host's own file has the user. A name service gets
+ * WORKER_CALL_USEC for each lookup. */
 int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret);
 
-/* cgroup_mems_widen() or cgroup_mems_write() for the group, which the process is in. A widening has
- * workers of its own: -ETIME of one that waits for a lock leaves the other one ready. */
+/* cgroup_mems_widen() or cgroup_mems_write() for the group of the process. Widening has workers of
+ * its own: if one waits for a lock and returns -ETIME, the other one is ready. */
 int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
                       const NodeSet *mems, bool widen);
 
@@ -35,20 +35,20 @@ int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
 int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd, const char *file,
                        const char *text);
 
-/* The workers for a widening are started, for when there is no memory to start one. */
+/* Starts the workers for widening in advance, because there may be no memory to start one later. */
 void worker_prepare_guard(Workers *workers);
 
 /* Does the memory map of the process answer? 0, or as above. */
 int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid);
 
-/* --- without waiting; there have to be workers --- */
+/* --- without waiting; these need workers --- */
 
-/* sampler_draw(), and the CPU time that it took. */
+/* sampler_draw(), with the CPU time that it took. */
 int worker_draw(Workers *workers, const Topology *topology, const ProcHandle *handle,
                 size_t n_pages, uint64_t seed, Draws *ret, uint64_t *ret_cpu_usec);
 
-/* mover_step(), from the start where the process was not walked through in this pass yet. Adds
- * to the counters of `mover`. */
+/* mover_step(), from the start of a process that was not walked in this pass yet. Adds to the
+ * counters of `mover`. */
 int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
                 const NodeSet *nodes, const CpuSet *cpus, Mover *mover, uint64_t *ret_bytes);
 

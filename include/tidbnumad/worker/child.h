@@ -1,16 +1,16 @@
-/* One process of a worker, and the socket to it. */
+/* The child process of a worker, and the socket to it. */
 #pragma once
 
 #include "tidbnumad/worker/worker.h"
 
 struct WorkerChild {
         Workers *all;
-        Worker *worker; /* that it belongs to; NULL: put aside */
+        Worker *worker; /* the worker that it belongs to; NULL: put aside */
         int fd, pidfd;
-        bool ready; /* it has said hello */
+        bool ready; /* it has sent WORKER_HELLO */
         bool busy;
         uint64_t serial;
-        WorkerJob job; /* while busy, as those below */
+        WorkerJob job; /* valid while it is busy, as the fields below */
         ProcessId process;
         uid_t uid;
         uint64_t deadline_usec;
@@ -19,20 +19,19 @@ struct WorkerChild {
 
 int worker_child_new(Workers *all, WorkerChild **ret);
 
-/* For one that does not answer. If it does not die of that, it is left alone. */
+/* Kills a child that does not answer. If it does not die, it is left alone. */
 void worker_child_kill(const WorkerChild *child);
 
-/* It ends by itself when its job is done, for nobody is at the other end any more; and with the
- * daemon at the latest. */
+/* Closes the socket: the child exits when its job is done, and with the daemon at the latest. */
 WorkerChild *worker_child_free(WorkerChild *child);
 
-/* 0, or a negative errno: it is of no use any more. */
+/* 0, or a negative errno: the child is unusable. */
 int worker_child_send(WorkerChild *child, WorkerRequest *request, const ProcHandle *process,
                       uid_t uid);
 
-/* The answer to what was sent. -EAGAIN: none yet; another negative errno: it is of no use any more.
+/* Receives the answer. -EAGAIN: there is none yet; another negative errno: the child is unusable.
  */
 int worker_child_receive(WorkerChild *child, WorkerReply *reply);
 
-/* Waits for more from it. -ETIME. */
+/* Waits for the next message. -ETIME: none came in time. */
 int worker_child_wait(const WorkerChild *child, uint64_t until_usec);

@@ -1,5 +1,5 @@
-/* What a worker is asked, and what it answers. Both ends are the same program, so that a message is
- * the struct itself, over a SOCK_SEQPACKET socket. */
+/* Messages to and from workers. Both ends run the same program, so a message is the struct itself,
+ * over a SOCK_SEQPACKET socket. */
 #pragma once
 
 #include <limits.h>
@@ -30,21 +30,21 @@ typedef enum WorkerJob {
         N_WORKER_JOBS,
 } WorkerJob;
 
-/* What a job waits for that is not the daemon's. */
+/* What outside the daemon a job may wait for. */
 typedef enum WorkerWait {
         WORKER_WAIT_NAMES,  /* the name service of the host */
         WORKER_WAIT_FILES,  /* the file system of a path that the process chose */
-        WORKER_WAIT_MEMORY, /* the process's memory map, and who serves its page faults */
+        WORKER_WAIT_MEMORY, /* the memory map of the process, and the server of its page faults */
         N_WORKER_WAITS,
 } WorkerWait;
 
 const char *worker_job_to_string(WorkerJob job); /* the metric's label: "data-dir" */
 WorkerWait worker_job_wait(WorkerJob job);
 
-/* A job that takes so long hangs. */
+/* A job that takes this long counts as hung. */
 uint64_t worker_job_deadline_usec(WorkerJob job);
 
-/* A pass of the mover over a process goes from step to step as long as `pass` stays. */
+/* One pass of the mover over a process; its steps have the same `pass`. */
 typedef struct WorkerMove {
         uint64_t pass;
         uint64_t scan_bytes;
@@ -57,11 +57,11 @@ enum { WORKER_FILE_MAX = 32 }; /* "cgroup.procs" */
 typedef struct WorkerRequest {
         WorkerJob job;
         uint64_t serial;
-        pid_t pid; /* of the process, whose /proc directory and pidfd come with it; for MEMS and
-                    * GROUP the directory is that of a control group */
+        pid_t pid; /* the process; its /proc directory and pidfd come with the message. For MEMS the
+                      directory is that of its control group */
         uint64_t start_ticks;
-        CpuSet cpus;   /* to run on meanwhile, see affinity_borrow() */
-        NodeSet nodes; /* DRAW: those there are; MOVE: those to stay on; MEMS: those to be */
+        CpuSet cpus;   /* CPUs to run on meanwhile, see affinity_borrow() */
+        NodeSet nodes; /* DRAW: all nodes; MOVE: nodes to stay on; MEMS: nodes to set */
         union {
                 WorkerMove move;
                 struct {
@@ -70,7 +70,7 @@ typedef struct WorkerRequest {
                 struct {
                         uint32_t from, to;
                 } sweep;
-                bool widen; /* MEMS: those that it has as well */
+                bool widen; /* MEMS: keep the present nodes as well */
                 struct {
                         char file[WORKER_FILE_MAX], text[ID_SET_LIST_MAX];
                 } group;
@@ -83,24 +83,24 @@ typedef struct WorkerMoved {
         uint64_t found_bytes, moved_bytes, failed_pages, shared_moved_bytes;
 } WorkerMoved;
 
-/* Room for the longest text, and for the draws of the most nodes that a kernel has. */
+/* Room for the longest text, and for the draws of as many nodes as a kernel supports. */
 enum { WORKER_TEXT_MAX = CMDLINE_MAX_BYTES + 2, WORKER_NODES_MAX = 1024 };
 
 typedef struct WorkerReply {
         WorkerJob job;
         uint64_t serial;
         int result;
-        uint64_t cpu_usec; /* that it took */
+        uint64_t cpu_usec; /* CPU time of the job */
         NodeSet nodes;     /* STORAGE */
         union {
                 WorkerMoved moved;
                 struct {
-                        Draws draws; /* its pointer is worth nothing */
+                        Draws draws; /* the pointer in it is not valid */
                         NodeDraws by_node[WORKER_NODES_MAX];
                 } draw;
                 char text[WORKER_TEXT_MAX];
         };
 } WorkerReply;
 
-/* The part of the reply that is sent: the texts are mostly short. */
+/* Bytes of the reply that are sent: texts are mostly short. */
 size_t worker_reply_size(const WorkerReply *reply);

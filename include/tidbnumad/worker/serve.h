@@ -1,10 +1,10 @@
-/* The worker's side: a process that does what could wait for ever, one job after the other. */
+/* The worker's side: a child process that runs jobs that might never end, one after the other. */
 #pragma once
 
 #include "tidbnumad/worker/job.h"
 
-/* Does jobs that come over the socket until the other end is closed. It is killed when its parent
- * ends. Returns an exit status. */
+/* Runs the jobs that come over the socket until the other end is closed. The process is killed when
+ * its parent ends. Returns an exit status. */
 int worker_serve(int fd);
 
 /* The walks of the mover that are under way. */
@@ -12,6 +12,6 @@ typedef struct WorkerWalks WorkerWalks;
 
 WorkerWalks *worker_walks_free(WorkerWalks *walks);
 
-/* Does one job. Where a walk of the mover is begun, takes over the handle and leaves it empty. */
+/* Runs one job. Takes over the handle, leaving it empty, if the job begins a walk of the mover. */
 void worker_run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest *request,
                 ProcHandle *handle, WorkerReply *reply);
