@@ -12,6 +12,7 @@
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/describe.h"
+#include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/daemon/roster/watch.h"
 #include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
@@ -70,6 +71,7 @@ Manager *manager_free(Manager *m) {
                 turn_free_instance(i);
         free(m->roster.instances);
         free(m->roster.entries);
+        free(m->roster.start_cpus);
         guard_stop(&m->binding);
         drift_stop(&m->binding);
         m->irq = irq_free(m->irq);
@@ -124,6 +126,7 @@ static int reload_policies(Manager *m) {
                 load_take_over(&m->host, &policies);
                 access_choose(&m->sampling);
                 bind_choose_backend(&m->binding);
+                turn_announce_starts(m);
         }
         /* Instances refer to the former policies until now. A reload may also come while the start
          * waits for units, after the first scan and before the daemon is ready. */
@@ -164,9 +167,11 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
         if (m->host.stopping) /* a second signal stops at once */
                 return sd_event_exit(sd_event_source_get_event(source), 0);
         m->host.ready = false;
+        start_announce(&m->roster, NULL, 0);
         if (m->host.policies.on_stop == ON_STOP_RESTORE)
                 irq_give_all_back(m->irq);
         if (undo_release_before_stop(&m->undo)) {
+                (void)undo_announce_starts(&m->undo, NULL, 0);
                 for (size_t i = 0; i < m->roster.n_instances; i++) /* end all moves */
                         binding_restart(m->roster.instances[i], clock_monotonic_usec());
                 journal_log(&m->host.journal, LOG_INFO, NULL,

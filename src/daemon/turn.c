@@ -8,6 +8,7 @@
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/fork-filter.h"
+#include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
@@ -111,6 +112,25 @@ void turn_notify_ready(Manager *m) {
                              errors->messages[0]);
 }
 
+static bool gives_start_cpus(const Host *h) {
+        return h->ready && host_enforces(h) && backend_kind(&h->backend) == BACKEND_AFFINITY &&
+               h->policies.release.n_words == 0; /* an instance has no name yet */
+}
+
+void turn_announce_starts(Manager *m) {
+        const PolicySet *policies = &m->host.policies;
+        CpuSet *cpus =
+                gives_start_cpus(&m->host) ? calloc(policies->n_policies + 1, sizeof(*cpus)) : NULL;
+
+        for (size_t i = 0; cpus && i < policies->n_policies; i++)
+                (void)place_start_cpus(&m->placing, &policies->policies[i], &cpus[i]);
+        if (undo_announce_starts(&m->undo, cpus, policies->n_policies) < 0) {
+                free(cpus);
+                cpus = NULL;
+        }
+        start_announce(&m->roster, cpus, policies->n_policies);
+}
+
 int turn_finish_start(Manager *m) {
         const Host *h = &m->host;
         int r = irq_start(&m->host, &m->roster, &m->placing, &m->undo.records, &m->irq);
@@ -119,6 +139,7 @@ int turn_finish_start(Manager *m) {
                 return r;
         m->start_waits = false;
         m->host.ready = true;
+        turn_announce_starts(m);
         /* The failure is logged; a full /run must not prevent binding. */
         (void)publish_now(&m->report);
         if (h->args->once)
@@ -139,8 +160,10 @@ void turn_run(Manager *m) {
         turn_hand_on(m);
         if (host_take_mark(&m->host, HOST_MARK_ROUND))
                 begin_round(m);
-        if (host_take_mark(&m->host, HOST_MARK_TOPOLOGY))
+        if (host_take_mark(&m->host, HOST_MARK_TOPOLOGY)) {
                 place_note_topology(&m->placing);
+                turn_announce_starts(m);
+        }
         units_turn(&m->units);
         reconcile_fresh(&m->binding, clock_monotonic_usec());
         fork_filter_update(&m->roster); /* reads the children of new members, which takes longer */

@@ -68,10 +68,18 @@ typedef struct Seen {
 
 typedef struct Look {
         UndoProcess *process;
+        const StartCpus *start;
         CpuSet cpuset; /* empty: not known, every mask counts as chosen */
         Seen *seen;
         size_t n_seen, allocated;
 } Look;
+
+/* What it was given at its start is ours: before that it had what its first thread had. */
+static CpuSet mask_before_start(const Look *look, const CpuSet *mask) {
+        if (!look->start->set || !id_set_equal(mask, &look->start->given))
+                return *mask;
+        return id_set_is_empty(&look->start->before) ? look->cpuset : look->start->before;
+}
 
 static int see_thread(pid_t tid, void *userdata) {
         Look *look = userdata;
@@ -80,6 +88,7 @@ static int see_thread(pid_t tid, void *userdata) {
 
         if (affinity_read_thread(tid, &mask) < 0)
                 return 0; /* it has ended */
+        mask = mask_before_start(look, &mask);
         if (ARRAY_RESERVE(look->seen, look->allocated, look->n_seen + 1) < 0 ||
             (!id_set_equal(&mask, &look->cpuset) &&
              undo_process_find_mask(look->process, &mask, &index) < 0))
@@ -94,12 +103,12 @@ static int compare_seen(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-static int note_threads(Backend *backend, const ProcHandle *handle, const Process *process,
-                        UndoProcess *entry) {
-        Look look = { .process = entry };
+static int note_threads(Backend *backend, const Member *member, UndoProcess *entry) {
+        const ProcHandle *handle = member->handle;
+        Look look = { .process = entry, .start = &member->start };
         int r;
 
-        if (undo_note_cpuset_cpus(backend, handle, process->cgroup, &look.cpuset) < 0)
+        if (undo_note_cpuset_cpus(backend, handle, member->process.cgroup, &look.cpuset) < 0)
                 look.cpuset = (CpuSet){ 0 };
         r = proc_foreach_thread(handle, see_thread, &look);
         entry->noted_ticks = clock_boottime_ticks();
@@ -163,29 +172,29 @@ static bool was_born_bound(const UndoRecord *record, const UndoProcess *entry) {
         return mask && undo_values_have(&record->given, ID_VIEW(mask));
 }
 
-static int note_new(Backend *backend, UndoRecord *record, const ProcHandle *handle,
-                    const Process *process, UndoProcess *entry) {
+static int note_new(Backend *backend, UndoRecord *record, const Member *member,
+                    UndoProcess *entry) {
         const UndoProcess *maker;
-        int r = note_threads(backend, handle, process, entry);
+        int r = note_threads(backend, member, entry);
 
         if (r < 0 || !was_born_bound(record, entry))
                 return r;
-        maker = find_maker(record, handle, entry);
+        maker = find_maker(record, member->handle, entry);
         return maker ? undo_process_inherit(entry, maker) : 0;
 }
 
-static int note_process(Backend *backend, UndoRecord *record, const ProcHandle *handle,
-                        const Process *process, unsigned what) {
-        UndoProcess *entry = undo_record_find(record, &process->id);
+static int note_process(Backend *backend, UndoRecord *record, const Member *member, unsigned what) {
+        const ProcessId *id = &member->process.id;
+        UndoProcess *entry = undo_record_find(record, id);
         int r = 0;
 
         if (!entry) {
-                r = undo_record_add(record, &process->id, &entry);
+                r = undo_record_add(record, id, &entry);
                 if (r >= 0)
-                        r = note_new(backend, record, handle, process, entry);
+                        r = note_new(backend, record, member, entry);
         }
         if (r >= 0 && (what & NOTE_CPUSET) && !entry->cpuset) {
-                r = note_cpuset(record, handle, entry);
+                r = note_cpuset(record, member->handle, entry);
                 record->stale = true;
         }
         if (r < 0)
@@ -205,14 +214,14 @@ static void drop(UndoRecord *record, const ProcessId *id) {
 int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecord *record,
                         unsigned what) {
         for (size_t i = 0; i < target->n_members; i++) {
-                const Process *process = &target->members[i].process;
-                int r = note_process(backend, record, target->members[i].handle, process, what);
+                const Member *member = &target->members[i];
+                int r = note_process(backend, record, member, what);
 
                 /* Half of what is to be known is nothing: it is not to be believed later. */
                 if (r < 0)
-                        drop(record, &process->id);
+                        drop(record, &member->process.id);
                 /* One answer that it is gone is not enough to bind it without a record. */
-                if (r < 0 && (r != -ESRCH || proc_is_alive(target->members[i].handle)))
+                if (r < 0 && (r != -ESRCH || proc_is_alive(member->handle)))
                         return r;
         }
         return 0;

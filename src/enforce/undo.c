@@ -18,6 +18,7 @@ void undo_done(Undo *undo) {
         for (size_t i = 0; i < undo->n_records; i++)
                 undo_record_free(undo->records[i]);
         free(undo->records);
+        undo_starts_done(&undo->former);
         closep(&undo->dir_fd);
         *undo = (Undo){ .dir_fd = -EBADF };
 }
@@ -204,8 +205,10 @@ int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
                 closep(&fd);
                 return r;
         }
+        (void)undo_starts_read(undo->dir_fd, &undo->former); /* without it, no process is of it */
         while (r >= 0 && (errno = 0, entry = readdir(dir)))
-                if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_HOST_FILE) != 0)
+                if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_HOST_FILE) != 0 &&
+                    strcmp(entry->d_name, UNDO_STARTS_FILE) != 0)
                         r = load_one(undo, entry->d_name, bad_file, userdata);
         return r;
 }

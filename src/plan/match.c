@@ -33,6 +33,19 @@ bool match_wants_exe(const PolicySet *policies, const char *exe) {
         return false;
 }
 
+const Policy *match_by_exe_alone(const PolicySet *policies, const char *exe) {
+        for (size_t i = 0; i < policies->n_policies; i++) {
+                const Policy *policy = &policies->policies[i];
+                const PolicyMatch *match = &policy->match;
+
+                if (exe_matches(match->exe, exe))
+                        return match->exe && !match->unit && !match->args && !match->only_services
+                                       ? policy
+                                       : NULL;
+        }
+        return NULL;
+}
+
 bool match_wants_args(const PolicySet *policies, const char *exe) {
         for (size_t i = 0; i < policies->n_policies; i++)
                 if (policies->policies[i].match.args &&

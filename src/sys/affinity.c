@@ -58,8 +58,32 @@ static void put_right(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
                 (*n_pid_reuses)++;
 }
 
+/* What the call is given a number for. */
+typedef struct Subject {
+        const Sysroot *sysroot;
+        const ProcHandle *handle;
+        pid_t tid;
+        bool (*has)(const ProcHandle *handle, pid_t tid); /* is the number still its thread's? */
+        uint64_t *n_pid_reuses;
+} Subject;
+
+/* The thread is there: its number is looked at again once it has the CPUs. */
+static int set_and_check(const Subject *s, const CpuSet *cpus, CpuSet *ret_after) {
+        int r = set_mask(s->tid, cpus);
+
+        if (r < 0)
+                return r;
+        r = affinity_read_thread(s->tid, ret_after);
+        if (s->has(s->handle, s->tid))
+                return r;
+        if (r >= 0)
+                put_right(s->sysroot, s->tid, ret_after, s->n_pid_reuses);
+        return -ESRCH;
+}
+
 int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
                         const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses) {
+        const Subject thread = { sysroot, handle, tid, proc_has_thread, n_pid_reuses };
         CpuSet before, after;
         int r;
 
@@ -71,16 +95,29 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
                              left to do */
         if (!proc_has_thread(handle, tid))
                 return -ESRCH;
-        r = set_mask(tid, cpus);
+        r = set_and_check(&thread, cpus, &after);
+        return r < 0 ? r : !id_set_equal(&before, &after);
+}
+
+static bool has_program(const ProcHandle *handle, pid_t tid) {
+        (void)tid;
+        return proc_has_program(handle);
+}
+
+int affinity_set_first_thread(const Sysroot *sysroot, const ProcHandle *handle, const CpuSet *cpus,
+                              uint64_t *n_pid_reuses, CpuSet *ret_before, CpuSet *ret_after) {
+        const Subject thread = { sysroot, handle, handle->pid, has_program, n_pid_reuses };
+        int r;
+
+        r = affinity_read_thread(handle->pid, ret_before);
         if (r < 0)
                 return r;
-        r = affinity_read_thread(tid, &after);
-        if (!proc_has_thread(handle, tid)) {
-                if (r >= 0)
-                        put_right(sysroot, tid, &after, n_pid_reuses);
+        if (id_set_equal(ret_before, cpus))
+                return 0;
+        if (!proc_has_program(handle))
                 return -ESRCH;
-        }
-        return r < 0 ? r : !id_set_equal(&before, &after);
+        r = set_and_check(&thread, cpus, ret_after);
+        return r < 0 ? r : !id_set_equal(ret_before, ret_after);
 }
 
 void affinity_borrow(const CpuSet *cpus, AffinityLoan *ret) {

@@ -51,12 +51,15 @@ void proc_namespaces_read_own(Sysroot *sysroot) {
 
 int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
                            ProcNamespace namespace) {
-        FileIdentity file;
-        int r;
+        return handle->pidfd < 0
+                       ? 1
+                       : proc_folder_in_host_namespace(sysroot, handle->dir_fd, namespace);
+}
 
-        if (handle->pidfd < 0)
-                return 1;
-        r = identify(handle->dir_fd, files[namespace], &file);
+int proc_folder_in_host_namespace(const Sysroot *sysroot, int dir_fd, ProcNamespace namespace) {
+        FileIdentity file;
+        int r = identify(dir_fd, files[namespace], &file);
+
         if (r < 0)
                 return r;
         if (is_same(&file, &sysroot->namespaces[namespace]))

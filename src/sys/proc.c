@@ -213,6 +213,12 @@ int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size) {
         return read_exe(handle->dir_fd, "exe", buffer, size);
 }
 
+bool proc_has_program(const ProcHandle *handle) {
+        char start;
+
+        return readlinkat(handle->dir_fd, "exe", &start, 1) >= 0;
+}
+
 /* Is `word` in the list of controllers? "" is in the empty list, which is the unified hierarchy's.
  */
 static bool lists(const char *list, size_t length, const char *word) {

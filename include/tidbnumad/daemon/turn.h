@@ -14,6 +14,10 @@ void turn_run(Manager *manager);
  * the same event depends on it. */
 void turn_hand_on(Manager *manager);
 
+/* The policies, the CPUs of the host or what is enforced have changed: which CPUs processes are
+ * given at their exec, see roster/start.h. */
+void turn_announce_starts(Manager *manager);
+
 /* To be called when everything that the start waits for is there: reports readiness to systemd. */
 int turn_finish_start(Manager *manager);
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "tidbnumad/enforce/undo-record.h"
+#include "tidbnumad/enforce/undo-starts.h"
 #include "tidbnumad/sys/sysroot.h"
 
 typedef struct Undo {
@@ -13,6 +14,7 @@ typedef struct Undo {
         int dir_fd;             /* -EBADF: not opened; nothing may be changed then */
         UndoRecord **records;   /* owned */
         size_t n_records, allocated;
+        UndoStarts former; /* of the run before this one; owned */
 } Undo;
 
 #define UNDO_FOLDER "undo"

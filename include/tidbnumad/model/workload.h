@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/id-set.h"
 
 /* A process for as long as the machine is up: a pid alone may have been given to another one. */
 typedef struct ProcessId {
@@ -39,12 +40,21 @@ typedef struct Process {
         Foreign foreign;
 } Process;
 
+/* CPUs that a process was given at its exec, before a record of it was written. All of its threads
+ * come from the one that did the exec, so they have `before` or inherit `given`. */
+typedef struct StartCpus {
+        bool set;
+        CpuSet before; /* empty: those of its cpuset, it had chosen none */
+        CpuSet given;
+} StartCpus;
+
 /* A process of an instance, and what the layers that touch the OS hold it by. */
 typedef struct Member {
         Process process;
         struct ProcHandle *handle; /* of sys/proc.h; owned */
         bool forks_reported;       /* the kernel reports each process that it forks */
         bool cpus_applied;         /* each of its threads got the CPUs of its placement once */
+        StartCpus start;           /* until its record is written */
 } Member;
 
 /* Are both the same process, with the same owner, executable and unit? */

@@ -10,6 +10,10 @@
  */
 bool match_wants_exe(const PolicySet *policies, const char *exe);
 
+/* The policy of every process of this executable whose user is the policy's: the first that names
+ * the executable, if it asks for nothing but that and the user. NULL: more has to be read. */
+const Policy *match_by_exe_alone(const PolicySet *policies, const char *exe);
+
 /* Does any policy for this executable ask for the command line? */
 bool match_wants_args(const PolicySet *policies, const char *exe);
 

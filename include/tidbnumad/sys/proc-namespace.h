@@ -16,6 +16,9 @@ typedef enum ProcNamespace {
 int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
                            ProcNamespace namespace);
 
+/* The same by its folder in the live /proc. */
+int proc_folder_in_host_namespace(const Sysroot *sysroot, int dir_fd, ProcNamespace namespace);
+
 /* Our own, once, as sysroot_open() does of the live machine: they never change. */
 void proc_namespaces_read_own(Sysroot *sysroot);
 

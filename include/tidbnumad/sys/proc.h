@@ -82,6 +82,9 @@ int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size);
 /* The same of one that is held. What answers has not ended. */
 int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size);
 
+/* Does it run a program? It has not ended then, and the kernel gives its number to no other. */
+bool proc_has_program(const ProcHandle *handle);
+
 /* The path in one hierarchy out of /proc/PID/cgroup (cgroups(7)): that of a v1 controller
  * ("memory", "name=systemd"), or "" for the unified one. Read by lines and fields: a group's name
  * may contain

@@ -6,6 +6,7 @@
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/sys/clock.h"
@@ -235,15 +236,24 @@ static int ask(const Binder *b, Instance *i, const Step *step) {
         return r;
 }
 
+void bind_check_start(const Binder *b, Instance *i) {
+        if (b->host->stopping || id_set_is_empty(&i->binding.placement.nodes) ||
+            instance_backend(i, &b->host->backend) != BACKEND_AFFINITY)
+                start_take_back(b->roster, i);
+}
+
 bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         int r;
 
         i->binding.due_usec = INSTANCE_NEVER;
         r = undo_before(b->undo, i, step, on_noted, answer_to(b, i), &i->binding.call);
+        if (r < 0)
+                start_take_back(b->roster, i);
         if (r < 0 && r != -ESRCH)
                 cannot_record(b, i, r);
         if (r <= 0)
                 return false;
+        start_forget(i);
         drift_count(b, i, step, now_usec);
         i->binding.call_kind = step->kind;
         i->binding.call_mems = step->mems;

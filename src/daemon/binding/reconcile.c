@@ -122,8 +122,7 @@ static void choose_placement(const Binder *b, Instance *i) {
                 i->binding.mems_drift = (Drift){ 0 };
         }
         if (!id_set_equal(&p.cpus, &i->binding.placement.cpus)) {
-                i->binding.threads_known =
-                        false; /* the threads were counted against the former CPUs */
+                i->binding.threads_known = false; /* counted against the former CPUs */
                 binding_reset_cpus(i);
         }
         i->binding.placement = p;
@@ -315,6 +314,7 @@ static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
 
 static void advance(const Binder *b, Instance *i, uint64_t now_usec) {
         choose_placement(b, i);
+        bind_check_start(b, i);
         i->binding.due_usec = INSTANCE_NEVER;
         begin_blind(b, i, now_usec);
         for (unsigned n = 0; n < STEPS_AT_ONCE_MAX && look_once(b, i, now_usec); n++)

@@ -179,6 +179,21 @@ int place_ensure(Placing *placing, Instance *i) {
         return i->planned.known ? 0 : -ENOMEM;
 }
 
+bool place_start_cpus(const Placing *placing, const Policy *policy, CpuSet *ret) {
+        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+        PlacementInput input = input_of(placing, &placing->host->policies);
+        PlacementInstance in = { .name = policy->name, .policy = policy };
+
+        input.instances = &in;
+        input.n_instances = 1;
+        if (policy->n_instances > 0 || !placement_is_explicit(policy, NULL, NULL, 0) ||
+            placement_plan_build(&input, &plan) < 0 ||
+            id_set_is_empty(&plan.choices[0].placement.nodes))
+                return false;
+        *ret = plan.choices[0].placement.cpus;
+        return !id_set_is_empty(ret);
+}
+
 /* --- what it is made from --- */
 
 static const Policy *find_policy(const PolicySet *set, const char *name) {

@@ -7,6 +7,8 @@
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/roster/start.h"
+#include "tidbnumad/enforce/start-cpus.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
@@ -81,17 +83,27 @@ static int found(Roster *roster, const Policy *policy, Process *process, ProcHan
         return r;
 }
 
-static int add_process(Roster *roster, const Policy *policy, Process *process, ProcHandle *handle) {
+static int enter(Roster *roster, const Policy *policy, Process *process, ProcHandle *handle) {
         Instance *instance = roster_find_owner(roster, process);
-        const pid_t pid = process->id.pid;
-        size_t index;
-        int r;
 
-        r = instance ? join(roster, instance, process, handle)
-                     : found(roster, policy, process, handle);
-        if (r < 0)
+        return instance ? join(roster, instance, process, handle)
+                        : found(roster, policy, process, handle);
+}
+
+static int add_process(Roster *roster, const Policy *policy, Process *process, ProcHandle *handle,
+                       StartCpus *start) {
+        const pid_t pid = process->id.pid;
+        Instance *instance;
+        size_t index;
+        int r = enter(roster, policy, process, handle);
+
+        if (r < 0) {
+                start_cpus_take_back(&roster->host->sysroot, handle,
+                                     &roster->host->backend.n_pid_reuses, start);
                 return r;
+        }
         instance = roster_find_pid(roster, pid, &index);
+        instance->members[index].start = *start;
         describe_again(roster, instance, clock_monotonic_usec());
         if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
                 describe_storage(roster, instance);
@@ -198,8 +210,9 @@ void identify_read_args(Roster *roster, Process *process, const ProcHandle *hand
                 roster_scan_soon(roster);
 }
 
-static int sort_in(Roster *roster, Process *process, ProcHandle *handle) {
+static int sort_in(Roster *roster, Process *process, ProcHandle *handle, Start *start) {
         const Policy *policy = NULL;
+        StartCpus given;
         MatchVerdict verdict;
 
         identify_read_args(roster, process, handle);
@@ -213,8 +226,12 @@ static int sort_in(Roster *roster, Process *process, ProcHandle *handle) {
                 return add_ignored(roster, policy, verdict, process, handle);
         if (!has_descriptors(roster))
                 return ignored_add_counted(&roster->ignored, process->id.pid, MATCH_FULL);
-        return is_full(roster, policy, process) ? ignore(roster, policy, process)
-                                                : add_process(roster, policy, process, handle);
+        if (is_full(roster, policy, process))
+                return ignore(roster, policy, process);
+        start_take_over(roster, policy, process, start, &given);
+        if (!roster->host->ready)
+                start_recall(roster, process, handle, &given);
+        return add_process(roster, policy, process, handle, &given);
 }
 
 /* A process lives as long as any of its threads. When its first thread has ended it shows no
@@ -239,7 +256,7 @@ static void cannot_identify(Roster *roster, pid_t pid, int error) {
         roster->identify_failed = true;
 }
 
-int identify_consider(Roster *roster, pid_t pid) {
+static int consider(Roster *roster, pid_t pid, Start *start) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         int r = process_identify(&roster->host->sysroot, pid, wants_exe, roster, &handle, &process);
@@ -248,7 +265,7 @@ int identify_consider(Roster *roster, pid_t pid) {
         case 0:
                 roster->identify_failed = false;
                 scope_resolve(roster, &process);
-                return sort_in(roster, &process, &handle);
+                return sort_in(roster, &process, &handle, start);
         case -ENOMEM:
                 return r;
         case -ESRCH:
@@ -262,4 +279,27 @@ int identify_consider(Roster *roster, pid_t pid) {
                 cannot_identify(roster, pid, r);
                 return 0;
         }
+}
+
+int identify_consider(Roster *roster, pid_t pid) {
+        Start none = START_NONE;
+
+        return consider(roster, pid, &none);
+}
+
+/* For most of them on a host this ends with one link read, and nothing allocated. */
+int identify_exec(Roster *roster, pid_t pid) {
+        Start start = START_NONE;
+        char exe[PATH_MAX];
+        int r = proc_exe_read(&roster->host->sysroot, pid, exe, sizeof(exe));
+
+        if (r >= 0 && !wants_exe(exe, roster)) {
+                forget(roster, pid);
+                return 0;
+        }
+        if (r >= 0)
+                start_bind(roster, pid, exe, &start);
+        r = consider(roster, pid, &start);
+        start_end(roster, &start);
+        return r;
 }

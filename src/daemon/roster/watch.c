@@ -100,7 +100,6 @@ static bool is_member(const Roster *roster, pid_t pid) {
         return roster_find_pid(roster, pid, &unused) != NULL;
 }
 
-/* For most events this reads one link and allocates nothing. */
 static void on_process_event(const ProcEvent *event, void *userdata) {
         Roster *roster = userdata;
 
@@ -108,7 +107,7 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
         switch (event->kind) {
         case PROC_KIND_EXEC:
                 workers_forget(&roster->host->workers, event->pid);
-                (void)identify_consider(roster, event->pid);
+                (void)identify_exec(roster, event->pid);
                 break;
         case PROC_KIND_UID: /* a server that root starts becomes its `user` without another exec */
                 (void)identify_consider(roster, event->pid);

@@ -203,6 +203,15 @@ int undo_before(Undoing *undo, Instance *i, const Step *step, BackendReply reply
         return r < 0 ? r : 1;
 }
 
+int undo_announce_starts(const Undoing *undo, const CpuSet *cpus, size_t n) {
+        _cleanup_undo_starts_ UndoStarts starts = { 0 };
+
+        for (size_t i = 0; cpus && i < n; i++)
+                if (!id_set_is_empty(&cpus[i]) && undo_starts_add(&starts, &cpus[i]) < 0)
+                        return -ENOMEM;
+        return undo_starts_write(undo->records.dir_fd, &starts);
+}
+
 bool undo_admin_limits_plan(const Undoing *undo, const Instance *i) {
         const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
 

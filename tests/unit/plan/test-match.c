@@ -58,6 +58,28 @@ TEST(wants_any_policy) {
         assert_false(match_wants_exe(&set, "/bin/b"));
 }
 
+TEST(who_belongs_by_exe_alone) {
+        Policy policies[] = {
+                { .match = { .exe = S("a") } },
+                { .match = { .exe = S("b"), .unit = S("b.service") } },
+                { .match = { .exe = S("b") } },
+                { .match = { .exe = S("c"), .user = S("tidb") } },
+                { .match = { .exe = S("d"), .args = S("*x*") } },
+                { .match = { .exe = S("e"), .only_services = true } },
+                { .match = { .unit = S("any.service") } },
+                { .match = { .exe = S("f") } },
+        };
+        PolicySet set = { .policies = policies, .n_policies = ELEMENTSOF(policies) };
+
+        assert_ptr_equal(match_by_exe_alone(&set, "/bin/a"), &policies[0]);
+        assert_null(match_by_exe_alone(&set, "/bin/b")); /* its unit decides between two */
+        assert_ptr_equal(match_by_exe_alone(&set, "/bin/c"), &policies[3]);
+        assert_null(match_by_exe_alone(&set, "/bin/d"));
+        assert_null(match_by_exe_alone(&set, "/bin/e"));
+        assert_null(match_by_exe_alone(&set, "/bin/f")); /* it may be in that unit */
+        assert_null(match_by_exe_alone(&set, "/bin/other"));
+}
+
 TEST(unit) {
         assert_true(unit_matches("tikv-*.service", "tikv-20160.service"));
         assert_false(unit_matches("tikv-*.service", "tikv-20160.scope"));

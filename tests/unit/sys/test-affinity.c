@@ -24,6 +24,20 @@ int __wrap_faccessat(int fd, const char *path, int mode, int flags) {
         return __real_faccessat(fd, path, mode, flags);
 }
 
+/* The same of its link to a program. */
+static unsigned links_left;
+
+ssize_t __real_readlinkat(int fd, const char *path, char *buffer, size_t size);
+ssize_t __wrap_readlinkat(int fd, const char *path, char *buffer, size_t size);
+
+ssize_t __wrap_readlinkat(int fd, const char *path, char *buffer, size_t size) {
+        if (links_left > 0 && --links_left == 0) {
+                errno = ENOENT;
+                return -1;
+        }
+        return __real_readlinkat(fd, path, buffer, size);
+}
+
 typedef struct Child {
         Sysroot sysroot;
         pid_t pid;
@@ -44,7 +58,7 @@ static CpuSet mask_of(pid_t pid) {
 }
 
 static void child_done(Child *c) {
-        looks_left = 0;
+        looks_left = links_left = 0;
         (void)kill(c->pid, SIGKILL);
         (void)waitpid(c->pid, NULL, 0);
         proc_close(&c->handle);
@@ -149,6 +163,56 @@ TEST(child_of_a_bound_one_keeps_them) {
         assert_int_equal(sched_setaffinity(0, sizeof(was), &was), 0);
         assert_mask(&c, &c.one);
         assert_int_equal(c.n_strangers, 0);
+}
+
+TEST(first_thread) {
+        CpuSet before, after;
+        _cleanup_child_ Child c;
+
+        child_init(&c);
+        assert_int_equal(affinity_set_first_thread(&c.sysroot, &c.handle, &c.all, &c.n_strangers,
+                                                   &before, &after),
+                         0);
+        assert_int_equal(affinity_set_first_thread(&c.sysroot, &c.handle, &c.one, &c.n_strangers,
+                                                   &before, &after),
+                         1);
+        assert_mask(&c, &c.one);
+        assert_true(id_set_equal(&before, &c.all));
+        assert_true(id_set_equal(&after, &c.one));
+        assert_int_equal(c.n_strangers, 0);
+}
+
+/* The handle is of a process that has ended, and the number is another's by now. */
+TEST(first_thread_of_one_that_is_gone) {
+        _cleanup_child_ Child c, other;
+        CpuSet before, after;
+
+        child_init(&c);
+        child_init(&other);
+        (void)kill(other.pid, SIGKILL);
+        (void)waitpid(other.pid, NULL, 0);
+        other.handle.pid = c.pid;
+        assert_int_equal(affinity_set_first_thread(&c.sysroot, &other.handle, &c.one,
+                                                   &c.n_strangers, &before, &after),
+                         -ESRCH);
+        assert_mask(&c, &c.all);
+        assert_int_equal(c.n_strangers, 0);
+        other.handle.pid = other.pid;
+}
+
+/* It ends while the call is on its way. */
+TEST(first_thread_of_one_that_ends) {
+        CpuSet before, after;
+        _cleanup_child_ Child c;
+
+        child_init(&c);
+        assert_int_equal(set(&c, &c.other, true), 1);
+        links_left = 2;
+        assert_int_equal(affinity_set_first_thread(&c.sysroot, &c.handle, &c.one, &c.n_strangers,
+                                                   &before, &after),
+                         -ESRCH);
+        assert_mask(&c, &c.all);
+        assert_int_equal(c.n_strangers, 1);
 }
 
 TEST(loan) {

@@ -15,6 +15,10 @@ const char *bind_refuses_scope(const Binder *b, const Instance *instance, Reason
  * instance that ran for long before it was first seen is not recorded. */
 void bind_note_latency(const Binder *b, Instance *instance, uint64_t now_usec);
 
+/* Its place is known: what it was given at its exec is taken back where it has none, or where
+ * another backend binds it. */
+void bind_check_start(const Binder *b, Instance *instance);
+
 /* Carries out a step that sets CPUs or memory nodes. True: the step is complete, reconcile again at
  * once. False: an answer will come, or the step failed and is retried later. */
 bool bind_carry_out(const Binder *b, Instance *instance, const Step *step, uint64_t now_usec);

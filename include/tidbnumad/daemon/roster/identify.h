@@ -11,6 +11,9 @@ bool identify_may_match(Roster *roster, pid_t pid);
  */
 int identify_consider(Roster *roster, pid_t pid);
 
+/* The same of one whose exec was just reported: it gets its CPUs at once, see start.h. */
+int identify_exec(Roster *roster, pid_t pid);
+
 /* Reads the command line, which is in the process's own memory and contains whatever the process
  * wants: only where a policy for the executable asks for it. Where it cannot be read, no such
  * policy matches. */

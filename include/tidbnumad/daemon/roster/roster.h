@@ -59,6 +59,9 @@ typedef struct Roster {
         PidList scan; /* the round of the slow scan that is under way */
         size_t scan_next;
 
+        CpuSet *start_cpus; /* by policy; empty: it gives none at an exec; owned */
+        size_t n_start_cpus;
+
         EventCounters connector_events, scan_events;
         bool identify_failed, budget_logged; /* logged once */
 } Roster;

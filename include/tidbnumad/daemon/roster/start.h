@@ -1,0 +1,49 @@
+/* The first CPUs of a process that has just done its exec: before it is identified in full,
+ * entered, named, planned for and recorded, which takes many times as long.
+ *
+ * That is possible where the policy names nothing but executable, user and nodes: then its CPUs are
+ * known beforehand, and who it is, one descriptor of /proc/PID tells. What follows is the same as
+ * for any other process, the record above all; where it shows that the process is not the policy's,
+ * or cannot be bound, the process has what it had before. */
+#pragma once
+
+#include "tidbnumad/daemon/roster/roster.h"
+
+/* What a process was given, until it is entered. */
+typedef struct Start {
+        ProcHandle handle; /* only its folder is open */
+        const Policy *policy;
+        StartCpus cpus;
+} Start;
+
+#define START_NONE                                                                                 \
+        (Start) {                                                                                  \
+                .handle = PROC_HANDLE_NONE                                                         \
+        }
+
+/* From now on these are given, by index of the policies in force. Takes over the list; NULL: none
+ * are. */
+void start_announce(Roster *roster, CpuSet *cpus, size_t n);
+
+/* Gives the process its CPUs, if it is one of a policy that has such. `exe` was read by its number
+ * alone. A process that is a member of an instance, or lives in another mount namespace, where the
+ * path says nothing about the program, is left to what follows. */
+void start_bind(const Roster *roster, pid_t pid, const char *exe, Start *ret);
+
+/* The process is identified: what it was given before, if it is the same one and of that policy.
+ * From now on `ret` has to be taken back. */
+void start_take_over(const Roster *roster, const Policy *policy, const Process *process,
+                     Start *start, StartCpus *ret);
+
+/* What was not taken over is taken back. */
+void start_end(const Roster *roster, Start *start);
+
+/* Of a process that the first scan has found: what an earlier run of the daemon gave it. */
+void start_recall(const Roster *roster, const Process *process, const ProcHandle *handle,
+                  StartCpus *ret);
+
+/* Its record is written: the CPUs that it had before are there. */
+void start_forget(Instance *instance);
+
+/* It is not bound after all, or no record can be written: it has again what it had. */
+void start_take_back(const Roster *roster, Instance *instance);

@@ -1,0 +1,113 @@
+/* The first CPUs of a process. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tidbnumad/daemon/roster/start.h"
+#include "tidbnumad/enforce/start-cpus.h"
+#include "tidbnumad/plan/match.h"
+#include "tidbnumad/sys/proc-namespace.h"
+
+void start_announce(Roster *roster, CpuSet *cpus, size_t n) {
+        free(roster->start_cpus);
+        roster->start_cpus = cpus;
+        roster->n_start_cpus = cpus ? n : 0;
+}
+
+static const CpuSet *cpus_of(const Roster *roster, const Policy *policy) {
+        const size_t index = policy ? (size_t)(policy - roster->host->policies.policies) : SIZE_MAX;
+
+        return index < roster->n_start_cpus && !id_set_is_empty(&roster->start_cpus[index])
+                       ? &roster->start_cpus[index]
+                       : NULL;
+}
+
+/* The folder's owner is the process's effective user, or root where the process hides its memory
+ * (proc(5)): who is root, this does not tell. */
+static bool is_of_user(int dir_fd, const PolicyMatch *match) {
+        struct stat st;
+
+        return !match->user || (match->uid_known && match->uid != 0 && fstat(dir_fd, &st) == 0 &&
+                                st.st_uid == match->uid);
+}
+
+/* What answers by that descriptor is the process that was opened, and has not ended. */
+static bool shows_exe(const ProcHandle *handle, const char *exe) {
+        char now[PATH_MAX];
+
+        return proc_held_exe_read(handle, now, sizeof(now)) == 0 && strcmp(now, exe) == 0;
+}
+
+static int open_folder(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "%d", pid);
+        *ret = PROC_HANDLE_NONE;
+        ret->pid = pid;
+        ret->dir_fd = openat(sysroot->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return ret->dir_fd < 0 ? -errno : 0;
+}
+
+void start_bind(const Roster *roster, pid_t pid, const char *exe, Start *ret) {
+        const Sysroot *sysroot = &roster->host->sysroot;
+        const Policy *policy = match_by_exe_alone(&roster->host->policies, exe);
+        const CpuSet *cpus = cpus_of(roster, policy);
+        size_t unused;
+
+        *ret = START_NONE;
+        if (!cpus || !host_enforces(roster->host) || roster_find_pid(roster, pid, &unused) ||
+            open_folder(sysroot, pid, &ret->handle) < 0)
+                return;
+        ret->policy = policy;
+        if (is_of_user(ret->handle.dir_fd, &policy->match) &&
+            proc_folder_in_host_namespace(sysroot, ret->handle.dir_fd, PROC_NAMESPACE_MOUNT) > 0 &&
+            shows_exe(&ret->handle, exe))
+                start_cpus_set(sysroot, &ret->handle, cpus, &roster->host->backend.n_pid_reuses,
+                               &ret->cpus);
+}
+
+/* By unit or by number, as the record is found that a binding would use. */
+static bool is_recorded(const Roster *roster, const Process *process) {
+        const UndoRecord *record =
+                undo_find(roster->records, unit_is_service(process->unit) ? process->unit : NULL,
+                          &process->id);
+
+        return record && undo_record_find(record, &process->id);
+}
+
+void start_take_over(const Roster *roster, const Policy *policy, const Process *process,
+                     Start *start, StartCpus *ret) {
+        *ret = (StartCpus){ 0 };
+        if (!start->cpus.set || start->policy != policy || !shows_exe(&start->handle, process->exe))
+                return;
+        if (!is_recorded(roster, process)) /* else the record has what it had before */
+                *ret = start->cpus;
+        start->cpus.set = false;
+}
+
+void start_end(const Roster *roster, Start *start) {
+        start_cpus_take_back(&roster->host->sysroot, &start->handle,
+                             &roster->host->backend.n_pid_reuses, &start->cpus);
+        proc_close(&start->handle);
+}
+
+void start_recall(const Roster *roster, const Process *process, const ProcHandle *handle,
+                  StartCpus *ret) {
+        *ret = (StartCpus){ 0 };
+        if (roster->host->sysroot.live && !is_recorded(roster, process))
+                start_cpus_recall(&roster->records->former, handle, ret);
+}
+
+void start_forget(Instance *instance) {
+        for (size_t k = 0; k < instance->n_members; k++)
+                instance->members[k].start.set = false;
+}
+
+void start_take_back(const Roster *roster, Instance *instance) {
+        for (size_t k = 0; k < instance->n_members; k++)
+                start_cpus_take_back(&roster->host->sysroot, instance->members[k].handle,
+                                     &roster->host->backend.n_pid_reuses,
+                                     &instance->members[k].start);
+}

@@ -1,0 +1,221 @@
+/* The CPUs of real processes at their start, what a record says of them, and the way back. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "../../support/test.h"
+
+#include "../../support/fake-tree.h"
+#include "../../support/id-sets.h"
+#include "tidbnumad/enforce/start-cpus.h"
+#include "tidbnumad/enforce/undo-note.h"
+#include "tidbnumad/enforce/undo.h"
+#include "tidbnumad/sys/affinity.h"
+
+typedef struct Child {
+        Sysroot sysroot;
+        ProcHandle handle;
+        CpuSet all, one, other; /* what this test may use; one CPU and another of them */
+        uint64_t n_reuses;
+} Child;
+
+static CpuSet mask_of(pid_t pid) {
+        CpuSet mask;
+
+        assert_int_equal(affinity_read_thread(pid, &mask), 0);
+        return mask;
+}
+
+static void child_init(Child *c) {
+        pid_t pid;
+
+        *c = (Child){ .all = mask_of(0) };
+        if (id_set_count(&c->all) < 2)
+                skip(); /* with one CPU to be bound changes nothing */
+        id_set_add(&c->one, (uint32_t)id_set_next(&c->all, 0));
+        id_set_add(&c->other,
+                   (uint32_t)id_set_next(&c->all, (uint32_t)id_set_next(&c->one, 0) + 1));
+        assert_int_equal(sysroot_open(NULL, &c->sysroot), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        (void)pause();
+        }
+        assert_int_equal(proc_open(&c->sysroot, pid, &c->handle), 0);
+}
+
+static void child_done(Child *c) {
+        (void)kill(c->handle.pid, SIGKILL);
+        (void)waitpid(c->handle.pid, NULL, 0);
+        proc_close(&c->handle);
+        sysroot_close(&c->sysroot);
+}
+#define _cleanup_child_ _cleanup_(child_done)
+
+static void assert_mask(const Child *c, const CpuSet *expected) {
+        const CpuSet now = mask_of(c->handle.pid);
+
+        assert_true(id_set_equal(&now, expected));
+}
+
+static void choose(const Child *c, const CpuSet *cpus) {
+        uint64_t n = 0;
+
+        assert_true(affinity_set_thread(&c->sysroot, &c->handle, c->handle.pid, cpus, true, &n) >=
+                    0);
+}
+
+TEST(given_and_taken_back) {
+        _cleanup_child_ Child c;
+        StartCpus start;
+
+        child_init(&c);
+        choose(&c, &c.other);
+        start_cpus_set(&c.sysroot, &c.handle, &c.one, &c.n_reuses, &start);
+        assert_true(start.set);
+        assert_true(id_set_equal(&start.before, &c.other));
+        assert_true(id_set_equal(&start.given, &c.one));
+        assert_mask(&c, &c.one);
+        start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start);
+        assert_false(start.set);
+        assert_mask(&c, &c.other);
+        choose(&c, &c.one);
+        start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start); /* it is over */
+        assert_mask(&c, &c.one);
+}
+
+TEST(has_them_already) {
+        _cleanup_child_ Child c;
+        StartCpus start;
+
+        child_init(&c);
+        choose(&c, &c.one);
+        start_cpus_set(&c.sysroot, &c.handle, &c.one, &c.n_reuses, &start);
+        assert_false(start.set);
+}
+
+TEST(what_it_chose_since_is_its_own) {
+        _cleanup_child_ Child c;
+        StartCpus start;
+
+        child_init(&c);
+        start_cpus_set(&c.sysroot, &c.handle, &c.one, &c.n_reuses, &start);
+        choose(&c, &c.other);
+        start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start);
+        assert_mask(&c, &c.other);
+}
+
+/* What it had before is not what the kernel shows when the record is made. */
+TEST(the_record_has_what_was_before) {
+        _cleanup_(undo_record_freep) UndoRecord *record = NULL;
+        const UndoProcess *entry;
+        const CpuSet *mask;
+        _cleanup_child_ Child c;
+        Backend backend;
+        Member member;
+        BackendTarget target = { .instance = "a", .members = &member, .n_members = 1 };
+
+        child_init(&c);
+        member = (Member){ .process = { .id = { c.handle.pid, c.handle.start_ticks } },
+                           .handle = &c.handle };
+        choose(&c, &c.other);
+        start_cpus_set(&c.sysroot, &c.handle, &c.one, &c.n_reuses, &member.start);
+        backend_init(&backend, &c.sysroot, NULL);
+        assert_int_equal(undo_record_new("a", NULL, &record), 0);
+        assert_int_equal(undo_note_processes(&backend, &target, record, NOTE_MASKS), 0);
+        backend_done(&backend);
+        entry = undo_record_find(record, &member.process.id);
+        assert_non_null(entry);
+        mask = undo_process_mask(entry, c.handle.pid, 0);
+        assert_non_null(mask);
+        assert_true(id_set_equal(mask, &c.other));
+}
+
+/* --- a daemon that was killed before it wrote the record --- */
+
+TEST(recalled) {
+        _cleanup_undo_starts_ UndoStarts former = { 0 };
+        _cleanup_child_ Child c;
+        StartCpus start;
+
+        child_init(&c);
+        choose(&c, &c.one);
+        start_cpus_recall(&former, &c.handle, &start);
+        assert_false(start.set); /* that daemon gave nobody any */
+        assert_int_equal(undo_starts_add(&former, &c.other), 0);
+        start_cpus_recall(&former, &c.handle, &start);
+        assert_false(start.set); /* but others than these */
+        assert_int_equal(undo_starts_add(&former, &c.one), 0);
+        start_cpus_recall(&former, &c.handle, &start);
+        assert_true(start.set);
+        assert_true(id_set_equal(&start.given, &c.one));
+        assert_true(id_set_equal(&start.before, &c.all)); /* as this test, its parent */
+        start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start);
+        assert_mask(&c, &c.all);
+}
+
+/* What its parent has itself, it was not given. */
+TEST(inherited_is_not_recalled) {
+        _cleanup_undo_starts_ UndoStarts former = { 0 };
+        _cleanup_child_ Child c;
+        StartCpus start;
+
+        child_init(&c);
+        assert_int_equal(undo_starts_add(&former, &c.all), 0);
+        start_cpus_recall(&former, &c.handle, &start);
+        assert_false(start.set);
+}
+
+/* --- the list --- */
+
+TEST(list_in_its_file) {
+        _cleanup_undo_starts_ UndoStarts starts = { 0 }, again = { 0 };
+        const CpuSet a = cpu_set("0-3,8"), b = cpu_set("1000");
+        FakeTree tree;
+
+        fake_init(&tree);
+        assert_int_equal(undo_starts_read(tree.fd, &again), -ENOENT);
+        assert_int_equal(undo_starts_add(&starts, &a), 0);
+        assert_int_equal(undo_starts_add(&starts, &b), 0);
+        assert_int_equal(undo_starts_add(&starts, &a), 0);
+        assert_int_equal(starts.n, 2);
+        assert_int_equal(undo_starts_write(tree.fd, &starts), 0);
+        assert_int_equal(undo_starts_read(tree.fd, &again), 0);
+        assert_int_equal(again.n, 2);
+        assert_true(id_set_equal(&again.cpus[0], &a));
+        assert_true(id_set_equal(&again.cpus[1], &b));
+        starts.n = 0;
+        assert_int_equal(undo_starts_write(tree.fd, &starts), 0);
+        assert_int_equal(faccessat(tree.fd, UNDO_STARTS_FILE, F_OK, 0), -1);
+        assert_int_equal(undo_starts_write(tree.fd, &starts), 0); /* there is none */
+        assert_int_equal(undo_starts_write(-EBADF, &starts), -EBADF);
+        fake_done(&tree);
+}
+
+TEST(list_of_others) {
+        static const struct {
+                const char *text;
+                int error;
+        } cases[] = {
+                { "", -EBADMSG },
+                { "{\"version\": 2}", -EBADMSG },
+                { "{\"version\": 2, \"cpus\": {}}", -EBADMSG },
+                { "{\"version\": 2, \"cpus\": [7]}", -EBADMSG },
+                { "{\"version\": 2, \"cpus\": [\"\"]}", -EBADMSG },
+                { "{\"version\": 2, \"cpus\": [\"x\"]}", -EBADMSG },
+                { "{\"version\": 99, \"cpus\": []}", -ENOTSUP },
+                { "{\"version\": 2, \"cpus\": []}", 0 },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_undo_starts_ UndoStarts starts = { 0 };
+
+                assert_int_equal(undo_starts_parse(cases[i].text, strlen(cases[i].text), &starts),
+                                 cases[i].error);
+        }
+}
