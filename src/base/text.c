@@ -41,15 +41,18 @@ void text_append(Text *text, const char *string) {
 }
 
 void text_appendv(Text *text, const char *format, va_list args) {
+        const size_t room = text->error == 0 ? text->allocated - text->length : 0;
         va_list again;
         int n;
 
+        /* Most fit into what is there already. */
         va_copy(again, args);
-        n = vsnprintf(NULL, 0, format, again);
+        n = vsnprintf(room > 0 ? text->data + text->length : NULL, room, format, again);
         va_end(again);
         if (n < 0 || reserve(text, (size_t)n) < 0)
                 return;
-        (void)vsnprintf(text->data + text->length, (size_t)n + 1, format, args);
+        if ((size_t)n >= room)
+                (void)vsnprintf(text->data + text->length, (size_t)n + 1, format, args);
         text->length += (size_t)n;
 }
 

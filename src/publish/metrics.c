@@ -1,7 +1,10 @@
 /* Snapshot to Prometheus text 0.0.4
  * (https://prometheus.io/docs/instrumenting/exposition_formats/): one table row a metric. Writing
  * the file is left to the daemon, serving it to the exporter. */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tidbnumad/publish/metric-kinds.h"
 #include "tidbnumad/publish/metrics.h"
@@ -166,35 +169,17 @@ static uint64_t rescans(const EventSnapshot *e) {
 
 /* --- the catalogue --- */
 
-#define NUMBER(f)                                                                                  \
-        metric_render_number, {                                                                    \
-                .number = f                                                                        \
-        }
-#define POLICY(f)                                                                                  \
-        metric_render_policies, {                                                                  \
-                .policy = f                                                                        \
-        }
-#define INSTANCE(f)                                                                                \
-        metric_render_instance_numbers, {                                                          \
-                .instance = f                                                                      \
-        }
-#define INSTANCE_COUNT(f)                                                                          \
-        metric_render_instance_counts, {                                                           \
-                .instance_count = f                                                                \
-        }
-#define ACCESS(f)                                                                                  \
-        metric_render_access_numbers, {                                                            \
-                .instance = f                                                                      \
-        }
-#define EVENT(f)                                                                                   \
-        metric_render_events, {                                                                    \
-                .event = f                                                                         \
-        }
+#define NUMBER(f) metric_render_number, { .number = f }, NULL
+#define POLICY(f) metric_render_policies, { .policy = f }, NULL
+#define INSTANCE(f) metric_render_instance_numbers, { .instance = f }, NULL
+#define INSTANCE_COUNT(f) metric_render_instance_counts, { .instance_count = f }, NULL
+#define ACCESS(f) metric_render_access_numbers, { .instance = f }, NULL
+#define EVENT(f) metric_render_events, { .event = f }, NULL
 
 /* clang-format off */
 static const Metric metrics[] = {
         { "tidbnumad_build_info", "gauge", "version, hwloc, systemd",
-          "Versions of the daemon and of the libraries that it was built with.", metric_render_build, { 0 } },
+          "Versions of the daemon and of the libraries that it was built with.", metric_render_build, { 0 }, NULL },
         { "tidbnumad_ready", "gauge", "",
           "Whether the first scan of all processes is complete.", NUMBER(ready) },
         { "tidbnumad_enforcing", "gauge", "",
@@ -212,17 +197,17 @@ static const Metric metrics[] = {
         { "tidbnumad_release_failures_total", "counter", "",
           "Failed release attempts that will be retried.", NUMBER(n_release_failures) },
         { "tidbnumad_instances_ignored", "gauge", "reason=max_instances|user|namespace",
-          "Ignored processes whose program and unit match a policy, by reason, as of the last scan.", metric_render_ignored, { 0 } },
+          "Ignored processes whose program and unit match a policy, by reason, as of the last scan.", metric_render_ignored, { 0 }, NULL },
         { "tidbnumad_instances_unlisted", "gauge", "",
           "Instances that have no series of their own, because there are too many.", NUMBER(n_unlisted) },
         { "tidbnumad_worker_timeouts_total", "counter", "job",
-          "Jobs that a process or its file system kept waiting until they were given up, by job.", metric_render_timeouts, { 0 } },
+          "Jobs that a process or its file system kept waiting until they were given up, by job.", metric_render_timeouts, { 0 }, NULL },
         { "tidbnumad_instance_info", "gauge", "policy, name, pid, exe, unit, backend, nodes, cpus",
-          "Process, unit, backend and place of an instance.", metric_render_instance_info, { 0 } },
+          "Process, unit, backend and place of an instance.", metric_render_instance_info, { 0 }, NULL },
         { "tidbnumad_instance_bound", "gauge", "policy, name, kind=cpu|memory",
-          "Whether the binding of an instance is verified, by kind.", metric_render_instance_bound, { 0 } },
+          "Whether the binding of an instance is verified, by kind.", metric_render_instance_bound, { 0 }, NULL },
         { "tidbnumad_instance_state", "gauge", "policy, name, state, reason",
-          "State of an instance: 1 for the present state, with its reason, 0 for all others.", metric_render_instance_state, { 0 } },
+          "State of an instance: 1 for the present state, with its reason, 0 for all others.", metric_render_instance_state, { 0 }, NULL },
         { "tidbnumad_instance_bind_wanted", "gauge", "policy, name",
           "Whether an instance is to be bound: 0 without a written policy or when released by enforcement.release.", INSTANCE_COUNT(bind_wanted) },
         { "tidbnumad_instance_threads", "gauge", "policy, name",
@@ -230,7 +215,7 @@ static const Metric metrics[] = {
         { "tidbnumad_instance_threads_outside", "gauge", "policy, name",
           "Threads of an instance that may run on CPUs outside its place.", INSTANCE_COUNT(threads_outside) },
         { "tidbnumad_instance_memory_bytes", "gauge", "policy, name, node, kind=anon|file|shmem",
-          "Resident memory of an instance by node and kind.", metric_render_instance_memory, { 0 } },
+          "Resident memory of an instance by node and kind.", metric_render_instance_memory, { 0 }, NULL },
         { "tidbnumad_instance_remote_memory_ratio", "gauge", "policy, name",
           "Share of the anonymous memory of an instance that is outside its nodes.", INSTANCE(remote_ratio) },
         { "tidbnumad_instance_remote_memory_ratio_halfwidth", "gauge", "policy, name",
@@ -238,21 +223,21 @@ static const Metric metrics[] = {
         { "tidbnumad_access_sampling_available", "gauge", "",
           "Whether accesses to memory can be counted; absent if no policy asks for it.", NUMBER(access_available) },
         { "tidbnumad_instance_dram_accesses_total", "counter", "policy, name, locality=local|remote, source, coverage",
-          "Accesses of an instance to memory, local or remote.", metric_render_accesses, { 0 } },
+          "Accesses of an instance to memory, local or remote.", metric_render_accesses, { 0 }, NULL },
         { "tidbnumad_instance_remote_access_ratio", "gauge", "policy, name, source, coverage",
           "Share of the memory accesses of an instance that were remote, in the last sampling interval.", ACCESS(access_ratio) },
         { "tidbnumad_instance_access_coverage_ratio", "gauge", "policy, name, source, coverage",
           "Share of the thread time of an instance that was covered by counters, in the last sampling interval.", ACCESS(access_coverage) },
         { "tidbnumad_policy_dram_accesses_total", "counter", "policy, locality=local|remote, source, coverage",
-          "Accesses to memory of all instances of a policy, including those that have ended.", metric_render_policy_accesses, { 0 } },
+          "Accesses to memory of all instances of a policy, including those that have ended.", metric_render_policy_accesses, { 0 }, NULL },
         { "tidbnumad_bind_latency_seconds", "histogram", "policy",
-          "Time from the start of an instance to the verified binding of its CPUs.", metric_render_bind_latency, { 0 } },
+          "Time from the start of an instance to the verified binding of its CPUs.", metric_render_bind_latency, { 0 }, NULL },
         { "tidbnumad_bind_attempts_total", "counter", "policy",
           "Attempts to bind instances of a policy.", POLICY(policy_attempts) },
         { "tidbnumad_bind_failures_total", "counter", "policy, reason",
-          "Failed attempts to bind instances of a policy, by reason.", metric_render_failures, { 0 } },
+          "Failed attempts to bind instances of a policy, by reason.", metric_render_failures, { 0 }, NULL },
         { "tidbnumad_drift_repairs_total", "counter", "policy, kind",
-          "Repairs of CPUs or memory nodes that something else had changed, by kind.", metric_render_drift, { 0 } },
+          "Repairs of CPUs or memory nodes that something else had changed, by kind.", metric_render_drift, { 0 }, NULL },
         { "tidbnumad_memory_widened", "gauge", "policy, name",
           "Whether a strictly bound instance may use other nodes because its own are or were nearly full.", INSTANCE_COUNT(widened) },
         { "tidbnumad_memory_widenings_total", "counter", "policy, name",
@@ -274,15 +259,15 @@ static const Metric metrics[] = {
         { "tidbnumad_policy_migration_failed_pages_total", "counter", "policy",
           "Pages of instances of a policy that the kernel refused to move, including instances that have ended.", POLICY(policy_failed_pages) },
         { "tidbnumad_node_memory_bytes", "gauge", "node, state=total|free|file|anon",
-          "Memory of a node by state; file is page cache without shared memory.", metric_render_node_memory, { 0 } },
+          "Memory of a node by state; file is page cache without shared memory.", metric_render_node_memory, { 0 }, NULL },
         { "tidbnumad_node_cpu_seconds_total", "counter", "node, mode=user|system|irq|softirq|iowait|idle|steal",
-          "Time that the online CPUs of a node spent, by mode; user includes nice and guests.", metric_render_node_cpu, { 0 } },
+          "Time that the online CPUs of a node spent, by mode; user includes nice and guests.", metric_render_node_cpu, { 0 }, NULL },
         { "tidbnumad_node_numa_events_total", "counter", "node, event=hit|miss|foreign|interleave|local|other",
-          "Page allocations of a node by outcome, as in numastat; foreign: intended for this node, allocated on another.", metric_render_node_events, { 0 } },
+          "Page allocations of a node by outcome, as in numastat; foreign: intended for this node, allocated on another.", metric_render_node_events, { 0 }, NULL },
         { "tidbnumad_irq_vectors", "gauge", "device, state=steered|managed|contested|failed|left",
-          "Interrupts of a device by state.", metric_render_irq_vectors, { 0 } },
+          "Interrupts of a device by state.", metric_render_irq_vectors, { 0 }, NULL },
         { "tidbnumad_irq_on_instance_cpus_total", "counter", "device, name",
-          "Interrupts of a device that fired on CPUs of an instance.", metric_render_irq_landed, { 0 } },
+          "Interrupts of a device that fired on CPUs of an instance.", metric_render_irq_landed, { 0 }, NULL },
         { "tidbnumad_irq_writes_total", "counter", "",
           "Writes to masks of interrupts and queues, and to sysctls.", NUMBER(irq_writes) },
         { "tidbnumad_irq_repairs_total", "counter", "",
@@ -294,7 +279,7 @@ static const Metric metrics[] = {
         { "tidbnumad_rescans_total", "counter", "source",
           "Full scans because a source lost events.", EVENT(rescans) },
         { "tidbnumad_sample_duration_seconds", "histogram", "method=numa_stat|sampled|counters",
-          "Duration of a sample of an instance's memory or accesses, by method.", metric_render_sample_durations, { 0 } },
+          "Duration of a sample of an instance's memory or accesses, by method.", metric_render_sample_durations, { 0 }, NULL },
         { "tidbnumad_sample_interval_seconds", "gauge", "",
           "Sampling interval in force.", NUMBER(sample_interval) },
         { "tidbnumad_snapshot_timestamp_seconds", "gauge", "",
@@ -334,9 +319,36 @@ static void render_metric(const Metric *metric, const Snapshot *snapshot, Text *
         text->data[start] = '\0';
 }
 
-int metrics_render(const Snapshot *snapshot, Text *text) {
-        text_reset(text);
-        for (size_t i = 0; i < ELEMENTSOF(metrics); i++)
-                render_metric(&metrics[i], snapshot, text);
+/* The labels that name each instance, one behind the other, each with a NUL behind it. */
+static int render_names(const Snapshot *snapshot, Text *text, const char ***ret) {
+        const char **names = calloc(snapshot->n_instances + 1, sizeof(*names)), *at;
+
+        if (!names)
+                return -ENOMEM;
+        for (size_t i = 0; i < snapshot->n_instances; i++) {
+                prometheus_append_instance(text, &snapshot->instances[i]);
+                text_append_bytes(text, "", 1);
+        }
+        at = text->data;
+        for (size_t i = 0; i < snapshot->n_instances && text->error == 0; i++) {
+                names[i] = at;
+                at += strlen(at) + 1;
+        }
+        *ret = names;
         return text->error;
+}
+
+int metrics_render(const Snapshot *snapshot, Text *text) {
+        _cleanup_text_ Text storage = { 0 };
+        _cleanup_free_ const char **names = NULL;
+        int r = render_names(snapshot, &storage, &names);
+
+        text_reset(text);
+        for (size_t i = 0; i < ELEMENTSOF(metrics) && r >= 0; i++) {
+                Metric metric = metrics[i];
+
+                metric.instances = names;
+                render_metric(&metric, snapshot, text);
+        }
+        return r < 0 ? r : text->error;
 }

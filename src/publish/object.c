@@ -14,7 +14,7 @@ Object object_new(void) {
 }
 
 void object_set(Object *object, const char *key, json_t *value) {
-        if (json_object_set_new(object->json, key, value) < 0)
+        if (json_object_set_new_nocheck(object->json, key, value) < 0)
                 object->failed = true;
 }
 
@@ -34,11 +34,21 @@ json_t *object_append(json_t *array, json_t *value) {
         return NULL;
 }
 
+/* Printable ASCII, as nearly all of them are. */
+static bool is_plain(const char *value) {
+        for (; *value; value++)
+                if (*value < 0x20 || *value > 0x7e)
+                        return false;
+        return true;
+}
+
 json_t *object_string(const char *value) {
         _cleanup_text_ Text text = { 0 };
 
         if (!value)
                 return json_null();
+        if (is_plain(value))
+                return json_string_nocheck(value);
         utf8_sanitize(&text, value, strlen(value));
         if (text.error < 0)
                 return NULL;
@@ -89,24 +99,30 @@ static char *escape_del(char *json) {
         return text.error < 0 ? NULL : TAKE_PTR(text.data);
 }
 
+static int append(const char *bytes, size_t size, void *userdata) {
+        Text *text = userdata;
+
+        text_append_bytes(text, bytes, size);
+        return text->error;
+}
+
 int object_render(json_t *json, char **ret) {
         /* 16 digits: microseconds of a time since the epoch survive, 0.1 stays 0.1. */
         const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(16) | JSON_ENSURE_ASCII;
-        size_t length;
-        char *text;
+        _cleanup_text_ Text text = { 0 };
+        char *escaped;
 
         if (!json)
                 return -ENOMEM;
-        length = json_dumpb(json, NULL, 0, flags);
-        text = length > 0 ? malloc(length + 2) : NULL;
-        if (text) {
-                (void)json_dumpb(json, text, length, flags);
-                memcpy(text + length, "\n", 2);
-        }
+        if (json_dump_callback(json, append, &text, flags) < 0)
+                text.error = -ENOMEM;
         json_decref(json);
-        text = escape_del(text);
-        if (!text)
+        text_append(&text, "\n");
+        if (text.error < 0)
                 return -ENOMEM;
-        *ret = text;
+        escaped = escape_del(TAKE_PTR(text.data));
+        if (!escaped)
+                return -ENOMEM;
+        *ret = escaped;
         return 0;
 }

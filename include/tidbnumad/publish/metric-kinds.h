@@ -17,6 +17,8 @@ typedef struct Metric {
                 uint64_t (*instance_count)(const InstanceSnapshot *instance);
                 uint64_t (*event)(const EventSnapshot *event);
         } value;
+        /* While it is rendered: `{policy="…",name="…"` of each instance. In the table: NULL. */
+        const char *const *instances;
 } Metric;
 
 /* Each renders all samples of one metric; `value` is what its kind reads. */
@@ -49,6 +51,12 @@ void metric_render_instance_memory(const Metric *metric, const Snapshot *snapsho
  * a sample, "," before the others. A `value` of NULL is the empty string. */
 void prometheus_append_label(Text *text, const char *separator, const char *name,
                              const char *value);
+
+/* The labels that name an instance, without the closing brace. */
+void prometheus_append_instance(Text *text, const InstanceSnapshot *instance);
+
+/* Appends ` NUMBER\n`, behind the name and labels of a sample: what most lines end with. */
+void prometheus_append_count(Text *text, uint64_t value);
 
 /* Appends a number that is not NAN, with a point in every locale: nine decimals at most, six from a
  * million on, no trailing zeros. */
