@@ -108,7 +108,8 @@ static int append(const char *bytes, size_t size, void *userdata) {
 
 int object_render(json_t *json, char **ret) {
         /* 16 digits: microseconds of a time since the epoch survive, 0.1 stays 0.1. */
-        const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(16) | JSON_ENSURE_ASCII;
+        const size_t flags =
+                JSON_INDENT(2) | JSON_REAL_PRECISION(16) | JSON_ENSURE_ASCII | JSON_ENCODE_ANY;
         _cleanup_text_ Text text = { 0 };
         char *escaped;
 

@@ -1,10 +1,13 @@
 /* Snapshot to JSON, for `status.json` and its readers. Key order is the order of the calls here. */
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <string.h>
 #include <time.h>
 
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/status-instance.h"
 #include "tidbnumad/publish/status-irq.h"
 #include "tidbnumad/publish/status.h"
 
@@ -103,76 +106,6 @@ static json_t *topology(const Topology *topology) {
         return object_finish(&o);
 }
 
-static json_t *node_memory(const Node *node, const NodeMemory *memory) {
-        Object o = object_new();
-
-        object_set(&o, "node", json_integer(node->id));
-        object_set(&o, "anon_bytes", object_count(memory->anon_bytes));
-        object_set(&o, "file_bytes", object_count(memory->file_bytes));
-        object_set(&o, "shmem_bytes", object_count(memory->shmem_bytes));
-        return object_finish(&o);
-}
-
-static json_t *memory_by_node(const Topology *topology, const NodeMemory *by_node) {
-        json_t *array;
-
-        if (!topology || !by_node)
-                return json_null();
-        array = json_array();
-        for (size_t i = 0; i < topology->n_nodes && array; i++)
-                array = object_append(array, node_memory(&topology->nodes[i], &by_node[i]));
-        return array;
-}
-
-static json_t *ports(const InstanceSnapshot *instance) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < instance->n_ports && array; i++)
-                array = object_append(array, json_integer(instance->ports[i]));
-        return array;
-}
-
-static void set_plan(Object *o, const InstanceSnapshot *instance) {
-        object_set(o, "name", object_string(instance->name));
-        object_set(o, "policy", object_string(instance->policy));
-        object_set(o, "unit", object_string(instance->unit));
-        object_set(o, "exe", object_string(instance->exe));
-        object_set(o, "pid", json_integer(instance->pid));
-        object_set(o, "processes", object_count(instance->n_processes));
-        object_set(o, "ports", ports(instance));
-        object_set(o, "data_dir", object_string(instance->data_dir));
-        object_set(o, "backend", object_string(instance->backend));
-        object_set(o, "bound_by", object_string(instance->bound_by));
-        object_set(o, "bound_by_reason", object_string(instance->bound_by_reason));
-        object_set(o, "bound_by_reason_code",
-                   object_string(reason_to_string(instance->bound_by_code)));
-        object_set(o, "state", object_string(instance_state_to_string(instance->state)));
-        object_set(o, "reason", object_string(instance->reason));
-        object_set(o, "reason_code", object_string(reason_to_string(instance->reason_code)));
-        object_set(o, "remedy", object_string(reason_to_remedy(instance->reason_code)));
-        object_set(o, "nodes", object_list(ID_VIEW(&instance->nodes)));
-        object_set(o, "cpus", object_list(ID_VIEW(&instance->cpus)));
-        object_set(o, "memory_mode", object_string(memory_mode_to_string(instance->memory)));
-        object_set(o, "basis", object_string(placement_basis_to_string(instance->basis)));
-        object_set(o, "warnings", placement_json_warnings(instance->warnings));
-}
-
-static json_t *accesses(const InstanceSnapshot *instance) {
-        Object o = object_new();
-
-        for (Locality l = 0; l < N_LOCALITIES; l++)
-                object_set(&o, locality_to_string(l), object_count(instance->accesses[l]));
-        return object_finish(&o);
-}
-
-static void set_accesses(Object *o, const InstanceSnapshot *instance) {
-        if (!instance->access_known)
-                return;
-        object_set(o, "dram_accesses", accesses(instance));
-        object_set(o, "remote_access_ratio", object_number(instance->remote_access_ratio));
-        object_set(o, "access_coverage_ratio", object_number(instance->access_coverage));
-}
-
 static json_t *access_sampling(const AccessSnapshot *access) {
         Object o = object_new();
 
@@ -181,44 +114,6 @@ static json_t *access_sampling(const AccessSnapshot *access) {
         object_set(&o, "source", object_string(access->source));
         object_set(&o, "coverage", object_string(access->coverage));
         return object_finish(&o);
-}
-
-static json_t *instance(const Topology *topology, const InstanceSnapshot *instance) {
-        Object o = object_new();
-
-        set_plan(&o, instance);
-        object_set(&o, "cpu_bound", json_boolean(instance->cpu_bound));
-        object_set(&o, "memory_bound", json_boolean(instance->memory_bound));
-        object_set(&o, "threads", object_count(instance->n_threads));
-        object_set(&o, "threads_outside", object_count(instance->n_threads_outside));
-        object_set(&o, "memory_by_node", memory_by_node(topology, instance->by_node));
-        object_set(&o, "memory_method", object_string(instance->memory_method));
-        object_set(&o, "remote_memory_ratio", object_number(instance->remote_ratio));
-        object_set(&o, "remote_memory_ratio_halfwidth",
-                   object_number(isnan(instance->remote_ratio) ? (double)NAN
-                                                               : instance->remote_ratio_halfwidth));
-        set_accesses(&o, instance);
-        object_set(&o, "bind_attempts", object_count(instance->bind_attempts));
-        object_set(&o, "bind_failures", object_count(instance->bind_failures));
-        object_set(&o, "migrated_bytes", object_count(instance->migrated_bytes));
-        object_set(&o, "pending_bytes", object_count(instance->pending_bytes));
-        object_set(&o, "migration_bytes_per_second",
-                   object_count(instance->migration_bytes_per_sec));
-        object_set(&o, "migration_left_seconds", object_number(instance->migration_left_seconds));
-        object_set(&o, "failed_pages", object_count(instance->failed_pages));
-        object_set(&o, "memory_widened", json_boolean(instance->memory_widened));
-        object_set(&o, "memory_extra_nodes", object_list(ID_VIEW(&instance->memory_extra_nodes)));
-        object_set(&o, "memory_widenings", object_count(instance->memory_widenings));
-        object_set(&o, "bind_seconds", object_number(instance->bind_seconds));
-        return object_finish(&o);
-}
-
-static json_t *instances(const Snapshot *snapshot) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < snapshot->n_instances && array; i++)
-                array = object_append(array, instance(snapshot->topology, &snapshot->instances[i]));
-        return array;
 }
 
 static json_t *ignored_process(const IgnoredSnapshot *process) {
@@ -335,7 +230,7 @@ static json_t *status(const Snapshot *snapshot) {
         object_set(&o, "topology", topology(snapshot->topology));
         object_set(&o, "reserved_nodes", object_list(ID_VIEW(&snapshot->reserved_nodes)));
         object_set(&o, "reserved_cpus", object_list(ID_VIEW(&snapshot->reserved_cpus)));
-        object_set(&o, "instances", instances(snapshot));
+        object_set(&o, "instances", json_array()); /* see put_instances_in() */
         if (snapshot->n_unlisted > 0)
                 object_set(&o, "instances_unlisted", object_count(snapshot->n_unlisted));
         object_set(&o, "units", units(snapshot));
@@ -352,6 +247,34 @@ static json_t *status(const Snapshot *snapshot) {
         return object_finish(&o);
 }
 
+static const char place[] = "\n  \"instances\": []";
+
+/* They are most of the whole, and rendered without an object for each of their numbers. A string in
+ * JSON has no newline: the place is where the key stands. */
+static int put_instances_in(const Snapshot *snapshot, const char *around, Text *text) {
+        const char *at = strstr(around, place);
+
+        if (!at)
+                return -ENOMEM;
+        at += sizeof(place) - 2; /* behind the bracket */
+        text_append_bytes(text, around, (size_t)(at - around));
+        for (size_t i = 0; i < snapshot->n_instances; i++) {
+                text_append(text, i > 0 ? ",\n" : "\n");
+                status_instance_append(text, snapshot->topology, &snapshot->instances[i]);
+        }
+        text_append(text, snapshot->n_instances > 0 ? "\n  " : "");
+        text_append(text, at);
+        return text->error;
+}
+
 int status_render(const Snapshot *snapshot, char **ret_json) {
-        return object_render(status(snapshot), ret_json);
+        _cleanup_free_ char *around = NULL;
+        _cleanup_text_ Text text = { 0 };
+        int r = object_render(status(snapshot), &around);
+
+        if (r >= 0)
+                r = put_instances_in(snapshot, around, &text);
+        if (r >= 0)
+                *ret_json = TAKE_PTR(text.data);
+        return r;
 }
