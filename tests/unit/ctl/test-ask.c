@@ -1,7 +1,9 @@
-/* Which port a server is asked at, and that no other process is asked in its place. */
+/* Which port a server is asked at, that no other process is asked in its place, and its answer. */
 #include <netinet/in.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../support/test.h"
@@ -55,4 +57,51 @@ TEST(only_its_own_port) {
         assert_int_equal(ask_gomaxprocs(&sysroot, &o, &port), 0);
         assert_int_equal(port, 0);
         free(member.process.exe);
+}
+
+static const char answer[] = "HTTP/1.0 200 OK\r\n\r\ngo_sched_gomaxprocs_threads 48\n";
+
+/* A child that listens at TiDB's default port and answers once; 0: the port is taken. */
+static pid_t serve(void) {
+        const struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(10080) };
+        _cleanup_close_ int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        char request[512];
+        pid_t pid;
+        int fd;
+
+        (void)setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+        if (bind(listener, (const void *)&at, sizeof(at)) < 0 || listen(listener, 1) < 0)
+                return 0;
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid > 0)
+                return pid;
+        (void)alarm(60); /* it ends, also if it is never asked */
+        fd = accept(listener, NULL, NULL);
+        if (fd < 0 || read(fd, request, sizeof(request)) <= 0)
+                _exit(1);
+        _exit(write(fd, answer, sizeof(answer) - 1) < 0);
+}
+
+TEST(a_running_server) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        char exe[] = "/opt/tidb-server";
+        Member member = { .process.exe = exe, .handle = &handle };
+        Observed o = { .members = &member, .n_members = 1 };
+        pid_t pid = serve();
+        uint16_t port;
+
+        if (pid == 0) {
+                print_message("port 10080 is taken here\n");
+                skip();
+        }
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(listen_ports_read(&sysroot, &handle, &o.ports), 0);
+        assert_int_equal(ask_gomaxprocs(&sysroot, &o, &port), 48);
+        assert_int_equal(port, 10080);
+        listen_ports_done(&o.ports);
+        (void)kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
