@@ -137,7 +137,7 @@ static int write_file(const Sysroot *sysroot, const SettingKey *key, const char 
                 return -EPERM;
         fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
-                return -errno;
+                return errno == EROFS ? -EPERM : -errno; /* /proc/sys, see the daemon's unit */
         n = write_as_network_admin(fd, text);
         if (n < 0)
                 return (int)n;

@@ -1,5 +1,8 @@
 /* Single settings of the kernel, over operations that fail as the test says. */
 #include <errno.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 
 #include "../../support/test.h"
 
@@ -113,6 +116,38 @@ TEST(read_only) {
         assert_int_equal(SETTING_FILES.write(&tree.sysroot, &vector, "1"), -EPERM);
         assert_int_equal(SETTING_FILES.read(&tree.sysroot, &vector, text), 0);
         assert_string_equal(text, "0-7");
+}
+
+/* As the daemon's unit has /proc/sys: in a child, whose mounts are its own. Its exit status. */
+static int write_read_only(const char *root) {
+        const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount(root, root, NULL, MS_BIND, NULL) < 0 ||
+            mount(NULL, root, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0)
+                return 77;
+        if (sysroot_open(root, &sysroot) < 0)
+                return 1;
+        return SETTING_FILES.write(&sysroot, &key, "0") == -EPERM ? 0 : 2;
+}
+
+TEST(a_read_only_mount_is_a_refusal) {
+        _cleanup_fake_ FakeTree tree;
+        int status;
+        pid_t pid;
+
+        fake_init(&tree);
+        fake_write(&tree, "proc/sys/kernel/numa_balancing", "1\n");
+        pid = fork();
+        if (pid == 0)
+                _exit(write_read_only(tree.path));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+                print_message("no mount namespace can be made here\n");
+                skip();
+        }
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 /* --- a kernel that refuses --- */
