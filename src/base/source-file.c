@@ -8,7 +8,7 @@
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-void source_file_done(SourceFile *file) {
+static void file_done(SourceFile *file) {
         free(file->path);
         free(file->name);
         free(file->text);
@@ -17,7 +17,7 @@ void source_file_done(SourceFile *file) {
 
 void source_file_list_done(SourceFileList *list) {
         for (size_t i = 0; i < list->n_files; i++)
-                source_file_done(&list->files[i]);
+                file_done(&list->files[i]);
         free(list->files);
         *list = (SourceFileList){ 0 };
 }
@@ -37,7 +37,7 @@ int source_file_list_add(SourceFileList *list, const char *path, const char *tex
 
         if (!file.path || !file.name || !file.text ||
             ARRAY_RESERVE(list->files, list->allocated, list->n_files + 1) < 0) {
-                source_file_done(&file);
+                file_done(&file);
                 return -ENOMEM;
         }
         if (file.size > 0)

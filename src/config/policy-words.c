@@ -63,32 +63,3 @@ const char *policy_key_allowed(const PolicyKey *key, char buffer[static POLICY_K
         }
         return buffer;
 }
-
-const char *policy_key_units(const PolicyKey *key) {
-        switch (key->type) {
-        case POLICY_KEY_RATE:
-                return "B/s, KiB/s, MiB/s, GiB/s, TiB/s (powers of 1024), kB/s, MB/s, GB/s, TB/s "
-                       "(of 1000)";
-        case POLICY_KEY_DURATION:
-                return "us, ms, s, min, h";
-        case POLICY_KEY_PERCENT:
-                return "%";
-        default:
-                return NULL;
-        }
-}
-
-const char *policy_reload_to_string(PolicyReload reload) {
-        static const char *const texts[N_RELOADS] = {
-                [RELOAD_JUDGE] = "at once: all processes are matched again",
-                [RELOAD_BIND] = "at once, for every instance",
-                [RELOAD_PLACE] =
-                        "at once if an instance no longer fits, else at its next placement",
-                [RELOAD_MOVE] = "at the next move of memory",
-                [RELOAD_HOST] = "at once, for the host",
-                [RELOAD_TIMER] = "after the present interval",
-                [RELOAD_STOP] = "when the daemon next stops",
-        };
-
-        return texts[reload];
-}

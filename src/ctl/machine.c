@@ -18,7 +18,9 @@ void machine_close(Machine *machine) {
         *machine = MACHINE_NONE;
 }
 
-bool machine_is_file(const char *topology) {
+/* Is the value of --topology a file with XML, and not a description? True if it has a slash, ends
+ * with ".xml", or exists. */
+static bool is_file(const char *topology) {
         size_t n = strlen(topology);
 
         return strchr(topology, '/') || (n > 4 && strcmp(topology + n - 4, ".xml") == 0) ||
@@ -105,7 +107,7 @@ int machine_open(const Args *args, Machine *ret) {
         *ret = MACHINE_NONE;
         if (!args->topology)
                 return open_sysroot(args->sysroot, ret);
-        return machine_is_file(args->topology)
+        return is_file(args->topology)
                        ? open_xml(args->topology, ret)
                        : machine_open_description(args->topology, "--topology", ret);
 }

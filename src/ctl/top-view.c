@@ -33,7 +33,8 @@ const char *top_sort_to_string(TopSort sort) {
         return words[sort];
 }
 
-uint64_t top_remote_bytes(const StatusInstance *i) {
+/* Memory of the instance on other nodes than its own. */
+static uint64_t remote_bytes(const StatusInstance *i) {
         uint64_t remote = 0, all = 0;
 
         for (size_t k = 0; k < i->n_memory; k++) {
@@ -116,7 +117,7 @@ static int compare(const void *a, const void *b, void *userdata) {
         const StatusInstance *x = *(const StatusInstance *const *)a,
                              *y = *(const StatusInstance *const *)b;
         const TopSort sort = *(const TopSort *)userdata;
-        const uint64_t rx = top_remote_bytes(x), ry = top_remote_bytes(y);
+        const uint64_t rx = remote_bytes(x), ry = remote_bytes(y);
         int r = sort == TOP_BY_REMOTE ? (rx < ry) - (rx > ry)
                 : sort == TOP_BY_STATE
                         ? status_is_at_rest(x) - status_is_at_rest(y) ?: strcmp(x->state, y->state)
@@ -160,7 +161,7 @@ static void put_instance(Screen *s, const StatusInstance *i, unsigned name, bool
 
         text_append_printable(&shown, i->name);
         plan_words_set(ID_VIEW(&i->nodes), &nodes);
-        plan_words_bytes(top_remote_bytes(i), &remote);
+        plan_words_bytes(remote_bytes(i), &remote);
         append_progress(i, &move);
         text_appendf(&line, "%c%-*.*s %-8.8s %-7.7s %10s %-17.17s ", selected ? '>' : ' ', name,
                      name, shown.data ? shown.data : "", i->state, nodes.data ? nodes.data : "",

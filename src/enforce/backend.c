@@ -83,8 +83,3 @@ int backend_write_group(const Backend *backend, const ProcHandle *process, int g
                                                            backend->write_userdata)
                                     : cgroup_write(group_fd, file, text);
 }
-
-const char *backend_refuses(Backend *backend, const BackendTarget *target,
-                            const Placement *placement) {
-        return backend->ops ? backend->ops->refuses(backend, target, placement) : backend->why_not;
-}

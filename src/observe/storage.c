@@ -11,7 +11,7 @@
 
 #include "tidbnumad/observe/block-stack.h"
 #include "tidbnumad/observe/devices-load.h"
-#include "tidbnumad/observe/storage.h"
+#include "tidbnumad/sys/mountinfo.h"
 #include "tidbnumad/sys/sysfs-device.h"
 
 enum {
@@ -155,8 +155,9 @@ static int add_mount(Walk *walk, const Mount *mount) {
         return add_device(walk, path);
 }
 
-int storage_find_mount(const Sysroot *sysroot, const MountTable *table, const Mount *mount,
-                       StorageDevices *ret) {
+/* `table` is searched for the file of a loop device. As storage_find(). */
+static int find_by_mount(const Sysroot *sysroot, const MountTable *table, const Mount *mount,
+                         StorageDevices *ret) {
         _cleanup_(walk_done) Walk walk = { .sysroot = sysroot, .table = table };
         StorageDevices storage = { 0 };
         int r = add_mount(&walk, mount);
@@ -182,7 +183,7 @@ int storage_find(const Sysroot *sysroot, const char *mountinfo, const char *dir,
         if (r < 0)
                 return r;
         mount = mount_table_find(&table, dir);
-        return mount ? storage_find_mount(sysroot, &table, mount, ret) : -ENOENT;
+        return mount ? find_by_mount(sysroot, &table, mount, ret) : -ENOENT;
 }
 
 /* --- the mount of a directory ---
@@ -248,7 +249,7 @@ static int find_by_number(const Sysroot *sysroot, const MountTable *table, int f
                 return -errno;
         mount.major = major(st.st_dev);
         mount.minor = minor(st.st_dev);
-        return storage_find_mount(sysroot, table, &mount, ret);
+        return find_by_mount(sysroot, table, &mount, ret);
 }
 
 static int find_live(const Sysroot *sysroot, int root_fd, const char *mountinfo, const char *dir,
@@ -267,7 +268,7 @@ static int find_live(const Sysroot *sysroot, int root_fd, const char *mountinfo,
         if (r < 0)
                 return r;
         mount = mount_table_find_id(&table, id);
-        return mount ? storage_find_mount(sysroot, &table, mount, ret)
+        return mount ? find_by_mount(sysroot, &table, mount, ret)
                      : find_by_number(sysroot, &table, fd, dir, ret);
 }
 

@@ -11,7 +11,7 @@ static void fill_set(hwloc_const_bitmap_t bitmap, IdTarget ret) {
                 id_target_add(ret, (uint32_t)id);
 }
 
-CpuSet topology_fill_cpus(hwloc_const_bitmap_t bitmap) {
+static CpuSet cpus_of(hwloc_const_bitmap_t bitmap) {
         CpuSet cpus = { 0 };
 
         fill_set(bitmap, ID_TARGET(&cpus));
@@ -147,9 +147,9 @@ CpuSet topology_fill_first_threads(const Topology *topology) {
 }
 
 static void fill_cpus(hwloc_topology_t t, const NodeSet *has_cpu, Topology *topology) {
-        CpuSet online = topology_fill_cpus(hwloc_topology_get_topology_cpuset(t));
+        CpuSet online = cpus_of(hwloc_topology_get_topology_cpuset(t));
 
-        topology->offline_cpus = topology_fill_cpus(hwloc_topology_get_complete_cpuset(t));
+        topology->offline_cpus = cpus_of(hwloc_topology_get_complete_cpuset(t));
         id_set_subtract(&topology->offline_cpus, &online);
         ID_SET_FOREACH(cpu, &online) {
                 hwloc_obj_t owner = find_owner(t, has_cpu, (unsigned)cpu);
@@ -171,7 +171,7 @@ static int fill_cores(hwloc_topology_t t, Topology *topology) {
         for (uint32_t cpu = 0; cpu < CPU_SET_MAX; cpu++)
                 topology->core[cpu] = (uint16_t)cpu;
         while ((core = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, core))) {
-                CpuSet threads = topology_fill_cpus(core->cpuset);
+                CpuSet threads = cpus_of(core->cpuset);
                 int first = id_set_next(&threads, 0);
 
                 ID_SET_FOREACH(cpu, &threads) {

@@ -148,22 +148,6 @@ static bool chain(PlanSearch *search, PlanItem *item) {
         return false;
 }
 
-void placement_search_repair(PlanSearch *search) {
-        bool better = true;
-
-        while (better && search->effort > 0) {
-                better = false;
-                for (size_t i = 0; i < search->n_movable && search->effort > 0; i++)
-                        better |= move(search, search->movable[i]);
-                if (better)
-                        continue;
-                better = swap_all(search);
-                for (size_t i = 0; !better && i < search->n_movable && search->effort > 0; i++)
-                        better = placement_search_displace(search, search->movable[i]) ||
-                                 chain(search, search->movable[i]);
-        }
-}
-
 /* --- displacing ---
  *
  * An item of several nodes goes to others, and all that are there look for new places. No single
@@ -254,7 +238,8 @@ static bool displace(PlanSearch *search, PlanItem *item, const uint16_t *nodes) 
         return false;
 }
 
-bool placement_search_displace(PlanSearch *search, PlanItem *item) {
+/* Puts an item of several nodes where others are, which then get new places. True: that helped. */
+static bool displace_others(PlanSearch *search, PlanItem *item) {
         PlanSets *sets = &search->sets[item - search->problem->items];
         bool better = false;
 
@@ -264,4 +249,20 @@ bool placement_search_displace(PlanSearch *search, PlanItem *item) {
         while (search->effort > 0 && placement_sets_next(sets))
                 better |= displace(search, item, sets->nodes);
         return better;
+}
+
+void placement_search_repair(PlanSearch *search) {
+        bool better = true;
+
+        while (better && search->effort > 0) {
+                better = false;
+                for (size_t i = 0; i < search->n_movable && search->effort > 0; i++)
+                        better |= move(search, search->movable[i]);
+                if (better)
+                        continue;
+                better = swap_all(search);
+                for (size_t i = 0; !better && i < search->n_movable && search->effort > 0; i++)
+                        better = displace_others(search, search->movable[i]) ||
+                                 chain(search, search->movable[i]);
+        }
 }

@@ -11,7 +11,7 @@
 
 enum { BAR_WIDTH = 24 };
 
-uint64_t locality_node_bytes(const LocalityNode *node) {
+static uint64_t node_bytes(const LocalityNode *node) {
         return node->anon_bytes + node->file_bytes + node->shmem_bytes + node->huge_bytes;
 }
 
@@ -45,7 +45,7 @@ static void add_bar(Table *table, double part) {
 }
 
 static void add_kinds(Table *table, const LocalityNode *node) {
-        plan_words_add_bytes(table, locality_node_bytes(node));
+        plan_words_add_bytes(table, node_bytes(node));
         plan_words_add_bytes(table, node->anon_bytes);
         plan_words_add_bytes(table, node->file_bytes);
         plan_words_add_bytes(table, node->shmem_bytes);
@@ -99,7 +99,7 @@ void locality_render(const LocalityReport *report, Text *text) {
                 const LocalityNode *node = &report->by_node[i];
 
                 table_addf(&table, "%" PRIu32, report->topology->nodes[i].id);
-                add_bar(&table, share(locality_node_bytes(node), locality_node_bytes(&all)));
+                add_bar(&table, share(node_bytes(node), node_bytes(&all)));
                 add_kinds(&table, node);
         }
         table_add(&table, "all");

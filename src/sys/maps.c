@@ -11,7 +11,8 @@
 
 #include "tidbnumad/sys/maps.h"
 
-ShmemDevices shmem_devices_read(void) {
+/* What cannot be found out stays 0, which no mapping of a file has. */
+static ShmemDevices read_shmem_devices(void) {
         _cleanup_close_ int fd = memfd_create("tidbnumad", MFD_CLOEXEC);
         ShmemDevices devices = { 0 };
         struct stat st;
@@ -85,7 +86,7 @@ int maps_open(const ProcHandle *handle, MapsReader **ret) {
                 free(reader);
                 return r;
         }
-        reader->shmem = shmem_devices_read();
+        reader->shmem = read_shmem_devices();
         *ret = reader;
         return 0;
 }

@@ -1,4 +1,4 @@
-/* Growing of plain arrays, and elements in and out of their middle. */
+/* Growing plain arrays, inserting and removing elements, and searching sorted ones. */
 #pragma once
 
 #include <stddef.h>
@@ -26,3 +26,18 @@ int array_insert(void **array, size_t *n, size_t *allocated, size_t index, const
 void array_remove(void *array, size_t *n, size_t index, size_t size);
 
 #define ARRAY_REMOVE(array, n, index) array_remove((array), &(n), (index), sizeof((array)[0]))
+
+/* In ascending order: the index of the first of `n` elements for which `is_less` is false; `n` if
+ * there is none. `is_less` is an expression in `index`. */
+#define ARRAY_LOWER_BOUND(n, index, is_less)                                                       \
+        ({                                                                                         \
+                size_t _low = 0, _high = (n);                                                      \
+                while (_low < _high) {                                                             \
+                        const size_t index = _low + (_high - _low) / 2;                            \
+                        if (is_less)                                                               \
+                                _low = index + 1;                                                  \
+                        else                                                                       \
+                                _high = index;                                                     \
+                }                                                                                  \
+                _low;                                                                              \
+        })

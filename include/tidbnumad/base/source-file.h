@@ -29,7 +29,6 @@ typedef struct SourceFileList {
         size_t allocated;
 } SourceFileList;
 
-void source_file_done(SourceFile *file);
 void source_file_list_done(SourceFileList *list);
 #define _cleanup_source_file_list_ _cleanup_(source_file_list_done)
 

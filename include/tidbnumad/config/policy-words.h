@@ -6,9 +6,3 @@
 /* What is allowed: "bind, preferred or none", "a mapping". Returns `buffer`. */
 #define POLICY_KEY_ALLOWED_MAX 200u
 const char *policy_key_allowed(const PolicyKey *key, char buffer[static POLICY_KEY_ALLOWED_MAX]);
-
-/* The units that a number may or must have, or NULL. */
-const char *policy_key_units(const PolicyKey *key);
-
-/* "at once: …"; NULL for RELOAD_NONE. */
-const char *policy_reload_to_string(PolicyReload reload);

@@ -31,7 +31,3 @@ int machine_open(const Args *args, Machine *ret);
 int machine_open_description(const char *description, const char *where, Machine *ret);
 void machine_close(Machine *machine);
 #define _cleanup_machine_ _cleanup_(machine_close)
-
-/* Is the value of --topology a file with XML, and not a description? True if it has a slash, ends
- * with ".xml", or exists. */
-bool machine_is_file(const char *topology);

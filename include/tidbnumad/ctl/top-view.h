@@ -27,9 +27,6 @@ typedef struct TopView {
         unsigned columns, rows; /* size of the terminal */
 } TopView;
 
-/* Memory of the instance on other nodes than its own. */
-uint64_t top_remote_bytes(const StatusInstance *instance);
-
 /* Renders at most `rows` lines of at most `columns` columns, with problems first. The last line has
  * no newline. Returns the selected instance, NULL if there is none. text->error shows a failure. */
 const StatusInstance *top_view_render(const TopView *view, Text *text);

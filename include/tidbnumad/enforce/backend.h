@@ -151,10 +151,6 @@ int backend_write_mems(const Backend *backend, const BackendTarget *target, int 
 int backend_write_group(const Backend *backend, const ProcHandle *process, int group_fd,
                         const char *file, const char *text);
 
-/* Can it act on this target? NULL, or a constant sentence why not. */
-const char *backend_refuses(Backend *backend, const BackendTarget *target,
-                            const Placement *placement);
-
 /* cgroup1: the folder of the target, and its path as /proc/PID/cgroup has it. The caller owns both.
  * -ENOENT: it is not there yet. */
 int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,

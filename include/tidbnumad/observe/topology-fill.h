@@ -32,7 +32,6 @@ static inline void hwloc_topology_destroyp(hwloc_topology_t *t) {
 const char *topology_fill_info(hwloc_obj_t object, const char *name);
 
 /* The members of one of hwloc's sets that have a place in ours. */
-CpuSet topology_fill_cpus(hwloc_const_bitmap_t bitmap);
 NodeSet topology_fill_nodes(hwloc_const_bitmap_t bitmap);
 
 /* Nodes, packages, memory, distances, first threads, and as offline the CPUs that hwloc knows

@@ -38,10 +38,6 @@ PlanCost placement_search_grow(PlanSearch *search, const PlanItem *item);
 /* Moves that help, until none is left or the effort is spent. */
 void placement_search_repair(PlanSearch *search);
 
-/* Puts an item of several nodes where others are, which then look for new places. True: that
- * helped. */
-bool placement_search_displace(PlanSearch *search, PlanItem *item);
-
 void placement_search_put(PlanSearch *search, PlanItem *item, const uint16_t *nodes);
 void placement_search_take(PlanSearch *search, const PlanItem *item);
 void placement_search_spend(PlanSearch *search, size_t n);

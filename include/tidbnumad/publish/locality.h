@@ -28,8 +28,6 @@ typedef struct LocalityReport {
         const LocalityNode *by_node; /* by index */
 } LocalityReport;
 
-uint64_t locality_node_bytes(const LocalityNode *node);
-
 /* A bar a node, of all its kinds against all of the process. `text` is emptied first. */
 void locality_render(const LocalityReport *report, Text *text);
 

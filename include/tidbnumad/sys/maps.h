@@ -32,9 +32,6 @@ typedef struct ShmemDevices {
         dev_t dev_shm; /* the tmpfs on this host's /dev/shm */
 } ShmemDevices;
 
-/* What cannot be found out stays 0, which no mapping of a file has. */
-ShmemDevices shmem_devices_read(void);
-
 /* One line of /proc/PID/maps, with or without its newline. 0; -EBADMSG: not such a line. */
 int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret);
 

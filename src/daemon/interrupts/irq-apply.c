@@ -64,7 +64,8 @@ static const IrqDevice *device_of(const IrqHost *host, const SettingKey *key, co
         return NULL;
 }
 
-void irq_describe(const IrqHost *host, const SettingKey *key, char *buffer, size_t size) {
+/* For messages: "eth0: interrupt 24 (eth0-rx-0)", "eth0: transmit queue 0". */
+static void describe(const IrqHost *host, const SettingKey *key, char *buffer, size_t size) {
         const IrqDevice *device;
         const char *handler;
 
@@ -103,7 +104,7 @@ static void log_repair(Interrupts *irq, const IrqHost *host, const IrqDesired *w
         char what[256], stood[SETTING_TEXT_MAX] = "";
 
         irq->n_repairs++;
-        irq_describe(host, &w->key, what, sizeof(what));
+        describe(host, &w->key, what, sizeof(what));
         (void)setting_render(w->key.kind, &w->stands, stood);
         journal_log(&irq->host->journal, LOG_NOTICE, &fields,
                     "something else changed %s to %s (%s); restored", what, stood,
@@ -115,7 +116,7 @@ static void log_contested(Interrupts *irq, const IrqHost *host, const IrqDesired
                                               .reason = REASON_CONTESTED };
         char what[256];
 
-        irq_describe(host, &w->key, what, sizeof(what));
+        describe(host, &w->key, what, sizeof(what));
         journal_log(&irq->host->journal, LOG_WARNING, &fields,
                     "something else keeps changing %s (%s); left alone for %u minutes", what,
                     likely_culprit(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
@@ -147,7 +148,7 @@ static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s
         if (!is_worth_telling(s, error))
                 return;
         s->logged = true;
-        irq_describe(host, &s->key, what, sizeof(what));
+        describe(host, &s->key, what, sizeof(what));
         if (by_unit)
                 journal_log(&irq->host->journal, LOG_WARNING, &fields,
                             "%s is not set, although its unit was started %u times; see "
@@ -337,7 +338,7 @@ static void log_astray(const Interrupts *irq, const IrqHost *host, const IrqDesi
                                               .reason = REASON_NOT_FOLLOWED };
         char what[256], mask[ID_SET_LIST_MAX];
 
-        irq_describe(host, &w->key, what, sizeof(what));
+        describe(host, &w->key, what, sizeof(what));
         (void)id_set_render_list(&w->stands.cpus, mask, sizeof(mask));
         journal_log(&irq->host->journal, LOG_WARNING, &fields,
                     "%s still fires on other CPUs than its mask %s: %s; %s", what, mask,

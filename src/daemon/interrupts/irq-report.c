@@ -86,7 +86,8 @@ static void free_summaries(IrqSummary *list, size_t n) {
         free(list);
 }
 
-const IrqSummary *irq_report_find(const Interrupts *irq, const IrqDevice *device) {
+/* The device at the last reconcile; NULL: it was not there. */
+static const IrqSummary *find_summary(const Interrupts *irq, const IrqDevice *device) {
         for (size_t i = 0; i < irq->n_devices; i++)
                 if (irq->devices[i].kind == device->kind &&
                     strcmp(irq->devices[i].name, device->name) == 0)
@@ -101,7 +102,7 @@ static bool has_changed(const IrqSummary *s, const IrqDevice *d) {
 
 /* 0: never since the device was first seen. */
 static uint64_t anew_since(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
-        const IrqSummary *s = irq_report_find(irq, d);
+        const IrqSummary *s = find_summary(irq, d);
 
         return !s ? 0 : has_changed(s, d) ? now_usec : s->anew_usec;
 }
@@ -202,7 +203,7 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
                 return; /* no memory: logged at the next reconcile */
         }
         for (size_t i = 0; i < n; i++) {
-                const IrqSummary *before = irq_report_find(irq, plan->devices[i].device);
+                const IrqSummary *before = find_summary(irq, plan->devices[i].device);
 
                 list[i].unlogged = is_premature(before, &list[i]);
                 if (list[i].unlogged || !is_news(before, &list[i]))

@@ -87,16 +87,8 @@ static void remove_at(IgnoredList *ignored, size_t index) {
 
 /* The index of the entry, or where it would be. */
 static size_t find_counted(const IgnoredList *s, pid_t pid, bool *ret_found) {
-        size_t low = 0, high = s->n_counted;
+        const size_t low = ARRAY_LOWER_BOUND(s->n_counted, k, s->counted[k].pid < pid);
 
-        while (low < high) {
-                const size_t middle = low + (high - low) / 2;
-
-                if (s->counted[middle].pid < pid)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
         *ret_found = low < s->n_counted && s->counted[low].pid == pid;
         return low;
 }

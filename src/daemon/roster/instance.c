@@ -94,16 +94,9 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
 }
 
 ssize_t instance_find(const Instance *instance, pid_t pid) {
-        size_t low = 0, high = instance->n_members;
+        const size_t low = ARRAY_LOWER_BOUND(instance->n_members, k,
+                                             instance->members[k].process.id.pid < pid);
 
-        while (low < high) {
-                const size_t middle = low + (high - low) / 2;
-
-                if (instance->members[middle].process.id.pid < pid)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
         return low < instance->n_members && instance->members[low].process.id.pid == pid
                        ? (ssize_t)low
                        : -1;

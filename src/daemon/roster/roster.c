@@ -15,17 +15,7 @@ enum { CROWD_INSTANCES = 64 };
 
 /* The index of the entry, or where it would be. */
 static size_t find_entry(const Roster *roster, pid_t pid) {
-        size_t low = 0, high = roster->n_entries;
-
-        while (low < high) {
-                const size_t middle = low + (high - low) / 2;
-
-                if (roster->entries[middle].pid < pid)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low;
+        return ARRAY_LOWER_BOUND(roster->n_entries, k, roster->entries[k].pid < pid);
 }
 
 static bool has_entry(const Roster *roster, size_t at, pid_t pid) {
@@ -75,17 +65,8 @@ Instance *roster_find_pidfd(const Roster *roster, int pidfd, size_t *ret_index) 
 
 /* The first instance that is not before the name. */
 static size_t find_place(const Roster *roster, const char *name) {
-        size_t low = 0, high = roster->n_instances;
-
-        while (low < high) {
-                const size_t middle = low + (high - low) / 2;
-
-                if (strcmp(roster->instances[middle]->name, name) < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low;
+        return ARRAY_LOWER_BOUND(roster->n_instances, k,
+                                 strcmp(roster->instances[k]->name, name) < 0);
 }
 
 static const Instance *find_name(const Roster *roster, const char *name) {

@@ -5,17 +5,7 @@
 #include "tidbnumad/daemon/units/unit-list.h"
 
 static size_t position(const Units *units, const char *name) {
-        size_t low = 0, high = units->n_units;
-
-        while (low < high) {
-                size_t middle = (low + high) / 2;
-
-                if (strcmp(units->units[middle]->place.name, name) < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low;
+        return ARRAY_LOWER_BOUND(units->n_units, k, strcmp(units->units[k]->place.name, name) < 0);
 }
 
 Unit *unit_list_find(const Units *units, const char *name) {

@@ -93,3 +93,17 @@ TEST(too_large) {
         ASSERT_NUMBERS(&a, 5);
         free(a.numbers);
 }
+
+TEST(lower_bound) {
+        static const int sorted[] = { 1, 3, 3, 7 };
+        static const struct {
+                int wanted;
+                size_t index;
+        } cases[] = { { 0, 0 }, { 1, 0 }, { 2, 1 }, { 3, 1 }, { 4, 3 }, { 7, 3 }, { 8, 4 } };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++)
+                assert_int_equal(
+                        ARRAY_LOWER_BOUND(ELEMENTSOF(sorted), k, sorted[k] < cases[i].wanted),
+                        cases[i].index);
+        assert_int_equal(ARRAY_LOWER_BOUND(0, k, sorted[k] < 5), 0);
+}

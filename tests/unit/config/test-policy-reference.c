@@ -48,9 +48,40 @@ static void render_later(Text *text, const PolicyKey *key) {
                      key->later[1] ? "are checked, but have" : "is checked, but has");
 }
 
+/* The units of a number; NULL: none. */
+static const char *units_of(const PolicyKey *key) {
+        switch (key->type) {
+        case POLICY_KEY_RATE:
+                return "B/s, KiB/s, MiB/s, GiB/s, TiB/s (powers of 1024), kB/s, MB/s, GB/s, TB/s "
+                       "(of 1000)";
+        case POLICY_KEY_DURATION:
+                return "us, ms, s, min, h";
+        case POLICY_KEY_PERCENT:
+                return "%";
+        default:
+                return NULL;
+        }
+}
+
+/* When a change takes effect; NULL for RELOAD_NONE. */
+static const char *reload_to_string(PolicyReload reload) {
+        static const char *const texts[N_RELOADS] = {
+                [RELOAD_JUDGE] = "at once: all processes are matched again",
+                [RELOAD_BIND] = "at once, for every instance",
+                [RELOAD_PLACE] =
+                        "at once if an instance no longer fits, else at its next placement",
+                [RELOAD_MOVE] = "at the next move of memory",
+                [RELOAD_HOST] = "at once, for the host",
+                [RELOAD_TIMER] = "after the present interval",
+                [RELOAD_STOP] = "when the daemon next stops",
+        };
+
+        return texts[reload];
+}
+
 static void render_key(Text *text, const PolicyKey *key) {
-        const char *reload = policy_reload_to_string(key->reload);
-        const char *units = policy_key_units(key);
+        const char *reload = reload_to_string(key->reload);
+        const char *units = units_of(key);
         char allowed[POLICY_KEY_ALLOWED_MAX];
 
         text_append(text, ".TP\n");

@@ -251,13 +251,13 @@ TEST(foreign_cpuset) {
         host_init(&h);
         placement.cpus = h.all;
         placement.nodes = h.mems;
-        assert_null(backend_refuses(&h.backend, &h.target, &placement));
+        assert_null(h.backend.ops->refuses(&h.backend, &h.target, &placement));
         (void)snprintf(dir, sizeof(dir), "test-foreign-%d", getpid());
         (void)snprintf(path, sizeof(path), "/%s", dir);
         enter_foreign(&h, dir);
-        more = backend_refuses(&h.backend, &h.target, &placement);
+        more = h.backend.ops->refuses(&h.backend, &h.target, &placement);
         placement.cpus = h.one;
-        same = backend_refuses(&h.backend, &h.target, &placement);
+        same = h.backend.ops->refuses(&h.backend, &h.target, &placement);
         assert_in(&h, path);
         (void)kill(h.handle.pid, SIGKILL);
         (void)waitpid(h.handle.pid, NULL, 0);
@@ -343,7 +343,7 @@ TEST(fallen_out_of_its_directory) {
         assert_int_equal(cgroup_write(h.backend.own_fd, "cgroup.procs", pid), 0);
         assert_in(&h, "/" BACKEND_CGROUP1_FOLDER);
         /* Whatever is left there, it is to come out again. */
-        assert_null(backend_refuses(&h.backend, &h.target, &placement));
+        assert_null(h.backend.ops->refuses(&h.backend, &h.target, &placement));
         assert_int_equal(put_back(&h, record), 1);
         assert_in(&h, home);
         assert_cpus(&h, &h.all);

