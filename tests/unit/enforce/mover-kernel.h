@@ -42,6 +42,11 @@ typedef struct Kernel {
 
 static Kernel kernel;
 
+static struct Tested {
+        Mover mover;
+        ProcHandle handle;
+} tested = { .mover = MOVER_NONE, .handle = PROC_HANDLE_NONE };
+
 int __real_maps_next(MapsReader *reader, Mapping *ret);
 int __wrap_maps_next(MapsReader *reader, Mapping *ret);
 int __real_maps_rewind(MapsReader *reader);
@@ -165,13 +170,21 @@ static inline void kernel_init(int node) {
         kernel_init_as(node, MAPPING_PRIVATE);
 }
 
-static inline int begin(void **state, Mover *mover, ProcHandle *handle) {
+static inline void end_mover(void) {
+        mover_end(&tested.mover);
+        proc_close(&tested.handle);
+        tested.mover = MOVER_NONE;
+        tested.handle = PROC_HANDLE_NONE;
+}
+
+/* Over this process; the one before is ended. */
+static inline int begin(void **state) {
         Sysroot *sysroot = *state;
 
-        assert_int_equal(proc_open(sysroot, getpid(), handle), 0);
-        *mover = MOVER_NONE;
-        mover->alone = true;
-        return mover_begin(mover, handle);
+        end_mover();
+        assert_int_equal(proc_open(sysroot, getpid(), &tested.handle), 0);
+        tested.mover.alone = true;
+        return mover_begin(&tested.mover, &tested.handle);
 }
 
 /* What it does before it moves anything. */
@@ -222,6 +235,7 @@ static inline int teardown(void **state) {
 
 static inline int end_test(void **state) {
         (void)state;
+        end_mover();
         if (kernel.on)
                 (void)munmap(kernel.area, PAGES * page_size_bytes());
         kernel.on = false;

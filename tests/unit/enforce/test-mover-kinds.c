@@ -17,27 +17,21 @@ static size_t first_of_chunk(void) {
 
 TEST(a_huge_page_is_asked_for_once, .teardown_func = end_test) {
         const size_t pages = MOVER_CHUNK_BYTES / page_size_bytes();
-        Mover mover;
-        ProcHandle handle;
 
         kernel_init(1);
         kernel.huge_first = first_of_chunk();
         kernel.huge_pages = pages;
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES)); /* paid for by its bytes */
-        assert_int_equal(mover.moved_bytes, BYTES(PAGES));
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES)); /* paid for by its bytes */
+        assert_int_equal(tested.mover.moved_bytes, BYTES(PAGES));
         assert_int_equal(kernel.moves[kernel.huge_first], 1);
         for (size_t i = 1; i < pages; i++)
                 assert_int_equal(kernel.moves[kernel.huge_first + i], 0);
-        mover_end(&mover);
-        proc_close(&handle);
 }
 
 /* The kernel says -EFAULT of a huge page that NUMA balancing has marked, not -ENOENT. */
 TEST(a_marked_huge_page_is_found, .teardown_func = end_test) {
         const size_t pages = MOVER_CHUNK_BYTES / page_size_bytes();
-        Mover mover;
-        ProcHandle handle;
 
         kernel_init(0);
         kernel.marked_answer = -EFAULT;
@@ -47,12 +41,10 @@ TEST(a_marked_huge_page_is_found, .teardown_func = end_test) {
                 kernel.nodes[kernel.huge_first + i] = 1;
                 kernel.marked[kernel.huge_first + i] = true;
         }
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(pages));
-        assert_int_equal(mover.moved_bytes, BYTES(pages));
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(pages));
+        assert_int_equal(tested.mover.moved_bytes, BYTES(pages));
         assert_int_equal(kernel.nodes[kernel.huge_first], 0);
-        mover_end(&mover);
-        proc_close(&handle);
 }
 
 /* What a fork still shares is moved where all holders are in the instance's cgroup, and only there.
@@ -60,36 +52,26 @@ TEST(a_marked_huge_page_is_found, .teardown_func = end_test) {
 TEST(fork_shared_pages_want_proof, .teardown_func = end_test) {
         for (unsigned alone = 0; alone < 2; alone++)
                 for (unsigned shared = 0; shared < 2; shared++) {
-                        Mover mover;
-                        ProcHandle handle;
-
                         kernel_init_as(1, shared ? MAPPING_SHARED_ANON : MAPPING_PRIVATE);
                         kernel.others[3] = kernel.others[4] = true;
-                        assert_int_equal(begin(state, &mover, &handle), 0);
-                        mover.alone = alone;
-                        (void)walk(&mover, "0", 0);
+                        assert_int_equal(begin(state), 0);
+                        tested.mover.alone = alone;
+                        (void)walk(&tested.mover, "0", 0);
                         assert_int_equal(kernel.reach, alone ? PAGES_ALL : PAGES_ALONE);
                         assert_int_equal(kernel.nodes[3], alone ? 0 : 1);
                         assert_int_equal(kernel.nodes[5], 0);
-                        mover_end(&mover);
-                        proc_close(&handle);
                         (void)end_test(NULL);
                 }
 }
 
 /* A chunk that is not outside as a whole is no huge page. */
 TEST(a_chunk_with_a_page_at_home, .teardown_func = end_test) {
-        Mover mover;
-        ProcHandle handle;
-
         kernel_init(1);
         kernel.nodes[first_of_chunk() + 9] = 0;
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1));
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES - 1));
         assert_int_equal(kernel.moves[first_of_chunk()], 1);
         assert_int_equal(kernel.moves[first_of_chunk() + 9], 0);
-        mover_end(&mover);
-        proc_close(&handle);
 }
 
 /* Files are the page cache's, whoever maps them and however. */
@@ -97,57 +79,43 @@ TEST(files_stay, .teardown_func = end_test) {
         static const MappingKind kinds[] = { MAPPING_FILE, MAPPING_PRIVATE };
 
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
-                Mover mover;
-                ProcHandle handle;
-
                 kernel_init_as(1, MAPPING_FILE);
                 kernel.mappings[0].kind = kinds[i];
                 kernel.mappings[0].has_file = true;
-                assert_int_equal(begin(state, &mover, &handle), 0);
-                assert_int_equal(walk(&mover, "0", 0), 0);
+                assert_int_equal(begin(state), 0);
+                assert_int_equal(walk(&tested.mover, "0", 0), 0);
                 assert_int_equal(kernel.calls, 0);
-                mover_end(&mover);
-                proc_close(&handle);
                 (void)end_test(NULL);
         }
 }
 
 /* What nobody else maps; and it is none of the private memory. */
 TEST(shared_memory_with_a_name, .teardown_func = end_test) {
-        Mover mover;
-        ProcHandle handle;
-
         kernel_init_as(1, MAPPING_FILE);
         kernel.mappings[0].is_shmem = true;
         kernel.others[3] = kernel.others[4] = kernel.marked[5] = true;
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0),
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0),
                          BYTES(PAGES - 1)); /* refused ones are paid for too */
-        assert_int_equal(mover.shared_moved_bytes, BYTES(PAGES - 3));
-        assert_int_equal(mover.found_bytes + mover.moved_bytes + mover.failed_pages, 0);
+        assert_int_equal(tested.mover.shared_moved_bytes, BYTES(PAGES - 3));
+        assert_int_equal(
+                tested.mover.found_bytes + tested.mover.moved_bytes + tested.mover.failed_pages, 0);
         assert_int_equal(kernel.reach, PAGES_ALONE);
         assert_int_equal(kernel.touches[5], 0);
         assert_int_equal(kernel.nodes[3], 1);
-        mover_end(&mover);
-        proc_close(&handle);
 }
 
 /* A page that was written to and dropped since is the file's again: reading it would wait for
  * whoever serves the file, which on a block device is the kernel itself. */
 TEST(private_pages_of_a_file_are_read_on_disk_only, .teardown_func = end_test) {
         for (unsigned on_disk = 0; on_disk < 2; on_disk++) {
-                Mover mover;
-                ProcHandle handle;
-
                 kernel_init(1);
                 kernel.mappings[0].has_file = true;
                 kernel.mappings[0].on_disk = on_disk;
                 kernel.marked[5] = true;
-                assert_int_equal(begin(state, &mover, &handle), 0);
-                assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1 + on_disk));
+                assert_int_equal(begin(state), 0);
+                assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES - 1 + on_disk));
                 assert_int_equal(kernel.touches[5], on_disk);
-                mover_end(&mover);
-                proc_close(&handle);
                 (void)end_test(NULL);
         }
 }
@@ -155,51 +123,37 @@ TEST(private_pages_of_a_file_are_read_on_disk_only, .teardown_func = end_test) {
 /* Neither is memory whose faults another thread or process serves. */
 TEST(a_process_with_userfaultfd_is_not_read, .teardown_func = end_test) {
         const int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-        Mover mover;
-        ProcHandle handle;
 
         if (fd < 0)
                 skip();
         kernel_init(1);
         kernel.marked[5] = true;
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES - 1));
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES - 1));
         assert_int_equal(kernel.touches[5], 0);
         (void)close(fd);
-        assert_int_equal(mover_begin(&mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(1));
+        assert_int_equal(mover_begin(&tested.mover, &tested.handle), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(1));
         assert_int_equal(kernel.touches[5], 1);
-        mover_end(&mover);
-        proc_close(&handle);
 }
 
 /* Shared memory without a name: only a fork can share it, and it comes whole. */
 TEST(shared_memory, .teardown_func = end_test) {
-        Mover mover;
-        ProcHandle handle;
-
         kernel_init_as(1, MAPPING_SHARED_ANON);
         kernel.others[3] = true;
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(PAGES));
-        assert_int_equal(mover.shared_moved_bytes, BYTES(PAGES));
-        assert_int_equal(mover.found_bytes, 0);
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES));
+        assert_int_equal(tested.mover.shared_moved_bytes, BYTES(PAGES));
+        assert_int_equal(tested.mover.found_bytes, 0);
         assert_int_equal(kernel.reach, PAGES_ALL);
-        mover_end(&mover);
-        proc_close(&handle);
 }
 
 TEST(mappings_that_do_not_count, .teardown_func = end_test) {
-        Mover mover;
-        ProcHandle handle;
-
         kernel_init(1);
         kernel.mappings[0].kind = MAPPING_OTHER;
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), 0);
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), 0);
         assert_int_equal(kernel.calls, 0);
-        mover_end(&mover);
-        proc_close(&handle);
 }
 
 /* --- the order ----------------------------------------------------------------------------------
@@ -208,8 +162,6 @@ TEST(mappings_that_do_not_count, .teardown_func = end_test) {
 /* The one that has more outside first, though it is neither the first nor the largest. */
 TEST(largest_outside_first, .teardown_func = end_test) {
         const uint64_t page = page_size_bytes(), chunk = MOVER_CHUNK_BYTES / page;
-        Mover mover;
-        ProcHandle handle;
 
         kernel_init(0);
         kernel.n_mappings = 2;
@@ -219,47 +171,36 @@ TEST(largest_outside_first, .teardown_func = end_test) {
                 kernel.nodes[i] = 1;
         for (size_t i = 700; i < 700 + chunk; i++)
                 kernel.nodes[i] = 1;
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(100 + chunk));
-        assert_int_equal(mover.n_ranked, 2);
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(100 + chunk));
+        assert_int_equal(tested.mover.n_ranked, 2);
         assert_ptr_equal(kernel.asked_first, kernel.area + 700 * page);
         for (size_t i = 0; i < PAGES; i++)
                 assert_true(kernel.moves[i] <= 2 && kernel.nodes[i] == 0);
-        mover_end(&mover);
-        proc_close(&handle);
 }
 
 /* There may be 50,000 of them, and none is worth a question of its own. */
 TEST(small_mappings_are_not_ranked, .teardown_func = end_test) {
         NodeSet nodes = node_set("0");
         uint64_t bytes;
-        Mover mover;
-        ProcHandle handle;
 
         kernel_init(1);
         kernel.mappings[0].end = kernel.mappings[0].start + MOVER_CHUNK_BYTES - page_size_bytes();
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        while (mover.phase == MOVER_SURVEY)
-                assert_int_equal(mover_step(&mover, &nodes, 0, UINT64_MAX, &bytes), 1);
-        assert_int_equal(kernel.queries + mover.n_ranked, 0);
-        assert_int_equal(walk(&mover, "0", 0), MOVER_CHUNK_BYTES - page_size_bytes());
-        mover_end(&mover);
-        proc_close(&handle);
+        assert_int_equal(begin(state), 0);
+        while (tested.mover.phase == MOVER_SURVEY)
+                assert_int_equal(mover_step(&tested.mover, &nodes, 0, UINT64_MAX, &bytes), 1);
+        assert_int_equal(kernel.queries + tested.mover.n_ranked, 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), MOVER_CHUNK_BYTES - page_size_bytes());
 }
 
 /* A mapping that was gone through is not gone through again. */
 TEST(ranked_mappings_are_not_walked_twice, .teardown_func = end_test) {
-        Mover mover;
-        ProcHandle handle;
-
         kernel_init(0);
         kernel.nodes[0] = 1; /* the first sample */
-        assert_int_equal(begin(state, &mover, &handle), 0);
-        assert_int_equal(walk(&mover, "0", 0), BYTES(1));
-        assert_int_equal(mover.n_ranked, 1);
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(1));
+        assert_int_equal(tested.mover.n_ranked, 1);
         assert_true(kernel.queries <= 1 + PAGES / 512 + 2);
-        mover_end(&mover);
-        proc_close(&handle);
 }
 
 TEST_GROUP(setup, teardown)
