@@ -22,7 +22,7 @@ typedef struct Manager {
 static struct sockaddr_un address_of(void) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-        (void)snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s", ABSTRACT + 1);
+        (void)snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s", &ABSTRACT[1]);
         return address;
 }
 
