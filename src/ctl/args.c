@@ -318,14 +318,14 @@ static int check_cluster(const Args *args) {
         if (args->tiup_file && other)
                 return check_pair(args, "--tiup", other, true);
         if (!args->tiup_file != !args->hosts) {
-                (void)fputs("tidbnumactl: --tiup and --hosts are given together: the topology file "
-                            "of the cluster and the folder with its machines\n",
-                            stderr);
+                output_line(stderr,
+                            "tidbnumactl: --tiup and --hosts are given together: the topology file "
+                            "of the cluster and the folder with its machines");
                 return try_help(args->command);
         }
         if (!args->output || args->tiup_file)
                 return 1;
-        (void)fputs("tidbnumactl: --output of plan needs --tiup and --hosts\n", stderr);
+        output_line(stderr, "tidbnumactl: --output of plan needs --tiup and --hosts");
         return try_help(args->command);
 }
 
