@@ -146,6 +146,7 @@ build_payload() {
         mkdir -p "$dir/bin" "$dir/debs"
         cp -r "$vm_dir/guest" "$dir/guest"
         cp -r "$vm_dir/../support/monitoring" "$dir/monitoring"
+        cp "$vm_dir/../../README.md" "$dir/"
         build_workload "$dir/bin/workload"
         for deb in "$@"; do
                 [[ -f $deb && $deb == *.deb ]] || die "--deb '$deb' is not a .deb file"
