@@ -87,7 +87,7 @@ policies:
   - name: tidb
     match: {exe: tidb-server, user: tidb, unit: "tidb-*.service"}
     place: {nodes: 2}
-sampling: {interval: 1s, access: on$1}
+sampling: {interval: 1s, budget: 10%, access: on$1}
 enforcement: {mode: observe}
 EOT
         systemctl reload tidbnumad
