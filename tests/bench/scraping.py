@@ -56,7 +56,7 @@ def median(connect, before=lambda: None):
 def ours(build, folder):
     """(milliseconds, bytes)"""
     run = os.path.join(folder, "scraped")
-    os.mkdir(run)
+    os.makedirs(run, exist_ok=True)
     metrics = subprocess.run([os.path.join(build, "tests/bench/bench-render"), "print"], stdout=subprocess.PIPE,
                              check=True).stdout
     path, sock = os.path.join(run, "metrics.prom"), os.path.join(run, "s")
