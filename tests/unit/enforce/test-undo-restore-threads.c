@@ -1,6 +1,7 @@
 /* What is noted of threads before they are bound, and what they get back: with threads whose CPUs
  * the test makes up. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "../../support/test.h"
 
@@ -347,6 +348,21 @@ TEST(half_a_note_is_none) {
         host_init(&h);
         host_v1(&h);
         fake_remove(&h.tree, "proc/50/cgroup");
-        note(&h, NOTE_CPUSET); /* it has ended, as it seems */
+        assert_int_equal(undo_note_processes(&h.backend, &h.target, h.record, NOTE_CPUSET), -ESRCH);
+        assert_int_equal(h.record->n_processes, 0);
+}
+
+/* That its files are gone is believed once its pidfd says the same. */
+TEST(one_that_has_ended_is_left_out) {
+        _cleanup_host_ Host h;
+        int ended[2];
+
+        host_init(&h);
+        host_v1(&h);
+        fake_remove(&h.tree, "proc/50/cgroup");
+        assert_int_equal(pipe(ended), 0);
+        (void)close(ended[1]); /* a hang-up, as a pidfd shows */
+        h.handles[0].pidfd = ended[0];
+        note(&h, NOTE_CPUSET);
         assert_int_equal(h.record->n_processes, 0);
 }
