@@ -18,6 +18,7 @@
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 
 int manager_new(const Args *args, Manager **ret) {
         _cleanup_(manager_freep) Manager *m = calloc(1, sizeof(*m));
@@ -85,6 +86,7 @@ Manager *manager_free(Manager *m) {
         sd_event_source_unref(m->roster.connector_source);
         sd_event_source_unref(m->binding.work_timer);
         sd_event_source_unref(m->roster.scan_timer);
+        sd_event_source_unref(m->roster.ends_timer);
         sd_event_source_unref(m->roster.rescan_timer);
         sampling_done(&m->sampling);
         sd_event_source_unref(m->roster.describe_timer);
@@ -107,7 +109,7 @@ static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
         (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         reconcile_all(&m->binding, clock_monotonic_usec());
         sampling_begin_round(&m->sampling);
-        return sd_event_source_set_time_relative(source, sampling_interval_usec(&m->sampling));
+        return event_source_set_after(source, sampling_interval_usec(&m->sampling));
 }
 
 /* Puts the policies of the files in force in every room; if they are rejected, the former ones
@@ -188,8 +190,8 @@ static int on_term(sd_event_source *source, const struct signalfd_siginfo *info,
 static int add_sources(Manager *m) {
         int r;
 
-        r = sd_event_add_time_relative(m->host.event, &m->sampling.timer, CLOCK_MONOTONIC,
-                                       m->host.policies.sampling_interval_usec, 0, on_sample, m);
+        r = event_source_add_after(m->host.event, &m->sampling.timer,
+                                   m->host.policies.sampling_interval_usec, on_sample, m);
         if (r >= 0)
                 r = sampling_start(&m->sampling);
         if (r >= 0)

@@ -16,7 +16,7 @@ int backend_systemd_ensure_bus(Backend *backend) {
          * If it were closed now, the others would wait for ever. */
         if (backend->bus && sd_bus_get_event(backend->bus))
                 return -ENOTCONN;
-        backend->bus = sd_bus_close_unref(backend->bus);
+        backend->bus = bus_units_close(backend->bus);
         return bus_units_open(backend->event, &backend->bus);
 }
 

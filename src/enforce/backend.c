@@ -1,5 +1,6 @@
 /* Which backend binds on this host. What each of them does is in its own file. */
 #include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
 
 static const BackendOps *const ALL[] = {
@@ -19,7 +20,7 @@ void backend_init(Backend *backend, const Sysroot *sysroot, sd_event *event) {
 
 void backend_done(Backend *backend) {
         /* Not flushed: a bus that does not answer would be waited for. */
-        sd_bus_close_unref(backend->bus);
+        bus_units_close(backend->bus);
         closep(&backend->own_fd);
         closep(&backend->root_fd);
         *backend = (Backend){ .root_fd = -EBADF, .own_fd = -EBADF };

@@ -29,6 +29,7 @@ static const struct {
         [AUDIT_HUGE_PAGES] = { "huge-pages", "" },
         [AUDIT_SWAP] = { "swap", "" },
         [AUDIT_GOVERNOR] = { "governor", "" },
+        [AUDIT_KERNEL] = { "kernel", "" },
 };
 
 const char *audit_rule_to_id(AuditRule rule) {

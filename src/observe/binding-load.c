@@ -69,7 +69,7 @@ static int read_cpus(const Load *load, pid_t tid, CpuSet *ret, NodeSet *mems) {
         ProcStatus status;
         int r;
 
-        if (load->member->pidfd >= 0 && (tid != load->member->pid || load->binding.cpuset))
+        if (load->member->live && (tid != load->member->pid || load->binding.cpuset))
                 return affinity_read_thread(tid, ret);
         r = proc_status_read(load->member, tid, &status);
         if (r < 0)

@@ -84,6 +84,20 @@ static void read_cpuset(const Sysroot *sysroot, HostFacts *ret) {
                 ret->cpuset = strstr(controllers, "cpuset") != NULL;
 }
 
+/* What a dump does not show. Units are counted below system.slice wherever the memory controller is
+ * in use. */
+static void read_kernel(const Sysroot *sysroot, HostFacts *ret) {
+        if (!sysroot->live)
+                return;
+        ret->kernel_known = true;
+        ret->pidfds = proc_has_pidfds();
+        ret->numa_stat_known =
+                cgroup_version(sysroot) == CGROUP_V2 &&
+                faccessat(sysroot->cgroup_fd, "system.slice/memory.stat", F_OK, 0) == 0;
+        ret->numa_stat =
+                faccessat(sysroot->cgroup_fd, "system.slice/memory.numa_stat", F_OK, 0) == 0;
+}
+
 static uint32_t count_packages(const Sysroot *sysroot, const CpuSet *cpus) {
         NodeSet packages = { 0 };
 
@@ -124,4 +138,5 @@ void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts
         read_swap(sysroot, ret);
         read_governors(sysroot, &cpus, ret);
         read_cpuset(sysroot, ret);
+        read_kernel(sysroot, ret);
 }

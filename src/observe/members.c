@@ -261,7 +261,7 @@ static int read_thread(const ProcHandle *handle, pid_t tid, CpuSet *ret) {
         ProcStatus status;
         int r;
 
-        if (handle->pidfd >= 0)
+        if (handle->live)
                 return affinity_read_thread(tid, ret);
         r = proc_status_read(handle, tid, &status);
         if (r >= 0)

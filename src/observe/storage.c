@@ -3,15 +3,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "tidbnumad/observe/block-stack.h"
 #include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/sys/mountinfo.h"
+#include "tidbnumad/sys/open-below.h"
 #include "tidbnumad/sys/sysfs-device.h"
 
 enum {
@@ -190,19 +189,6 @@ int storage_find(const Sysroot *sysroot, const char *mountinfo, const char *dir,
  *
  * On the live machine the kernel reports the mount of the opened directory, with links and chroots
  * resolved. In a dump there are only paths. */
-
-/* As the process would, but through no magic link of /proc, which leads anywhere. O_PATH opens
- * nothing, and O_DIRECTORY lets no device be found. */
-static int open_below(int root_fd, const char *path) {
-        const struct open_how how = {
-                .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-        };
-        /* glibc 2.31 has no SYS_openat2. */
-        int fd = (int)syscall(__NR_openat2, root_fd, path, &how, sizeof(how));
-
-        return fd < 0 ? -errno : fd;
-}
 
 /* A directory that does not exist yet will be where the one above it is. */
 static int open_nearest(int root_fd, const char *dir) {

@@ -105,6 +105,26 @@ static int cpuset(const AuditInput *input, AuditReport *report) {
                           wanted ? ", though a policy says memory: bind" : "");
 }
 
+static int kernel(const AuditInput *input, AuditReport *report) {
+        const HostFacts *facts = input->facts;
+        int r = 0;
+
+        if (facts->kernel_known)
+                audit_report_hold(report, AUDIT_KERNEL);
+        if (facts->kernel_known && !facts->pidfds)
+                r = audit_find(report, AUDIT_KERNEL, AUDIT_WARNING, audit_text("pidfd_open(2)"),
+                               audit_text("boot Linux 5.3 or later; nothing else depends on it"),
+                               "the kernel has no pidfd_open: the end of a process is noticed up "
+                               "to 0.5 s late");
+        if (r >= 0 && facts->numa_stat_known && !facts->numa_stat)
+                r = audit_find(report, AUDIT_KERNEL, AUDIT_WARNING,
+                               audit_text("/sys/fs/cgroup/system.slice/memory.numa_stat"),
+                               audit_text("boot Linux 5.10 or later, or use cgroup v1"),
+                               "the kernel does not count the memory of control groups by node: "
+                               "where it is located is sampled");
+        return r;
+}
+
 int audit_host(const AuditInput *input, AuditReport *report) {
         const HostFacts *facts = input->facts;
         int r;
@@ -123,5 +143,7 @@ int audit_host(const AuditInput *input, AuditReport *report) {
                 r = number(report, AUDIT_SWAP, "vm.swappiness", facts->swappiness, SWAPPINESS_MAX);
         if (r >= 0)
                 r = governor(input, report);
+        if (r >= 0)
+                r = kernel(input, report);
         return r < 0 ? r : cpuset(input, report);
 }

@@ -159,7 +159,7 @@ int bus_manager_open(BusManager *manager, sd_event *event, BusManagerHandler han
 void bus_manager_close(BusManager *manager) {
         manager->subscription = sd_bus_slot_unref(manager->subscription);
         /* Not flushed: that would wait for a bus that may be gone. */
-        manager->bus = sd_bus_close_unref(manager->bus);
+        manager->bus = bus_units_close(manager->bus);
 }
 
 static int watch_state(BusManager *m, const char *unit, sd_bus_slot **ret) {

@@ -15,7 +15,7 @@ typedef struct Call {
 } Call;
 
 int bus_units_open(sd_event *event, sd_bus **ret) {
-        _cleanup_(sd_bus_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(bus_units_closep) sd_bus *bus = NULL;
         int r;
 
         r = sd_bus_open_system(&bus);
@@ -26,6 +26,11 @@ int bus_units_open(sd_event *event, sd_bus **ret) {
                 return r;
         *ret = TAKE_PTR(bus);
         return 0;
+}
+
+sd_bus *bus_units_close(sd_bus *bus) {
+        sd_bus_close(bus);
+        return sd_bus_unref(bus);
 }
 
 /* As sd_bus_flush(3), which waits for ever for a bus that does not answer. */

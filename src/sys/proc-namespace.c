@@ -51,9 +51,8 @@ void proc_namespaces_read_own(Sysroot *sysroot) {
 
 int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
                            ProcNamespace namespace) {
-        return handle->pidfd < 0
-                       ? 1
-                       : proc_folder_in_host_namespace(sysroot, handle->dir_fd, namespace);
+        return !handle->live ? 1
+                             : proc_folder_in_host_namespace(sysroot, handle->dir_fd, namespace);
 }
 
 int proc_folder_in_host_namespace(const Sysroot *sysroot, int dir_fd, ProcNamespace namespace) {
@@ -71,7 +70,7 @@ int proc_has_host_root(const ProcHandle *handle) {
         FileIdentity file;
         int r;
 
-        if (handle->pidfd < 0)
+        if (!handle->live)
                 return 1;
         r = identify(handle->dir_fd, "root", &file);
         if (r < 0)
@@ -82,7 +81,7 @@ int proc_has_host_root(const ProcHandle *handle) {
 int proc_shares_memory(const ProcHandle *handle, pid_t other) {
         long r;
 
-        if (handle->pidfd < 0 || other <= 0)
+        if (!handle->live || other <= 0)
                 return 0;
         r = syscall(SYS_kcmp, handle->pid, other, KCMP_VM, 0UL, 0UL);
         return r < 0 ? -errno : r == 0;

@@ -2,10 +2,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/proc.h"
@@ -17,64 +15,6 @@
 /* A vanished task shows as ENOENT on opening and as ESRCH on reading. */
 static int task_error(int error) {
         return error == -ENOENT ? -ESRCH : error;
-}
-
-int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
-        ProcStat unused;
-
-        return proc_open_stat(sysroot, pid, ret, &unused);
-}
-
-int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat) {
-        _cleanup_proc_ ProcHandle h = PROC_HANDLE_NONE;
-        char name[16];
-        ProcStat stat;
-        int r;
-
-        (void)snprintf(name, sizeof(name), "%d", pid);
-        h.pid = pid;
-        h.dir_fd = openat(sysroot->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (h.dir_fd < 0)
-                return task_error(-errno);
-        if (sysroot->live) {
-                h.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-                if (h.pidfd < 0)
-                        return task_error(-errno);
-        }
-        /* Read last and through the directory: if this answers, the directory's process was still
-         * there after the pidfd was taken, so that both are of the same one. */
-        r = proc_stat_read(&h, 0, &stat);
-        if (r < 0)
-                return r;
-        h.start_ticks = stat.start_ticks;
-        *ret_stat = stat;
-        *ret = h;
-        h = PROC_HANDLE_NONE;
-        return 0;
-}
-
-void proc_close(ProcHandle *handle) {
-        sd_event_source_disable_unref(handle->exit); /* before the pidfd that it polls */
-        closep(&handle->dir_fd);
-        closep(&handle->pidfd);
-        *handle = PROC_HANDLE_NONE;
-}
-
-bool proc_is_alive(const ProcHandle *handle) {
-        struct pollfd p = { .fd = handle->pidfd, .events = POLLIN };
-
-        return handle->pidfd < 0 || poll(&p, 1, 0) <= 0; /* what fails says nothing */
-}
-
-int proc_watch_exit(ProcHandle *handle, sd_event *event, sd_event_io_handler_t callback,
-                    void *userdata) {
-        int r;
-
-        if (handle->pidfd < 0)
-                return 0;
-        r = sd_event_add_io(event, &handle->exit, handle->pidfd, EPOLLIN, callback, userdata);
-        return r < 0 ? r
-                     : sd_event_source_set_priority(handle->exit, SD_EVENT_PRIORITY_IMPORTANT - 1);
 }
 
 int proc_stat_parse(const char *text, ProcStat *ret) {

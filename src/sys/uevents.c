@@ -3,8 +3,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "config.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/uevents.h"
+
+#if HAVE_SD_DEVICE
+#include <systemd/sd-device.h>
 
 /* Interfaces of containers come and go all day. */
 static bool is_virtual(sd_device *device) {
@@ -36,6 +40,25 @@ static int open_monitor(Uevents *uevents, sd_event *event, const char *const *su
         return r < 0 ? r : sd_device_monitor_start(uevents->monitor, on_event, uevents);
 }
 
+static void close_monitor(Uevents *uevents) {
+        sd_device_monitor_unref(uevents->monitor);
+}
+
+#else
+
+static int open_monitor(Uevents *uevents, sd_event *event, const char *const *subsystems) {
+        (void)uevents;
+        (void)event;
+        (void)subsystems;
+        return -EOPNOTSUPP;
+}
+
+static void close_monitor(Uevents *uevents) {
+        (void)uevents;
+}
+
+#endif
+
 int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
                  UeventsHandler handler, void *userdata) {
         int r;
@@ -48,6 +71,6 @@ int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystem
 }
 
 void uevents_close(Uevents *uevents) {
-        sd_device_monitor_unref(uevents->monitor);
+        close_monitor(uevents);
         *uevents = (Uevents){ 0 };
 }

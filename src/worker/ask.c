@@ -151,6 +151,8 @@ int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
 
         if (!are_started(workers))
                 return write_mems(group_fd, mems, widen);
+        if (!proc_is_alive(process)) /* the worker is not given its directory */
+                return -ESRCH;
         group.dir_fd = group_fd;
         if (widen)
                 worker = &workers->guard[!worker_is_ready(&workers->guard[0]) &&
@@ -169,6 +171,8 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
 
         if (!are_started(workers))
                 return cgroup_write(group_fd, file, text);
+        if (!proc_is_alive(process))
+                return -ESRCH;
         if (strlen(file) >= sizeof(request.group.file) ||
             strlen(text) >= sizeof(request.group.text))
                 return -ENAMETOOLONG;

@@ -7,19 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
-
-/* Linux 5.4; the C library has it since 2.36. */
-enum { WAIT_BY_PIDFD = 3 };
 
 /* Longer than the longest answer. */
 enum { SEND_BUFFER_BYTES = 512 << 10 };
+
+/* A worker that was let go ends at once, unless it hangs. */
+#define REAP_USEC (UINT64_C(100) * 1000)
 
 extern char **environ;
 
@@ -47,20 +48,14 @@ static int spawn(const char *program, int socket, pid_t *ret) {
 static int start(WorkerChild *child) {
         const int size = SEND_BUFFER_BYTES;
         _cleanup_close_ int other = -EBADF;
-        int ends[2], r;
-        pid_t pid;
+        int ends[2];
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return -errno;
         child->fd = ends[0];
         other = ends[1];
         (void)setsockopt(other, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-        r = spawn(child->all->program, other, &pid);
-        if (r < 0)
-                return r;
-        /* The child was not waited for yet, so its pid cannot be reused. */
-        child->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-        return child->pidfd < 0 ? -errno : 0;
+        return spawn(child->all->program, other, &child->pid);
 }
 
 int worker_child_new(Workers *all, WorkerChild **ret) {
@@ -69,7 +64,7 @@ int worker_child_new(Workers *all, WorkerChild **ret) {
 
         if (!child)
                 return -ENOMEM;
-        *child = (WorkerChild){ .all = all, .fd = -EBADF, .pidfd = -EBADF };
+        *child = (WorkerChild){ .all = all, .fd = -EBADF };
         r = start(child);
         if (r < 0) {
                 (void)worker_child_free(child);
@@ -79,65 +74,74 @@ int worker_child_new(Workers *all, WorkerChild **ret) {
         return 0;
 }
 
-static bool reap(int pidfd) {
-        siginfo_t info = { 0 };
+/* --- their end ---
+ *
+ * By pid, which is not reused before the child is reaped: pidfds need Linux 5.3. A worker that
+ * hangs in the kernel may never end, so a timer tries again. */
 
-        return waitid((idtype_t)WAIT_BY_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG) == 0 &&
-               info.si_pid != 0;
+static bool reap(pid_t pid) {
+        return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
-static int on_end(sd_event_source *source, int pidfd, uint32_t revents, void *userdata) {
-        (void)revents;
-        (void)userdata;
-        (void)reap(pidfd);
-        (void)sd_event_source_set_floating(source, false); /* the loop frees the source */
-        return 0;
-}
+static int on_reap(sd_event_source *source, uint64_t usec, void *userdata) {
+        Workers *all = userdata;
 
-/* Reaps the child whenever it ends. The loop owns the source, and the source the descriptor. */
-static void reap_later(sd_event *event, int pidfd) {
-        sd_event_source *source;
-
-        if (reap(pidfd) || !event ||
-            sd_event_add_io(event, &source, pidfd, EPOLLIN, on_end, NULL) < 0) {
-                (void)close(pidfd);
-                return;
+        (void)usec;
+        worker_children_reap(all);
+        if (all->n_leaving == 0) {
+                all->reap_timer = event_source_drop(all->reap_timer);
+                return 0;
         }
-        (void)sd_event_source_set_io_fd_own(source, true);
-        (void)sd_event_source_set_floating(source, true);
-        (void)sd_event_source_unref(source);
+        (void)event_source_set_after(source, 10 * REAP_USEC);
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+void worker_children_reap(Workers *all) {
+        for (size_t i = all->n_leaving; i > 0; i--)
+                if (reap(all->leaving[i - 1]))
+                        ARRAY_REMOVE(all->leaving, all->n_leaving, i - 1);
+}
+
+/* Where there is no memory for it, it stays a zombie until the daemon ends. */
+static void reap_later(Workers *all, pid_t pid) {
+        if (reap(pid) ||
+            ARRAY_INSERT(all->leaving, all->n_leaving, all->leaving_allocated, 0, &pid) < 0)
+                return;
+        if (all->event && !all->reap_timer)
+                (void)event_source_add_after(all->event, &all->reap_timer, REAP_USEC, on_reap, all);
 }
 
 void worker_child_kill(const WorkerChild *child) {
-        (void)syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0U);
+        (void)kill(child->pid, SIGKILL);
 }
 
 WorkerChild *worker_child_free(WorkerChild *child) {
         if (!child)
                 return NULL;
-        sd_event_source_disable_unref(child->io);
-        sd_event_source_disable_unref(child->timer);
+        event_source_drop(child->io);
+        event_source_drop(child->timer);
         closep(&child->fd);
-        if (child->pidfd >= 0)
-                reap_later(child->all->event, child->pidfd);
+        if (child->pid > 0)
+                reap_later(child->all, child->pid);
         free(child);
         return NULL;
 }
 
 static int send_request(int fd, const WorkerRequest *request, const ProcHandle *process) {
-        const int fds[2] = { process->dir_fd, process->pidfd };
+        const int fds[] = { process->dir_fd, process->pidfd };
+        const size_t size = process->pidfd < 0 ? sizeof(fds[0]) : sizeof(fds);
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fds))] = { 0 };
         struct iovec iov = { .iov_base = (void *)request, .iov_len = sizeof(*request) };
         struct msghdr message = { .msg_iov = &iov,
                                   .msg_iovlen = 1,
                                   .msg_control = control,
-                                  .msg_controllen = sizeof(control) };
+                                  .msg_controllen = CMSG_SPACE(size) };
         struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(fds));
-        memcpy(CMSG_DATA(header), fds, sizeof(fds));
+        header->cmsg_len = CMSG_LEN(size);
+        memcpy(CMSG_DATA(header), fds, size);
         return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 

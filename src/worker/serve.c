@@ -1,5 +1,6 @@
 /* The worker's process. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +20,27 @@
         (UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_SYS_NICE |                             \
          UINT64_C(1) << CAP_DAC_READ_SEARCH)
 
-/* Receives a message and the two descriptors that come with it. 1; 0: the other end is closed. */
+enum { FDS_MAX = 2 };
+
+/* What came with it: the directory, and a pidfd where the kernel has these. */
+static int take_fds(const struct cmsghdr *header, int fds[FDS_MAX]) {
+        size_t size = header ? header->cmsg_len - CMSG_LEN(0) : 0;
+
+        if (size != sizeof(int) && size != FDS_MAX * sizeof(int))
+                return -EBADMSG;
+        memcpy(fds, CMSG_DATA(header), size);
+        return 0;
+}
+
+/* Receives a message and the descriptors that come with it. 1; 0: the other end is closed. */
 static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
-        _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS_MAX * sizeof(int))];
         struct iovec iov = { .iov_base = request, .iov_len = sizeof(*request) };
         struct msghdr message = { .msg_iov = &iov,
                                   .msg_iovlen = 1,
                                   .msg_control = control,
                                   .msg_controllen = sizeof(control) };
-        const struct cmsghdr *header;
-        int fds[2];
+        int fds[FDS_MAX] = { -EBADF, -EBADF };
         ssize_t n;
 
         do
@@ -36,11 +48,10 @@ static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
         while (n < 0 && errno == EINTR);
         if (n <= 0)
                 return n < 0 ? -errno : 0;
-        header = CMSG_FIRSTHDR(&message);
-        if ((size_t)n != sizeof(*request) || !header || header->cmsg_len != CMSG_LEN(sizeof(fds)))
+        if (take_fds(CMSG_FIRSTHDR(&message), fds) < 0 || (size_t)n != sizeof(*request))
                 return -EBADMSG;
-        memcpy(fds, CMSG_DATA(header), sizeof(fds));
-        *ret = (ProcHandle){ .pid = request->pid,
+        *ret = (ProcHandle){ .live = true,
+                             .pid = request->pid,
                              .dir_fd = fds[0],
                              .pidfd = fds[1],
                              .start_ticks = request->start_ticks };
@@ -54,12 +65,38 @@ static int check(WorkerJob job, const ProcHandle *handle) {
         int r;
 
         if (job == WORKER_MEMS || job == WORKER_GROUP) /* of a control group, by descriptor */
-                return proc_is_alive(handle) ? 0 : -ESRCH;
+                return handle->pidfd < 0 || proc_is_alive(handle) ? 0 : -ESRCH;
         r = proc_stat_read(handle, 0, &stat);
 
         if (r < 0)
                 return r;
         return stat.start_ticks == handle->start_ticks && proc_is_alive(handle) ? 0 : -ESRCH;
+}
+
+/* Linux 5.9; the same number on all architectures, and glibc 2.31 has no name for it. */
+#define NR_CLOSE_RANGE 436
+
+typedef struct Above {
+        int fd, dir_fd;
+} Above;
+
+static int close_one(pid_t fd, void *userdata) {
+        const Above *above = userdata;
+
+        if (fd > above->fd && fd != above->dir_fd)
+                (void)close(fd);
+        return 0;
+}
+
+/* What the daemon did not mark to be closed on exec, such as sockets that it was given. */
+static void close_above(int fd) {
+        Above above = { .fd = fd };
+
+        if (syscall(NR_CLOSE_RANGE, (unsigned)fd + 1, ~0U, 0U) == 0)
+                return;
+        above.dir_fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (above.dir_fd >= 0)
+                (void)proc_foreach_number(above.dir_fd, close_one, &above); /* which closes it */
 }
 
 static int answer(int fd, const WorkerReply *reply) {
@@ -98,8 +135,7 @@ int worker_serve(int fd) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)prctl(PR_SET_NAME, "tidbnumad-work");
         (void)self_lock_memory(); /* used pages only; the guard must not swap */
-        /* glibc 2.31 has no SYS_close_range. */
-        (void)syscall(__NR_close_range, (unsigned)fd + 1, ~0U, 0U);
+        close_above(fd);
         /* fails for users other than root, who have no capabilities */
         (void)capability_keep(CAPABILITIES);
         if (!reply || sysroot_open(NULL, &sysroot) < 0)

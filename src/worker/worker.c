@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
 
 /* An answer that is not fetched for this long is dropped: the caller has ended, or changed its
@@ -38,6 +39,11 @@ void workers_done(Workers *all) {
         worker_done(&all->guard[1]);
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 all->late[i] = worker_child_free(all->late[i]);
+        worker_children_reap(all);
+        all->reap_timer = event_source_drop(all->reap_timer);
+        free(all->leaving);
+        all->leaving = NULL;
+        all->n_leaving = all->leaving_allocated = 0;
         all->program = NULL;
 }
 

@@ -2,11 +2,11 @@
 # The suites of ./dev test as jobs of two lanes, one for this host and one for the emulated machine. To be sourced by dev.
 # shellcheck disable=SC2154 # repo, build_dir, logs, dist and the constants are dev's
 
-# The gcc build is as the package's; the clang build looks for what the other one hides.
+# The gcc build is as the package's; the clang build looks for what the other one hides, and is built against the oldest API.
 build_options() {
         case $1 in
         gcc) echo --buildtype=debugoptimized -Dc_args=-D_FORTIFY_SOURCE=2 ;;
-        clang) echo --buildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false ;;
+        clang) echo --buildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false -Doldest_api=true ;;
         esac
 }
 

@@ -21,6 +21,7 @@ import traceback
 sys.dont_write_bytecode = True
 
 NETLINK_CONNECTOR = 11
+LACKS = os.environ.get("TIDBNUMAD_SANDBOX_LACKS", "")  # system calls that the daemon is to do without, see lacking
 LONG = bool(os.environ.get("TIDBNUMAD_LONG"))  # ./dev test --long
 PROCESS_LINE = re.compile(r"^process (\d+) \((.*)\) belongs to (\S+) of policy '(.*)'$", re.M)
 LOCATED = re.compile(r"^\S+:\d+:\d+: ")
@@ -74,9 +75,10 @@ class Suite:
         self.child, self.short, self.starter, self.malloc_counter = (
             os.path.join(build, "tests/sandbox", file) for file in (
                 "sandbox-child", "sandbox-short", "sandbox-starter", "libsandbox-malloc-counter.so"))
+        self.lacking = os.path.join(build, "tests/lacking")
         if os.geteuid() != 0:
             skip_all("needs root: sudo ./dev test sandbox")
-        for path in (self.program, self.child, self.short, self.starter):
+        for path in (self.program, self.child, self.short, self.starter, self.lacking):
             if not os.access(path, os.X_OK):
                 sys.exit("there is no %s: ./dev build" % path)
         if connector and not connector_works():
@@ -187,6 +189,8 @@ class Daemon:
 
     def __init__(self, suite, policies, runtime=None, prefix=(), env=None, debug=True, enforce=False, waits=True):
         Daemon.count += 1
+        if LACKS:
+            prefix = (*prefix, suite.lacking, LACKS)
         self.policy_dir = os.path.join(suite.dir, "policies%d" % Daemon.count)
         self.runtime_dir = runtime or os.path.join(suite.dir, "run%d" % Daemon.count)
         self.log_path = os.path.join(suite.dir, "log%d" % Daemon.count)

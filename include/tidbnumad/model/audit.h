@@ -29,6 +29,7 @@ typedef enum AuditRule {
         AUDIT_HUGE_PAGES,
         AUDIT_SWAP,
         AUDIT_GOVERNOR,
+        AUDIT_KERNEL, /* what an older kernel lacks */
         N_AUDIT_RULES,
 } AuditRule;
 

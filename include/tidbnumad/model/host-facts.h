@@ -20,5 +20,7 @@ typedef struct HostFacts {
         bool governor_known;
         bool cpuset_known, cpuset;         /* can the cpuset controller be used? */
         bool irqbalance_known, irqbalance; /* does it run? */
+        bool kernel_known, pidfds;         /* pidfd_open(2); of this machine alone */
+        bool numa_stat_known, numa_stat;   /* memory.numa_stat of services, on cgroup v2 */
         uint32_t n_packages;               /* sockets by /sys/devices/system/cpu; 0: not known */
 } HostFacts;

@@ -10,6 +10,11 @@
 /* The system bus, attached to the loop. -ENOTCONN, -ECONNREFUSED: no bus. */
 int bus_units_open(sd_event *event, sd_bus **ret);
 
+/* Drops what waits to be sent, and the reference; as sd_bus_close_unref(3) of libsystemd 241.
+ * Always NULL; also takes NULL. */
+sd_bus *bus_units_close(sd_bus *bus);
+DEFINE_CLEANUP(sd_bus *, bus_units_close)
+
 /* Sends what waits to be sent, for when the loop does not run any more. -ETIMEDOUT: the bus does
  * not take it. */
 int bus_units_flush(sd_bus *bus, uint64_t wait_usec);

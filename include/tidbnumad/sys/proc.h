@@ -2,6 +2,8 @@
  *
  * A process is held by a directory fd of /proc/PID and, on the live machine, a pidfd: both stay
  * with the one process that they were opened for. Everything that finds it gone answers -ESRCH.
+ * Kernels before 5.3 have no pidfd_open(2): there the directory and the start time are all there
+ * is.
  */
 #pragma once
 
@@ -18,7 +20,8 @@ typedef struct ProcHandle {
         pid_t pid;
         uint64_t start_ticks;
         int dir_fd;            /* /proc/PID */
-        int pidfd;             /* -EBADF below a --sysroot */
+        bool live;             /* of this machine, not below a --sysroot */
+        int pidfd;             /* -EBADF below a --sysroot, or without pidfd_open(2) */
         sd_event_source *exit; /* see proc_watch_exit(); NULL: not watched */
 } ProcHandle;
 
@@ -36,9 +39,14 @@ void proc_close(ProcHandle *handle);
  * --sysroot always true. */
 bool proc_is_alive(const ProcHandle *handle);
 
+/* Does the kernel have pidfd_open(2), and may it be called? A unit's list of system calls, made by
+ * a systemd that is older than the kernel, may refuse it. */
+bool proc_has_pidfds(void);
+
 /* Calls `callback` when the last thread of the process has ended, ahead of other events of the
  * loop, until the handle is closed. An event of the process connector reports the end of the first
- * thread only. 0, also below a --sysroot, where nothing ends. */
+ * thread only. 0, also where there is no pidfd: below a --sysroot nothing ends, and on the live
+ * machine the caller has to look from time to time. */
 int proc_watch_exit(ProcHandle *handle, sd_event *event, sd_event_io_handler_t callback,
                     void *userdata);
 

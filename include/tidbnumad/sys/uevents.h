@@ -1,20 +1,20 @@
 /* The kernel's events of devices that come and go, as udev passes them on (udev(7)). */
 #pragma once
 
-#include <systemd/sd-device.h>
 #include <systemd/sd-event.h>
 
 /* Something came or went: look what there is. */
 typedef void (*UeventsHandler)(void *userdata);
 
 typedef struct Uevents {
-        sd_device_monitor *monitor; /* owned */
+        struct sd_device_monitor *monitor; /* owned */
         UeventsHandler handler;
         void *userdata;
 } Uevents;
 
 /* Of these subsystems, to the closing NULL, but of no device that is virtual. `uevents` must stay
- * where it is until uevents_close(). Without udev no event ever comes, and that is no error. */
+ * where it is until uevents_close(). Without udev no event ever comes, and that is no error.
+ * -EOPNOTSUPP: built with libsystemd 239, which has no sd-device(3). */
 int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
                  UeventsHandler handler, void *userdata);
 void uevents_close(Uevents *uevents);

@@ -6,7 +6,8 @@
 struct WorkerChild {
         Workers *all;
         Worker *worker; /* the worker that it belongs to; NULL: put aside */
-        int fd, pidfd;
+        int fd;
+        pid_t pid;  /* not reused before it is reaped; 0: not started */
         bool ready; /* it has sent WORKER_HELLO */
         bool busy;
         uint64_t serial;
@@ -16,6 +17,9 @@ struct WorkerChild {
         uint64_t deadline_usec;
         sd_event_source *io, *timer;
 };
+
+/* Reaps the children that were freed and have ended since. */
+void worker_children_reap(Workers *all);
 
 int worker_child_new(Workers *all, WorkerChild **ret);
 

@@ -57,7 +57,10 @@ struct Workers {
         Worker once;     /* of `migrate: kernel` alone: its jobs take minutes */
         Worker guard[2]; /* for the full-node guard only: one, and another in reserve */
         WorkerChild *late[WORKER_LATE_MAX]; /* children that were put aside; owned */
-        WorkerHung hung[WORKER_HUNG_MAX];   /* a ring: the next one replaces the oldest */
+        pid_t *leaving;                     /* freed children that are not reaped yet; owned */
+        size_t n_leaving, leaving_allocated;
+        sd_event_source *reap_timer;      /* while there are any */
+        WorkerHung hung[WORKER_HUNG_MAX]; /* a ring: the next one replaces the oldest */
         size_t n_hung, next_hung;
         uint64_t n_timeouts[N_WORKER_JOBS];
         WorkerHungHandler on_hung;

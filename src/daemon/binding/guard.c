@@ -12,6 +12,7 @@
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/worker/ask.h"
 
@@ -319,7 +320,7 @@ int guard_start(Binder *b) {
 void guard_stop(Binder *b) {
         if (!b->guard)
                 return;
-        sd_event_source_disable_unref(b->guard->timer);
+        event_source_drop(b->guard->timer);
         free(b->guard->nodes);
         free(b->guard);
         b->guard = NULL;

@@ -3,6 +3,7 @@
 
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/sys/event-source.h"
 
 /* The CPUs of one socket are switched together. */
 #define DELAY_USEC (UINT64_C(100) * 1000)
@@ -121,7 +122,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 static void on_uevent(void *userdata) {
         Host *h = userdata;
 
-        (void)sd_event_source_set_time_relative(h->hotplug.timer, DELAY_USEC);
+        (void)event_source_set_after(h->hotplug.timer, DELAY_USEC);
         (void)sd_event_source_set_enabled(h->hotplug.timer, SD_EVENT_ONESHOT);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/daemon/host/notify.h"
+#include "tidbnumad/sys/event-source.h"
 
 #define RETRY_USEC (UINT64_C(100) * 1000)
 
@@ -30,8 +31,8 @@ void notify_init(Notifier *n, sd_event *event) {
 }
 
 void notify_done(Notifier *n) {
-        sd_event_source_disable_unref(n->retry);
-        sd_event_source_disable_unref(n->watchdog);
+        event_source_drop(n->retry);
+        event_source_drop(n->watchdog);
         if (n->path)
                 (void)close(n->fd);
         free(n->path);
@@ -60,7 +61,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)usec;
         if (n->pending && send_text(n, n->pending) == -EAGAIN) {
-                (void)sd_event_source_set_time_relative(source, RETRY_USEC);
+                (void)event_source_set_after(source, RETRY_USEC);
                 return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         }
         free(n->pending);
@@ -70,9 +71,8 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 
 static int retry_later(Notifier *n) {
         if (!n->retry)
-                return sd_event_add_time_relative(n->event, &n->retry, CLOCK_MONOTONIC, RETRY_USEC,
-                                                  0, on_retry, n);
-        (void)sd_event_source_set_time_relative(n->retry, RETRY_USEC);
+                return event_source_add_after(n->event, &n->retry, RETRY_USEC, on_retry, n);
+        (void)event_source_set_after(n->retry, RETRY_USEC);
         return sd_event_source_set_enabled(n->retry, SD_EVENT_ONESHOT);
 }
 
@@ -101,7 +101,7 @@ static int on_ping(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)usec;
         (void)send_text(n, "WATCHDOG=1");
-        (void)sd_event_source_set_time_relative(source, n->ping_usec);
+        (void)event_source_set_after(source, n->ping_usec);
         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
@@ -112,6 +112,6 @@ int notify_start_watchdog(Notifier *n) {
         if (r <= 0)
                 return r;
         n->ping_usec = interval_usec / PINGS_AN_INTERVAL;
-        r = sd_event_add_time_relative(n->event, &n->watchdog, CLOCK_MONOTONIC, 0, 0, on_ping, n);
+        r = event_source_add_after(n->event, &n->watchdog, 0, on_ping, n);
         return r < 0 ? r : sd_event_source_set_priority(n->watchdog, SD_EVENT_PRIORITY_IMPORTANT);
 }

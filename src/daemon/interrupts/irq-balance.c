@@ -7,6 +7,7 @@
 
 #include "tidbnumad/daemon/interrupts/irq-events.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 
 /* Longer than irqbalance takes for the interrupts of a large machine. */
 #define ANSWER_TIMEOUT_USEC (UINT64_C(10) * 1000 * 1000)
@@ -19,7 +20,7 @@ void irq_balance_init(IrqBalance *b) {
 }
 
 static void end_question(IrqBalance *b) {
-        b->answer = sd_event_source_disable_unref(b->answer);
+        b->answer = event_source_drop(b->answer);
         closep(&b->fd);
         b->fd = -EBADF;
         b->length = 0;

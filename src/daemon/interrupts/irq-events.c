@@ -4,6 +4,7 @@
 
 #include "tidbnumad/daemon/interrupts/irq-events.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/sys/link-events.h"
 
 /* The slow timer may fire together with other timers; a reconcile after an event may not be
@@ -79,8 +80,8 @@ int irq_events_start(Interrupts *irq, void (*reconcile)(Interrupts *irq)) {
 
 void irq_events_done(Interrupts *irq) {
         uevents_close(&irq->uevents);
-        irq->timer = sd_event_source_disable_unref(irq->timer);
-        irq->link_source = sd_event_source_disable_unref(irq->link_source);
+        irq->timer = event_source_drop(irq->timer);
+        irq->link_source = event_source_drop(irq->link_source);
         closep(&irq->link_fd);
         irq->link_fd = -EBADF;
 }

@@ -243,7 +243,7 @@ static bool lives_on_without_its_first_thread(const Roster *roster, pid_t pid) {
 
         return instance &&
                proc_exe_read(&roster->host->sysroot, pid, exe, sizeof(exe)) == -ENOENT &&
-               instance->members[index].handle->pidfd >= 0 &&
+               instance->members[index].handle->live &&
                proc_is_alive(instance->members[index].handle);
 }
 

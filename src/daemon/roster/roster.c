@@ -4,6 +4,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 
 /* Delay before a process that could not be read is read again. */
 #define SOON_USEC (UINT64_C(1000) * 1000)
@@ -231,6 +232,6 @@ void roster_scan_soon(Roster *roster) {
                 (void)sd_event_source_get_enabled(roster->rescan_timer, &pending);
         if (pending != SD_EVENT_OFF)
                 return;
-        (void)sd_event_source_set_time_relative(roster->rescan_timer, SOON_USEC);
+        (void)event_source_set_after(roster->rescan_timer, SOON_USEC);
         (void)sd_event_source_set_enabled(roster->rescan_timer, SD_EVENT_ONESHOT);
 }

@@ -8,6 +8,7 @@
 #include "tidbnumad/daemon/roster/watch.h"
 #include "tidbnumad/sys/capability.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/sys/proc-connector.h"
 
 /* --- the scan ---
@@ -17,6 +18,9 @@
 
 /* Takes some 0.3 ms. */
 enum { SLICE_PROCESSES = 64 };
+
+/* One link is read for each process of an instance. */
+#define ENDS_INTERVAL_USEC (UINT64_C(500) * 1000)
 
 /* Every known process is read, whatever it executes by now; of others only those that may match. */
 static int scan_one(Roster *roster, pid_t pid) {
@@ -73,8 +77,8 @@ static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
                                roster->connector_fd >= 0 ? SLICE_PROCESSES : roster->scan.n_pids);
         if (r < 0)
                 roster->scan_next = roster->scan.n_pids; /* the next round begins anew */
-        (void)sd_event_source_set_time_relative(
-                source, roster->connector_fd >= 0 ? pause_usec(roster) : ROSTER_POLL_INTERVAL_USEC);
+        (void)event_source_set_after(source, roster->connector_fd >= 0 ? pause_usec(roster)
+                                                                       : ROSTER_POLL_INTERVAL_USEC);
         (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         return 0;
 }
@@ -88,10 +92,41 @@ static int scan_start(Roster *roster) {
         roster->fork_filter_stale =
                 true; /* even without members the filter must be set: to nobody */
         fork_filter_update(roster);
-        return sd_event_add_time_relative(roster->host->event, &roster->scan_timer, CLOCK_MONOTONIC,
-                                          roster->connector_fd >= 0 ? pause_usec(roster)
-                                                                    : ROSTER_POLL_INTERVAL_USEC,
-                                          0, on_scan, roster);
+        return event_source_add_after(roster->host->event, &roster->scan_timer,
+                                      roster->connector_fd >= 0 ? pause_usec(roster)
+                                                                : ROSTER_POLL_INTERVAL_USEC,
+                                      on_scan, roster);
+}
+
+/* --- ends ---
+ *
+ * Where the kernel has no pidfds, nothing reports the end of a process. */
+
+static int on_ends(sd_event_source *source, uint64_t usec, void *userdata) {
+        Roster *roster = userdata;
+        size_t index;
+
+        (void)usec;
+        for (size_t i = roster->n_entries; i > 0; i--) {
+                Instance *instance = roster_find_pid(roster, roster->entries[i - 1].pid, &index);
+
+                if (!proc_is_alive(instance->members[index].handle))
+                        roster_remove_process(roster, instance, index);
+        }
+        ignored_prune(&roster->ignored);
+        (void)event_source_set_after(source, ENDS_INTERVAL_USEC);
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int watch_ends(Roster *roster) {
+        if (!roster->host->sysroot.live || proc_has_pidfds())
+                return 0;
+        journal_log(&roster->host->journal, LOG_NOTICE, NULL,
+                    "The kernel has no pidfd_open(2), or the unit's list of system calls does not "
+                    "allow it: the end of a process is noticed within %d ms",
+                    (int)(ENDS_INTERVAL_USEC / 1000));
+        return event_source_add_after(roster->host->event, &roster->ends_timer, ENDS_INTERVAL_USEC,
+                                      on_ends, roster);
 }
 
 static bool is_member(const Roster *roster, pid_t pid) {
@@ -221,6 +256,8 @@ int watch_start(Roster *roster) {
 
         if (roster->host->sysroot.live && !roster->host->args->once)
                 r = start_connector(roster);
+        if (r >= 0)
+                r = watch_ends(roster);
         /* Scan after the subscription, so that no process falls between the two. */
         return r < 0 ? r : scan_start(roster);
 }

@@ -5,6 +5,7 @@
 #include "tidbnumad/daemon/units/unit-list.h"
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 
 /* Retry interval while the bus or systemd is not available. */
 #define RETRY_USEC (UINT64_C(1000) * 1000)
@@ -41,7 +42,7 @@ static void try_later(Units *units) {
                             "not connected to systemd on D-Bus: units are not prepared before they "
                             "start; trying again every second");
         units->loss_logged = true;
-        (void)sd_event_source_set_time_relative(units->retry, RETRY_USEC);
+        (void)event_source_set_after(units->retry, RETRY_USEC);
         (void)sd_event_source_set_enabled(units->retry, SD_EVENT_ONESHOT);
 }
 
@@ -133,9 +134,8 @@ int units_start(Units *units) {
                 return 0;
         r = begin(units);
         if (r >= 0)
-                r = sd_event_add_time_relative(units->host->event, &units->start_timer,
-                                               CLOCK_MONOTONIC, FIRST_TIMEOUT_USEC, 0,
-                                               on_start_timeout, units);
+                r = event_source_add_after(units->host->event, &units->start_timer,
+                                           FIRST_TIMEOUT_USEC, on_start_timeout, units);
         units->starting = r >= 0;
         return r;
 }
@@ -165,8 +165,8 @@ void units_done(Units *units) {
         free(units->units);
         bus_manager_close(&units->bus);
         unit_files_done(&units->files);
-        sd_event_source_disable_unref(units->retry);
-        sd_event_source_disable_unref(units->start_timer);
+        event_source_drop(units->retry);
+        event_source_drop(units->start_timer);
         free(units->own_unit);
         *units = (Units){ 0 };
 }

@@ -121,7 +121,7 @@ static void host_done(Host *h) {
         for (size_t i = 0; i < CALLS; i++)
                 sd_bus_slot_unref(h->callers[i].slot);
         backend_done(&h->backend);
-        peer.bus = sd_bus_close_unref(peer.bus);
+        peer.bus = bus_units_close(peer.bus);
         sd_event_unref(h->event);
 }
 #define _cleanup_host_ _cleanup_(host_done)
@@ -133,7 +133,7 @@ static void run(Host *h) {
 }
 
 static void lose(void) {
-        peer.bus = sd_bus_close_unref(peer.bus);
+        peer.bus = bus_units_close(peer.bus);
 }
 
 TEST(answers) {

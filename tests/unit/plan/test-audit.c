@@ -51,6 +51,10 @@ static void init_machine(World *w) {
                                 .swappiness = 1,
                                 .huge_pages = "never",
                                 .governor_known = true,
+                                .kernel_known = true,
+                                .pidfds = true,
+                                .numa_stat_known = true,
+                                .numa_stat = true,
                                 .cpuset_known = true,
                                 .cpuset = true,
                                 .irqbalance_known = true,
@@ -148,6 +152,12 @@ static void governor(World *w) {
         w->facts.governor_cpu = 3;
 }
 
+static void no_pidfds(World *w) {
+        w->facts.pidfds = false;
+}
+static void no_numa_stat(World *w) {
+        w->facts.numa_stat = false;
+}
 static void no_cpuset(World *w) {
         w->facts.cpuset = false;
 }
@@ -257,6 +267,8 @@ TEST(each_mistake) {
                 { swap_used, AUDIT_SWAP, AUDIT_WARNING, "1024 MiB", "swapoff -a" },
                 { swappiness, AUDIT_SWAP, AUDIT_WARNING, "is 60", "sysctl -w vm.swappiness=10" },
                 { governor, AUDIT_GOVERNOR, AUDIT_WARNING, "'powersave'", "cpupower" },
+                { no_pidfds, AUDIT_KERNEL, AUDIT_WARNING, "0.5 s late", "5.3" },
+                { no_numa_stat, AUDIT_KERNEL, AUDIT_WARNING, "is sampled", "5.10" },
                 { no_cpuset, AUDIT_CPUSET, AUDIT_FAILURE, "memory: bind", "CONFIG_CPUSETS" },
                 { no_cpuset_wanted, AUDIT_CPUSET, AUDIT_WARNING, "not available", "" },
                 { nodes_hidden, AUDIT_HIDDEN_NODES, AUDIT_WARNING, "4 sockets", "NPS4" },

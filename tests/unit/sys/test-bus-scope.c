@@ -7,6 +7,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/bus-scope.h"
+#include "tidbnumad/sys/bus-units.h"
 
 typedef struct Answer {
         sd_bus *bus;
@@ -30,7 +31,7 @@ static void answer_init(Answer *a) {
 
 static void answer_done(Answer *a) {
         sd_bus_message_unref(a->message);
-        sd_bus_close_unref(a->bus);
+        bus_units_close(a->bus);
 }
 #define _cleanup_answer_ _cleanup_(answer_done)
 

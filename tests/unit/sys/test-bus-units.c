@@ -53,7 +53,7 @@ TEST(bus_that_does_not_answer) {
         assert_int_equal(bus_units_open(event, &bus), 0);
         assert_int_equal(bus_units_start(bus, "a.service"), 0);
         assert_int_equal(bus_units_flush(bus, 50000), -ETIMEDOUT);
-        (void)sd_bus_close_unref(bus);
+        (void)bus_units_close(bus);
         (void)alarm(0);
         (void)sd_event_unref(event);
         (void)close(fd);

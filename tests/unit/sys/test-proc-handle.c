@@ -1,5 +1,6 @@
 /* Handles of processes that live, end, wait as zombies, and whose number is given to another. */
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -30,7 +31,8 @@ static void open_live(Sysroot *sysroot, pid_t pid, ProcHandle *handle) {
         assert_int_equal(sysroot_open(NULL, sysroot), 0);
         assert_int_equal(proc_open(sysroot, pid, handle), 0);
         assert_int_equal(handle->pid, pid);
-        assert_true(handle->dir_fd >= 0 && handle->pidfd >= 0);
+        assert_true(handle->dir_fd >= 0 && handle->live);
+        assert_int_equal(handle->pidfd >= 0, proc_has_pidfds());
 }
 
 TEST(life_of_a_child) {
@@ -86,6 +88,36 @@ TEST(last_cpu) {
                 assert_int_equal(id_set_count(&status.cpus_allowed), 1);
         }
         assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+static void *outlive(void *unused) {
+        (void)unused;
+        (void)pause();
+        return NULL;
+}
+
+/* Its first thread ends, another goes on: the process lives, though stat shows a zombie. */
+TEST(a_process_without_its_first_thread) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        pid_t pid = fork();
+        ProcStat stat = { 0 };
+        pthread_t thread;
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                if (pthread_create(&thread, NULL, outlive, NULL) == 0)
+                        pthread_exit(NULL);
+                _exit(1);
+        }
+        open_live(&sysroot, pid, &handle);
+        while (stat.state != 'Z')
+                assert_int_equal(proc_stat_read(&handle, 0, &stat), 0);
+        assert_true(proc_is_alive(&handle));
+        kill_and_wait_for_zombie(pid);
+        assert_false(proc_is_alive(&handle));
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_false(proc_is_alive(&handle));
 }
 
 static bool give_pid_again(pid_t pid) {
@@ -174,7 +206,8 @@ TEST(fake_process) {
         fake_thread(&tree, 50, 51, "3", 0);
         assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
         assert_int_equal(handle.start_ticks, 1050);
-        assert_true(handle.pidfd < 0); /* the pid means somebody else on this machine */
+        assert_true(handle.pidfd < 0 &&
+                    !handle.live); /* the pid means somebody else on this machine */
         assert_true(proc_is_alive(&handle));
         assert_int_equal(proc_status_read(&handle, 51, &status), 0);
         assert_ids(status.cpus_allowed, "3");

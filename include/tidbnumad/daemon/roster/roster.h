@@ -56,7 +56,8 @@ typedef struct Roster {
         bool fork_filter_all;
 
         sd_event_source *scan_timer, *describe_timer;
-        PidList scan; /* the round of the slow scan that is under way */
+        sd_event_source *ends_timer; /* NULL: pidfds report ends */
+        PidList scan;                /* the round of the slow scan that is under way */
         size_t scan_next;
 
         CpuSet *start_cpus; /* by policy; empty: it gives none at an exec; owned */

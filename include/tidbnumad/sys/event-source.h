@@ -1,0 +1,16 @@
+/* What sd-event of newer versions of libsystemd offers, by the functions of version 239. */
+#pragma once
+
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+/* Takes it out of its loop, and the reference away, as sd_event_source_disable_unref(3) does.
+ * Always NULL; also takes NULL. */
+sd_event_source *event_source_drop(sd_event_source *source);
+
+/* A timer `usec` from now, by the monotonic clock. As sd_event_add_time_relative(3). */
+int event_source_add_after(sd_event *event, sd_event_source **ret, uint64_t usec,
+                           sd_event_time_handler_t callback, void *userdata);
+
+/* Moves a timer of the monotonic clock to `usec` from now. It is not enabled by that. */
+int event_source_set_after(sd_event_source *source, uint64_t usec);

@@ -1,0 +1,37 @@
+/* Sources of sd-event. */
+#include <time.h>
+
+#include "tidbnumad/sys/event-source.h"
+
+/* When that is, or UINT64_MAX for later than the clock can show. */
+static int from_now(sd_event *event, uint64_t usec, uint64_t *ret) {
+        uint64_t now;
+        int r = sd_event_now(event, CLOCK_MONOTONIC, &now);
+
+        if (r < 0)
+                return r;
+        *ret = usec > UINT64_MAX - now ? UINT64_MAX : now + usec;
+        return 0;
+}
+
+sd_event_source *event_source_drop(sd_event_source *source) {
+        if (source)
+                (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        return sd_event_source_unref(source);
+}
+
+int event_source_add_after(sd_event *event, sd_event_source **ret, uint64_t usec,
+                           sd_event_time_handler_t callback, void *userdata) {
+        uint64_t at;
+        int r = from_now(event, usec, &at);
+
+        return r < 0 ? r
+                     : sd_event_add_time(event, ret, CLOCK_MONOTONIC, at, 0, callback, userdata);
+}
+
+int event_source_set_after(sd_event_source *source, uint64_t usec) {
+        uint64_t at;
+        int r = from_now(sd_event_source_get_event(source), usec, &at);
+
+        return r < 0 ? r : sd_event_source_set_time(source, at);
+}
