@@ -10,7 +10,6 @@
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/self.h"
 #include "tidbnumad/worker/serve.h"
 
 /* With --once, instances that are not settled after this time are reported as they are. */
@@ -93,7 +92,6 @@ int main(int argc, char *argv[]) {
         (void)sigaddset(&signals, SIGINT);
         (void)sigprocmask(SIG_BLOCK, &signals, NULL);
         raise_descriptor_limit();
-        (void)self_take_short_slices(); /* without them events wait a little longer */
         r = manager_new(&args, &m);
         if (r < 0)
                 return EXIT_FAILURE; /* the reason is on stderr */

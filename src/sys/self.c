@@ -1,12 +1,9 @@
 /* What this process itself costs. */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/sched.h>
-#include <linux/sched/types.h>
 #include <math.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "tidbnumad/sys/clock.h"
@@ -101,17 +98,4 @@ int self_lock_memory(void) {
         if (limit.rlim_cur != RLIM_INFINITY && setrlimit(RLIMIT_MEMLOCK, &unlimited) < 0)
                 return -errno;
         return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) < 0 ? -errno : 0;
-}
-
-/* The least that the kernel takes. */
-#define SLICE_NSEC 100000
-
-int self_take_short_slices(void) {
-        struct sched_attr attr = { .size = sizeof(attr),
-                                   .sched_policy = SCHED_NORMAL,
-                                   .sched_flags = SCHED_FLAG_RESET_ON_FORK,
-                                   .sched_nice = getpriority(PRIO_PROCESS, 0),
-                                   .sched_runtime = SLICE_NSEC };
-
-        return syscall(SYS_sched_setattr, 0, &attr, 0) < 0 ? -errno : 0;
 }

@@ -13,10 +13,3 @@ int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *r
  * reached later, by a malloc(3) that fails. -EPERM: there is a limit, and it is not ours to lift.
  */
 int self_lock_memory(void);
-
-/* Asks the scheduler for turns of 0.1 ms (EEVDF, Linux 6.12 and later; older kernels take no
- * notice). The share of CPU time stays what it is, but whoever wakes up for so short a turn comes
- * before one that is in the middle of a long one: an event is handled at once on a busy host.
- * Children do not inherit it. -EPERM: not as a realtime process, nor under another policy's rules.
- */
-int self_take_short_slices(void);
