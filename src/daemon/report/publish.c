@@ -179,6 +179,12 @@ static void fill_undo(const Undoing *undo, Snapshot *s) {
         s->n_release_failures = undo->releases.n_failures;
 }
 
+/* Built-in policies are never in force together with others. */
+static void fill_policies(const Report *report, size_t n, PolicySnapshot *policies) {
+        for (size_t i = 0; i < n; i++)
+                fill_policy(report, i, &policies[i]);
+}
+
 static int publish_all(Report *report, const Instance *const *listed, size_t n_listed,
                        InstanceSnapshot *instances, PolicySnapshot *policies, UnitSnapshot *units,
                        ReleaseSnapshot *releases, NodeSnapshot *nodes) {
@@ -235,9 +241,7 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
         fill_undo(report->undo, &s);
         for (size_t i = 0; i < n_listed; i++)
                 fill_instance(report, listed[i], &instances[i]);
-        for (size_t i = 0; i < s.n_policies;
-             i++) /* built-in policies are never in force together with others */
-                fill_policy(report, i, &policies[i]);
+        fill_policies(report, s.n_policies, policies);
         return write_files(report, &s);
 }
 

@@ -29,7 +29,7 @@ bool bind_carry_out(const Binder *b, Instance *instance, const Step *step, uint6
  */
 int bind_widen_now(const Binder *b, Instance *instance, const NodeSet *mems, uint64_t now_usec);
 
-/* Removes the backend's leftovers of ended instances, as far as nothing uses them. */
+/* Removes what the backend made for instances that have ended, unless something uses it. */
 void bind_tidy(Binder *b);
 
 /* Chooses the backend that the policies in force ask for, and logs a change. What the former

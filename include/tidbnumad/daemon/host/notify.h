@@ -1,7 +1,7 @@
-/* What the service manager hears of this daemon, see sd_notify(3). sd_notify() itself waits while
- * nobody reads the socket: the manager may be busy, and any user may write to its socket. Here
- * nothing waits: the last state that was not taken is sent again until it is, and a watchdog ping
- * that was not taken is followed by the next. */
+/* State and watchdog pings for the service manager, see sd_notify(3). sd_notify() itself waits
+ * while nobody reads the socket: the manager may be busy, and any user may write to its socket.
+ * Here nothing waits: the last state that was not taken is sent again until it is, and a watchdog
+ * ping that was not taken is followed by the next. */
 #pragma once
 
 #include <systemd/sd-event.h>
@@ -25,5 +25,5 @@ void notify_done(Notifier *notifier);
 /* "READY=1\nSTATUS=…". */
 void notify_state(Notifier *notifier, const char *format, ...) _printf_(2, 3);
 
-/* From now on the loop tells that it is alive, where the manager wants that. */
+/* Sends watchdog pings from the loop, if the service manager asks for them. */
 int notify_start_watchdog(Notifier *notifier);

@@ -39,7 +39,7 @@ typedef struct Progress {
 
 /* Drift of its CPUs or of its memory nodes; see drift.h. */
 typedef struct Drift {
-        bool stood;         /* in force at the last reconcile, and not changed by tidbnumad since */
+        bool stood;         /* in force at the last reconcile; tidbnumad wrote nothing since */
         unsigned n_repairs; /* within the minute that ends at `end_usec` */
         uint64_t end_usec;
 } Drift;

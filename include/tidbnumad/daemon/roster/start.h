@@ -1,10 +1,10 @@
 /* The first CPUs of a process that has just done its exec: before it is identified in full,
  * entered, named, planned for and recorded, which takes many times as long.
  *
- * That is possible where the policy names nothing but executable, user and nodes: then its CPUs are
- * known beforehand, and who it is, one descriptor of /proc/PID tells. What follows is the same as
- * for any other process, the record above all; where it shows that the process is not the policy's,
- * or cannot be bound, the process has what it had before. */
+ * That is possible if the policy names only executable, user and nodes: its CPUs are then known
+ * beforehand, and one descriptor of /proc/PID identifies the process. Full identification and the
+ * undo record follow as for any other process. If these show that the process does not belong to
+ * the policy, or cannot be bound, its former CPUs are restored. */
 #pragma once
 
 #include "tidbnumad/daemon/roster/roster.h"
