@@ -242,6 +242,9 @@ int turn_start(Manager *m) {
                 r = add_timer(m, &m->placing.timer, 0, on_plan);
         if (r >= 0)
                 r = add_timer(m, &m->report.timer, 0, on_publish);
+        /* As new processes: thousands that start one after the other must not delay it. */
+        if (r >= 0)
+                r = sd_event_source_set_priority(m->report.timer, SD_EVENT_PRIORITY_IMPORTANT);
         if (r >= 0)
                 r = sd_event_add_post(m->host.event, &m->turn, on_event, m);
         /* Runs before the next event, however many are queued. */
