@@ -4,27 +4,37 @@
 
 # The gcc build is as the package's; the clang build looks for what the other one hides, and is built against the oldest API.
 build_options() {
+        local sanitizers='--buildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false'
         case $1 in
         gcc) echo --buildtype=debugoptimized -Dc_args=-D_FORTIFY_SOURCE=2 ;;
-        clang) echo --buildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false -Doldest_api=true ;;
+        clang) echo "$sanitizers" -Doldest_api=true ;;
+        fuzz) echo "$sanitizers" -Dfuzzers=true -Dc_args=-fsanitize=fuzzer-no-link ;;
         esac
 }
 
 build_tree() {
-        local compiler=$1 dir=$build_dir/$1 options
-        options="--prefix=/usr --sysconfdir=/etc -Dwerror=true -Db_colorout=never $(build_options "$compiler")"
+        local build=$1 dir=$build_dir/$1 compiler=$1 options
+        [[ $build != fuzz ]] || compiler=clang # which has libFuzzer
+        options="--prefix=/usr --sysconfdir=/etc -Dwerror=true -Db_colorout=never $(build_options "$build")"
         if [[ ! -f $dir/build.ninja || $(cat "$dir/dev-options" 2>/dev/null) != "$options" ]]; then
                 rm -rf "$dir"
                 # shellcheck disable=SC2086 # words on purpose
                 CC=$compiler meson setup $options "$dir" "$repo"
                 echo "$options" >"$dir/dev-options"
         fi
-        # Of the clang build nothing is used but the tests.
-        if [[ $compiler == clang ]]; then ninja -C "$dir" meson-test-prereq; else ninja -C "$dir"; fi
+        case $build in
+        clang) ninja -C "$dir" meson-test-prereq ;; # nothing else of it is used
+        fuzz) ninja -C "$dir" fuzzers ;;
+        *) ninja -C "$dir" ;;
+        esac
 }
 
 build_title() {
-        if [[ $1 == gcc ]]; then echo "building with gcc"; else echo "building with clang and sanitizers"; fi
+        case $1 in
+        gcc) echo 'building with gcc' ;;
+        clang) echo 'building with clang and sanitizers' ;;
+        fuzz) echo 'building the fuzz targets' ;;
+        esac
 }
 
 # Where the kernel randomises more address bits than clang 14's sanitizers know, they die at random in their start.
@@ -184,6 +194,26 @@ end_meson() {
         fi
         suite_result "$lane" "$suite ($compiler)" "$results" && return
         if [[ -f $json ]]; then jq -r "$SHOW_MESON" "$json"; else show_log "${job_log[$lane]}"; fi
+}
+
+# fuzz_for MINUTES: on standard output, the progress of tests/fuzz/run
+fuzz_for() {
+        local rc=0 wrapper
+        wrapper=$(sanitizer_wrapper)
+        export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+        $wrapper "$repo/tests/fuzz/run" "$build_dir/fuzz" --minutes "$1" --logs "$logs/fuzz" | tee "$logs/fuzz.tap" || rc=$?
+        count_tap fuzz "$rc" <"$logs/fuzz.tap" >"$logs/fuzz.results"
+}
+
+start_fuzzing() {
+        can_run fuzz fuzz || return 1
+        : >"$logs/fuzz.results"
+        start "$1" "fuzzing for $2 minutes" fuzz fuzz_for "$2"
+        follow "$1"
+}
+
+end_fuzzing() {
+        end_tap "$1" "$2" fuzz "$logs/fuzz.results"
 }
 
 start_package() {
