@@ -53,9 +53,14 @@ static void arm_work(Manager *m) {
                 (void)arm(m->binding.work_timer, due);
 }
 
-/* A round of the scan begins: finds units that no signal reported, and bound processes that belong
- * to no instance. */
+/* A round of the scan begins: finds units that no signal reported, bound processes that belong to
+ * no instance, and a backend that the host did not have, or that could not be read, at the reload.
+ */
 static void begin_round(Manager *m) {
+        if (!m->host.backend.ops && m->host.policy_load_success) {
+                bind_choose_backend(&m->binding);
+                turn_announce_starts(m);
+        }
         units_scan(&m->units);
         undo_release_stray(&m->undo);
 }

@@ -342,13 +342,10 @@ int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret
         return 0;
 }
 
-const char *backend_cgroup1_why_not(const Sysroot *sysroot) {
+int backend_cgroup1_probe(const Sysroot *sysroot) {
         _cleanup_close_ int fd = -EBADF;
 
-        if (cgroup1_open(sysroot, "cpuset", &fd) < 0)
-                return "enforcement.backend is cgroup1, but no cpuset hierarchy of cgroup v1 is "
-                       "mounted; use auto";
-        return NULL;
+        return cgroup1_open(sysroot, "cpuset", &fd);
 }
 
 const BackendOps backend_cgroup1_ops = {

@@ -26,16 +26,32 @@ void backend_done(Backend *backend) {
         *backend = (Backend){ .root_fd = -EBADF, .own_fd = -EBADF };
 }
 
+/* What cannot be read is not taken for missing: with BACKEND_AUTO, a moment without descriptors
+ * would otherwise bind everything by affinity until the next reload. */
+static const char *cgroup1_why_not(const Sysroot *sysroot, BackendKind kind) {
+        const int r = backend_cgroup1_probe(sysroot);
+
+        if (r >= 0 || (r == -ENOENT && kind == BACKEND_AUTO))
+                return NULL;
+        return r == -ENOENT
+                       ? "enforcement.backend is cgroup1, but no cpuset hierarchy of cgroup v1 is "
+                         "mounted; use auto"
+                       : "the hierarchies of cgroup v1 cannot be read; the daemon tries again";
+}
+
 static const char *why_not(const Sysroot *sysroot, BackendKind kind) {
         if (!sysroot->live)
                 return "this is a dump of another machine";
         switch (kind) {
         case BACKEND_SYSTEMD:
                 return backend_systemd_why_not(sysroot);
-        case BACKEND_CGROUP1:
-                return backend_cgroup1_why_not(sysroot);
-        case BACKEND_AFFINITY: /* as old as Linux 2.6 */
         case BACKEND_AUTO:
+                if (!backend_systemd_why_not(sysroot))
+                        return NULL;
+                return cgroup1_why_not(sysroot, kind);
+        case BACKEND_CGROUP1:
+                return cgroup1_why_not(sysroot, kind);
+        case BACKEND_AFFINITY: /* as old as Linux 2.6 */
                 break;
         }
         return NULL;
@@ -44,7 +60,7 @@ static const char *why_not(const Sysroot *sysroot, BackendKind kind) {
 static BackendKind best_kind(const Sysroot *sysroot) {
         if (!backend_systemd_why_not(sysroot))
                 return BACKEND_SYSTEMD;
-        return backend_cgroup1_why_not(sysroot) ? BACKEND_AFFINITY : BACKEND_CGROUP1;
+        return backend_cgroup1_probe(sysroot) < 0 ? BACKEND_AFFINITY : BACKEND_CGROUP1;
 }
 
 BackendKind backend_kind_there(const Sysroot *sysroot, BackendKind kind) {

@@ -182,4 +182,7 @@ extern const BackendOps backend_affinity_ops;
 
 /* Does the host have it? NULL, or a constant sentence why not. */
 const char *backend_systemd_why_not(const Sysroot *sysroot);
-const char *backend_cgroup1_why_not(const Sysroot *sysroot);
+
+/* Does the host have it? -ENOENT: no cpuset hierarchy of cgroup v1 is mounted; another error: that
+ * cannot be read now. */
+int backend_cgroup1_probe(const Sysroot *sysroot);

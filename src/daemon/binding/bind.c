@@ -305,11 +305,13 @@ void bind_choose_backend(Binder *b) {
 
         if (!backend_choose(&b->host->backend, b->host->policies.backend))
                 return;
-        if (b->roster->n_instances > 0)
+        if (strcmp(before, "none") == 0)
+                journal_log(&b->host->journal, LOG_INFO, NULL, "The backend is %s",
+                            backend_name(&b->host->backend));
+        else if (b->roster->n_instances > 0)
                 journal_log(&b->host->journal, LOG_NOTICE, NULL,
                             "The backend is now %s instead of %s. What units were given by %s is "
-                            "released "
-                            "first",
+                            "released first",
                             backend_name(&b->host->backend), before, before);
         for (size_t k = 0; k < b->roster->n_instances; k++) {
                 Instance *i = b->roster->instances[k];

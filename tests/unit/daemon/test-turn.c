@@ -95,6 +95,20 @@ TEST(who_leaves_ends_a_pass) {
         assert_int_equal(i->n_members, 1);
 }
 
+/* It was mounted since, or could not be read for a moment. */
+TEST(a_backend_that_was_missing_is_found_by_the_scan) {
+        _cleanup_host_ TestHost h;
+
+        host_init(&h);
+        assert_null(h.m->host.backend.ops); /* of a dump */
+        h.args.dry_run = true; /* the processes of the dump have numbers of this host's */
+        h.m->host.sysroot.live = true;
+        h.m->host.marks |= HOST_MARK_ROUND;
+        turn_run(h.m);
+        h.m->host.sysroot.live = false;
+        assert_non_null(h.m->host.backend.ops);
+}
+
 TEST(the_last_one_takes_the_instance_away) {
         _cleanup_host_ TestHost h;
 

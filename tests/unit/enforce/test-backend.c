@@ -1,5 +1,7 @@
 /* Which units can be bound, and what is said of hosts where none can. */
 
+#include <sys/resource.h>
+
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
@@ -71,6 +73,26 @@ TEST(chosen_on_the_machine_of_a_dump) {
         fake_write(&tree, "proc/1/comm", "systemd\n");
         fake_write(&tree, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
         assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
+}
+
+/* Binding by affinity, because for a moment there was no descriptor, would last until a reload. */
+TEST(what_cannot_be_read_is_not_missing) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        struct rlimit limit, none;
+        Backend backend;
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        backend_init(&backend, &sysroot, NULL);
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+        none = (struct rlimit){ .rlim_cur = 0, .rlim_max = limit.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        (void)backend_choose(&backend, BACKEND_AUTO);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_null(backend.ops);
+        assert_non_null(strstr(backend.why_not, "cannot be read"));
+        assert_true(backend_choose(&backend, BACKEND_AUTO));
+        assert_non_null(backend.ops);
+        backend_done(&backend);
 }
 
 TEST(this_machine) {
