@@ -24,8 +24,11 @@
  * setting. */
 #define OWNERS_DELAY_USEC (UINT64_C(1000) * 1000)
 
-/* An irqbalance without a socket is found by a scan of all processes. */
+/* An irqbalance without a socket is found by a scan of all processes: soon while the host boots,
+ * rarely once it has run for some time without one. */
 #define FIND_IRQBALANCE_USEC (UINT64_C(60) * 1000 * 1000)
+#define FIND_IRQBALANCE_MAX_USEC (UINT64_C(600) * 1000 * 1000)
+enum { FIND_IRQBALANCE_SOON = 5 };
 
 /* When the daemon exits: time for the unit that sets the sysctl. */
 enum { LAST_TRIES = 30, LAST_WAIT_MSEC = 100 };
@@ -87,6 +90,12 @@ static void mark_managed(const Interrupts *irq, IrqHost *host) {
                 }
 }
 
+static uint64_t search_pause_usec(const IrqBalance *b) {
+        return b->socketless_pid != 0 || b->n_searches < FIND_IRQBALANCE_SOON
+                       ? FIND_IRQBALANCE_USEC
+                       : FIND_IRQBALANCE_MAX_USEC;
+}
+
 static void look_for_irqbalance(Interrupts *irq, IrqHost *host) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
@@ -95,12 +104,14 @@ static void look_for_irqbalance(Interrupts *irq, IrqHost *host) {
         if (host->irqbalance.pid != 0) {
                 b->socketless_pid = 0;
                 b->searched_usec = 0;
+                b->n_searches = 0;
                 return;
         }
-        if (b->searched_usec == 0 || now >= b->searched_usec + FIND_IRQBALANCE_USEC) {
+        if (b->searched_usec == 0 || now >= b->searched_usec + search_pause_usec(b)) {
                 const pid_t before = b->socketless_pid;
 
                 b->searched_usec = now;
+                b->n_searches++;
                 b->socketless_pid = irq_host_find_irqbalance(&irq->host->sysroot);
                 if (b->socketless_pid != 0 && b->socketless_pid == before)
                         irq_balance_log_socketless(irq); /* it is not only starting up */

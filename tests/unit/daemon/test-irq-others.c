@@ -198,6 +198,28 @@ TEST(mute_irqbalance) {
         }
 }
 
+/* A search reads a link of each process of the host: on a host that has run without irqbalance, one
+ * in ten minutes. */
+TEST(irqbalance_is_searched_for_rarely) {
+        _cleanup_host_ TestHost h;
+        Capture c;
+
+        host_init(&h);
+        h.irq.irqbalance = IRQBALANCE_COOPERATE;
+        h.m.host.journal.max_priority = LOG_WARNING;
+        start(&h);
+        for (unsigned i = 0; i < 4; i++)
+                look_after(&h, 60 * SECOND);
+        fake_process(&h.tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
+        look_says(&h, 60 * SECOND, &c);
+        look_says(&h, 539 * SECOND, &c);
+        assert_string_equal(c.text, "");
+        look_says(&h, SECOND, &c); /* found, and it may be only just starting */
+        assert_string_equal(c.text, "");
+        look_says(&h, 60 * SECOND, &c);
+        assert_contains(c.text, "(process 31) has no socket");
+}
+
 /* A write that meets a device on its way out is no failure. */
 static int write_gone(const Sysroot *sysroot, const SettingKey *key, const char *text) {
         (void)sysroot;

@@ -32,6 +32,7 @@ typedef struct IrqBalance {
         pid_t socketless_pid; /* an irqbalance without a socket; 0: none was found */
         pid_t logged_socketless_pid;
         uint64_t searched_usec;
+        unsigned n_searches; /* for one without a socket, since one with a socket ran */
 } IrqBalance;
 
 void irq_balance_init(IrqBalance *balance);
