@@ -78,7 +78,7 @@ Manager *manager_free(Manager *m) {
         m->irq = irq_free(m->irq);
         ignored_done(&m->roster.ignored);
         instance_counts_done(&m->roster.counts);
-        pid_list_done(&m->roster.scan);
+        scan_list_done(&m->roster.scan);
         units_done(&m->units);
         undo_release_done(&m->undo);
         undo_done(&m->undo.records);

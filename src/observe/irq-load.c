@@ -172,11 +172,12 @@ typedef struct Finding {
 } Finding;
 
 /* By its program, or by its name where the program may not be read. */
-static int is_irqbalance(pid_t pid, void *userdata) {
+static int is_irqbalance(pid_t pid, uint64_t inode, void *userdata) {
         Finding *finding = userdata;
         char exe[PATH_MAX], path[32];
         int r = proc_exe_read(finding->sysroot, pid, exe, sizeof(exe));
 
+        (void)inode;
         (void)snprintf(path, sizeof(path), "%d/comm", pid);
         if (r == -EACCES)
                 r = (int)read_file_at(finding->sysroot->proc_fd, path, exe, sizeof(exe));

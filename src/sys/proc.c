@@ -232,7 +232,8 @@ int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char
 }
 
 /* Of the names in a buffer of getdents64(2). */
-static int tell_numbers(const char *entries, size_t size, ProcCallback callback, void *userdata) {
+static int tell_numbers(const char *entries, size_t size, ProcPidCallback callback,
+                        void *userdata) {
         for (size_t at = 0; at < size;) {
                 const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
                 uint64_t id;
@@ -241,7 +242,7 @@ static int tell_numbers(const char *entries, size_t size, ProcCallback callback,
                 at += entry->d_reclen;
                 if (parse_u64(entry->d_name, &id) < 0 || id > INT_MAX)
                         continue;
-                r = callback((pid_t)id, userdata);
+                r = callback((pid_t)id, entry->d_ino, userdata);
                 if (r < 0)
                         return r;
         }
@@ -250,7 +251,7 @@ static int tell_numbers(const char *entries, size_t size, ProcCallback callback,
 
 /* Not by readdir(3): of a process that has just begun, four calls and an allocation are more than
  * what they are for. */
-int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
+static int foreach_entry(int fd, ProcPidCallback callback, void *userdata) {
         _cleanup_close_ int dir_fd = fd;
         _Alignas(struct dirent64) char entries[8192];
 
@@ -266,10 +267,28 @@ int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
         }
 }
 
-int proc_foreach_pid(const Sysroot *sysroot, ProcCallback callback, void *userdata) {
+typedef struct NumberWalk {
+        ProcCallback callback;
+        void *userdata;
+} NumberWalk;
+
+static int tell_number(pid_t id, uint64_t inode, void *userdata) {
+        const NumberWalk *walk = userdata;
+
+        (void)inode;
+        return walk->callback(id, walk->userdata);
+}
+
+int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
+        NumberWalk walk = { .callback = callback, .userdata = userdata };
+
+        return foreach_entry(fd, tell_number, &walk);
+}
+
+int proc_foreach_pid(const Sysroot *sysroot, ProcPidCallback callback, void *userdata) {
         int fd = openat(sysroot->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        return fd < 0 ? -errno : proc_foreach_number(fd, callback, userdata);
+        return fd < 0 ? -errno : foreach_entry(fd, callback, userdata);
 }
 
 int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata) {

@@ -107,10 +107,12 @@ int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char
 int proc_cgroup_parse(const char *text, char **ret);
 int proc_cgroup_read(const ProcHandle *handle, char **ret);
 
-/* Calls back for every pid of the machine, or every thread of a process. A callback's negative
+/* Calls back for every pid of the machine, with the inode number of its folder, which as long as it
+ * stays the same is the same process's; or for every thread of a process. A callback's negative
  * answer ends the walk and is returned. -ESRCH: the process ended. */
+typedef int (*ProcPidCallback)(pid_t pid, uint64_t inode, void *userdata);
 typedef int (*ProcCallback)(pid_t id, void *userdata);
-int proc_foreach_pid(const Sysroot *sysroot, ProcCallback callback, void *userdata);
+int proc_foreach_pid(const Sysroot *sysroot, ProcPidCallback callback, void *userdata);
 int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata);
 
 /* How many threads it has, by one call however many they are; 0: it has ended. */

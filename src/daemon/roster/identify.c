@@ -297,6 +297,7 @@ int identify_exec(Roster *roster, pid_t pid) {
                 forget(roster, pid);
                 return 0;
         }
+        scan_list_forget(&roster->scan, pid);
         if (r >= 0)
                 start_bind(roster, pid, exe, &start);
         r = consider(roster, pid, &start);

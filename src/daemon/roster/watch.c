@@ -23,42 +23,57 @@ enum { SLICE_PROCESSES = 64 };
 #define ENDS_INTERVAL_USEC (UINT64_C(500) * 1000)
 
 /* Every known process is read, whatever it executes by now; of others only those that may match. */
-static int scan_one(Roster *roster, pid_t pid) {
+static int scan_one(Roster *roster, ScanEntry *entry) {
         size_t unused;
 
-        if (!identify_may_match(roster, pid) && !roster_find_pid(roster, pid, &unused))
-                return 0;
-        return identify_consider(roster, pid);
+        entry->passed = !identify_may_match(roster, entry->pid) &&
+                        !roster_find_pid(roster, entry->pid, &unused);
+        return entry->passed ? 0 : identify_consider(roster, entry->pid);
 }
 
 static int scan_slice(Roster *roster, size_t n) {
-        for (; n > 0 && roster->scan_next < roster->scan.n_pids; n--) {
-                int r = scan_one(roster, roster->scan.pids[roster->scan_next++]);
+        while (n > 0 && roster->scan_next < roster->scan.n_entries) {
+                ScanEntry *entry = &roster->scan.entries[roster->scan_next++];
+                int r;
 
+                if (entry->passed)
+                        continue;
+                r = scan_one(roster, entry);
                 if (r < 0)
                         return r;
+                n--;
         }
         return 0;
 }
 
-static int begin_round(Roster *roster) {
+static int begin_round(Roster *roster, bool whole) {
         roster->scan_next = 0;
         roster->scan_events.received++;
         ignored_prune(&roster->ignored);
         ignored_begin_round(&roster->ignored);
-        return pid_list_read(&roster->host->sysroot, &roster->scan);
+        if (whole) {
+                scan_list_forget_all(&roster->scan);
+                roster->scan_rounds = 0;
+        }
+        return scan_list_read(&roster->scan, &roster->host->sysroot);
 }
 
 /* Scans all processes at once: adds new ones, removes ended ones. */
 static int scan_all(Roster *roster) {
-        int r = begin_round(roster);
+        int r = begin_round(roster, true);
 
-        return r < 0 ? r : scan_slice(roster, roster->scan.n_pids);
+        return r < 0 ? r : scan_slice(roster, roster->scan.n_entries);
+}
+
+/* An exec is reported by the connector, and a loss of events leads to scan_all(). Without the
+ * connector nothing reports an exec: the link of each process is read each time. */
+static bool is_whole_round(Roster *roster) {
+        return roster->connector_fd < 0 || ++roster->scan_rounds >= ROSTER_WHOLE_ROUNDS;
 }
 
 /* Time until the next slice, so that a round takes the whole interval. */
 static uint64_t pause_usec(const Roster *roster) {
-        const size_t slices = (roster->scan.n_pids + SLICE_PROCESSES - 1) / SLICE_PROCESSES;
+        const size_t slices = (roster->scan.n_unread + SLICE_PROCESSES - 1) / SLICE_PROCESSES;
 
         return ROSTER_SCAN_INTERVAL_USEC / (slices > 0 ? slices : 1);
 }
@@ -68,15 +83,15 @@ static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
         int r = 0;
 
         (void)usec;
-        if (roster->scan_next >= roster->scan.n_pids) {
-                r = begin_round(roster);
+        if (roster->scan_next >= roster->scan.n_entries) {
+                r = begin_round(roster, is_whole_round(roster));
                 host_mark(roster->host, HOST_MARK_ROUND);
         }
         if (r >= 0)
-                r = scan_slice(roster,
-                               roster->connector_fd >= 0 ? SLICE_PROCESSES : roster->scan.n_pids);
+                r = scan_slice(roster, roster->connector_fd >= 0 ? SLICE_PROCESSES
+                                                                 : roster->scan.n_entries);
         if (r < 0)
-                roster->scan_next = roster->scan.n_pids; /* the next round begins anew */
+                roster->scan_next = roster->scan.n_entries; /* the next round begins anew */
         (void)event_source_set_after(source, roster->connector_fd >= 0 ? pause_usec(roster)
                                                                        : ROSTER_POLL_INTERVAL_USEC);
         (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);

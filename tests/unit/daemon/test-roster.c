@@ -167,7 +167,7 @@ TEST(its_policy_is_gone) {
         access_end(&m.sampling, i); /* as the turn does */
         assert_int_equal(m.sampling.access.n_policies, 0);
         instance_free(i);
-        pid_list_done(&m.roster.scan);
+        scan_list_done(&m.roster.scan);
         teardown(&m);
 }
 
@@ -210,6 +210,6 @@ TEST(max_instances_is_lowered) {
                          3);
         for (Instance *i; (i = roster_take_ended(&m.roster));)
                 instance_free(i);
-        pid_list_done(&m.roster.scan);
+        scan_list_done(&m.roster.scan);
         teardown(&m);
 }

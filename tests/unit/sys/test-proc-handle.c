@@ -168,6 +168,12 @@ static int sum(pid_t id, void *userdata) {
         return id == 99 ? -ECANCELED : 0;
 }
 
+/* What is in /proc has an inode number. */
+static int sum_pids(pid_t pid, uint64_t inode, void *userdata) {
+        assert_true(inode > 0);
+        return sum(pid, userdata);
+}
+
 TEST(walks) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
@@ -181,10 +187,10 @@ TEST(walks) {
         fake_mkdir(&tree, "proc/-4");
         fake_mkdir(&tree, "proc/99999999999");
         fake_write(&tree, "proc/uptime", "1 1");
-        assert_int_equal(proc_foreach_pid(&tree.sysroot, sum, &total), 0);
+        assert_int_equal(proc_foreach_pid(&tree.sysroot, sum_pids, &total), 0);
         assert_int_equal(total, 21);
         fake_mkdir(&tree, "proc/99");
-        assert_int_equal(proc_foreach_pid(&tree.sysroot, sum, &total), -ECANCELED);
+        assert_int_equal(proc_foreach_pid(&tree.sysroot, sum_pids, &total), -ECANCELED);
         fake_process(&tree, 50, 1, "/x", "/", "0");
         fake_thread(&tree, 50, 52, "0", 0);
         assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);

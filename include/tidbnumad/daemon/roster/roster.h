@@ -8,6 +8,7 @@
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/roster/ignored.h"
 #include "tidbnumad/daemon/roster/instance.h"
+#include "tidbnumad/daemon/roster/scan-list.h"
 #include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/plan/instance-count.h"
@@ -19,6 +20,10 @@
 /* A scan finds processes that the events missed; without the connector it finds all of them. */
 #define ROSTER_SCAN_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
 #define ROSTER_POLL_INTERVAL_USEC (UINT64_C(2) * 1000 * 1000)
+
+/* With the connector, only each so many rounds of the scan read all processes; the rounds between
+ * skip those that no policy named and that executed nothing since. */
+#define ROSTER_WHOLE_ROUNDS 10u
 
 /* Interval of full scans after a loss of events: during a storm of events more frequent scans would
  * cause the next loss. */
@@ -57,8 +62,9 @@ typedef struct Roster {
 
         sd_event_source *scan_timer, *describe_timer;
         sd_event_source *ends_timer; /* NULL: pidfds report ends */
-        PidList scan;                /* the round of the slow scan that is under way */
+        ScanList scan;               /* the round of the slow scan that is under way */
         size_t scan_next;
+        unsigned scan_rounds; /* number of rounds since the last one that read all processes */
 
         CpuSet *start_cpus; /* by policy; empty: it gives none at an exec; owned */
         size_t n_start_cpus;
