@@ -9,6 +9,7 @@
 #include "tidbnumad/daemon/binding/silent.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/publish.h"
+#include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/serve.h"
 
@@ -52,7 +53,7 @@ static int run_once(Manager *m) {
         int r;
 
         while (!reconcile_is_settled(&m->binding) && clock_monotonic_usec() < end) {
-                r = sd_event_run(m->host.event, 1000 * 1000);
+                r = turn_next(m, 1000 * 1000);
                 if (r < 0)
                         return r;
         }
@@ -71,7 +72,7 @@ static int run_forever(Manager *m) {
 
         r = notify_start_watchdog(&m->host.notifier);
         if (r >= 0)
-                r = sd_event_loop(m->host.event);
+                r = turn_loop(m);
         return r < 0 ? r : EXIT_SUCCESS;
 }
 

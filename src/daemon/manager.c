@@ -82,7 +82,6 @@ Manager *manager_free(Manager *m) {
         units_done(&m->units);
         undo_release_done(&m->undo);
         undo_done(&m->undo.records);
-        sd_event_source_unref(m->turn);
         sd_event_source_unref(m->roster.connector_source);
         sd_event_source_unref(m->binding.work_timer);
         sd_event_source_unref(m->roster.scan_timer);

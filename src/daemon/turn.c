@@ -190,15 +190,33 @@ void turn_run(Manager *m) {
         }
 }
 
-static int on_event(sd_event_source *source, void *userdata) {
-        Manager *m = userdata;
+static int follow_event(Manager *m) {
         int r = 0;
 
-        (void)source;
         turn_run(m);
         if (m->start_waits && !units_are_starting(&m->units))
                 r = turn_finish_start(m);
         return r < 0 ? sd_event_exit(m->host.event, r) : 0;
+}
+
+/* Not by a post source: for that one, sd-event would ask the kernel for events once more. */
+int turn_next(Manager *m, uint64_t timeout_usec) {
+        int code, r = sd_event_run(m->host.event, timeout_usec);
+
+        if (r <= 0 || host_take_mark(&m->host, HOST_MARK_NONE) ||
+            sd_event_get_exit_code(m->host.event, &code) >= 0)
+                return r;
+        return follow_event(m);
+}
+
+int turn_loop(Manager *m) {
+        int code, r = 0;
+
+        while (r >= 0 && sd_event_get_state(m->host.event) != SD_EVENT_FINISHED)
+                r = turn_next(m, UINT64_MAX);
+        if (r >= 0)
+                r = sd_event_get_exit_code(m->host.event, &code);
+        return r < 0 ? r : code;
 }
 
 static int on_work(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -250,8 +268,5 @@ int turn_start(Manager *m) {
         /* As new processes: thousands that start one after the other must not delay it. */
         if (r >= 0)
                 r = sd_event_source_set_priority(m->report.timer, SD_EVENT_PRIORITY_IMPORTANT);
-        if (r >= 0)
-                r = sd_event_add_post(m->host.event, &m->turn, on_event, m);
-        /* Runs before the next event, however many are queued. */
-        return r < 0 ? r : sd_event_source_set_priority(m->turn, SD_EVENT_PRIORITY_IMPORTANT * 2);
+        return r;
 }

@@ -24,8 +24,7 @@ typedef struct Manager {
         Binder binding;
         struct Interrupts *irq; /* see irq.h; NULL: not started; owned */
         Report report;
-        sd_event_source *turn; /* see turn.h */
-        bool start_waits;      /* the start waits for the first preparation of units */
+        bool start_waits; /* the start waits for the first preparation of units */
 } Manager;
 
 int manager_new(const Args *args, Manager **ret);

@@ -4,8 +4,14 @@
 
 #include "tidbnumad/daemon/manager.h"
 
-/* Adds the source that runs a turn after each event, and the timers that a turn sets. */
+/* Adds the timers that a turn sets. */
 int turn_start(Manager *manager);
+
+/* Waits for the next event, handles it, and runs a turn unless the event concerns no policy. As
+ * sd_event_run(): 0 after `timeout_usec` without an event. turn_loop(): until the loop exits;
+ * returns its exit code, or a negative errno. */
+int turn_next(Manager *manager, uint64_t timeout_usec);
+int turn_loop(Manager *manager);
 
 /* Runs a turn at the start, before the loop runs. */
 void turn_run(Manager *manager);

@@ -27,8 +27,9 @@ static void forget(Roster *roster, pid_t pid) {
         Instance *instance;
         size_t index;
 
-        ignored_forget(&roster->ignored, pid);
+        roster->n_considered += ignored_forget(&roster->ignored, pid);
         instance = roster_find_pid(roster, pid, &index);
+        roster->n_considered += instance != NULL;
         if (instance)
                 roster_remove_process(roster, instance, index);
 }
@@ -261,6 +262,7 @@ static int consider(Roster *roster, pid_t pid, Start *start) {
         _cleanup_process_ Process process = { 0 };
         int r = process_identify(&roster->host->sysroot, pid, wants_exe, roster, &handle, &process);
 
+        roster->n_considered++;
         switch (r) {
         case 0:
                 roster->identify_failed = false;

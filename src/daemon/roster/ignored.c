@@ -124,7 +124,8 @@ size_t ignored_count(const IgnoredList *s, MatchVerdict verdict) {
         return n;
 }
 
-void ignored_forget(IgnoredList *ignored, pid_t pid) {
+bool ignored_forget(IgnoredList *ignored, pid_t pid) {
+        const size_t n_listed = ignored->n_processes;
         bool found;
         const size_t counted = find_counted(ignored, pid, &found);
 
@@ -133,6 +134,7 @@ void ignored_forget(IgnoredList *ignored, pid_t pid) {
         for (size_t i = ignored->n_processes; i > 0; i--)
                 if (ignored->processes[i - 1].process.id.pid == pid)
                         remove_at(ignored, i - 1);
+        return found || ignored->n_processes < n_listed;
 }
 
 void ignored_prune(IgnoredList *ignored) {

@@ -207,6 +207,7 @@ static void events_were_lost(Roster *roster, int error) {
  * one PID, or the many processes of a unit, cause one reconcile. */
 static int on_connector(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Roster *roster = userdata;
+        const uint64_t before = roster->n_considered;
         int r;
 
         (void)source;
@@ -214,6 +215,8 @@ static int on_connector(sd_event_source *source, int fd, uint32_t revents, void 
         r = proc_connector_read(fd, on_process_event, roster);
         if (r < 0)
                 events_were_lost(roster, r);
+        else if (roster->n_considered == before)
+                host_mark(roster->host, HOST_MARK_NONE);
         return 0;
 }
 

@@ -46,7 +46,8 @@ size_t ignored_count(const IgnoredList *ignored, MatchVerdict verdict);
 /* Is this process listed, with the same executable, user and unit? */
 bool ignored_has(const IgnoredList *ignored, const Process *process);
 
-void ignored_forget(IgnoredList *ignored, pid_t pid);
+/* Returns whether it was there. */
+bool ignored_forget(IgnoredList *ignored, pid_t pid);
 
 /* Removes the processes that have ended. */
 void ignored_prune(IgnoredList *ignored);

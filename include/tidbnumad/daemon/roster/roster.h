@@ -70,6 +70,7 @@ typedef struct Roster {
         size_t n_start_cpus;
 
         EventCounters connector_events, scan_events;
+        uint64_t n_considered;               /* processes that were identified or forgotten */
         bool identify_failed, budget_logged; /* logged once */
 } Roster;
 
