@@ -102,13 +102,15 @@ Manager *manager_free(Manager *m) {
 }
 
 static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
+        const uint64_t now = clock_monotonic_usec();
         Manager *m = userdata;
 
         (void)usec;
         (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        reconcile_all(&m->binding, clock_monotonic_usec());
-        sampling_begin_round(&m->sampling);
-        return event_source_set_after(source, sampling_interval_usec(&m->sampling));
+        reconcile_all(&m->binding, now);
+        if (sampling_is_due(&m->sampling, now))
+                sampling_begin_round(&m->sampling, now);
+        return event_source_set_after(source, binding_interval_usec(&m->binding));
 }
 
 /* Puts the policies of the files in force in every room; if they are rejected, the former ones
@@ -190,7 +192,7 @@ static int add_sources(Manager *m) {
         int r;
 
         r = event_source_add_after(m->host.event, &m->sampling.timer,
-                                   m->host.policies.sampling_interval_usec, on_sample, m);
+                                   binding_interval_usec(&m->binding), on_sample, m);
         if (r >= 0)
                 r = sampling_start(&m->sampling);
         if (r >= 0)

@@ -10,6 +10,8 @@
 /* Until a plan that failed for want of memory is tried again. */
 #define REPLAN_USEC (UINT64_C(1000) * 1000)
 
+#define INTERVAL_MAX_USEC (UINT64_C(60) * 1000 * 1000)
+
 int binding_carry_counters(Binder *b, const PolicySet *fresh) {
         const PolicySet *before = &b->host->policies;
         PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
@@ -104,6 +106,12 @@ void binding_end(Instance *i) {
         end_pass(i);
         i->binding.call = sd_bus_slot_unref(i->binding.call);
         binding_clear_failure(i);
+}
+
+uint64_t binding_interval_usec(const Binder *b) {
+        const uint64_t usec = sampling_interval_usec(b->sampling);
+
+        return usec < INTERVAL_MAX_USEC ? usec : INTERVAL_MAX_USEC;
 }
 
 void binding_follow_plan(Binder *b, uint64_t now_usec) {

@@ -27,7 +27,7 @@ static size_t threads_per_round(const Binder *b, bool in_cpuset) {
         for (size_t k = 0; k < b->roster->n_instances; k++)
                 if (is_in_cpuset(b->roster->instances[k]) == in_cpuset)
                         n += b->roster->instances[k]->binding.observed.n_threads;
-        n = n * sampling_interval_usec(b->sampling) / within_usec + 1;
+        n = n * binding_interval_usec(b) / within_usec + 1;
         return n > ROUND_THREADS ? n : ROUND_THREADS;
 }
 

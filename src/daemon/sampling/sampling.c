@@ -6,6 +6,9 @@
 #include "tidbnumad/plan/sampling.h"
 #include "tidbnumad/sys/clock.h"
 
+/* A timer of the loop may fire this much earlier or later than another one. */
+#define ACCURACY_USEC (UINT64_C(500) * 1000)
+
 void sampling_init(Sampling *s, Host *host, const Roster *roster) {
         *s = (Sampling){ .host = host, .roster = roster };
 }
@@ -60,7 +63,12 @@ int sampling_start(Sampling *s) {
         return r < 0 ? r : sd_event_source_set_enabled(s->rounds.source, SD_EVENT_OFF);
 }
 
-void sampling_begin_round(Sampling *s) {
+bool sampling_is_due(const Sampling *s, uint64_t now_usec) {
+        return now_usec + ACCURACY_USEC >= s->rounds.begun_usec + s->rounds.interval_usec;
+}
+
+void sampling_begin_round(Sampling *s, uint64_t now_usec) {
+        s->rounds.begun_usec = now_usec;
         s->rounds.last_cost_usec = s->rounds.cost_usec;
         s->rounds.cost_usec = 0;
         s->rounds.next = 0;

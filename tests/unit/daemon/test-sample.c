@@ -198,7 +198,7 @@ TEST(turns_of_one_round) {
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
         assert_true(h.instance.sampling.sampled);
-        sampling_begin_round(&h.rooms.sampling);
+        sampling_begin_round(&h.rooms.sampling, clock_monotonic_usec());
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, slow), -EAGAIN);
         h.instance.n_member_changes++;
@@ -314,6 +314,22 @@ TEST(counted_in_part) {
         host_done(&h);
 }
 
+TEST(a_round_is_due_after_the_interval_in_force) {
+        const uint64_t begun = UINT64_C(1000) * 1000 * 1000;
+        TestHost h;
+
+        host_init(&h);
+        h.rooms.sampling.rounds.cost_usec = 1000000; /* which the budget allows each 100 s */
+        sampling_begin_round(&h.rooms.sampling, begun);
+        assert_false(sampling_is_due(&h.rooms.sampling, begun + 60000000));
+        assert_true(sampling_is_due(&h.rooms.sampling, begun + 100000000));
+        sampling_begin_round(&h.rooms.sampling, begun);
+        assert_false(sampling_is_due(&h.rooms.sampling, begun + 9000000));
+        assert_true(
+                sampling_is_due(&h.rooms.sampling, begun + 9900000)); /* a timer that is early */
+        host_done(&h);
+}
+
 TEST(interval_from_the_last_round) {
         TestHost h;
 
@@ -321,10 +337,10 @@ TEST(interval_from_the_last_round) {
         assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 10000000);
         h.rooms.sampling.rounds.cost_usec = 1000000;
         assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 10000000); /* it is not over */
-        sampling_begin_round(&h.rooms.sampling);
+        sampling_begin_round(&h.rooms.sampling, clock_monotonic_usec());
         assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 100000000);
         assert_int_equal(h.rooms.sampling.rounds.cost_usec, 0);
-        sampling_begin_round(&h.rooms.sampling);
+        sampling_begin_round(&h.rooms.sampling, clock_monotonic_usec());
         assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 10000000);
         host_done(&h);
 }

@@ -48,6 +48,22 @@ TEST(each_in_turn) {
         rooms_free_instances(&h.rooms);
 }
 
+/* The budget allows the next sample only after ten minutes. Observed once a minute, 20,000 threads
+ * in a cpuset are 2,000 each time. */
+TEST(rare_samples_do_not_delay_it) {
+        TestHost h;
+
+        host_init(&h, 5000);
+        h.rooms.host.policies.sampling_budget_ppm = 2000;
+        h.rooms.sampling.rounds.last_cost_usec = 1200000;
+        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 600000000);
+        assert_int_equal(binding_interval_usec(&h.rooms.binding), 60000000);
+        assert_int_equal(next_round(&h), 1000);
+        h.rooms.sampling.rounds.last_cost_usec = 60000;
+        assert_int_equal(binding_interval_usec(&h.rooms.binding), 30000000);
+        rooms_free_instances(&h.rooms);
+}
+
 TEST(few_threads_are_all_read) {
         TestHost h;
 

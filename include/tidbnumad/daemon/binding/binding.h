@@ -53,6 +53,11 @@ void binding_reset(Instance *instance, uint64_t now_usec);
 /* Frees what binding keeps of an instance that has ended. */
 void binding_end(Instance *instance);
 
+/* The interval at which instances at rest are observed again: the sampling interval in force, but
+ * at most a minute, because samples that the budget makes rarer must not delay the search for
+ * drift. */
+uint64_t binding_interval_usec(const Binder *b);
+
 /* Reconciles the instances to which the plan in force gives another place. */
 void binding_follow_plan(Binder *b, uint64_t now_usec);
 

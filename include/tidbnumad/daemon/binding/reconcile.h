@@ -10,8 +10,8 @@ void reconcile_due(Binder *b, uint64_t now_usec);
  * other work. */
 void reconcile_fresh(Binder *b, uint64_t now_usec);
 
-/* Reconciles all instances after a sampling interval, and retries those that stayed partly bound.
- */
+/* Reconciles all instances after binding_interval_usec(), and retries those that stayed partly
+ * bound. */
 void reconcile_all(Binder *b, uint64_t now_usec);
 
 /* Has every instance reached a final step for now? */

@@ -19,6 +19,7 @@ typedef struct SampleRounds {
         uint64_t last_cost_usec; /* cost of the whole round before */
         uint64_t n_draws;        /* seeds the next one */
         uint64_t round;
+        uint64_t begun_usec;
         uint64_t interval_usec; /* until the next round */
         Histogram durations[N_SAMPLE_METHODS];
 } SampleRounds;
@@ -35,7 +36,10 @@ void sampling_init(Sampling *sampling, Host *host, const Roster *roster);
 void sampling_done(Sampling *sampling);
 
 int sampling_start(Sampling *sampling);
-void sampling_begin_round(Sampling *sampling);
+
+/* Is the interval in force since the last round over? */
+bool sampling_is_due(const Sampling *sampling, uint64_t now_usec);
+void sampling_begin_round(Sampling *sampling, uint64_t now_usec);
 
 /* The interval in force. */
 uint64_t sampling_interval_usec(const Sampling *sampling);
