@@ -175,22 +175,29 @@ int members_open_group(const Members *m, int *ret_fd, char **ret_path) {
 
 enum { AGE_SECONDS_MIN = 60 };
 
-uint32_t members_read_cpus_used(const Members *m) {
-        const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
-        uint64_t now, used = 0, start = UINT64_MAX;
+static uint64_t oldest_start(const Members *m) {
+        uint64_t start = UINT64_MAX;
 
-        if (proc_uptime_read(m->sysroot, &now) < 0)
-                return 0;
+        for (size_t p = 0; p < n_asked(m); p++)
+                if (m->list[p].handle->start_ticks < start)
+                        start = m->list[p].handle->start_ticks;
+        return start;
+}
+
+uint32_t members_read_cpus_used(const Members *m) {
+        const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), start = oldest_start(m);
+        uint64_t now, used = 0;
+
+        if (proc_uptime_read(m->sysroot, &now) < 0 || start > now ||
+            now - start < AGE_SECONDS_MIN * hz)
+                return 0; /* so young that its times need not be read, each a sum over all threads
+                           */
         for (size_t p = 0; p < n_asked(m); p++) {
                 ProcStat stat;
 
-                if (proc_stat_read(m->list[p].handle, 0, &stat) < 0)
-                        continue;
-                used += stat.cpu_ticks;
-                start = stat.start_ticks < start ? stat.start_ticks : start;
+                if (proc_stat_read(m->list[p].handle, 0, &stat) >= 0)
+                        used += stat.cpu_ticks;
         }
-        if (start > now || now - start < AGE_SECONDS_MIN * hz)
-                return 0;
         used = (used + now - start - 1) / (now - start);
         return used < UINT32_MAX ? (uint32_t)used : UINT32_MAX;
 }

@@ -7,6 +7,10 @@
 #include "tidbnumad/observe/members.h"
 #include "tidbnumad/plan/fit.h"
 #include "tidbnumad/plan/match.h"
+#include "tidbnumad/sys/clock.h"
+
+/* Time for which the CPU time that an instance has used is not read again. */
+#define CPUS_USED_USEC (UINT64_C(10) * 1000 * 1000)
 
 void place_input_done(PlaceInput *input) {
         free(input->instances);
@@ -82,8 +86,23 @@ static bool is_explicit(const Instance *i) {
                match_instance(i->policy, i->unit, i->ports, i->n_ports);
 }
 
-void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
+/* An average over its whole life changes slowly, and each start of any instance makes a plan of
+ * all.
+ */
+static uint32_t cpus_used_by(const Placing *placing, Instance *i) {
         const Members members = instance_members(i, &placing->host->sysroot);
+        const uint64_t now = clock_monotonic_usec();
+        Assignment *p = &i->planned;
+
+        if (now >= p->cpus_used_due_usec || p->cpus_used_changes != i->n_member_changes) {
+                p->cpus_used = members_read_cpus_used(&members);
+                p->cpus_used_due_usec = now + CPUS_USED_USEC;
+                p->cpus_used_changes = i->n_member_changes;
+        }
+        return p->cpus_used;
+}
+
+void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
         Assignment *p = &i->planned;
 
         read_allowed(placing, i);
@@ -97,8 +116,8 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 .allowed_cpus = p->allowed_cpus,
                 .device_nodes = p->device_nodes,
                 .need_bytes = need_bytes(placing, i),
-                .exe = members.n > 0 ? members.list[0].process.exe : NULL,
-                .cpus_used = members_read_cpus_used(&members),
+                .exe = i->n_members > 0 ? i->members[0].process.exe : NULL,
+                .cpus_used = cpus_used_by(placing, i),
         };
         if (!is_explicit(i))
                 undo_add_admin_limits(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);

@@ -6,8 +6,10 @@
 
 #include "../../support/id-sets.h"
 #include "rooms.h"
+#include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/sys/clock.h"
 
 enum { NODES = 4, INSTANCES = 4 };
 
@@ -76,6 +78,59 @@ TEST(each_its_own_and_nobody_moves) {
         assert_place(&h, a, "0");
         assert_false(place_take_change(&a->planned)); /* nothing is new for it */
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
+}
+
+static void write_cpu_ticks(const FakeTree *tree, unsigned ticks) {
+        char text[256];
+
+        (void)snprintf(
+                text, sizeof(text),
+                "10 (a) S 1 1 1 0 -1 4194304 100 0 0 0 %u 0 0 0 20 0 1 0 1000 4096 0 0 0 0 0 0 0 "
+                "0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                ticks);
+        fake_write(tree, "proc/10/stat", text);
+}
+
+/* A start of any instance makes a plan of all: what each has used of the CPUs is not read for each
+ * plan. */
+TEST(cpu_time_is_read_once_in_a_while) {
+        const unsigned hz = (unsigned)sysconf(_SC_CLK_TCK), seconds = 1000;
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        Member member = { .handle = &handle };
+        PlacementInstance in;
+        TestHost h;
+        Instance *i;
+
+        fake_init(&tree);
+        host_init(&h);
+        h.rooms.host.sysroot = tree.sysroot;
+        fake_write(&tree, "proc/uptime", "1010.0 1.0\n");
+        fake_mkdir(&tree, "proc/10");
+        write_cpu_ticks(&tree, 3 * seconds * hz - 1000);
+        assert_int_equal(proc_open(&tree.sysroot, 10, &handle), 0);
+        i = host_add(&h, "a", 0);
+        i->planned.allowed_known = true;
+        i->members = &member;
+        i->n_members = i->n_member_changes = 1;
+        place_input_fill(&h.rooms.placing, i, &in);
+        assert_int_equal(in.cpus_used, 3);
+        write_cpu_ticks(&tree, 5 * seconds * hz - 1000);
+        place_input_fill(&h.rooms.placing, i, &in);
+        assert_int_equal(in.cpus_used, 3);
+        i->planned.cpus_used_due_usec = clock_monotonic_usec();
+        place_input_fill(&h.rooms.placing, i, &in);
+        assert_int_equal(in.cpus_used, 5);
+        write_cpu_ticks(&tree, 7 * seconds * hz - 1000);
+        i->n_member_changes++; /* another process counts at once */
+        place_input_fill(&h.rooms.placing, i, &in);
+        assert_int_equal(in.cpus_used, 7);
+        fake_write(&tree, "proc/uptime", "69.0 1.0\n");
+        i->n_member_changes++;
+        place_input_fill(&h.rooms.placing, i, &in);
+        assert_int_equal(in.cpus_used, 0); /* younger than a minute */
+        i->n_members = 0;
+        host_done(&h);
 }
 
 TEST(nothing_is_planned_that_did_not_change) {

@@ -127,6 +127,8 @@ typedef struct Assignment {
         PlacementRefusal refusal;
         uint32_t warnings;    /* PlacementWarning */
         NodeSet device_nodes; /* nodes of the disks under its data directory */
+        uint32_t cpus_used;   /* see members_read_cpus_used() */
+        uint64_t cpus_used_due_usec, cpus_used_changes; /* when to read it again */
         bool allowed_known;
         NodeSet allowed_nodes; /* memory nodes that its parent cgroup allows; empty: all */
         CpuSet allowed_cpus;
