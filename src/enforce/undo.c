@@ -107,6 +107,8 @@ int undo_write(Undo *undo, UndoRecord *record) {
         r = name_file(undo, record);
         if (r >= 0)
                 r = undo_text_render(record, &text, &size);
+        if (r >= 0 && size > UNDO_TEXT_MAX_BYTES)
+                r = -EFBIG; /* a later daemon would not read it: nothing is changed without it */
         if (r >= 0)
                 r = atomic_file_write(undo->dir_fd, record->file, text, size, 0600);
         if (r >= 0)

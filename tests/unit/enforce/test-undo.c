@@ -6,6 +6,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "tidbnumad/enforce/undo-text.h"
 #include "tidbnumad/enforce/undo.h"
 #include "undo-example.h"
 
@@ -308,6 +309,27 @@ TEST(disk_that_is_full) {
         assert_true(r->stale);
         load_again(&h);
         assert_ids(undo_find(&h.undo, "a.service", NULL)->cpus.before, "0-3");
+}
+
+/* A file that undo_load() would refuse as too large, and remove: it must not be written. */
+TEST(record_that_no_daemon_would_read) {
+        _cleanup_host_ Host h;
+        char *path = malloc(UNDO_TEXT_MAX_BYTES + 1);
+        UndoRecord *r;
+
+        assert_non_null(path);
+        memset(path, 'x', UNDO_TEXT_MAX_BYTES);
+        path[UNDO_TEXT_MAX_BYTES] = '\0';
+        host_init(&h);
+        r = put(&h, "a", "a.service");
+        free(r->processes[0].cpuset);
+        r->processes[0].cpuset = path;
+        r->stale = true;
+        assert_int_equal(undo_write(&h.undo, r), -EFBIG);
+        assert_true(r->stale);
+        load_again(&h);
+        assert_int_equal(h.n_bad, 0);
+        assert_non_null(undo_find(&h.undo, "a.service", NULL));
 }
 
 TEST(folder_that_is_not_ours) {
