@@ -22,13 +22,24 @@ static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *er
         return 0;
 }
 
+/* A filter, which sees every message: libsystemd compares the arguments of a signal up to the first
+ * one that is no text, and this one begins with a number. The rule of watch_job() is for the bus,
+ * which compares all of them. */
 static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         const char *unit;
 
         (void)error;
-        if (sd_bus_message_read(message, "uos", NULL, NULL, &unit) >= 0)
+        if (sd_bus_message_is_signal(message, MANAGER, "JobRemoved") > 0 &&
+            sd_bus_message_read(message, "uos", NULL, NULL, &unit) >= 0)
                 tell(userdata, BUS_EVENT_JOB_REMOVED, unit, NULL);
         return 0;
+}
+
+static int on_matched_job(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        (void)message;
+        (void)userdata;
+        (void)error;
+        return 0; /* the filter has seen it */
 }
 
 static int on_reloading(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -130,6 +141,8 @@ static int add_matches(BusManager *m) {
                 r = sd_bus_match_signal_async(m->bus, NULL, matches[i].sender, matches[i].path,
                                               matches[i].interface, matches[i].member,
                                               matches[i].handler, NULL, m);
+        if (r >= 0)
+                r = sd_bus_add_filter(m->bus, NULL, on_job_removed, m);
         if (r < 0)
                 return r;
         return sd_bus_add_match_async(m->bus, NULL,
@@ -193,7 +206,7 @@ static int watch_job(BusManager *m, const char *unit, sd_bus_slot **ret) {
                 rule = NULL;
                 return -ENOMEM;
         }
-        return sd_bus_add_match_async(m->bus, ret, rule, on_job_removed, NULL, m);
+        return sd_bus_add_match_async(m->bus, ret, rule, on_matched_job, NULL, m);
 }
 
 int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **ret_state,

@@ -3,10 +3,10 @@
  * of sockets here. */
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "../../support/test.h"
 
+#include "../../support/bus-peer.h"
 #include "../../support/id-sets.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/sys/bus-units.h"
@@ -36,35 +36,12 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         return peer.silent ? 1 : sd_bus_reply_method_return(message, NULL);
 }
 
-static void start_peer(int fd, sd_event *event) {
-        sd_id128_t id = { .qwords = { 1, 2 } };
-
-        peer.bus = sd_bus_unref(peer.bus);
-        assert_int_equal(sd_bus_new(&peer.bus), 0);
-        assert_true(sd_bus_set_fd(peer.bus, fd, fd) >= 0);
-        assert_true(sd_bus_set_server(peer.bus, 1, id) >= 0);
-        assert_true(sd_bus_set_anonymous(peer.bus, 1) >= 0);
-        assert_true(sd_bus_set_trusted(peer.bus, 1) >= 0);
-        assert_true(sd_bus_add_filter(peer.bus, NULL, on_message, NULL) >= 0);
-        assert_true(sd_bus_start(peer.bus) >= 0);
-        assert_true(sd_bus_attach_event(peer.bus, event, SD_EVENT_PRIORITY_NORMAL) >= 0);
-}
-
 int __wrap_bus_units_open(sd_event *event, sd_bus **ret) {
-        sd_bus *bus = NULL;
-        int fds[2];
-
         if (peer.refuses < 0)
                 return peer.refuses;
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds),
-                         0);
-        start_peer(fds[0], event);
-        assert_int_equal(sd_bus_new(&bus), 0);
-        assert_true(sd_bus_set_fd(bus, fds[1], fds[1]) >= 0);
-        assert_true(sd_bus_start(bus) >= 0);
-        assert_true(sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL) >= 0);
+        sd_bus_unref(peer.bus);
+        bus_peer_open(event, on_message, NULL, &peer.bus, ret);
         peer.n_opened++;
-        *ret = bus;
         return 0;
 }
 
@@ -126,10 +103,8 @@ static void host_done(Host *h) {
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
-/* What there is to do, and no waiting. */
 static void run(Host *h) {
-        while (sd_event_run(h->event, 0) > 0)
-                ;
+        bus_peer_run(h->event);
 }
 
 static void lose(void) {
