@@ -100,7 +100,7 @@ show_failed_cases() {
 
 # deb_options: a --deb option for each package that a host installs
 deb_options() {
-        find "$dist" \( -name "*_$(dpkg --print-architecture).deb" -o -name '*_all.deb' \) ! -name '*-dbgsym_*' -printf '--deb\n%p\n'
+        find "$dist" -maxdepth 1 \( -name "*_$(dpkg --print-architecture).deb" -o -name '*_all.deb' \) ! -name '*-dbgsym_*' -printf '--deb\n%p\n'
 }
 
 # --- the jobs of the lanes -----------------------------------------------------------------------------------------
