@@ -159,7 +159,6 @@ wait_until 30 'nor a record' no_records
 # --- killed at any moment -----------------------------------------------------------------------------------------------
 
 for i in 0 1 2 3 4 5; do
-        systemctl reset-failed tidbnumad # killed so often, systemd would give it up
         scope_policy
         systemctl reload tidbnumad
         end=$(($(uptime_ms) + i * 250))
@@ -169,7 +168,6 @@ done
 wait_until 120 'killed at six moments, it is bound' bound_to "$server" 2
 ok 'killed at six moments, it is bound'
 for i in 0 1 2 3; do
-        systemctl reset-failed tidbnumad
         drop_policy scopes
         end=$(($(uptime_ms) + i * 200))
         until (($(uptime_ms) >= end)); do :; done
