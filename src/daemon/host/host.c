@@ -42,9 +42,9 @@ static int take_lock(const Journal *journal, const char *path, int fd, int *ret_
 
         if (r == -EBUSY)
                 return is_in_use(journal, path, holder);
-        if (r == -ENOSPC || r == -EDQUOT) {
+        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
                 journal_log(journal, LOG_WARNING, NULL,
-                            "The lock file %s/%s cannot be created: %s. Do not start a second "
+                            "The lock file %s/%s cannot be used: %s. Do not start a second "
                             "tidbnumad: it would not be detected",
                             path, RUNTIME_DIR_LOCK, strerror(-r));
                 return 0;
@@ -53,7 +53,7 @@ static int take_lock(const Journal *journal, const char *path, int fd, int *ret_
 }
 
 /* Opens the runtime folder, creates it if it is missing, and locks it. Errors are logged. If the
- * disk is full, the daemon starts without the lock file, and that is logged. */
+ * disk is full or read-only, the daemon starts without the lock file, and that is logged. */
 static int runtime_dir_open(const Journal *journal, const char *path, int *ret_fd,
                             int *ret_lock_fd) {
         _cleanup_close_ int fd = -EBADF;
