@@ -12,6 +12,7 @@
 static void setting_done(UndoSetting *s) {
         free((char *)s->key.device);
         free(s->before);
+        free(s->pci);
         *s = (UndoSetting){ 0 };
 }
 
@@ -30,14 +31,15 @@ UndoSetting *undo_host_find(const UndoHost *host, const SettingKey *key) {
         return NULL;
 }
 
-int undo_host_add(UndoHost *host, const SettingKey *key, const char *before) {
+int undo_host_add(UndoHost *host, const SettingKey *key, const char *pci, const char *before) {
         UndoSetting s = { .key = *key };
 
         if (ARRAY_RESERVE(host->settings, host->allocated, host->n_settings + 1) < 0)
                 return -ENOMEM;
         s.key.device = strdup(key->device);
         s.before = strdup(before);
-        if (!s.key.device || !s.before) {
+        s.pci = pci ? strdup(pci) : NULL;
+        if (!s.key.device || !s.before || (pci && !s.pci)) {
                 setting_done(&s);
                 return -ENOMEM;
         }
@@ -122,15 +124,21 @@ static json_t *from_text(const char *text) {
         return *text ? undo_json_from_bytes(text) : json_null();
 }
 
-/* "identity" is the index of the interface, as text. */
+/* "identity" is the index of the interface, as text. "pci" is there for a card only. */
 static json_t *from_setting(const UndoSetting *s) {
         char ifindex[16] = "";
+        json_t *json;
 
         if (s->key.ifindex > 0)
                 (void)snprintf(ifindex, sizeof(ifindex), "%u", s->key.ifindex);
-        return json_pack("{s:s, s:o, s:I, s:o, s:o}", "kind", setting_kind_to_string(s->key.kind),
+        json = json_pack("{s:s, s:o, s:I, s:o, s:o}", "kind", setting_kind_to_string(s->key.kind),
                          "device", from_text(s->key.device), "number", (json_int_t)s->key.number,
                          "identity", from_text(ifindex), "before", from_text(s->before));
+        if (json && s->pci && json_object_set_new(json, "pci", from_text(s->pci)) < 0) {
+                json_decref(json);
+                return NULL;
+        }
+        return json;
 }
 
 static json_t *from_settings(const UndoHost *h) {
@@ -208,7 +216,8 @@ static int check_setting(const SettingKey *key, const char *before) {
 
 static int to_setting(const json_t *json, UndoHost *h) {
         const char *kind = json_string_value(json_object_get(json, "kind"));
-        _cleanup_free_ char *device = NULL, *before = NULL;
+        const json_t *card = json_object_get(json, "pci"); /* former builds did not note it */
+        _cleanup_free_ char *device = NULL, *before = NULL, *pci = NULL;
         SettingKey key = { 0 };
         int r;
 
@@ -219,11 +228,13 @@ static int to_setting(const json_t *json, UndoHost *h) {
         r = to_text(json_object_get(json, "device"), &device);
         if (r >= 0)
                 r = to_text(json_object_get(json, "before"), &before);
+        if (r >= 0 && card)
+                r = to_text(card, &pci);
         if (r < 0)
                 return r;
         key.device = device;
         r = undo_host_find(h, &key) ? -EBADMSG : check_setting(&key, before);
-        return r < 0 ? r : undo_host_add(h, &key, before);
+        return r < 0 ? r : undo_host_add(h, &key, pci, before);
 }
 
 /* Earlier builds also set /proc/irq/default_smp_affinity. This one leaves it alone, but must

@@ -24,6 +24,7 @@
 typedef struct UndoSetting {
         SettingKey key; /* `device` is owned here */
         char *before;   /* owned */
+        char *pci;      /* the card of a queue, where it has an address; NULL: none. Owned */
 } UndoSetting;
 
 /* What irqbalance itself had before. */
@@ -47,8 +48,8 @@ void undo_host_done(UndoHost *host);
 
 UndoSetting *undo_host_find(const UndoHost *host, const SettingKey *key);
 
-/* The value before the first change. -ENOMEM. */
-int undo_host_add(UndoHost *host, const SettingKey *key, const char *before);
+/* The value before the first change. `pci` may be NULL. -ENOMEM. */
+int undo_host_add(UndoHost *host, const SettingKey *key, const char *pci, const char *before);
 void undo_host_remove(UndoHost *host, size_t index);
 
 /* Takes over `balance`. */

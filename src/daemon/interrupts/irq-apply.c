@@ -1,5 +1,6 @@
 /* Writes settings of interrupts, and logs failures and repairs. */
 #include <string.h>
+#include <strings.h>
 
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
@@ -13,12 +14,14 @@
  * changed. */
 static int irq_record_note(Interrupts *irq, const IrqDesired *w) {
         char before[SETTING_TEXT_MAX];
+        const char *pci;
         int r;
 
         if (undo_host_find(&irq->undo, &w->key))
                 return 0;
         r = irq->ops->read(&irq->host->sysroot, &w->key, before);
-        return r < 0 ? r : undo_host_add(&irq->undo, &w->key, before);
+        pci = setting_is_queue(w->key.kind) && w->device ? w->device->pci : NULL;
+        return r < 0 ? r : undo_host_add(&irq->undo, &w->key, pci, before);
 }
 
 /* Removes the record of a setting that, as the kernel shows, was not changed. */
@@ -253,6 +256,15 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
 
 /* --- restoring --- */
 
+/* Queues of a card in another network namespace cannot be reached until it comes back. */
+static bool is_elsewhere(const IrqHost *host, const UndoSetting *entry) {
+        for (size_t i = 0; entry->pci && i < host->n_devices; i++)
+                if (host->devices[i].in_other_netns && host->devices[i].pci &&
+                    strcasecmp(host->devices[i].pci, entry->pci) == 0)
+                        return true;
+        return false;
+}
+
 /* Is the device of the record gone, or another one with the same number? */
 static bool is_gone(const Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
         char text[SETTING_TEXT_MAX];
@@ -296,6 +308,8 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
 
         (void)setting_parse(entry->key.kind, entry->before, &before);
         may_change = may_change_yet(s, &before, now);
+        if (is_elsewhere(host, entry))
+                return false;
         if (is_gone(irq, host, entry) || (s && s->progress.contested))
                 return true; /* a value that somebody else has set is kept */
         if (stands_as_before(irq, entry))

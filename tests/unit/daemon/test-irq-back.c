@@ -143,6 +143,32 @@ TEST(renamed_meanwhile) {
         assert_false(has_record(&h));
 }
 
+/* In another network namespace, its queues are out of reach; its interrupts are not. What it had
+ * before is kept until it comes back. */
+TEST(in_another_namespace) {
+        _cleanup_host_ TestHost h;
+
+        host_init(&h);
+        fake_link(&h.tree, "sys/devices/pci0000:00/" PCI "/driver", "../../../bus/pci/drivers/ice");
+        start(&h);
+        assert_mask(&h, 100, "0");
+        assert_int_equal(
+                renameat(h.tree.fd, "sys/devices/pci0000:00/" PCI "/net", h.tree.fd, "away"), 0);
+        fake_remove(&h.tree, "sys/class/net/eth0");
+        look_after(&h, SECOND);
+        assert_mask(&h, 100, "2");
+        word_list_done(&h.irq.net);
+        look_after(&h, SECOND);
+        assert_true(has_record(&h));
+        assert_int_equal(
+                renameat(h.tree.fd, "away", h.tree.fd, "sys/devices/pci0000:00/" PCI "/net"), 0);
+        fake_link(&h.tree, "sys/class/net/eth0", "../../devices/" ETH0);
+        look_after(&h, SECOND);
+        assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
+        assert_file(&h, "sys/devices/" ETH0 "/queues/tx-1/xps_cpus", "00000000");
+        assert_false(has_record(&h));
+}
+
 /* Another interface has its name now, and is left alone. */
 TEST(name_is_taken) {
         _cleanup_host_ TestHost h;

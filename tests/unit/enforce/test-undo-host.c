@@ -120,7 +120,7 @@ TEST(newer_version_is_kept) {
         fake_write(&f.tree, "undo/" UNDO_HOST_FILE, "{\"version\": 3}");
         assert_int_equal(fchmodat(f.tree.fd, "undo/" UNDO_HOST_FILE, 0600, 0), 0);
         assert_int_equal(undo_host_read(&f.undo, &h), -ENOTSUP);
-        assert_int_equal(undo_host_add(&h, &key, "1"), 0);
+        assert_int_equal(undo_host_add(&h, &key, NULL, "1"), 0);
         assert_int_equal(undo_host_write(&f.undo, &h), -EEXIST);
         assert_true(read_file_at(f.tree.fd, "undo/" UNDO_HOST_FILE, text, sizeof(text)) > 0);
         assert_string_equal(text, "{\"version\": 3}");

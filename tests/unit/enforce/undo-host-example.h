@@ -22,9 +22,9 @@ static inline void example_host(UndoHost *h) {
         *h = (UndoHost){ 0 };
         b.banned_irqs[0] = 24;
         b.banned_irqs[1] = 7;
-        assert_int_equal(undo_host_add(h, &example_vector, "0-7"), 0);
-        assert_int_equal(undo_host_add(h, &example_queue, "00,0000000f"), 0);
-        assert_int_equal(undo_host_add(h, &example_sysctl, "1"), 0);
+        assert_int_equal(undo_host_add(h, &example_vector, NULL, "0-7"), 0);
+        assert_int_equal(undo_host_add(h, &example_queue, NULL, "00,0000000f"), 0);
+        assert_int_equal(undo_host_add(h, &example_sysctl, NULL, "1"), 0);
         undo_host_set_irqbalance(h, &b);
 }
 
