@@ -12,6 +12,11 @@
  * plans. */
 #define REPLY_KEEP_USEC (UINT64_C(1000) * 1000)
 
+/* Another worker may take over the widening of a binding from one that has not answered for so
+ * long. */
+#define WIDEN_AGAIN_USEC (UINT64_C(1000) * 1000)
+enum { WORKER_WIDEN_MAX = 2 };
+
 void workers_start(Workers *all, const char *program, sd_event *event, WorkerHungHandler on_hung,
                    void *userdata) {
         all->program = program;
@@ -164,13 +169,26 @@ static bool has_too_many(const Workers *all, uid_t uid) {
         return n >= WORKER_LATE_USER_MAX;
 }
 
-/* Is a worker already waiting for this process? */
-static bool is_waited_for(const Workers *all, const ProcHandle *process) {
+/* Does a worker wait for this process that another one must not join? A binding that has to be
+ * widened before the kernel kills is tried by another one: the first may be stuck itself, and not
+ * in the kernel. */
+static bool is_waited_for(const Workers *all, const WorkerRequest *request,
+                          const ProcHandle *process) {
         const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
+        const bool urgent = request->job == WORKER_MEMS && request->widen;
+        const uint64_t now = clock_monotonic_usec();
+        unsigned n = 0;
 
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                if (all->late[i] && is_same(&all->late[i]->process, &id))
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++) {
+                const WorkerChild *late = all->late[i];
+
+                if (!late || !is_same(&late->process, &id))
+                        continue;
+                if (!urgent || ++n == WORKER_WIDEN_MAX ||
+                    now < late->deadline_usec - worker_job_deadline_usec(late->job) +
+                                    WIDEN_AGAIN_USEC)
                         return true;
+        }
         return false;
 }
 
@@ -242,7 +260,7 @@ int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *proces
                 WorkerReply *reply) {
         int r;
 
-        if (is_waited_for(worker->all, process))
+        if (is_waited_for(worker->all, request, process))
                 return -ETIME;
         if (has_too_many(worker->all, uid))
                 return -EBUSY;
