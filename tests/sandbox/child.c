@@ -63,6 +63,7 @@ static void start_thread(void *(*run)(void *), void *argument) {
 
         (void)pthread_attr_init(&attributes);
         (void)pthread_attr_setstacksize(&attributes, (size_t)64 << 10); /* there may be thousands */
+        (void)pthread_attr_setguardsize(&attributes, 0); /* nor a mapping of its own for each */
         if (pthread_create(&thread, &attributes, run, argument) != 0)
                 errx(1, "cannot start a thread");
         (void)pthread_attr_destroy(&attributes);
@@ -190,6 +191,23 @@ static void start_threads(long n) {
         tell("threads", n);
 }
 
+/* So many mappings: neighbours may be used differently, or the kernel would make them one. */
+static void make_mappings(size_t n) {
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        char *start = mmap(NULL, n * page, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (start == MAP_FAILED)
+                err(1, "cannot map %zu pages", n);
+        for (size_t i = 0; i < n; i += 2) {
+                if (i % 128 == 0)
+                        start[i * page] = 1;
+                if (mprotect(start + i * page, page, PROT_READ) < 0)
+                        err(1, "mapping %zu", i);
+        }
+        tell("mappings", (long)n);
+}
+
 /* Threads that make threads, while somebody else may be counting them. */
 static void *make_threads(void *number) {
         for (long i = 0; i < (long)number; i++) {
@@ -276,6 +294,8 @@ int main(int argc, char *argv[]) {
                 start_threads(number);
         } else if (strcmp(what, "grow") == 0) { /* grow NUMBER */
                 grow(number);
+        } else if (strcmp(what, "mappings") == 0) { /* mappings NUMBER */
+                make_mappings((size_t)number);
         } else if (strcmp(what, "churn") == 0) { /* churn NUMBER, of each of four threads */
                 churn(number);
         } else if (strcmp(what, "become") == 0) { /* become UID, as a server that drops root */
