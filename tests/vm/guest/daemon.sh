@@ -158,3 +158,52 @@ more_stall_lines() {
 stall_longest() {
         sed -n 's/.*longest_usec=\([0-9]*\) .*/\1/p' <<<"$1"
 }
+
+# --- processes, whatever unit they are in ----------------------------------------------------------------------------------------
+
+# pid_of_port PORT: who listens there, in the network namespace of the host
+pid_of_port() {
+        ss -Hltnp "sport = :$1" | sed -nE 's/.*pid=([0-9]+).*/\1/p'
+}
+
+# home_of PID: its cgroup
+home_of() {
+        sed -n 's/^0:://p' "/proc/$1/cgroup"
+}
+
+# threads_of PID: what its threads may use, each line once
+threads_of() {
+        cat "/proc/$1"/task/*/status | sed -nE 's/^(Cpus|Mems)_allowed_list:\t/\1 /p' | sort -u | tr '\n' ' '
+}
+
+# reading PID…: the processes as they are
+reading() {
+        local pid
+        for pid in "$@"; do
+                echo "$pid $(home_of "$pid") $(threads_of "$pid")"
+        done
+}
+
+reading_is() {
+        local expected=$1
+        shift
+        diff <(reading "$@") - <<<"$expected"
+}
+
+# bound PID CPUS MEMS NODE: threads with just these, and no anonymous page on another node
+bound() {
+        threads_of "$1"
+        [[ $(threads_of "$1") == "Cpus $2 Mems $3 " ]] &&
+                kview snapshot "$1" --json | jq -e --arg node "$4" '.[].anon | keys == [$node]'
+}
+
+# told PORT: by which means, why, and in which state, as status.json has it
+told() {
+        scrape /status | jq -c --argjson port "$1" '.instances[] | select(.ports | index($port)) |
+                [.bound_by, .backend, .bound_by_reason_code, .state, .reason_code]'
+}
+
+told_is() {
+        told "$1"
+        [[ $(told "$1") == "$2" ]]
+}

@@ -53,15 +53,6 @@ end_server() {
 
 # --- the kernel's files -------------------------------------------------------------------------------------------------
 
-home_of() {
-        sed -n 's/^0:://p' "/proc/$1/cgroup"
-}
-
-# threads_of PID: what its threads may use, each line once
-threads_of() {
-        cat "/proc/$1"/task/*/status | sed -nE 's/^(Cpus|Mems)_allowed_list:\t/\1 /p' | sort -u | tr '\n' ' '
-}
-
 start_of() {
         awk '{ print $22 }' "/proc/$1/stat"
 }
