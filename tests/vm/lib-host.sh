@@ -66,7 +66,7 @@ list_machines() {
 # Each key's form; append= is more words for the kernel line, the only one that may be missing. A key that is not here is an error.
 declare -rA MACHINE_KEYS=(
         [include]='[a-z0-9-]+'
-        [release]='[a-z]+'
+        [release]='[a-z]+([+][a-z]+)?'
         [cgroup]='v[12]'
         [sockets]='[1-9][0-9]*'
         [nodes]='[1-9][0-9]*'
