@@ -202,6 +202,7 @@ def take_over(work):
         mount_empty("/run/root/tidb-data/" + server[0])
     for bound in True, False:
         root = os.path.join(work, "bound" if bound else "unbound")
+        mount_empty(root, "-o", "mode=755")
         Machine(os.path.join(HERE, "plans/epyc8/machine.json")).build(root)
         lay_out(root, bound)
         os.symlink("/run/kernel/self", os.path.join(root, "proc/self"))
