@@ -232,7 +232,7 @@ TEST(print) {
         capture_begin(&capture, STDERR_FILENO);
         assert_int_equal(policies_print(&p.errors, "warning: "), 0);
         capture_end(&capture);
-        assert_int_equal(strncmp(capture.text, "warning: /tmp/", 14), 0);
+        assert_int_equal(strncmp(capture.text, "warning: /", 10), 0);
         assert_contains(capture.text, "/a:2:1: unknown key `hots`");
         assert_contains(capture.text, "did you mean `host`?\n    hots: {}\n    ^~~~\n");
 }

@@ -139,9 +139,8 @@ static void unpack(Machine *machine) {
                 print_message("no %s.tar.bz2 in $TIDBNUMAD_TOPOLOGIES\n", machine->dump->archive);
                 skip();
         }
-        /* Thousands of small files: in memory, where there is such a place. */
         (void)snprintf(machine->folder, sizeof(machine->folder), "%s/machine-XXXXXX",
-                       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+                       fake_scratch());
         assert_non_null(mkdtemp(machine->folder));
         (void)snprintf(command, sizeof(command),
                        "tar -C %s -xf %s --strip-components=1 --no-same-owner "
