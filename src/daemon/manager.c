@@ -153,6 +153,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         place_refresh(&m->placing);
         units_reload(&m->units);
         undo_release_unwanted(&m->undo);
+        sampling_forget_steady(&m->sampling);
         irq_reconcile(m->irq);
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));

@@ -1,5 +1,6 @@
 /* Rounds of sampling. */
 #include <errno.h>
+#include <math.h>
 
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
@@ -61,6 +62,11 @@ int sampling_start(Sampling *s) {
                 r = sd_event_source_set_priority(s->rounds.source, SD_EVENT_PRIORITY_IDLE);
         worker_on_idle(&s->host->workers.sampler, on_answer, s);
         return r < 0 ? r : sd_event_source_set_enabled(s->rounds.source, SD_EVENT_OFF);
+}
+
+void sampling_forget_steady(Sampling *s) {
+        for (size_t k = 0; k < s->roster->n_instances; k++)
+                s->roster->instances[k]->sampling.steady = (Steady){ .ratio = NAN };
 }
 
 bool sampling_is_due(const Sampling *s, uint64_t now_usec) {

@@ -128,6 +128,25 @@ TEST(what_rests_is_drawn_less_often) {
         host_done(&h);
 }
 
+TEST(a_request_draws_what_rests) {
+        TestHost h;
+        Instance *list[] = { &h.instance };
+
+        host_init(&h);
+        h.rooms.roster.instances = list;
+        h.rooms.roster.n_instances = 1;
+        h.rooms.sampling.rounds.interval_usec = 10000000;
+        for (size_t n = 0; n < 20; n++)
+                assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
+        assert_false(sample_is_due(&h.instance, clock_monotonic_usec() + 10000000));
+        sampling_forget_steady(&h.rooms.sampling);
+        assert_true(sample_is_due(&h.instance, clock_monotonic_usec()));
+        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
+        assert_true(sample_is_due(&h.instance, clock_monotonic_usec() + 10000000));
+        h.rooms.roster.n_instances = 0;
+        host_done(&h);
+}
+
 /* Not bound: outside of where its threads ran. */
 TEST(without_a_place) {
         TestHost h;

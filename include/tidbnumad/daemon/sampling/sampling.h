@@ -37,6 +37,9 @@ void sampling_done(Sampling *sampling);
 
 int sampling_start(Sampling *sampling);
 
+/* The next round draws every instance, however long its ratio has not changed: on request. */
+void sampling_forget_steady(Sampling *sampling);
+
 /* Is the interval in force since the last round over? */
 bool sampling_is_due(const Sampling *sampling, uint64_t now_usec);
 void sampling_begin_round(Sampling *sampling, uint64_t now_usec);
