@@ -56,6 +56,9 @@ class Contender:
         self.dir = tempfile.mkdtemp(dir=folder)
         self.log_path = os.path.join(self.dir, "log")
 
+    def is_ours(self):
+        return False
+
     def missing(self):
         """Why it cannot run here, or None."""
         return None
@@ -127,6 +130,9 @@ class Ours(Contender):
     def __init__(self, program, backend, exe, folder):
         super().__init__("tidbnumad, " + backend, exe, folder)
         self.program, self.backend = program, backend
+
+    def is_ours(self):
+        return True
 
     def missing(self):
         if self.backend != "cgroup1":

@@ -19,7 +19,7 @@ class Storms:
 
     def __init__(self, contender):
         self.contender = contender
-        self.usec_each, self.percent, self.bound_usec, self.resident = [], [], [], []
+        self.usec_each, self.percent, self.bound_usec, self.bound_median_ms, self.resident = [], [], [], [], []
         self.missed = self.wholly = 0
 
     def blow(self, starter, exe, other):
@@ -28,24 +28,31 @@ class Storms:
             with Storm(starter, exe, other, SECONDS, PER_SECOND, MATCHING) as storm:
                 used = running.cpu_seconds() - used
                 self.missed += sum(not is_bound(pid) for pid in storm.usec)
-                self.bound_usec += [usec for usec in storm.usec.values() if usec is not None]
+                bound = [usec for usec in storm.usec.values() if usec is not None]
+                self.bound_usec += bound
+                self.bound_median_ms.append(statistics.median(bound or [float("nan")]) / 1e3)
             self.usec_each.append(used / storm.starts * 1e6)
             self.percent.append(used / storm.seconds * 100)
             self.resident.append(running.resident_mib())
             self.wholly += bound_with_threads(exe)
 
-    def row(self, first):
-        each = statistics.median(self.usec_each)
-        ratio = each / statistics.median(first.usec_each)
+    def row(self):
         bound = self.bound_usec or [float("nan")]
-        return (self.contender.name, "%.0f" % each, "%.2g" % ratio, "%.1f" % statistics.median(self.percent),
+        return (self.contender.name, "%.0f" % statistics.median(self.usec_each), "%.1f" % statistics.median(self.percent),
                 "%.2f" % (statistics.median(bound) / 1e3), "%.1f" % (max(bound) / 1e3),
                 "%d of %d" % (self.missed, ROUNDS * MATCHING), "%d of %d" % (self.wholly, ROUNDS * TOGETHER),
                 "%.1f" % max(self.resident))
 
 
-STORM_HEAD = ("", "CPU each, us", "ratio", "% of a core", "bound, median ms", "max ms", "missed", "all threads bound",
-              "resident MiB")
+STORM_HEAD = ("", "CPU each, us", "% of a core", "bound, median ms", "max ms", "missed", "all threads bound", "resident MiB")
+# What stands beside each peer in the report: what, unit, the figure of each round, aim.
+STORM_FIGURES = (("CPU a start in a storm", "us", lambda s: s.usec_each, "20 us"),
+                 ("CPU in a storm of %d starts a second" % PER_SECOND, "% of a core", lambda s: s.percent, "2 %"),
+                 ("start in a storm to first thread bound", "ms", lambda s: s.bound_median_ms, "0.2 ms"))
+
+
+def storm_table(seen):
+    return [STORM_HEAD] + [one.row() for one in seen]
 
 
 def bound_with_threads(exe):
@@ -93,7 +100,7 @@ def starts(build, backend, exe, folder):
 
 
 def storms(build, unpacked, exe, other, folder):
-    """(rows with their head, [(name, why it was left out)]); they take turns, so that what disturbs disturbs all."""
+    """([Storms], [(name, why it was left out)]); they take turns, so that what disturbs disturbs all."""
     here, left_out = available(build, unpacked, exe, folder)
     seen = [Storms(contender) for contender in here]
     for _ in range(ROUNDS):
@@ -103,7 +110,7 @@ def storms(build, unpacked, exe, other, folder):
             except Unavailable as why:
                 seen.remove(one)
                 left_out.append((one.contender.name, str(why)))
-    return [STORM_HEAD] + [one.row(seen[0]) for one in seen], left_out
+    return seen, left_out
 
 
 @contextlib.contextmanager

@@ -98,7 +98,10 @@ fetch_unpacked() {
         quietly=(-y --no-install-recommends --download-only -o Dir::Cache::archives="$tmp/archives" -o Debug::NoLocking=1)
         apt-get download "$@" || { apt_update && apt-get download "$@"; }
         apt-get install "${quietly[@]}" "$@"
-        for deb in "$tmp"/archives/*.deb; do dpkg-deb -x "$deb" "$tmp/root"; done
+        for deb in "$tmp"/archives/*.deb; do
+                dpkg-deb -x "$deb" "$tmp/root"
+                dpkg-deb -W "$deb" | tr '\t' ' ' >>"$tmp/root/versions" # read by tests/bench/report.py
+        done
         # What stands in /lib or /sbin would hide the host's links of that name.
         for folder in bin sbin lib lib64; do
                 [[ -d $tmp/root/$folder ]] || continue
