@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # The packages that the other commands need, and programs that are fetched and not installed. To be sourced by dev.
-# shellcheck disable=SC2154 # PACKAGES, SCRAPERS, cache, scrapers and repo are dev's
+# shellcheck disable=SC2154 # PACKAGES, extra_packages, SCRAPERS, cache, scrapers and repo are dev's
 
 wanted_packages() {
-        printf '%s\n' "${PACKAGES[@]}"
+        printf '%s\n' "${PACKAGES[@]}" "${extra_packages[@]}"
         # debhelper-compat is a name for a debhelper that is new enough.
         sed -n '/^Build-Depends:/,/^[^ B]/{/^Build-Depends:\|^ /p}' "$repo/packaging/deb/control" |
                 sed -E 's/^Build-Depends://; s/\([^)]*\)|<[^>]*>//g; s/debhelper-compat/debhelper/' | tr -s ', \n' '\n' | sed '/^$/d'

@@ -8,13 +8,17 @@ build_options() {
         case $1 in
         gcc) echo --buildtype=debugoptimized -Dc_args=-D_FORTIFY_SOURCE=2 ;;
         clang) echo "$sanitizers" -Doldest_api=true ;;
+        coverage) echo --buildtype=debug -Db_coverage=true ;;
         fuzz) echo "$sanitizers" -Dfuzzers=true -Dc_args=-fsanitize=fuzzer-no-link ;;
         esac
 }
 
 build_tree() {
         local build=$1 dir=$build_dir/$1 compiler=$1 options
-        [[ $build != fuzz ]] || compiler=clang # which has libFuzzer
+        case $build in
+        fuzz) compiler=clang ;; # which has libFuzzer
+        coverage) compiler=gcc ;;
+        esac
         options="--prefix=/usr --sysconfdir=/etc -Dwerror=true -Db_colorout=never $(build_options "$build")"
         if [[ ! -f $dir/build.ninja || $(cat "$dir/dev-options" 2>/dev/null) != "$options" ]]; then
                 rm -rf "$dir"
@@ -33,6 +37,7 @@ build_title() {
         case $1 in
         gcc) echo 'building with gcc' ;;
         clang) echo 'building with clang and sanitizers' ;;
+        coverage) echo 'building with counters of what runs' ;;
         fuzz) echo 'building the fuzz targets' ;;
         esac
 }
@@ -49,6 +54,13 @@ meson_suite() {
         export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
         export ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1
         $wrapper meson test -C "$build_dir/$compiler" --no-rebuild --suite "$suite" --logbase "$suite" -t 8
+}
+
+# In the build that counts. Without golden's agree and screens, which run what the others do.
+coverage_meson() {
+        local -a names
+        mapfile -t names < <(meson test -C "$build_dir/coverage" --list 2>/dev/null | sed 's/.* \/ //' | grep -vxE 'agree|screens')
+        meson test -C "$build_dir/coverage" --no-rebuild -t 8 "${names[@]}" || echo 'some fail here, see above'
 }
 
 # needs_build SCRIPT: does a check judge what was built?
@@ -69,15 +81,15 @@ suite_scripts() {
         done
 }
 
-# tap_suite SUITE RESULTS [PART]: runs them. What suite_result reads goes to the file RESULTS.
+# tap_suite SUITE RESULTS [PART [BUILD]]: runs them. What suite_result reads goes to the file RESULTS.
 tap_suite() {
-        local suite=$1 results=$2 script name rc since part
+        local suite=$1 results=$2 tree=$build_dir/${4:-gcc} script name rc since part
         local -a scripts
         mapfile -t scripts < <(suite_scripts "$suite" "${3:-}")
         : >"$results"
         for script in "${scripts[@]}"; do
                 name=${script##*/} rc=0 since=$SECONDS
-                timeout -k 10 900 "$script" "$build_dir/gcc" >"$logs/$suite-$name.tap" 2>&1 || rc=$?
+                timeout -k 10 900 "$script" "$tree" >"$logs/$suite-$name.tap" 2>&1 || rc=$?
                 cat "$logs/$suite-$name.tap"
                 part=$(count_tap "$name" "$rc" <"$logs/$suite-$name.tap")
                 printf '%s\n' "$part" >>"$results"
