@@ -23,7 +23,9 @@
  * - A11 JVM: ActiveProcessorCount: the CPUs bound; ParallelGCThreads by HotSpot's own formula;
  * -Xmx: 60 % of the memory of its nodes, beside TiDB or TiKV 15 %, divided among the JVMs there;
  *   -UseNUMA on one node
- * - A12 tikv raftstore.store-pool-size, apply-pool-size: 3 for N >= 16; else TiKV's own default, 2
+ * - A12 tikv raftstore.store-pool-size, apply-pool-size: 3 for N >= 16; else TiKV's own default, 2;
+ *   tidb tikv-client.max-batch-wait-time: 2 ms for N >= 16. The other settings of A12 have no
+ *   figure that depends on the place: committer-concurrency, copr-cache, grpc-compression-type
  * - R12 where the policies name several network cards: the address of the card of its own node
  *
  * What depends on M is left out where M is 0 (a machine description without memory). What is not

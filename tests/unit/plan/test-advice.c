@@ -234,6 +234,10 @@ TEST(pools) {
         assert_int_equal(value_for("tikv-server", "raftstore.store-pool-size", 15, GIB), NONE);
         assert_int_equal(value_for("tikv-server", "raftstore.store-pool-size", 16, GIB), 3);
         assert_int_equal(value_for("tikv-server", "raftstore.apply-pool-size", 64, GIB), 3);
+        assert_int_equal(value_for("tidb-server", "tikv-client.max-batch-wait-time", 15, GIB),
+                         NONE);
+        assert_int_equal(value_for("tidb-server", "tikv-client.max-batch-wait-time", 16, GIB),
+                         2000000);
 }
 
 /* R12, each server in its own words. */
