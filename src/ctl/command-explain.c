@@ -43,9 +43,14 @@ static int identify(const Sysroot *sysroot, pid_t pid, Process *ret) {
 
         int r = process_identify(sysroot, pid, wants_all, NULL, &handle, ret);
 
-        if (r >= 0)
-                (void)process_read_args(&handle, ret);
-        return r;
+        if (r < 0)
+                return r;
+        if (process_is_vforked(&handle, ret) > 0) {
+                process_done(ret);
+                return -ESRCH;
+        }
+        (void)process_read_args(&handle, ret);
+        return 0;
 }
 
 static bool is_unit(const Process *process, const char *subject) {

@@ -82,7 +82,7 @@ static int consider(const Sysroot *sysroot, const ObservedRules *rules, pid_t pi
         if (r == -ENOMEM)
                 return r;
         list->n_denied += r == -EACCES || r == -EPERM;
-        if (r < 0) /* it is gone, or no policy wants it */
+        if (r < 0 || process_is_vforked(&handle, &process) > 0) /* it is gone, or not wanted */
                 return 0;
         if (rules->wants_args(process.exe, rules->userdata))
                 (void)process_read_args(&handle, &process);

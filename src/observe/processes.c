@@ -72,14 +72,12 @@ static int fill_process(const Sysroot *sysroot, const ProcHandle *handle, const 
 
         if (stat->kernel_thread || stat->state == 'Z' || stat->state == 'X')
                 return -ESRCH;
-        /* The child of a vfork(2) shows its parent's executable until it has one of its own. */
-        if (stat->forked_only && proc_shares_memory(handle, stat->parent) > 0)
-                return -ESRCH;
         r = proc_status_read(handle, 0, &status);
         if (r < 0)
                 return r;
         process->id = (ProcessId){ .pid = handle->pid, .start_ticks = handle->start_ticks };
         process->uid = status.uid;
+        process->forked_by = stat->forked_only ? stat->parent : 0;
         process->exe = strdup(exe);
         if (!process->exe)
                 return -ENOMEM;
@@ -170,6 +168,11 @@ int pid_list_read(const Sysroot *sysroot, PidList *list) {
         if (list->n_pids > 1)
                 qsort(list->pids, list->n_pids, sizeof(pid_t), compare_pids);
         return 0;
+}
+
+/* The child of a vfork(2) shows its parent's executable until it has one of its own. */
+int process_is_vforked(const ProcHandle *handle, const Process *process) {
+        return process->forked_by > 0 ? proc_shares_memory(handle, process->forked_by) : 0;
 }
 
 int process_read_args(const ProcHandle *handle, Process *process) {

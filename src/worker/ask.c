@@ -40,6 +40,15 @@ int worker_read_args(Workers *workers, const ProcHandle *handle, Process *proces
         return r < 0 ? r : copy_text(&reply, &process->args);
 }
 
+int worker_is_vforked(Workers *workers, const ProcHandle *handle, const Process *process) {
+        WorkerRequest request = { .job = WORKER_VFORK, .forked_by = process->forked_by };
+        WorkerReply reply;
+
+        if (!are_started(workers) || process->forked_by == 0)
+                return process_is_vforked(handle, process);
+        return worker_call(&workers->facts, &request, handle, process->uid, &reply);
+}
+
 static size_t n_asked(const Members *m) {
         return m->n < MEMBERS_ASKED_MAX ? m->n : MEMBERS_ASKED_MAX;
 }

@@ -6,6 +6,7 @@
 static const char *const names[N_WORKER_JOBS] = {
         [WORKER_HELLO] = "start",
         [WORKER_ARGS] = "args",
+        [WORKER_VFORK] = "vfork",
         [WORKER_DATA_DIR] = "data-dir",
         [WORKER_STORAGE] = "storage",
         [WORKER_MEMORY_POLICY] = "memory-policy",

@@ -205,6 +205,8 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
         switch (request->job) {
         case WORKER_ARGS:
                 return read_args(handle, reply);
+        case WORKER_VFORK:
+                return process_is_vforked(handle, &(Process){ .forked_by = request->forked_by });
         case WORKER_DATA_DIR:
                 return read_data_dir(sysroot, handle, reply);
         case WORKER_STORAGE:

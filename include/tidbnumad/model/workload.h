@@ -38,6 +38,7 @@ typedef struct Process {
         char *scope;  /* a scope of ours that it is in, see unit_is_own_scope(); `unit` is then the
                        * one that it came from, or NULL; NULL: none; owned */
         Foreign foreign;
+        pid_t forked_by; /* its parent, if it has executed no program since its fork; 0: it has */
 } Process;
 
 /* CPUs that a process was given at its exec, before a record of it was written. All of its threads

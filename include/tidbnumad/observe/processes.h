@@ -10,11 +10,15 @@
 typedef bool (*ExeFilter)(const char *exe, void *userdata);
 
 /* Opens one process and identifies it. `ret_handle` stays open for the caller. 0; -ESRCH: gone,
- * a zombie, a kernel thread, the child of a vfork(2) before its exec, or an executable that
- * `wanted` does not want; -EAGAIN: it went on to execute programs meanwhile, after several
- * tries. */
+ * a zombie, a kernel thread, or an executable that `wanted` does not want; -EAGAIN: it went on to
+ * execute programs meanwhile, after several tries. */
 int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
                      ProcHandle *ret_handle, Process *ret);
+
+/* Is it the child of a vfork(2) before its exec, which is no process of its own yet? 1: yes; 0: no;
+ * negative errno as of proc_shares_memory(). The kernel waits for an exec of its parent, which can
+ * wait for whatever the parent has mapped. */
+int process_is_vforked(const ProcHandle *handle, const Process *process);
 
 /* Reads its command line into `process->args`. -ESRCH: gone. */
 int process_read_args(const ProcHandle *handle, Process *process);

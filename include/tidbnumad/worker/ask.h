@@ -11,6 +11,9 @@
 /* process_read_args(). */
 int worker_read_args(Workers *workers, const ProcHandle *handle, Process *process);
 
+/* process_is_vforked(). */
+int worker_is_vforked(Workers *workers, const ProcHandle *handle, const Process *process);
+
 /* members_read_data_dir() and members_read_storage(); of the storage only the nodes and the chain.
  * `cpus`: CPUs of the processes, because reading a command line touches a page of theirs. */
 int worker_read_data_dir(Workers *workers, const Members *members, const CpuSet *cpus, char **ret);

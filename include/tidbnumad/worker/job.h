@@ -16,6 +16,7 @@
 typedef enum WorkerJob {
         WORKER_HELLO, /* sent by the worker once, when it is ready */
         WORKER_ARGS,  /* the command line */
+        WORKER_VFORK, /* is it the child of a vfork(2)? */
         WORKER_DATA_DIR,
         WORKER_STORAGE, /* the disks under a path of the process */
         WORKER_MEMORY_POLICY,
@@ -71,6 +72,7 @@ typedef struct WorkerRequest {
                         uint32_t from, to;
                 } sweep;
                 bool widen; /* MEMS: keep the present nodes as well */
+                pid_t forked_by; /* VFORK */
                 struct {
                         char file[WORKER_FILE_MAX], text[ID_SET_LIST_MAX];
                 } group;

@@ -257,6 +257,30 @@ static void cannot_identify(Roster *roster, pid_t pid, int error) {
         roster->identify_failed = true;
 }
 
+/* Once it was known to have its own memory, it has that until its next exec. */
+static int is_vforked(Roster *roster, const ProcHandle *handle, const Process *process) {
+        int r;
+
+        if (process->forked_by == 0 || is_known(roster, process))
+                return 0;
+        r = worker_is_vforked(&roster->host->workers, handle, process);
+        if (r == -ETIME || r == -EBUSY || r == -ECHILD)
+                roster_scan_soon(roster);
+        return r == -ETIME || r == -EBUSY || r == -ECHILD || r == -EHOSTDOWN ? -EBUSY : r > 0;
+}
+
+/* `*process` and `*handle` may be taken over. */
+static int identified(Roster *roster, Process *process, ProcHandle *handle, Start *start) {
+        int r;
+
+        roster->identify_failed = false;
+        scope_resolve(roster, process);
+        r = is_vforked(roster, handle, process);
+        if (r > 0)
+                forget(roster, process->id.pid);
+        return r != 0 ? 0 : sort_in(roster, process, handle, start);
+}
+
 static int consider(Roster *roster, pid_t pid, Start *start) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
@@ -265,9 +289,7 @@ static int consider(Roster *roster, pid_t pid, Start *start) {
         roster->n_considered++;
         switch (r) {
         case 0:
-                roster->identify_failed = false;
-                scope_resolve(roster, &process);
-                return sort_in(roster, &process, &handle, start);
+                return identified(roster, &process, &handle, start);
         case -ENOMEM:
                 return r;
         case -ESRCH:
