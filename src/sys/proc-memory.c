@@ -31,10 +31,10 @@ int proc_memory_parse(const char *text, ProcMemory *ret) {
 }
 
 int proc_memory_read(const ProcHandle *handle, ProcMemory *ret) {
-        char text[8192];
-        ssize_t n = read_file_at(handle->dir_fd, "status", text, sizeof(text));
+        _cleanup_free_ char *text = NULL; /* of any length: thousands of supplementary groups */
+        int r = read_file_alloc_at(handle->dir_fd, "status", &text, NULL);
 
-        if (n == -ENOENT)
+        if (r == -ENOENT)
                 return -ESRCH;
-        return n < 0 ? (int)n : proc_memory_parse(text, ret);
+        return r < 0 ? r : proc_memory_parse(text, ret);
 }

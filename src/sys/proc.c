@@ -123,10 +123,24 @@ int proc_uptime_read(const Sysroot *sysroot, uint64_t *ret_ticks) {
         return 0;
 }
 
+/* Of a process with thousands of supplementary groups. */
+static int read_long_status(const ProcHandle *handle, pid_t tid, ProcStatus *ret) {
+        _cleanup_free_ char *text = NULL;
+        char path[64] = "status";
+        int r;
+
+        if (tid > 0)
+                (void)snprintf(path, sizeof(path), "task/%d/status", tid);
+        r = read_file_alloc_at(handle->dir_fd, path, &text, NULL);
+        return r < 0 ? task_error(r) : proc_status_parse(text, ret);
+}
+
 int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret) {
         char text[16384]; /* two bit masks of 8,192 CPUs among it */
         int r = read_task_file(handle, tid, "status", text, sizeof(text));
 
+        if (r == -EFBIG)
+                return read_long_status(handle, tid, ret);
         return r < 0 ? r : proc_status_parse(text, ret);
 }
 
