@@ -98,14 +98,18 @@ static int on_reap(sd_event_source *source, uint64_t usec, void *userdata) {
 
 void worker_children_reap(Workers *all) {
         for (size_t i = all->n_leaving; i > 0; i--)
-                if (reap(all->leaving[i - 1]))
+                if (reap(all->leaving[i - 1].pid))
                         ARRAY_REMOVE(all->leaving, all->n_leaving, i - 1);
 }
 
 /* Where there is no memory for it, it stays a zombie until the daemon ends. */
-static void reap_later(Workers *all, pid_t pid) {
-        if (reap(pid) ||
-            ARRAY_INSERT(all->leaving, all->n_leaving, all->leaving_allocated, 0, &pid) < 0)
+static void reap_later(Workers *all, const WorkerChild *child) {
+        const WorkerLeaving leaving = {
+                .pid = child->pid, .stuck = child->busy, .uid = child->uid, .job = child->job
+        };
+
+        if (reap(child->pid) ||
+            ARRAY_INSERT(all->leaving, all->n_leaving, all->leaving_allocated, 0, &leaving) < 0)
                 return;
         if (all->event && !all->reap_timer)
                 (void)event_source_add_after(all->event, &all->reap_timer, REAP_USEC, on_reap, all);
@@ -122,7 +126,7 @@ WorkerChild *worker_child_free(WorkerChild *child) {
         event_source_drop(child->timer);
         closep(&child->fd);
         if (child->pid > 0)
-                reap_later(child->all, child->pid);
+                reap_later(child->all, child);
         free(child);
         return NULL;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
@@ -16,6 +17,13 @@
  * long. */
 #define WIDEN_AGAIN_USEC (UINT64_C(1000) * 1000)
 enum { WORKER_WIDEN_MAX = 2 };
+
+/* With all places taken, one is free again after this time, so that waiting takes up a small part
+ * of the loop's time. */
+#define LATE_KEEP_USEC (UINT64_C(1000) * 1000)
+
+/* An answer that is there takes less. */
+#define CALL_MIN_USEC (UINT64_C(4) * 1000)
 
 void workers_start(Workers *all, const char *program, sd_event *event, WorkerHungHandler on_hung,
                    void *userdata) {
@@ -124,10 +132,13 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
 
 /* A child that was put aside has answered or ended: it is not needed any more. */
 static int on_late(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        WorkerChild *child = userdata;
+
         (void)source;
         (void)fd;
         (void)revents;
-        drop_late(userdata);
+        child->busy = false;
+        drop_late(child);
         return 0;
 }
 
@@ -139,15 +150,32 @@ static int arm(WorkerChild *child) {
         return sd_event_source_set_enabled(child->timer, SD_EVENT_ONESHOT);
 }
 
-/* If all places are taken, the oldest one is dropped. */
-static void put_aside(Worker *worker) {
-        Workers *all = worker->all;
+static uint64_t late_since(const WorkerChild *child) {
+        return child->deadline_usec - worker_job_deadline_usec(child->job);
+}
+
+/* A free place, else that of the oldest. */
+static size_t find_place(const Workers *all) {
         size_t at = 0;
 
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 if (!all->late[i] ||
-                    (all->late[at] && all->late[i]->deadline_usec < all->late[at]->deadline_usec))
+                    (all->late[at] && late_since(all->late[i]) < late_since(all->late[at])))
                         at = i;
+        return at;
+}
+
+static bool has_place(const Workers *all) {
+        const WorkerChild *oldest = all->late[find_place(all)];
+
+        return !oldest || clock_monotonic_usec() >= late_since(oldest) + LATE_KEEP_USEC;
+}
+
+/* If all places are taken, the oldest one is dropped. */
+static void put_aside(Worker *worker) {
+        Workers *all = worker->all;
+        const size_t at = find_place(all);
+
         if (all->late[at]) {
                 give_up(all->late[at]);
                 (void)worker_child_free(all->late[at]);
@@ -161,12 +189,20 @@ static void put_aside(Worker *worker) {
                 all->late[at] = worker_child_free(all->late[at]);
 }
 
+static size_t count_stuck(const Workers *all, uid_t uid, bool of_all) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < all->n_leaving; i++)
+                n += all->leaving[i].stuck && (of_all || all->leaving[i].uid == uid);
+        return n;
+}
+
 static bool has_too_many(const Workers *all, uid_t uid) {
         unsigned n = 0;
 
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 n += all->late[i] && all->late[i]->uid == uid;
-        return n >= WORKER_LATE_USER_MAX;
+        return n >= WORKER_LATE_USER_MAX || count_stuck(all, uid, false) >= WORKER_STUCK_USER_MAX;
 }
 
 /* Does a worker wait for this process that another one must not join? A binding that has to be
@@ -194,6 +230,10 @@ static bool is_waited_for(const Workers *all, const WorkerRequest *request,
 
 /* --- asking --- */
 
+static bool is_guard(const Worker *worker) {
+        return worker == &worker->all->guard[0] || worker == &worker->all->guard[1];
+}
+
 /* 0: the worker is ready. */
 static int prepare(Worker *worker, WorkerJob job, const ProcHandle *process) {
         const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
@@ -203,6 +243,8 @@ static int prepare(Worker *worker, WorkerJob job, const ProcHandle *process) {
                 return -EHOSTDOWN;
         if (worker->child)
                 return 0;
+        if (!is_guard(worker) && count_stuck(worker->all, 0, true) >= WORKER_STUCK_MAX)
+                return -ECHILD;
         r = worker_child_new(worker->all, &worker->child);
         if (r < 0)
                 return -ECHILD;
@@ -243,8 +285,16 @@ static int wait_for_start(WorkerChild *child, WorkerReply *reply) {
         return 0;
 }
 
+static uint64_t patience_usec(const Workers *all) {
+        uint64_t usec = WORKER_CALL_USEC;
+
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                usec /= all->late[i] ? 2 : 1;
+        return usec > CALL_MIN_USEC ? usec : CALL_MIN_USEC;
+}
+
 static int wait_for_answer(WorkerChild *child, WorkerReply *reply) {
-        const uint64_t until = clock_monotonic_usec() + WORKER_CALL_USEC;
+        const uint64_t until = clock_monotonic_usec() + patience_usec(child->all);
         int r;
 
         do {
@@ -262,7 +312,7 @@ int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *proces
 
         if (is_waited_for(worker->all, request, process))
                 return -ETIME;
-        if (has_too_many(worker->all, uid))
+        if (!is_guard(worker) && (has_too_many(worker->all, uid) || !has_place(worker->all)))
                 return -EBUSY;
         r = prepare(worker, request->job, process);
         if (r >= 0)
@@ -309,18 +359,28 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *us
         return 0;
 }
 
+/* The owner of its folder is who it runs as, or root where it hides its memory. */
+static uid_t owner_of(const ProcHandle *process) {
+        struct stat st;
+
+        return fstat(process->dir_fd, &st) < 0 ? 0 : st.st_uid;
+}
+
 static int submit(Worker *worker, WorkerRequest *request, const ProcHandle *process) {
+        const uid_t uid = owner_of(process);
         WorkerChild *child;
         int r = prepare(worker, request->job, process);
 
         if (r < 0)
                 return r;
+        if (count_stuck(worker->all, uid, false) >= WORKER_STUCK_USER_MAX)
+                return -EBUSY;
         child = worker->child;
         if (!child->io)
                 r = sd_event_add_io(worker->all->event, &child->io, child->fd, EPOLLIN, on_answer,
                                     child);
         if (r >= 0)
-                r = worker_child_send(child, request, process, 0);
+                r = worker_child_send(child, request, process, uid);
         if (r >= 0)
                 r = arm(child);
         if (r >= 0)

@@ -4,9 +4,14 @@
  * A worker runs one job at a time. Each job has a deadline; a worker that misses it is killed, and
  * left alone if it does not die. The process of that job is remembered and not asked again before
  * workers_forget(); another worker takes the next job. The daemon waits at most WORKER_CALL_USEC
- * for small facts: then the worker is put aside until its deadline, and the caller asks again
- * later. At most WORKER_LATE_USER_MAX jobs of one user are put aside at a time, so that thousands
- * of processes that do not answer cost no more. The daemon does not wait for longer work at all.
+ * for small facts, and half of that for each worker that is being waited for already: then the
+ * worker is put aside until its deadline, and the caller asks again later. At most
+ * WORKER_LATE_USER_MAX jobs of one user are put aside at a time, so that thousands of processes
+ * that do not answer cost no more. The daemon does not wait for longer work at all.
+ *
+ * A worker that waits in the kernel and ignores SIGKILL is stuck. Each is a task of the unit, which
+ * has TasksMax= of them: with WORKER_STUCK_USER_MAX of one user no more is asked of processes of
+ * his, with WORKER_STUCK_MAX no worker is started any more but the guard's.
  *
  * There are no workers without workers_start(), as with --sysroot. */
 #pragma once
@@ -24,6 +29,7 @@
 #define WORKER_START_USEC (UINT64_C(1000) * 1000)
 
 enum { WORKER_LATE_MAX = 8, WORKER_LATE_USER_MAX = 3, WORKER_HUNG_MAX = 1024 };
+enum { WORKER_STUCK_MAX = 16, WORKER_STUCK_USER_MAX = 4 };
 
 typedef struct Workers Workers;
 typedef struct WorkerChild WorkerChild;
@@ -50,6 +56,14 @@ typedef struct WorkerHung {
         WorkerWait wait;
 } WorkerHung;
 
+/* A child that was let go and is not reaped yet. */
+typedef struct WorkerLeaving {
+        pid_t pid;
+        bool stuck; /* it was killed in the middle of a job; of the others, below */
+        uid_t uid;
+        WorkerJob job;
+} WorkerLeaving;
+
 struct Workers {
         const char *program; /* NULL: not started */
         sd_event *event;     /* borrowed */
@@ -57,7 +71,7 @@ struct Workers {
         Worker once;     /* of `migrate: kernel` alone: its jobs take minutes */
         Worker guard[2]; /* for the full-node guard only: one, and another in reserve */
         WorkerChild *late[WORKER_LATE_MAX]; /* children that were put aside; owned */
-        pid_t *leaving;                     /* freed children that are not reaped yet; owned */
+        WorkerLeaving *leaving;             /* owned */
         size_t n_leaving, leaving_allocated;
         sd_event_source *reap_timer;      /* while there are any */
         WorkerHung hung[WORKER_HUNG_MAX]; /* a ring: the next one replaces the oldest */
@@ -93,7 +107,7 @@ bool workers_is_hung(const Workers *workers, const ProcessId *process, WorkerWai
 void workers_forget(Workers *workers, pid_t pid);
 
 /* Waits for the answer and returns the job's result. -ETIME: not in time, ask again later; -EBUSY:
- * the same, as too many processes of the same user are being waited for; -EHOSTDOWN: the process
+ * the same, as too many processes are being waited for, of the same user or at all; -EHOSTDOWN: the process
  * does not answer; -ECHILD: the worker ended, or none can be started. */
 int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
                 WorkerReply *reply);

@@ -11,6 +11,7 @@
 
 #include "../../support/test.h"
 
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/worker/ask.h"
 #include "tidbnumad/worker/child.h"
@@ -269,12 +270,68 @@ TEST(many_that_are_late) {
         assert_int_equal(read_args(&o, 3, 8), 0);
 }
 
-/* Where all places are taken, the first of them makes room: it is given up and not asked again. */
+/* Those that no signal ends, as far as anybody can see. */
+static void add_stuck(Office *o, uid_t uid) {
+        const WorkerLeaving stuck = {
+                .pid = o->children[3], .stuck = true, .uid = uid, .job = WORKER_DRAW
+        };
+
+        assert_int_equal(ARRAY_INSERT(o->workers.leaving, o->workers.n_leaving,
+                                      o->workers.leaving_allocated, 0, &stuck),
+                         0);
+}
+
+static int draw(Office *o) {
+        Node node = { .id = 0 };
+        const Topology topology = { .nodes = &node, .n_nodes = 1 };
+        _cleanup_draws_ Draws draws = { 0 };
+        uint64_t cpu_usec;
+
+        return worker_draw(&o->workers, &topology, &o->handles[0], 16, 1, &draws, &cpu_usec);
+}
+
+/* Each is a task of the unit, which may have so many: one user's cost him the next, many cost all
+ * but the guard. */
+TEST(workers_that_no_signal_ends) {
+        _cleanup_office_ Office o;
+        NodeSet nodes = { 0 };
+
+        office_init(&o);
+        for (unsigned i = 0; i < WORKER_STUCK_USER_MAX; i++)
+                add_stuck(&o, 7);
+        assert_int_equal(read_args(&o, 0, 7), -EBUSY);
+        assert_int_equal(read_args(&o, 0, 8), 0);
+        assert_int_equal(draw(&o), -EAGAIN);
+        for (unsigned i = 0; i < WORKER_STUCK_USER_MAX; i++)
+                add_stuck(&o, getuid());
+        while (worker_is_busy(&o.workers.sampler))
+                assert_true(sd_event_run(o.event, UINT64_MAX) >= 0);
+        assert_int_equal(draw(&o), 0);
+        assert_int_equal(draw(&o), -EBUSY);
+        while (o.workers.n_leaving < WORKER_STUCK_MAX)
+                add_stuck(&o, 9);
+        assert_int_equal(read_args(&o, 0, 8), 0); /* that worker is there */
+        o.workers.facts.child = worker_child_free(o.workers.facts.child);
+        assert_int_equal(read_args(&o, 0, 8), -ECHILD);
+        id_set_add(&nodes, 0);
+        assert_int_equal(
+                worker_write_mems(&o.workers, &o.handles[0], o.handles[0].dir_fd, &nodes, true),
+                -ESRCH); /* by the guard, who finds no control group there */
+}
+
+/* Where all places are taken, the first of them makes room after a while: it is given up and not
+ * asked again. */
 TEST(one_that_is_given_up) {
         _cleanup_office_ Office o;
 
         office_init(&o);
         for (unsigned i = 0; i <= WORKER_LATE_MAX; i++) {
+                if (i == WORKER_LATE_MAX) {
+                        assert_int_equal(read_args(&o, 1, 100 + i), -EBUSY);
+                        for (unsigned k = 0; k < WORKER_LATE_MAX; k++)
+                                if (o.workers.late[k]->uid == 100)
+                                        o.workers.late[k]->deadline_usec -= 2000000;
+                }
                 assert_int_equal(worker_probe(&o.workers, &o.handles[3], 100 + i), 0);
                 stop_worker(&o.workers.facts);
                 assert_int_equal(read_args(&o, i == 0 ? 0 : 1, 100 + i), -ETIME);
