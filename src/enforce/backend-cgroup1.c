@@ -4,82 +4,30 @@
 #include <string.h>
 
 #include "tidbnumad/enforce/backend.h"
+#include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
 
 #define CPUS "cpuset.cpus"
-#define MEMS "cpuset.mems"
-
-static bool is_empty_group(int group_fd) {
-        char byte[2];
-
-        return read_file_at(group_fd, "cgroup.procs", byte, sizeof(byte)) == 0;
-}
-
-/* What the group above has. The kernel lets a group have no more, lets no process into one that
- * has none, and takes a CPU that goes offline out of all of them without ever putting it back. */
-static int fill_from(int above_fd, int group_fd, const char *name) {
-        char wanted[ID_SET_LIST_MAX], has[ID_SET_LIST_MAX];
-        ssize_t n = read_file_at(above_fd, name, wanted, sizeof(wanted));
-
-        if (n < 0)
-                return (int)n;
-        n = read_file_at(group_fd, name, has, sizeof(has));
-        if (n >= 0 && strcmp(wanted, has) == 0)
-                return 0;
-        return cgroup_write(group_fd, name, wanted);
-}
-
-static int open_group(int above_fd, const char *name, bool create, int *ret_fd) {
-        int r = create ? cgroup1_mkdir(above_fd, name) : 0;
-
-        if (r < 0 && r != -EEXIST)
-                return r;
-        *ret_fd = openat(above_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        return *ret_fd < 0 ? -errno : 0;
-}
-
-/* Directories of instances that ended unnoticed. The kernel keeps those in use. */
-static void sweep(int own_fd) {
-        _cleanup_closedir_ DIR *dir = NULL;
-        const struct dirent *entry;
-        int fd = openat(own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        dir = fd < 0 ? NULL : fdopendir(fd);
-        if (!dir) {
-                closep(&fd);
-                return;
-        }
-        while ((entry = readdir(dir)))
-                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-                        (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
-}
 
 static int ensure_root(Backend *backend) {
         return backend->root_fd >= 0 ? 0
                                      : cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
 }
 
-static int fill_own(Backend *backend) {
-        int r = fill_from(backend->root_fd, backend->own_fd, CPUS);
-
-        return r < 0 ? r : fill_from(backend->root_fd, backend->own_fd, MEMS);
+static int open_folder(int above_fd, const char *name, int *ret_fd) {
+        *ret_fd = openat(above_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        return *ret_fd < 0 ? -errno : 0;
 }
 
-static int open_own(Backend *backend, bool create) {
-        int r;
+static int open_own(Backend *backend) {
+        int r = backend->own_fd >= 0 ? 0 : ensure_root(backend);
 
-        if (backend->own_fd >= 0)
-                return 0;
-        r = ensure_root(backend);
-        if (r < 0)
-                return r;
-        r = open_group(backend->root_fd, BACKEND_CGROUP1_FOLDER, create, &backend->own_fd);
-        if (r == 0 && create)
-                sweep(backend->own_fd);
-        return r;
+        return r < 0 || backend->own_fd >= 0
+                       ? r
+                       : open_folder(backend->root_fd, CGROUP1_FOLDER, &backend->own_fd);
 }
 
 static void close_own(Backend *backend) {
@@ -87,52 +35,36 @@ static void close_own(Backend *backend) {
         backend->own_fd = -EBADF;
 }
 
-/* It may have been removed while it was empty: then once more. */
-static int make_own(Backend *backend) {
+/* Our directory may have been removed since it was opened, and made again. */
+static int open_group(Backend *backend, const char *instance, int *ret_fd) {
+        char name[CGROUP1_NAME_MAX];
         int r = -ENOENT;
 
+        cgroup1_name(instance, name);
         for (unsigned i = 0; (r == -ENOENT || r == -ENODEV) && i < 2; i++) {
                 if (i > 0)
                         close_own(backend);
-                r = open_own(backend, true);
+                r = open_own(backend);
                 if (r == 0)
-                        r = fill_own(backend);
+                        r = open_folder(backend->own_fd, name, ret_fd);
         }
         return r;
 }
 
-/* The group of an instance, ready for processes. An empty one may be left from a former instance of
- * that name, with the memory nodes that were right for it. */
-static int ensure_group(Backend *backend, const char *instance, int *ret_fd) {
-        _cleanup_close_ int fd = -EBADF;
-        char name[CGROUP1_NAME_MAX];
-        int r;
+static int ensure_group(Backend *backend, const BackendTarget *target, int *ret_fd) {
+        int r = backend->make_group
+                        ? backend->make_group(target->members[0].handle, target->instance,
+                                              backend->write_userdata)
+                        : cgroup1_groups_make(backend->sysroot, target->instance);
 
-        r = make_own(backend);
-        if (r < 0)
-                return r;
-        cgroup1_name(instance, name);
-        r = open_group(backend->own_fd, name, true, &fd);
-        if (r < 0)
-                return r;
-        if (is_empty_group(fd)) {
-                r = fill_from(backend->own_fd, fd, MEMS);
-                if (r < 0)
-                        return r;
-                /* The gentle mover has that job: the kernel does it under the writer's feet. */
-                r = cgroup_write(fd, "cpuset.memory_migrate", "0");
-                if (r < 0)
-                        return r;
-        }
-        *ret_fd = TAKE_FD(fd);
-        return 0;
+        return r < 0 ? r : open_group(backend, target->instance, ret_fd);
 }
 
 static char *own_path(const char *instance) {
         char name[CGROUP1_NAME_MAX], *path;
 
         cgroup1_name(instance, name);
-        return asprintf(&path, "/" BACKEND_CGROUP1_FOLDER "/%s", name) < 0 ? NULL : path;
+        return asprintf(&path, "/" CGROUP1_FOLDER "/%s", name) < 0 ? NULL : path;
 }
 
 static bool is_in(const ProcHandle *handle, const char *path) {
@@ -233,7 +165,7 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
         (void)userdata;
         (void)ret_slot;
         give_cpus_early(backend, target, cpus);
-        r = ensure_group(backend, target->instance, &fd);
+        r = ensure_group(backend, target, &fd);
         if (r < 0)
                 return r;
         r = write_cpus(backend, target, fd, cpus);
@@ -250,7 +182,7 @@ static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet
         (void)reply;
         (void)userdata;
         (void)ret_slot;
-        r = ensure_group(backend, target->instance, &fd);
+        r = ensure_group(backend, target, &fd);
         if (r < 0)
                 return r;
         r = backend_write_mems(backend, target, fd, mems, false);
@@ -289,7 +221,7 @@ static bool allows(Backend *backend, const char *path, const Placement *placemen
 }
 
 bool backend_cgroup1_is_ours(const char *path) {
-        static const char own[] = "/" BACKEND_CGROUP1_FOLDER;
+        static const char own[] = "/" CGROUP1_FOLDER;
         const size_t length = strlen(own);
 
         return strncmp(path, own, length) == 0 && (path[length] == '/' || path[length] == '\0');
@@ -313,26 +245,21 @@ static const char *refuses(Backend *backend, const BackendTarget *target,
         return NULL;
 }
 
-/* With the last one goes ours. */
 static void tidy(Backend *backend) {
-        if (open_own(backend, false) < 0)
-                return;
-        sweep(backend->own_fd);
-        if (cgroup1_rmdir(backend->root_fd, BACKEND_CGROUP1_FOLDER) == 0)
+        int r = open_own(backend);
+
+        if (r >= 0)
+                r = backend->make_group ? backend->make_group(NULL, NULL, backend->write_userdata)
+                                        : cgroup1_groups_remove(backend->sysroot);
+        if (r >= 0)
                 close_own(backend);
 }
 
 int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,
                          char **ret_path) {
         _cleanup_close_ int fd = -EBADF;
-        char name[CGROUP1_NAME_MAX];
-        int r;
+        int r = open_group(backend, target->instance, &fd);
 
-        r = open_own(backend, false);
-        if (r < 0)
-                return r;
-        cgroup1_name(target->instance, name);
-        r = open_group(backend->own_fd, name, false, &fd);
         if (r < 0)
                 return r;
         *ret_path = own_path(target->instance);

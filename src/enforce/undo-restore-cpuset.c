@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
@@ -117,7 +118,7 @@ static int send_fallen(Backend *backend, UndoRestore *restore) {
 
                 if (r < 0 || handle.start_ticks != entry->id.start_ticks ||
                     proc_cgroup_path_read(&handle, "cpuset", &path) < 0 ||
-                    strcmp(path, "/" BACKEND_CGROUP1_FOLDER) != 0)
+                    strcmp(path, "/" CGROUP1_FOLDER) != 0)
                         continue;
                 r = send_home(backend, restore, entry->id.pid);
                 if (r < 0 && r != -ESRCH)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/parse.h"
+#include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -120,9 +121,17 @@ int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t 
         return 0;
 }
 
+/* Each job needs a process: here the daemon itself. */
+static int call_for_host(Worker *worker, const Sysroot *sysroot, WorkerRequest *request,
+                         WorkerReply *reply) {
+        _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
+        int r = proc_open(sysroot, getpid(), &self);
+
+        return r < 0 ? r : worker_call(worker, request, &self, NO_USER, reply);
+}
+
 int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret) {
         WorkerRequest request = { .job = WORKER_USER };
-        _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
         WorkerReply reply;
         uint64_t uid;
         int r;
@@ -134,10 +143,7 @@ int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *us
         if (strlen(user) >= sizeof(request.path))
                 return -ENAMETOOLONG;
         (void)strcpy(request.path, user);
-        /* Each job needs a process: here the daemon itself. */
-        r = proc_open(sysroot, getpid(), &self);
-        if (r >= 0)
-                r = worker_call(&workers->facts, &request, &self, 0, &reply);
+        r = call_for_host(&workers->facts, sysroot, &request, &reply);
         if (r < 0)
                 return r == -EHOSTDOWN || r == -EBUSY ? -ETIME : r;
         if (parse_u64(reply.text, &uid) < 0)
@@ -189,6 +195,32 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
         (void)strcpy(request.group.text, text);
         group.dir_fd = group_fd;
         return worker_call(&workers->mems, &request, &group, NO_USER, &reply);
+}
+
+int worker_make_group(Workers *workers, const Sysroot *sysroot, const ProcHandle *process,
+                      const char *instance) {
+        WorkerRequest request = { .job = WORKER_MAKE_GROUP };
+        WorkerReply reply;
+
+        if (!are_started(workers))
+                return cgroup1_groups_make(sysroot, instance);
+        if (workers_wait_for(workers, WORKER_WAIT_GROUPS))
+                return -ETIME;
+        if (strlen(instance) >= sizeof(request.path))
+                return -ENAMETOOLONG;
+        (void)strcpy(request.path, instance);
+        return worker_call(&workers->mems, &request, process, NO_USER, &reply);
+}
+
+int worker_remove_groups(Workers *workers, const Sysroot *sysroot) {
+        WorkerRequest request = { .job = WORKER_REMOVE_GROUPS };
+        WorkerReply reply;
+
+        if (!are_started(workers))
+                return cgroup1_groups_remove(sysroot);
+        if (workers_wait_for(workers, WORKER_WAIT_GROUPS))
+                return -ETIME;
+        return call_for_host(&workers->mems, sysroot, &request, &reply);
 }
 
 void worker_prepare_guard(Workers *workers) {

@@ -18,6 +18,8 @@ static const char *const names[N_WORKER_JOBS] = {
         [WORKER_ONCE] = "migrate",
         [WORKER_MEMS] = "mems",
         [WORKER_GROUP] = "cgroup",
+        [WORKER_MAKE_GROUP] = "make-group",
+        [WORKER_REMOVE_GROUPS] = "remove-groups",
 };
 
 const char *worker_job_to_string(WorkerJob job) {
@@ -25,9 +27,17 @@ const char *worker_job_to_string(WorkerJob job) {
 }
 
 WorkerWait worker_job_wait(WorkerJob job) {
-        return job == WORKER_USER      ? WORKER_WAIT_NAMES
-               : job == WORKER_STORAGE ? WORKER_WAIT_FILES
-                                       : WORKER_WAIT_MEMORY;
+        switch (job) {
+        case WORKER_USER:
+                return WORKER_WAIT_NAMES;
+        case WORKER_STORAGE:
+                return WORKER_WAIT_FILES;
+        case WORKER_MAKE_GROUP:
+        case WORKER_REMOVE_GROUPS:
+                return WORKER_WAIT_GROUPS;
+        default:
+                return WORKER_WAIT_MEMORY;
+        }
 }
 
 /* Most jobs take some ms, and a step of the mover moves one huge page. A write of memory nodes
@@ -37,6 +47,8 @@ uint64_t worker_job_deadline_usec(WorkerJob job) {
         switch (job) {
         case WORKER_MEMS:
         case WORKER_GROUP:
+        case WORKER_MAKE_GROUP:
+        case WORKER_REMOVE_GROUPS:
                 return 60 * UINT64_C(1000000);
         case WORKER_ONCE: /* a node's memory, hundreds of GiB; nobody else waits for it */
                 return 1800 * UINT64_C(1000000);

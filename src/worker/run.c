@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/observe/data-dir.h"
 #include "tidbnumad/observe/devices-load.h"
@@ -226,6 +227,10 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
                                       : cgroup_mems_write(handle->dir_fd, &request->nodes);
         case WORKER_GROUP:
                 return cgroup_write(handle->dir_fd, request->group.file, request->group.text);
+        case WORKER_MAKE_GROUP:
+                return cgroup1_groups_make(sysroot, request->path);
+        case WORKER_REMOVE_GROUPS:
+                return cgroup1_groups_remove(sysroot);
         case WORKER_SWEEP:
         case WORKER_ONCE:
                 return pages_sweep(handle->pid, request->sweep.from, request->sweep.to);

@@ -8,6 +8,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
+#include "tidbnumad/worker/limits.h"
 
 /* An answer that is not fetched for this long is dropped: the caller has ended, or changed its
  * plans. */
@@ -17,13 +18,6 @@
  * long. */
 #define WIDEN_AGAIN_USEC (UINT64_C(1000) * 1000)
 enum { WORKER_WIDEN_MAX = 2 };
-
-/* With all places taken, one is free again after this time, so that waiting takes up a small part
- * of the loop's time. */
-#define LATE_KEEP_USEC (UINT64_C(1000) * 1000)
-
-/* An answer that is there takes less. */
-#define CALL_MIN_USEC (UINT64_C(4) * 1000)
 
 void workers_start(Workers *all, const char *program, sd_event *event, WorkerHungHandler on_hung,
                    void *userdata) {
@@ -94,7 +88,7 @@ static void give_up(const WorkerChild *child) {
         const WorkerWait wait = worker_job_wait(child->job);
         Workers *all = child->all;
 
-        if (wait != WORKER_WAIT_NAMES) /* a name service belongs to no process, and may recover */
+        if (wait != WORKER_WAIT_NAMES && wait != WORKER_WAIT_GROUPS) /* of no process: may recover */
                 remember(all, child, wait);
         all->n_timeouts[child->job]++;
         worker_child_kill(child);
@@ -150,31 +144,10 @@ static int arm(WorkerChild *child) {
         return sd_event_source_set_enabled(child->timer, SD_EVENT_ONESHOT);
 }
 
-static uint64_t late_since(const WorkerChild *child) {
-        return child->deadline_usec - worker_job_deadline_usec(child->job);
-}
-
-/* A free place, else that of the oldest. */
-static size_t find_place(const Workers *all) {
-        size_t at = 0;
-
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                if (!all->late[i] ||
-                    (all->late[at] && late_since(all->late[i]) < late_since(all->late[at])))
-                        at = i;
-        return at;
-}
-
-static bool has_place(const Workers *all) {
-        const WorkerChild *oldest = all->late[find_place(all)];
-
-        return !oldest || clock_monotonic_usec() >= late_since(oldest) + LATE_KEEP_USEC;
-}
-
 /* If all places are taken, the oldest one is dropped. */
 static void put_aside(Worker *worker) {
         Workers *all = worker->all;
-        const size_t at = find_place(all);
+        const size_t at = limits_find_place(all);
 
         if (all->late[at]) {
                 give_up(all->late[at]);
@@ -187,22 +160,6 @@ static void put_aside(Worker *worker) {
             sd_event_add_io(all->event, &all->late[at]->io, all->late[at]->fd, EPOLLIN, on_late,
                             all->late[at]) < 0)
                 all->late[at] = worker_child_free(all->late[at]);
-}
-
-static size_t count_stuck(const Workers *all, uid_t uid, bool of_all) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < all->n_leaving; i++)
-                n += all->leaving[i].stuck && (of_all || all->leaving[i].uid == uid);
-        return n;
-}
-
-static bool has_too_many(const Workers *all, uid_t uid) {
-        unsigned n = 0;
-
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                n += all->late[i] && all->late[i]->uid == uid;
-        return n >= WORKER_LATE_USER_MAX || count_stuck(all, uid, false) >= WORKER_STUCK_USER_MAX;
 }
 
 /* Does a worker wait for this process that another one must not join? A binding that has to be
@@ -243,7 +200,7 @@ static int prepare(Worker *worker, WorkerJob job, const ProcHandle *process) {
                 return -EHOSTDOWN;
         if (worker->child)
                 return 0;
-        if (!is_guard(worker) && count_stuck(worker->all, 0, true) >= WORKER_STUCK_MAX)
+        if (!is_guard(worker) && limits_count_stuck(worker->all, NULL) >= WORKER_STUCK_MAX)
                 return -ECHILD;
         r = worker_child_new(worker->all, &worker->child);
         if (r < 0)
@@ -285,16 +242,8 @@ static int wait_for_start(WorkerChild *child, WorkerReply *reply) {
         return 0;
 }
 
-static uint64_t patience_usec(const Workers *all) {
-        uint64_t usec = WORKER_CALL_USEC;
-
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                usec /= all->late[i] ? 2 : 1;
-        return usec > CALL_MIN_USEC ? usec : CALL_MIN_USEC;
-}
-
 static int wait_for_answer(WorkerChild *child, WorkerReply *reply) {
-        const uint64_t until = clock_monotonic_usec() + patience_usec(child->all);
+        const uint64_t until = clock_monotonic_usec() + limits_patience_usec(child->all);
         int r;
 
         do {
@@ -312,7 +261,7 @@ int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *proces
 
         if (is_waited_for(worker->all, request, process))
                 return -ETIME;
-        if (!is_guard(worker) && (has_too_many(worker->all, uid) || !has_place(worker->all)))
+        if (!is_guard(worker) && (limits_refuse_user(worker->all, uid) || !limits_have_place(worker->all)))
                 return -EBUSY;
         r = prepare(worker, request->job, process);
         if (r >= 0)
@@ -373,7 +322,7 @@ static int submit(Worker *worker, WorkerRequest *request, const ProcHandle *proc
 
         if (r < 0)
                 return r;
-        if (count_stuck(worker->all, uid, false) >= WORKER_STUCK_USER_MAX)
+        if (limits_count_stuck(worker->all, &uid) >= WORKER_STUCK_USER_MAX)
                 return -EBUSY;
         child = worker->child;
         if (!child->io)

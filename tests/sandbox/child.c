@@ -45,8 +45,8 @@ static void tell(const char *what, long number) {
         (void)fflush(stdout);
 }
 
-/* A second process without an exec of its own. */
-static void do_fork(void) {
+/* A second process without an exec of its own. True: in the first one. */
+static bool do_fork(void) {
         pid_t pid = fork();
 
         if (pid < 0)
@@ -55,6 +55,7 @@ static void do_fork(void) {
                 (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         else
                 tell("forked", pid);
+        return pid > 0;
 }
 
 static void start_thread(void *(*run)(void *), void *argument) {
@@ -279,6 +280,16 @@ static void get_stuck(const char *path) {
         tell("stuck", 0);
 }
 
+/* A page that is written back when the memory map goes, in an exec that waits for that. */
+static void write_page(const char *path) {
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+        if (fd < 0 || page == MAP_FAILED)
+                err(1, "%s", path);
+        *page = 1;
+}
+
 int main(int argc, char *argv[]) {
         const char *what = argc > 1 ? argv[1] : "wait";
         long number = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
@@ -289,7 +300,7 @@ int main(int argc, char *argv[]) {
                 return 0;
         }
         if (strcmp(what, "fork") == 0) {
-                do_fork();
+                (void)do_fork();
         } else if (strcmp(what, "threads") == 0) { /* threads NUMBER */
                 start_threads(number);
         } else if (strcmp(what, "grow") == 0) { /* grow NUMBER */
@@ -319,6 +330,10 @@ int main(int argc, char *argv[]) {
                 sleep_ms(number);
                 (void)execl(argv[3], argv[3], "wait", (char *)NULL);
                 err(1, "%s", argv[3]);
+        } else if (strcmp(what, "fork-exec") == 0 && argc > 3) { /* fork-exec FILE PROGRAM */
+                write_page(argv[2]);
+                if (do_fork())
+                        (void)execl(argv[3], argv[3], (char *)NULL);
         } else if (strcmp(what, "open") == 0 && argc > 2) { /* open FILE, and keep it */
                 if (open(argv[2], O_RDONLY) < 0)
                         err(1, "%s", argv[2]);

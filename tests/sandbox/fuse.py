@@ -1,8 +1,9 @@
 """A FUSE mount whose server never answers, by hand: no library, and no daemon of its own.
 
 It answers what it must for a file to be opened and mapped. Whoever looks up a name that begins with
-`silent`, or reads the file `mapped`, waits until the mount is taken away, SIGKILL or not. A program that it serves can be
-executed; once it is `silent`, nothing is answered, and nothing of that program is cached but its pages.
+`silent`, or reads the file `mapped`, waits until the mount is taken away, SIGKILL or not. The file `written` can be read; who
+writes it back waits. A program that it serves can be executed; once it is `silent`, nothing is answered, and nothing of that
+program is cached but its pages.
 """
 import ctypes
 import errno
@@ -13,8 +14,9 @@ import threading
 import time
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, GETXATTR, INIT, FLUSH, RELEASE, BATCH_FORGET = 1, 2, 3, 14, 15, 22, 26, 25, 18, 42
-ROOT, MAPPED, PROGRAM = 1, 2, 3
+ROOT, MAPPED, PROGRAM, WRITTEN = 1, 2, 3, 4
 MNT_FORCE, MNT_DETACH = 1, 2
+FILES = {b"mapped\0": MAPPED, b"written\0": WRITTEN}
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -31,7 +33,7 @@ def missing():
 
 
 def attributes(node, size=4096):
-    mode = stat.S_IFDIR | 0o755 if node == ROOT else stat.S_IFREG | (0o755 if node == PROGRAM else 0o644)
+    mode = stat.S_IFDIR | 0o755 if node == ROOT else stat.S_IFREG | ({PROGRAM: 0o755, WRITTEN: 0o666}.get(node, 0o644))
     return struct.pack("=QQQQQQIIIIIIIIII", node, size, 8, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
 
@@ -105,8 +107,10 @@ class SilentMount:
             return struct.pack("=IIIIHHIIHHI7I", 7, min(minor, 31), ahead, 0, 12, 9, 65536, 1, 1, 0, *[0] * 8)
         if opcode == GETATTR:
             return struct.pack("=QII", 3600, 0, 0) + attributes(node)
-        if opcode == LOOKUP and body == b"mapped\0":
-            return struct.pack("=QQQQII", MAPPED, 0, 3600, 3600, 0, 0) + attributes(MAPPED)
+        if opcode == LOOKUP and body in FILES:
+            return struct.pack("=QQQQII", FILES[body], 0, 3600, 3600, 0, 0) + attributes(FILES[body])
+        if opcode == READ and node == WRITTEN:
+            return bytes(4096)
         if opcode == OPEN:
             return struct.pack("=QII", 1, 0, 0)
         if opcode in (FLUSH, RELEASE):

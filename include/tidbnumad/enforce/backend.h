@@ -108,6 +108,10 @@ typedef int (*BackendWriteMems)(const BackendTarget *target, int group_fd, const
 typedef int (*BackendWriteGroup)(const ProcHandle *process, int group_fd, const char *file,
                                  const char *text, void *userdata);
 
+/* cgroup1: makes the group of an instance, for this process: cgroup1_groups_make(). NULL for both:
+ * cgroup1_groups_remove(). -ETIMEDOUT: not yet, as above. */
+typedef int (*BackendMakeGroup)(const ProcHandle *process, const char *instance, void *userdata);
+
 struct Backend {
         const BackendOps *ops; /* NULL: nothing can be enforced here, for the reason `why_not` */
         const char *why_not;   /* a constant sentence */
@@ -118,6 +122,7 @@ struct Backend {
         NodeSet all_nodes;
         BackendWriteMems write_mems;   /* NULL: by ourselves, waiting */
         BackendWriteGroup write_group; /* likewise */
+        BackendMakeGroup make_group;   /* likewise */
         void *write_userdata;
         sd_bus *bus;           /* systemd: owned; opened again when it was lost */
         int root_fd, own_fd;   /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
@@ -160,9 +165,6 @@ int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret
  * -ENOSPC: the directory has no CPUs or no memory nodes. */
 int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
                            const ProcHandle *handle);
-
-/* Our directory below the root of the cpuset hierarchy. */
-#define BACKEND_CGROUP1_FOLDER "tidbnumad"
 
 /* Did we move a process that is in this group? In our directory itself are those whose own has
  * lost its last CPU: the kernel moves them to the one above (cpusets.rst). */

@@ -38,6 +38,11 @@ int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
 int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd, const char *file,
                        const char *text);
 
+/* cgroup1_groups_make() for the process's instance, and cgroup1_groups_remove(). */
+int worker_make_group(Workers *workers, const Sysroot *sysroot, const ProcHandle *process,
+                      const char *instance);
+int worker_remove_groups(Workers *workers, const Sysroot *sysroot);
+
 /* Starts the workers for widening in advance, because there may be no memory to start one later. */
 void worker_prepare_guard(Workers *workers);
 

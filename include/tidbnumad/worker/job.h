@@ -28,6 +28,8 @@ typedef enum WorkerJob {
         WORKER_ONCE,  /* migrate_pages(2), of all at once: `migrate: kernel` */
         WORKER_MEMS,  /* the memory nodes of a control group */
         WORKER_GROUP, /* another file of a control group */
+        WORKER_MAKE_GROUP,    /* cgroup v1: the group of an instance */
+        WORKER_REMOVE_GROUPS, /* cgroup v1: those that are not used any more */
         N_WORKER_JOBS,
 } WorkerJob;
 
@@ -36,6 +38,7 @@ typedef enum WorkerWait {
         WORKER_WAIT_NAMES,  /* the name service of the host */
         WORKER_WAIT_FILES,  /* the file system of a path that the process chose */
         WORKER_WAIT_MEMORY, /* the memory map of the process, and the server of its page faults */
+        WORKER_WAIT_GROUPS, /* the kernel's lock of all control groups */
         N_WORKER_WAITS,
 } WorkerWait;
 

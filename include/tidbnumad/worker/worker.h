@@ -103,6 +103,9 @@ void worker_on_idle(Worker *worker, WorkerIdleHandler handler, void *userdata);
 /* Is the process known not to answer? */
 bool workers_is_hung(const Workers *workers, const ProcessId *process, WorkerWait wait);
 
+/* Does a worker wait for that already, which all processes have in common? */
+bool workers_wait_for(const Workers *workers, WorkerWait wait);
+
 /* The process executed another program: it may be asked again. */
 void workers_forget(Workers *workers, pid_t pid);
 

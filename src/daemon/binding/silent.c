@@ -19,6 +19,15 @@ static void log_names_silent(const Binder *b) {
                     (unsigned)(worker_job_deadline_usec(WORKER_USER) / 1000000));
 }
 
+static void log_groups_silent(const Binder *b) {
+        journal_log(&b->host->journal, LOG_WARNING, NULL,
+                    "The kernel does not make or remove control groups (%u s): another process "
+                    "holds their lock. What is in their control groups already stays as it is; "
+                    "other processes are bound when the lock is free. Look for tasks in state D: "
+                    "ps -eo pid,stat,wchan:30,comm",
+                    (unsigned)(worker_job_deadline_usec(WORKER_MAKE_GROUP) / 1000000));
+}
+
 static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
         Binder *b = userdata;
         const Reason reason = reasons[worker_job_wait(job)];
@@ -30,6 +39,10 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
 
         if (worker_job_wait(job) == WORKER_WAIT_NAMES) {
                 log_names_silent(b);
+                return;
+        }
+        if (worker_job_wait(job) == WORKER_WAIT_GROUPS) {
+                log_groups_silent(b);
                 return;
         }
         journal_log(&b->host->journal, LOG_WARNING, &fields,
@@ -65,14 +78,28 @@ static int write_mems(const BackendTarget *target, int group_fd, const NodeSet *
         return -ETIME;
 }
 
-static int write_group(const ProcHandle *process, int group_fd, const char *file, const char *text,
-                       void *userdata) {
-        const Binder *b = userdata;
-        int r = worker_write_group(&b->host->workers, process, group_fd, file, text);
-
+static int as_error_of_writer(int r) {
         return r == -ECHILD                                    ? -ENOMEM
                : r == -ETIME || r == -EBUSY || r == -EHOSTDOWN ? -ETIMEDOUT
                                                                : r;
+}
+
+static int write_group(const ProcHandle *process, int group_fd, const char *file, const char *text,
+                       void *userdata) {
+        const Binder *b = userdata;
+
+        return as_error_of_writer(
+                worker_write_group(&b->host->workers, process, group_fd, file, text));
+}
+
+static int make_group(const ProcHandle *process, const char *instance, void *userdata) {
+        const Binder *b = userdata;
+        Workers *workers = &b->host->workers;
+        const Sysroot *sysroot = &b->host->sysroot;
+
+        return as_error_of_writer(process
+                                          ? worker_make_group(workers, sysroot, process, instance)
+                                          : worker_remove_groups(workers, sysroot));
 }
 
 void silent_start(Binder *b, const char *program) {
@@ -81,6 +108,7 @@ void silent_start(Binder *b, const char *program) {
         worker_on_idle(&b->host->workers.once, on_idle, b);
         b->host->backend.write_mems = write_mems;
         b->host->backend.write_group = write_group;
+        b->host->backend.make_group = make_group;
         b->host->backend.write_userdata = b;
 }
 

@@ -10,6 +10,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
@@ -341,7 +342,7 @@ TEST(fallen_out_of_its_directory) {
         assert_int_equal(set_cpus(&h, &h.one), 1);
         (void)snprintf(pid, sizeof(pid), "%d", h.handle.pid);
         assert_int_equal(cgroup_write(h.backend.own_fd, "cgroup.procs", pid), 0);
-        assert_in(&h, "/" BACKEND_CGROUP1_FOLDER);
+        assert_in(&h, "/" CGROUP1_FOLDER);
         /* Whatever is left there, it is to come out again. */
         assert_null(h.backend.ops->refuses(&h.backend, &h.target, &placement));
         assert_int_equal(put_back(&h, record), 1);

@@ -7,10 +7,11 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/cgroup.h"
 
-#define OURS "cpuset/" BACKEND_CGROUP1_FOLDER "/tikv"
+#define OURS "cpuset/" CGROUP1_FOLDER "/tikv"
 
 static struct {
         const FakeTree *tree;

@@ -1,0 +1,19 @@
+/* How many jobs may be waited for, and for how long: see worker.h. */
+#pragma once
+
+#include "tidbnumad/worker/worker.h"
+
+/* The place for one more late worker: a free one, else that of the oldest. */
+size_t limits_find_place(const Workers *all);
+
+/* Is it free, or its worker late for long enough to be given up? */
+bool limits_have_place(const Workers *all);
+
+/* Are too many jobs of that user late or stuck? */
+bool limits_refuse_user(const Workers *all, uid_t uid);
+
+/* Of one user; NULL: of all. */
+size_t limits_count_stuck(const Workers *all, const uid_t *uid);
+
+/* How long the loop waits for the next answer. */
+uint64_t limits_patience_usec(const Workers *all);

@@ -1,0 +1,65 @@
+/* How many jobs may be waited for, and for how long. */
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/child.h"
+#include "tidbnumad/worker/limits.h"
+
+/* With all places taken, one is free again after this time, so that waiting takes up a small part
+ * of the loop's time. */
+#define LATE_KEEP_USEC (UINT64_C(1000) * 1000)
+
+/* An answer that is there takes less. */
+#define CALL_MIN_USEC (UINT64_C(4) * 1000)
+
+static uint64_t late_since(const WorkerChild *child) {
+        return child->deadline_usec - worker_job_deadline_usec(child->job);
+}
+
+size_t limits_find_place(const Workers *all) {
+        size_t at = 0;
+
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (!all->late[i] ||
+                    (all->late[at] && late_since(all->late[i]) < late_since(all->late[at])))
+                        at = i;
+        return at;
+}
+
+bool limits_have_place(const Workers *all) {
+        const WorkerChild *oldest = all->late[limits_find_place(all)];
+
+        return !oldest || clock_monotonic_usec() >= late_since(oldest) + LATE_KEEP_USEC;
+}
+
+size_t limits_count_stuck(const Workers *all, const uid_t *uid) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < all->n_leaving; i++)
+                n += all->leaving[i].stuck && (!uid || all->leaving[i].uid == *uid);
+        return n;
+}
+
+bool limits_refuse_user(const Workers *all, uid_t uid) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                n += all->late[i] && all->late[i]->uid == uid;
+        return n >= WORKER_LATE_USER_MAX || limits_count_stuck(all, &uid) >= WORKER_STUCK_USER_MAX;
+}
+
+bool workers_wait_for(const Workers *all, WorkerWait wait) {
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (all->late[i] && worker_job_wait(all->late[i]->job) == wait)
+                        return true;
+        for (size_t i = 0; i < all->n_leaving; i++)
+                if (all->leaving[i].stuck && worker_job_wait(all->leaving[i].job) == wait)
+                        return true;
+        return false;
+}
+
+uint64_t limits_patience_usec(const Workers *all) {
+        uint64_t usec = WORKER_CALL_USEC;
+
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                usec /= all->late[i] ? 2 : 1;
+        return usec > CALL_MIN_USEC ? usec : CALL_MIN_USEC;
+}
