@@ -102,6 +102,8 @@ int access_attach(AccessCounters *counters, const Member *members, size_t n_memb
                 int r;
 
                 listing.process = members[i].handle;
+                if (proc_held_is_in_exec(listing.process)) /* perf_event_open(2) waits for it too */
+                        continue;
                 r = proc_foreach_thread(listing.process, on_thread, &listing);
                 if (r < 0 && r != -ESRCH)
                         return r;

@@ -38,6 +38,8 @@ int open_files_foreach(const ProcHandle *handle, OpenFileCallback callback, void
         Walk walk = { .callback = callback, .userdata = userdata };
         int r;
 
+        if (proc_held_is_in_exec(handle))
+                return -EBUSY;
         walk.dir_fd = openat(handle->dir_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (walk.dir_fd < 0)
                 return errno == ENOENT ? -ESRCH : -errno;

@@ -74,7 +74,7 @@ static bool is_alive_by_stat(const ProcHandle *handle) {
         char exe[PATH_MAX]; /* quicker: stat sums up all threads */
         ProcStat stat;
 
-        return proc_held_exe_read(handle, exe, sizeof(exe)) >= 0 ||
+        return proc_held_is_in_exec(handle) || proc_held_exe_read(handle, exe, sizeof(exe)) >= 0 ||
                (proc_stat_read(handle, 0, &stat) >= 0 &&
                 ((stat.state != 'Z' && stat.state != 'X') || stat.n_threads > 1));
 }

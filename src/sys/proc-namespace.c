@@ -56,8 +56,9 @@ int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
 }
 
 int proc_folder_in_host_namespace(const Sysroot *sysroot, int dir_fd, ProcNamespace namespace) {
+        const ProcHandle handle = { .live = true, .dir_fd = dir_fd };
         FileIdentity file;
-        int r = identify(dir_fd, files[namespace], &file);
+        int r = proc_held_is_in_exec(&handle) ? -EBUSY : identify(dir_fd, files[namespace], &file);
 
         if (r < 0)
                 return r;
@@ -72,7 +73,7 @@ int proc_has_host_root(const ProcHandle *handle) {
 
         if (!handle->live)
                 return 1;
-        r = identify(handle->dir_fd, "root", &file);
+        r = proc_held_is_in_exec(handle) ? -EBUSY : identify(handle->dir_fd, "root", &file);
         if (r < 0)
                 return r;
         return is_of_init(&file, "/proc/self/root") || is_of_init(&file, "/proc/1/root");

@@ -103,9 +103,34 @@ bool proc_has_thread(const ProcHandle *handle, pid_t tid) {
         return faccessat(handle->dir_fd, path, F_OK, 0) == 0;
 }
 
+/* "size resident shared text …" in pages; none of a kernel thread or of what has ended. A map that
+ * exec has just begun has a stack and no text. */
+static bool is_without_program(int dir_fd, const char *path) {
+        uint64_t size, code;
+        char text[256];
+
+        return read_record_at(dir_fd, path, text, sizeof(text)) > 0 &&
+               sscanf(text, "%" SCNu64 " %*u %*u %" SCNu64, &size, &code) == 2 && size > 0 &&
+               code == 0;
+}
+
+bool proc_is_in_exec(const Sysroot *sysroot, pid_t pid) {
+        char path[32];
+
+        (void)snprintf(path, sizeof(path), "%d/statm", pid);
+        return sysroot->live && is_without_program(sysroot->proc_fd, path);
+}
+
+bool proc_held_is_in_exec(const ProcHandle *handle) {
+        return handle->live && is_without_program(handle->dir_fd, "statm");
+}
+
+/* An exec has ended all threads but the first. */
 int proc_stat_read(const ProcHandle *handle, pid_t tid, ProcStat *ret) {
         char text[1024];
-        int r = read_task_file(handle, tid, "stat", text, sizeof(text));
+        int r = (tid == 0 || tid == handle->pid) && proc_held_is_in_exec(handle)
+                        ? -EBUSY
+                        : read_task_file(handle, tid, "stat", text, sizeof(text));
 
         return r < 0 ? r : proc_stat_parse(text, ret);
 }
@@ -159,18 +184,20 @@ static int read_exe(int dir_fd, const char *path, char *buffer, size_t size) {
 int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size) {
         char path[32];
 
+        if (proc_is_in_exec(sysroot, pid))
+                return -EBUSY;
         (void)snprintf(path, sizeof(path), "%d/exe", pid);
         return read_exe(sysroot->proc_fd, path, buffer, size);
 }
 
 int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size) {
-        return read_exe(handle->dir_fd, "exe", buffer, size);
+        return proc_held_is_in_exec(handle) ? -EBUSY : read_exe(handle->dir_fd, "exe", buffer, size);
 }
 
 bool proc_has_program(const ProcHandle *handle) {
         char start;
 
-        return readlinkat(handle->dir_fd, "exe", &start, 1) >= 0;
+        return proc_held_is_in_exec(handle) || readlinkat(handle->dir_fd, "exe", &start, 1) >= 0;
 }
 
 /* Is `word` in the list of controllers? "" is in the empty list, which is the unified hierarchy's.

@@ -191,12 +191,17 @@ static bool is_guard(const Worker *worker) {
         return worker == &worker->all->guard[0] || worker == &worker->all->guard[1];
 }
 
+static bool is_hung(const Worker *worker, WorkerJob job, const ProcHandle *process) {
+        const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
+
+        return workers_is_hung(worker->all, &id, worker_job_wait(job));
+}
+
 /* 0: the worker is ready. */
 static int prepare(Worker *worker, WorkerJob job, const ProcHandle *process) {
-        const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
         int r;
 
-        if (workers_is_hung(worker->all, &id, worker_job_wait(job)))
+        if (is_hung(worker, job, process))
                 return -EHOSTDOWN;
         if (worker->child)
                 return 0;
@@ -261,6 +266,8 @@ int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *proces
 
         if (is_waited_for(worker->all, request, process))
                 return -ETIME;
+        if (is_hung(worker, request->job, process))
+                return -EHOSTDOWN;
         if (!is_guard(worker) && (limits_refuse_user(worker->all, uid) || !limits_have_place(worker->all)))
                 return -EBUSY;
         r = prepare(worker, request->job, process);

@@ -299,6 +299,8 @@ static int consider(Roster *roster, pid_t pid, Start *start) {
                 if (!lives_on_without_its_first_thread(roster, pid))
                         forget(roster, pid);
                 return 0;
+        case -EBUSY: /* in its exec, whose event will follow */
+                return 0;
         default: /* no descriptor free, a file that cannot be read: the next scan tries again */
                 cannot_identify(roster, pid, r);
                 return 0;
