@@ -52,10 +52,9 @@ static int open_group(Backend *backend, const char *instance, int *ret_fd) {
 }
 
 static int ensure_group(Backend *backend, const BackendTarget *target, int *ret_fd) {
-        int r = backend->make_group
-                        ? backend->make_group(target->members[0].handle, target->instance,
-                                              backend->write_userdata)
-                        : cgroup1_groups_make(backend->sysroot, target->instance);
+        int r = backend->make_group ? backend->make_group(target->members[0].handle,
+                                                          target->instance, backend->write_userdata)
+                                    : cgroup1_groups_make(backend->sysroot, target->instance);
 
         return r < 0 ? r : open_group(backend, target->instance, ret_fd);
 }

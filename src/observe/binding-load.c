@@ -111,7 +111,8 @@ static pid_t parent_of(const Sysroot *sysroot, pid_t pid) {
         ProcStat stat;
 
         (void)snprintf(path, sizeof(path), "%d/stat", pid);
-        if (proc_is_in_exec(sysroot, pid) || read_file_at(sysroot->proc_fd, path, text, sizeof(text)) < 0 ||
+        if (proc_is_in_exec(sysroot, pid) ||
+            read_file_at(sysroot->proc_fd, path, text, sizeof(text)) < 0 ||
             proc_stat_parse(text, &stat) < 0)
                 return 0;
         return stat.parent;

@@ -191,7 +191,8 @@ int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size) 
 }
 
 int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size) {
-        return proc_held_is_in_exec(handle) ? -EBUSY : read_exe(handle->dir_fd, "exe", buffer, size);
+        return proc_held_is_in_exec(handle) ? -EBUSY
+                                            : read_exe(handle->dir_fd, "exe", buffer, size);
 }
 
 bool proc_has_program(const ProcHandle *handle) {

@@ -1,7 +1,7 @@
 /* How many jobs may be waited for, and for how long. */
+#include "tidbnumad/worker/limits.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"
-#include "tidbnumad/worker/limits.h"
 
 /* With all places taken, one is free again after this time, so that waiting takes up a small part
  * of the loop's time. */

@@ -88,7 +88,8 @@ static void give_up(const WorkerChild *child) {
         const WorkerWait wait = worker_job_wait(child->job);
         Workers *all = child->all;
 
-        if (wait != WORKER_WAIT_NAMES && wait != WORKER_WAIT_GROUPS) /* of no process: may recover */
+        if (wait != WORKER_WAIT_NAMES &&
+            wait != WORKER_WAIT_GROUPS) /* of no process: may recover */
                 remember(all, child, wait);
         all->n_timeouts[child->job]++;
         worker_child_kill(child);
@@ -268,7 +269,8 @@ int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *proces
                 return -ETIME;
         if (is_hung(worker, request->job, process))
                 return -EHOSTDOWN;
-        if (!is_guard(worker) && (limits_refuse_user(worker->all, uid) || !limits_have_place(worker->all)))
+        if (!is_guard(worker) &&
+            (limits_refuse_user(worker->all, uid) || !limits_have_place(worker->all)))
                 return -EBUSY;
         r = prepare(worker, request->job, process);
         if (r >= 0)

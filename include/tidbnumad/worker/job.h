@@ -20,14 +20,14 @@ typedef enum WorkerJob {
         WORKER_DATA_DIR,
         WORKER_STORAGE, /* the disks under a path of the process */
         WORKER_MEMORY_POLICY,
-        WORKER_USER,  /* the number of a user, from the name service */
-        WORKER_PROBE, /* does the memory map answer? */
-        WORKER_DRAW,  /* where pages are located */
-        WORKER_MOVE,  /* a step of the mover */
-        WORKER_SWEEP, /* migrate_pages(2), of what a pass has left */
-        WORKER_ONCE,  /* migrate_pages(2), of all at once: `migrate: kernel` */
-        WORKER_MEMS,  /* the memory nodes of a control group */
-        WORKER_GROUP, /* another file of a control group */
+        WORKER_USER,          /* the number of a user, from the name service */
+        WORKER_PROBE,         /* does the memory map answer? */
+        WORKER_DRAW,          /* where pages are located */
+        WORKER_MOVE,          /* a step of the mover */
+        WORKER_SWEEP,         /* migrate_pages(2), of what a pass has left */
+        WORKER_ONCE,          /* migrate_pages(2), of all at once: `migrate: kernel` */
+        WORKER_MEMS,          /* the memory nodes of a control group */
+        WORKER_GROUP,         /* another file of a control group */
         WORKER_MAKE_GROUP,    /* cgroup v1: the group of an instance */
         WORKER_REMOVE_GROUPS, /* cgroup v1: those that are not used any more */
         N_WORKER_JOBS,
@@ -74,7 +74,7 @@ typedef struct WorkerRequest {
                 struct {
                         uint32_t from, to;
                 } sweep;
-                bool widen; /* MEMS: keep the present nodes as well */
+                bool widen;      /* MEMS: keep the present nodes as well */
                 pid_t forked_by; /* VFORK */
                 struct {
                         char file[WORKER_FILE_MAX], text[ID_SET_LIST_MAX];

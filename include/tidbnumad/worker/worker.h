@@ -110,8 +110,8 @@ bool workers_wait_for(const Workers *workers, WorkerWait wait);
 void workers_forget(Workers *workers, pid_t pid);
 
 /* Waits for the answer and returns the job's result. -ETIME: not in time, ask again later; -EBUSY:
- * the same, as too many processes are being waited for, of the same user or at all; -EHOSTDOWN: the process
- * does not answer; -ECHILD: the worker ended, or none can be started. */
+ * the same, as too many processes are being waited for, of the same user or at all; -EHOSTDOWN: the
+ * process does not answer; -ECHILD: the worker ended, or none can be started. */
 int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
                 WorkerReply *reply);
 

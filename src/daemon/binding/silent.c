@@ -97,8 +97,7 @@ static int make_group(const ProcHandle *process, const char *instance, void *use
         Workers *workers = &b->host->workers;
         const Sysroot *sysroot = &b->host->sysroot;
 
-        return as_error_of_writer(process
-                                          ? worker_make_group(workers, sysroot, process, instance)
+        return as_error_of_writer(process ? worker_make_group(workers, sysroot, process, instance)
                                           : worker_remove_groups(workers, sysroot));
 }
 
