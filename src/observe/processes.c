@@ -129,12 +129,11 @@ int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *
         return r;
 }
 
-bool process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata) {
+int process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata) {
         char exe[PATH_MAX];
+        int r = proc_exe_read(sysroot, pid, exe, sizeof(exe));
 
-        /* Kernel threads have no link, other namespaces' processes may refuse it, all may be gone.
-         */
-        return proc_exe_read(sysroot, pid, exe, sizeof(exe)) >= 0 && wanted(exe, userdata);
+        return r < 0 ? r : wanted(exe, userdata);
 }
 
 void pid_list_done(PidList *list) {

@@ -24,8 +24,8 @@ int process_is_vforked(const ProcHandle *handle, const Process *process);
 int process_read_args(const ProcHandle *handle, Process *process);
 
 /* Is its executable wanted? Its link is all that is read: what a scan asks first of every process.
- */
-bool process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata);
+ * Negative: the link cannot be read, see proc_exe_read(). */
+int process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata);
 
 typedef struct PidList {
         pid_t *pids; /* ascending; owned */

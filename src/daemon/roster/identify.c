@@ -19,7 +19,7 @@ static bool wants_exe(const char *exe, void *userdata) {
         return match_wants_exe(&roster->host->policies, exe);
 }
 
-bool identify_may_match(Roster *roster, pid_t pid) {
+int identify_may_match(Roster *roster, pid_t pid) {
         return process_may_match(&roster->host->sysroot, pid, wants_exe, roster);
 }
 

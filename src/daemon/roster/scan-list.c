@@ -37,9 +37,9 @@ static void take_over_passed(ScanList *list, const ScanList *former) {
 
                 while (k < former->n_entries && former->entries[k].pid < entry->pid)
                         k++;
-                entry->passed = k < former->n_entries && former->entries[k].passed &&
-                                former->entries[k].pid == entry->pid &&
-                                former->entries[k].inode == entry->inode;
+                if (k < former->n_entries && former->entries[k].pid == entry->pid &&
+                    former->entries[k].inode == entry->inode)
+                        *entry = former->entries[k];
                 list->n_unread += !entry->passed;
         }
 }
@@ -57,6 +57,11 @@ int scan_list_read(ScanList *list, const Sysroot *sysroot) {
         *list = now;
         now = (ScanList){ 0 };
         return 0;
+}
+
+void scan_entry_note(ScanEntry *entry, int may_match) {
+        entry->passed = may_match == 0 || (may_match < 0 && entry->failed);
+        entry->failed = may_match < 0;
 }
 
 void scan_list_forget(ScanList *list, pid_t pid) {

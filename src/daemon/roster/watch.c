@@ -26,8 +26,9 @@ enum { SLICE_PROCESSES = 64 };
 static int scan_one(Roster *roster, ScanEntry *entry) {
         size_t unused;
 
-        entry->passed = !identify_may_match(roster, entry->pid) &&
-                        !roster_find_pid(roster, entry->pid, &unused);
+        scan_entry_note(entry, identify_may_match(roster, entry->pid));
+        if (roster_find_pid(roster, entry->pid, &unused))
+                entry->passed = false;
         return entry->passed ? 0 : identify_consider(roster, entry->pid);
 }
 

@@ -110,3 +110,25 @@ TEST(without_proc_it_stays_as_it_was) {
         assert_true(find(&list, 20)->passed);
         scan_list_done(&list);
 }
+
+TEST(a_failure_of_one_moment_passes_nobody) {
+        _cleanup_fake_ FakeTree tree;
+        ScanList list = { 0 };
+
+        fake_init(&tree);
+        fake_mkdir(&tree, "proc/20");
+        fake_mkdir(&tree, "proc/21");
+        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        scan_entry_note(find(&list, 20), -ENOMEM);
+        scan_entry_note(find(&list, 21), 0);
+        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        assert_false(find(&list, 20)->passed);
+        assert_true(find(&list, 21)->passed);
+        scan_entry_note(find(&list, 20), -ENOENT); /* it has none, as a kernel thread */
+        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        assert_true(find(&list, 20)->passed);
+        scan_list_forget(&list, 20);
+        scan_entry_note(find(&list, 20), 1);
+        assert_false(find(&list, 20)->passed);
+        scan_list_done(&list);
+}

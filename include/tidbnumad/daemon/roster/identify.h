@@ -3,8 +3,8 @@
 
 #include "tidbnumad/daemon/roster/roster.h"
 
-/* Could a policy name it, by its executable alone? */
-bool identify_may_match(Roster *roster, pid_t pid);
+/* Could a policy name it, by its executable alone? Negative: the link cannot be read. */
+int identify_may_match(Roster *roster, pid_t pid);
 
 /* Reads the process and adds it to an instance or to the ignored processes, or removes it from
  * both. Allocates nothing for a process that no policy names. Returns only errors such as -ENOMEM.

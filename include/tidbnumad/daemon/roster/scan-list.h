@@ -15,6 +15,7 @@
 typedef struct ScanEntry {
         pid_t pid;
         bool passed; /* no policy names its executable, and no exec was reported since */
+        bool failed; /* its executable could not be read when the list was gone through last */
         uint64_t inode;
 } ScanEntry;
 
@@ -29,6 +30,11 @@ void scan_list_done(ScanList *list);
 /* Reads the processes that there are. Those that were passed still are. On error the list stays as
  * it was. */
 int scan_list_read(ScanList *list, const Sysroot *sysroot);
+
+/* Does a policy name its executable? 0 passes the process. A negative errno passes it the second
+ * time in succession: a kernel thread has no executable, but a failure may also be of one moment.
+ */
+void scan_entry_note(ScanEntry *entry, int may_match);
 
 /* The process has executed a program: the next scan reads it. */
 void scan_list_forget(ScanList *list, pid_t pid);
