@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # KVM or software emulation? A /dev/kvm that opens proves nothing: QEMU may assert, or the firmware may run and a kernel
 # never does. Only a kernel that printed its first line counts. To be sourced by lib-host.sh.
-# shellcheck disable=SC2154  # cache, tmp, qemu_pid and the machine's console are the caller's
+# shellcheck disable=SC2154  # cache, tmp, qemu_pid, QEMU, qemu_base and the machine are the caller's
 
 # A healthy KVM prints the line within 2 s. The tests set shorter times, and a device of their own.
 readonly KVM_DEVICE=${TIDBNUMAD_KVM:-/dev/kvm}
@@ -31,7 +31,7 @@ probe_kvm() {
         local deadline=$((SECONDS + KVM_PROBE_SECONDS)) answer=no
 
         : >"$tmp/probe"
-        (ulimit -c 0 && TMPDIR=$tmp exec setpriv --pdeathsig KILL "$QEMU" -accel kvm "${QEMU_BASE[@]}" -smp 1 -m 512 \
+        (ulimit -c 0 && TMPDIR=$tmp exec setpriv --pdeathsig KILL "$QEMU" -accel kvm "${qemu_base[@]}" -smp 1 -m 512 \
                 -kernel "$1/kernel" -append 'console=ttyS0 earlyprintk=ttyS0 panic=-1' \
                 -chardev "file,id=console,path=$tmp/probe" -serial chardev:console) </dev/null >"$tmp/probe.log" 2>&1 &
         qemu_pid=$!
@@ -47,7 +47,7 @@ probe_kvm() {
 choose_accel() {
         local answer
         accel=$TCG
-        [[ -w $KVM_DEVICE ]] || return 0
+        [[ -w $KVM_DEVICE && ${machine[arch]} == amd64 ]] || return 0
         answer=$(kvm_answer_file)
         # Where QEMU asserts, the shell would report that itself.
         [[ -s $answer ]] || probe_kvm "$1" 2>/dev/null
