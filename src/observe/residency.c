@@ -46,10 +46,15 @@ int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node)
         return 0;
 }
 
+uint64_t residency_uncounted_max(const Topology *topology) {
+        const CpuSet cpus = topology_cpus(topology);
+
+        return id_set_count(&cpus) * UNCOUNTED_PAGES * page_size_bytes();
+}
+
 bool residency_covers(const Topology *topology, const NodeMemory *by_node,
                       uint64_t resident_bytes) {
-        const CpuSet cpus = topology_cpus(topology);
-        uint64_t counted = LITTLE_BYTES + id_set_count(&cpus) * UNCOUNTED_PAGES * page_size_bytes();
+        uint64_t counted = LITTLE_BYTES + residency_uncounted_max(topology);
 
         for (size_t i = 0; i < topology->n_nodes; i++)
                 counted += by_node[i].anon_bytes;

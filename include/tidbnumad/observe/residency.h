@@ -9,6 +9,10 @@
  * the unit is gone; other: not readable. */
 int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node);
 
+/* What the CPUs may have charged or uncharged and not reported yet. Before Linux 5.16 they keep it
+ * until it is more, so that a node may show bytes for ever that are no longer there. */
+uint64_t residency_uncounted_max(const Topology *topology);
+
 /* Does the count hold the anonymous memory of a process in that cgroup, which has so much resident
  * (RssAnon)? What it had before it came there, or before the controller was enabled for the cgroup,
  * is charged elsewhere and stays so (cgroup-v2.rst, "Memory Ownership"); what is locked, v1 counts

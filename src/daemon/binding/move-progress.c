@@ -8,6 +8,15 @@
 #include "tidbnumad/observe/residency.h"
 #include "tidbnumad/sys/cgroup.h"
 
+/* Bytes that the counters of the kernel still show where the last pass saw every page and found
+ * none outside. Not on cgroup v1, which counts shared memory as anonymous. */
+static bool is_counters_rest(const Binder *b, const Instance *i, uint64_t outside_bytes) {
+        return instance_backend(i, &b->host->backend) != BACKEND_CGROUP1 &&
+               i->binding.progress.passes > 0 && i->binding.progress.pass_whole &&
+               i->binding.progress.pass_found_bytes == 0 &&
+               outside_bytes <= residency_uncounted_max(&b->host->topology);
+}
+
 void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
         const Topology *topology = &b->host->topology;
         const NodeSet *nodes = id_set_is_empty(&i->binding.placement.nodes)
@@ -23,6 +32,8 @@ void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
                 i->sampling.memory_known
                         ? residency_mapped_outside(topology, i->sampling.by_node, nodes)
                         : 0;
+        if (is_counters_rest(b, i, i->binding.outside_bytes))
+                i->binding.outside_bytes = 0;
         if (i->binding.passed || i->binding.mapped_outside_bytes < i->binding.mapped_left_bytes)
                 i->binding.mapped_left_bytes = i->binding.mapped_outside_bytes;
         i->binding.passed = false;

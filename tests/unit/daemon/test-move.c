@@ -191,6 +191,37 @@ TEST(what_a_pass_left) {
                     i->binding.outside_bytes + i->binding.mapped_outside_bytes == 0);
 }
 
+/* Linux before 5.16 shows for ever what a CPU has not reported: not where a whole pass has found
+ * nothing outside, as far as the CPUs can have kept so much. */
+TEST(what_only_the_counters_show) {
+        _cleanup_host_ TestHost h;
+        _cleanup_close_ int fd = -EBADF;
+        Instance *i;
+
+        host_init(&h);
+        h.nodes[0].cpus = cpu_set("0-1");
+        i = add(&h, 10);
+        set_memory(&h, 33 * 4096, 0);
+        fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        observe_memory(&h.rooms.binding, i, fd);
+        assert_int_equal(i->binding.outside_bytes, 33 * 4096);
+        i->binding.progress.passes = 1;
+        i->binding.progress.pass_whole = true;
+        observe_memory(&h.rooms.binding, i, fd);
+        assert_int_equal(i->binding.outside_bytes, 0);
+        i->binding.progress.pass_found_bytes = 4096;
+        observe_memory(&h.rooms.binding, i, fd);
+        assert_int_equal(i->binding.outside_bytes, 33 * 4096);
+        i->binding.progress.pass_found_bytes = 0;
+        i->binding.progress.pass_whole = false;
+        observe_memory(&h.rooms.binding, i, fd);
+        assert_int_equal(i->binding.outside_bytes, 33 * 4096);
+        i->binding.progress.pass_whole = true;
+        set_memory(&h, 1 << 20, 0);
+        observe_memory(&h.rooms.binding, i, fd);
+        assert_int_equal(i->binding.outside_bytes, 1 << 20);
+}
+
 /* Nothing was found outside, for nothing could be looked at: that is no whole pass. */
 TEST(what_cannot_be_looked_into) {
         static const struct {
