@@ -151,6 +151,7 @@ build_own_package() {
                 tail -n 15 "$1" | sed 's/^/  | /'
                 die "the package for ${machine[name]} could not be built" 1
         }
+        # shellcheck disable=SC2034  # of the caller
         mapfile -t debs <"$tmp/debs.list"
         build_deb=''
 }
