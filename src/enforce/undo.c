@@ -18,6 +18,9 @@ void undo_done(Undo *undo) {
         for (size_t i = 0; i < undo->n_records; i++)
                 undo_record_free(undo->records[i]);
         free(undo->records);
+        for (size_t i = 0; i < undo->n_leftovers; i++)
+                free(undo->leftovers[i]);
+        free(undo->leftovers);
         undo_starts_done(&undo->former);
         closep(&undo->dir_fd);
         *undo = (Undo){ .dir_fd = -EBADF };
@@ -75,10 +78,24 @@ int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId
 
 /* --- writing --- */
 
+static void drop_leftover(Undo *undo, size_t at) {
+        free(undo->leftovers[at]);
+        undo->leftovers[at] = undo->leftovers[--undo->n_leftovers];
+}
+
+static bool take_leftover(Undo *undo, const char *file) {
+        for (size_t i = 0; i < undo->n_leftovers; i++)
+                if (strcmp(undo->leftovers[i], file) == 0) {
+                        drop_leftover(undo, i);
+                        return true;
+                }
+        return false;
+}
+
 /* By what makes it single: a service's name ends with .service, that of any other with a number. A
  * file that is already there was not read: a newer version of the daemon wrote it, and it is kept
  * for that one. */
-static int name_file(const Undo *undo, UndoRecord *record) {
+static int name_file(Undo *undo, UndoRecord *record) {
         _cleanup_free_ char *file = NULL;
         char name[CGROUP1_NAME_MAX];
 
@@ -89,7 +106,8 @@ static int name_file(const Undo *undo, UndoRecord *record) {
                 file = NULL;
                 return -ENOMEM;
         }
-        if (faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        if (!take_leftover(undo, file) &&
+            faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
                 return -EEXIST;
         record->file = TAKE_PTR(file);
         return 0;
@@ -116,12 +134,23 @@ int undo_write(Undo *undo, UndoRecord *record) {
         return r;
 }
 
+static bool is_removed(const Undo *undo, const char *file) {
+        return unlinkat(undo->dir_fd, file, 0) >= 0 || errno == ENOENT;
+}
+
+void undo_remove_leftovers(Undo *undo) {
+        for (size_t i = undo->n_leftovers; i > 0; i--)
+                if (is_removed(undo, undo->leftovers[i - 1]))
+                        drop_leftover(undo, i - 1);
+}
+
 void undo_forget(Undo *undo, UndoRecord *record) {
         for (size_t i = 0; i < undo->n_records; i++)
                 if (undo->records[i] == record)
                         undo->records[i--] = undo->records[--undo->n_records];
-        if (record->file)
-                (void)unlinkat(undo->dir_fd, record->file, 0);
+        if (record->file && !is_removed(undo, record->file) &&
+            ARRAY_RESERVE(undo->leftovers, undo->allocated_leftovers, undo->n_leftovers + 1) >= 0)
+                undo->leftovers[undo->n_leftovers++] = TAKE_PTR(record->file);
         undo_record_free(record);
 }
 

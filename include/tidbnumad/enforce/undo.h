@@ -14,6 +14,8 @@ typedef struct Undo {
         int dir_fd;             /* -EBADF: not opened; nothing may be changed then */
         UndoRecord **records;   /* owned */
         size_t n_records, allocated;
+        char **leftovers; /* files of forgotten records that could not be removed yet; owned */
+        size_t n_leftovers, allocated_leftovers;
         UndoStarts former; /* of the run before this one; owned */
 } Undo;
 
@@ -48,8 +50,10 @@ int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId
  * 0: -EBADF: there is no folder; -EEXIST: there is a file of a newer version; -ENOSPC, -EROFS, … */
 int undo_write(Undo *undo, UndoRecord *record);
 
-/* All is given back, or nothing was ever changed: takes its file away, and the record itself. */
+/* All is given back, or nothing was ever changed: takes its file away, and the record itself. A
+ * file that cannot be removed now is removed by undo_remove_leftovers() or overwritten. */
 void undo_forget(Undo *undo, UndoRecord *record);
+void undo_remove_leftovers(Undo *undo);
 
 /* Drops the entries of processes that have ended. True: nothing is left in it. */
 bool undo_prune(const Undo *undo, UndoRecord *record);

@@ -346,6 +346,7 @@ void undo_release_unwanted(Undoing *undo) {
 void undo_release_stray(Undoing *undo) {
         if (!undo->host->policies_known || !host_enforces(undo->host))
                 return;
+        undo_remove_leftovers(&undo->records);
         for (size_t i = undo->records.n_records; i > 0; i--) {
                 UndoRecord *record = undo->records.records[i - 1];
 

@@ -132,6 +132,30 @@ TEST(goes_for_good) {
         assert_int_equal(count_files(&h), 0);
 }
 
+/* Where the folder is read-only for a moment. A file that stayed would be taken for a newer
+ * version's: the unit would never be bound again. */
+TEST(a_file_that_cannot_be_removed_now) {
+        _cleanup_host_ Host h;
+        UndoRecord *a, *b;
+        int dir_fd;
+
+        host_init(&h);
+        a = put(&h, "a", "a.service");
+        b = put(&h, "b", "b.service");
+        dir_fd = h.undo.dir_fd;
+        h.undo.dir_fd = -EBADF;
+        undo_forget(&h.undo, a);
+        undo_forget(&h.undo, b);
+        undo_remove_leftovers(&h.undo);
+        h.undo.dir_fd = dir_fd;
+        assert_int_equal(count_files(&h), 2);
+        (void)put(&h, "a", "a.service"); /* bound again */
+        undo_remove_leftovers(&h.undo);
+        assert_int_equal(count_files(&h), 1);
+        load_again(&h);
+        assert_non_null(undo_find(&h.undo, "a.service", NULL));
+}
+
 /* Ended, or its number given to another one. */
 TEST(ended_processes_go) {
         _cleanup_host_ Host h;
