@@ -80,14 +80,18 @@ static inline const char *fake_scratch(void) {
 }
 
 /* Everything that the tree is to show may be written later: only folders are held. */
-static inline void fake_init(FakeTree *tree) {
-        (void)snprintf(tree->path, sizeof(tree->path), "%s/fake-tree-XXXXXX", fake_scratch());
+static inline void fake_init_in(FakeTree *tree, const char *folder) {
+        (void)snprintf(tree->path, sizeof(tree->path), "%s/fake-tree-XXXXXX", folder);
         assert_non_null(mkdtemp(tree->path));
         tree->fd = open(tree->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         assert_true(tree->fd >= 0);
         fake_mkdir(tree, "proc");
         fake_mkdir(tree, "sys/fs/cgroup");
         assert_int_equal(sysroot_open(tree->path, &tree->sysroot), 0);
+}
+
+static inline void fake_init(FakeTree *tree) {
+        fake_init_in(tree, fake_scratch());
 }
 
 static inline void fake_done(FakeTree *tree) {

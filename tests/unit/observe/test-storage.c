@@ -288,7 +288,7 @@ TEST(process_in_a_chroot) {
         char byte;
         pid_t pid;
 
-        fake_init(&tree);
+        fake_init_in(&tree, "/tmp"); /* on a disk, on most hosts */
         fake_link(&tree, "data", "/proc");
         if (geteuid() != 0 || !is_on_a_device(tree.path)) {
                 print_message("not root, or %s is on no block device\n", tree.path);
