@@ -50,6 +50,7 @@ static int identify(const Sysroot *sysroot, pid_t pid, Process *ret) {
                 return -ESRCH;
         }
         (void)process_read_args(&handle, ret);
+        (void)process_check_exe(sysroot, &handle, ret);
         return 0;
 }
 

@@ -20,6 +20,10 @@ static bool wants_args(const char *exe, void *userdata) {
         return match_wants_args(userdata, exe);
 }
 
+static bool wants_path(const char *exe, void *userdata) {
+        return match_wants_path(userdata, exe);
+}
+
 static const Policy *policy_of(const Process *process, void *userdata) {
         return match_process(userdata, process);
 }
@@ -118,6 +122,7 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Stat
                    ObservedList *ret) {
         const ObservedRules rules = { .wants_exe = wants_exe,
                                       .wants_args = wants_args,
+                                      .wants_path = wants_path,
                                       .policy_of = policy_of,
                                       .userdata = (void *)policies };
         _cleanup_observed_list_ ObservedList list = { 0 };

@@ -10,9 +10,13 @@ static bool is_same_text(const char *a, const char *b) {
         return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+bool process_id_equal(const ProcessId *a, const ProcessId *b) {
+        return a->pid == b->pid && a->start_ticks == b->start_ticks;
+}
+
 bool process_is_same(const Process *a, const Process *b) {
-        return a->id.pid == b->id.pid && a->id.start_ticks == b->id.start_ticks &&
-               a->uid == b->uid && is_same_text(a->exe, b->exe) && is_same_text(a->unit, b->unit) &&
+        return process_id_equal(&a->id, &b->id) && a->uid == b->uid &&
+               is_same_text(a->exe, b->exe) && is_same_text(a->unit, b->unit) &&
                (!a->args || !b->args || strcmp(a->args, b->args) == 0);
 }
 

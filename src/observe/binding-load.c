@@ -98,11 +98,19 @@ static int load_thread(pid_t tid, void *userdata) {
         return 0;
 }
 
-static bool is_member(const Load *load, pid_t pid) {
+static const ProcHandle *find_member(const Load *load, pid_t pid) {
         for (size_t i = 0; i < load->n_members; i++)
                 if (load->members[i].handle->pid == pid)
-                        return true;
-        return false;
+                        return load->members[i].handle;
+        return NULL;
+}
+
+/* By its first thread: for a file of the whole process the kernel sums up all threads, which takes
+ * half a millisecond for 500. */
+static pid_t parent_of_member(const ProcHandle *member) {
+        ProcStat stat;
+
+        return proc_stat_read(member, member->live ? member->pid : 0, &stat) < 0 ? 0 : stat.parent;
 }
 
 /* Asked of many, so without a handle: what it is for can only make us do less. */
@@ -121,8 +129,10 @@ static pid_t parent_of(const Sysroot *sysroot, pid_t pid) {
 /* Does the chain of parents of `pid` lead to `ancestor`, or to any member where that is 0? */
 static bool descends(const Load *load, pid_t pid, pid_t ancestor) {
         for (unsigned i = 0; pid > 1 && i < ANCESTORS_MAX; i++) {
-                pid = parent_of(load->sysroot, pid);
-                if (ancestor > 0 ? pid == ancestor : is_member(load, pid))
+                const ProcHandle *member = find_member(load, pid);
+
+                pid = member ? parent_of_member(member) : parent_of(load->sysroot, pid);
+                if (ancestor > 0 ? pid == ancestor : find_member(load, pid) != NULL)
                         return true;
         }
         return false;
@@ -155,7 +165,7 @@ static bool is_launcher(const Sysroot *sysroot, pid_t pid) {
 static int check_neighbour(pid_t pid, void *userdata) {
         Load *load = userdata;
 
-        if (is_member(load, pid) || descends(load, pid, 0))
+        if (find_member(load, pid) || descends(load, pid, 0))
                 return 0;
         for (size_t i = 0; i < load->n_members; i++)
                 if (descends(load, load->members[i].handle->pid, pid) &&
@@ -183,8 +193,10 @@ static bool are_in_cpuset(const Load *load, const char *path) {
 static void load_above(Binding *b, int cpuset_fd) {
         _cleanup_close_ int fd = openat(cpuset_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        if (fd >= 0)
-                (void)cgroup_effective_mems_read(fd, &b->mems_above);
+        if (fd < 0)
+                return;
+        (void)cgroup_effective_cpus_read(fd, &b->cpus_above);
+        (void)cgroup_effective_mems_read(fd, &b->mems_above);
 }
 
 static int load_cpuset(Load *load, const BindingGroups *groups) {

@@ -171,17 +171,20 @@ typedef struct Finding {
         pid_t pid;
 } Finding;
 
-/* By its program, or by its name where the program may not be read. */
+/* By its name, and by its program where that may be read: the name takes half the time, and there
+ * may be thousands of processes. */
 static int is_irqbalance(pid_t pid, uint64_t inode, void *userdata) {
         Finding *finding = userdata;
         char exe[PATH_MAX], path[32];
-        int r = proc_exe_read(finding->sysroot, pid, exe, sizeof(exe));
+        int r;
 
         (void)inode;
         (void)snprintf(path, sizeof(path), "%d/comm", pid);
-        if (r == -EACCES)
-                r = (int)read_file_at(finding->sysroot->proc_fd, path, exe, sizeof(exe));
-        if (r < 0 || strcmp(sysfs_name(exe), "irqbalance") != 0)
+        if (read_record_at(finding->sysroot->proc_fd, path, exe, sizeof(exe)) < 0 ||
+            strcmp(exe, "irqbalance") != 0)
+                return 0;
+        r = proc_exe_read(finding->sysroot, pid, exe, sizeof(exe));
+        if (r != -EACCES && (r < 0 || strcmp(sysfs_name(exe), "irqbalance") != 0))
                 return 0;
         finding->pid = pid;
         return -ECANCELED; /* it is found */

@@ -37,47 +37,19 @@ static size_t n_asked(const Members *m) {
 
 /* --- ports --- */
 
-static int compare_ports(const void *a, const void *b) {
-        const uint16_t *x = a, *y = b;
-
-        return *x - *y;
-}
-
-static void remove_duplicates(ListenPorts *ports) {
-        size_t n = 0;
-
-        if (ports->n_ports == 0)
-                return;
-        qsort(ports->ports, ports->n_ports, sizeof(uint16_t), compare_ports);
-        for (size_t i = 0; i < ports->n_ports; i++)
-                if (n == 0 || ports->ports[n - 1] != ports->ports[i])
-                        ports->ports[n++] = ports->ports[i];
-        ports->n_ports = n;
-}
-
 int members_read_ports(const Members *m, ListenPorts *ret) {
-        _cleanup_listen_ports_ ListenPorts all = { 0 };
+        PortSet all = { 0 };
 
         for (size_t p = 0; p < n_asked(m); p++) {
-                _cleanup_listen_ports_ ListenPorts own = { 0 };
-                uint16_t *grown;
+                PortSet own;
                 int r = listen_ports_read(m->sysroot, m->list[p].handle, &own);
 
                 if (r == -ENOMEM)
                         return r;
-                if (r < 0 || own.n_ports == 0)
-                        continue;
-                grown = reallocarray(all.ports, all.n_ports + own.n_ports, sizeof(uint16_t));
-                if (!grown)
-                        return -ENOMEM;
-                memcpy(grown + all.n_ports, own.ports, own.n_ports * sizeof(uint16_t));
-                all.ports = grown;
-                all.n_ports += own.n_ports;
+                if (r >= 0)
+                        port_set_merge(&all, &own);
         }
-        remove_duplicates(&all);
-        *ret = all;
-        all = (ListenPorts){ 0 };
-        return 0;
+        return port_set_list(&all, ret);
 }
 
 /* --- data directory --- */

@@ -174,6 +174,17 @@ int process_is_vforked(const ProcHandle *handle, const Process *process) {
         return process->forked_by > 0 ? proc_shares_memory(handle, process->forked_by) : 0;
 }
 
+int process_check_exe(const Sysroot *sysroot, const ProcHandle *handle, Process *process) {
+        int r;
+
+        if (process->foreign != FOREIGN_NONE)
+                return 0;
+        r = proc_exe_is_mounted(sysroot, handle);
+        if (r == 0)
+                process->foreign = FOREIGN_MOUNT;
+        return r < 0 ? r : 0;
+}
+
 int process_read_args(const ProcHandle *handle, Process *process) {
         _cleanup_free_ char *bytes = NULL;
         char *args;

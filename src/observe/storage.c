@@ -1,7 +1,6 @@
 /* The disks of a directory: its mount, the file system on it, and the devices below that. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -210,21 +209,6 @@ static int open_nearest(int root_fd, const char *dir) {
         }
 }
 
-/* "mnt_id:\t27" of /proc/PID/fdinfo/FD, proc(5). */
-static int read_mount_id(const Sysroot *sysroot, int fd, uint64_t *ret) {
-        static const char key[] = "\nmnt_id:";
-        char path[64], text[1024];
-        const char *at;
-        ssize_t n;
-
-        (void)snprintf(path, sizeof(path), "self/fdinfo/%d", fd);
-        n = read_file_at(sysroot->proc_fd, path, text, sizeof(text));
-        if (n < 0)
-                return (int)n;
-        at = strstr(text, key);
-        return at && sscanf(at + strlen(key), "%" SCNu64, ret) == 1 ? 0 : -EBADMSG;
-}
-
 /* In a chroot whose root is no mount point, mountinfo does not show its mount. */
 static int find_by_number(const Sysroot *sysroot, const MountTable *table, int fd, const char *dir,
                           StorageDevices *ret) {
@@ -250,7 +234,7 @@ static int find_live(const Sysroot *sysroot, int root_fd, const char *mountinfo,
                 return fd;
         r = mountinfo_parse(mountinfo, &table);
         if (r >= 0)
-                r = read_mount_id(sysroot, fd, &id);
+                r = mount_id_read(sysroot, fd, &id);
         if (r < 0)
                 return r;
         mount = mount_table_find_id(&table, id);

@@ -54,6 +54,16 @@ bool match_wants_args(const PolicySet *policies, const char *exe) {
         return false;
 }
 
+bool match_wants_path(const PolicySet *policies, const char *exe) {
+        for (size_t i = 0; i < policies->n_policies; i++) {
+                const char *pattern = policies->policies[i].match.exe;
+
+                if (pattern && pattern[0] == '/' && exe_matches(pattern, exe))
+                        return true;
+        }
+        return false;
+}
+
 static bool args_match(const char *pattern, const char *args) {
         return !pattern || (args && fnmatch(pattern, args, 0) == 0);
 }

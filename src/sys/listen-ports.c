@@ -17,7 +17,6 @@
 #include "tidbnumad/sys/proc-namespace.h"
 
 enum {
-        N_PORTS = 1 << 16,
         DIAG_DATAGRAM_MAX_BYTES = 32768, /* the kernel fills what we offer, up to this */
         ERRNO_MAX = 4095,
         /* The kernel lists all listening sockets before the others (tcp_get_idx() in its
@@ -27,13 +26,12 @@ enum {
         ROW_MAX_BYTES = 512, /* real ones have some 150 */
 };
 
-/* What is looked for, and what was found: ports as a bit map, so that no number of sockets makes it
- * grow. */
+/* What is looked for, and what was found. */
 typedef struct Search {
         uint32_t *inodes; /* of the process's sockets */
         size_t n_inodes;
         size_t allocated;
-        uint64_t ports[N_PORTS / 64];
+        PortSet ports;
 } Search;
 
 static int compare_inodes(const void *a, const void *b) {
@@ -47,7 +45,7 @@ static void note_if_ours(const ListenSocket *socket, void *userdata) {
 
         if (bsearch(&socket->inode, search->inodes, search->n_inodes, sizeof(uint32_t),
                     compare_inodes))
-                search->ports[socket->port / 64] |= UINT64_C(1) << (socket->port % 64);
+                port_set_add(&search->ports, socket->port);
 }
 
 static int collect_socket(int fd, const char *target, void *userdata) {
@@ -238,25 +236,7 @@ static int search_sockets(const Sysroot *sysroot, const ProcHandle *handle, Sear
         return search_text(handle, search);
 }
 
-static int export_ports(const Search *search, ListenPorts *ret) {
-        ListenPorts ports = { 0 };
-        size_t n = 0;
-
-        for (size_t i = 0; i < ELEMENTSOF(search->ports); i++)
-                n += (size_t)__builtin_popcountll(search->ports[i]);
-        if (n > 0) {
-                ports.ports = malloc(n * sizeof(ports.ports[0]));
-                if (!ports.ports)
-                        return -ENOMEM;
-        }
-        for (uint32_t port = 0; port < N_PORTS; port++)
-                if (search->ports[port / 64] >> (port % 64) & 1)
-                        ports.ports[ports.n_ports++] = (uint16_t)port;
-        *ret = ports;
-        return 0;
-}
-
-int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, ListenPorts *ret) {
+int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, PortSet *ret) {
         Search search = { 0 };
         int bounded, r;
 
@@ -265,9 +245,36 @@ int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, ListenPo
         if (r >= 0 && !proc_is_alive(handle))
                 r = -ESRCH; /* half of what was seen may be what its end left */
         if (r >= 0)
-                r = export_ports(&search, ret);
+                *ret = search.ports;
         free(search.inodes);
         return r < 0 ? r : bounded;
+}
+
+void port_set_add(PortSet *set, uint16_t port) {
+        set->words[port / 64] |= UINT64_C(1) << (port % 64);
+}
+
+void port_set_merge(PortSet *set, const PortSet *other) {
+        for (size_t i = 0; i < PORT_SET_WORDS; i++)
+                set->words[i] |= other->words[i];
+}
+
+int port_set_list(const PortSet *set, ListenPorts *ret) {
+        ListenPorts ports = { 0 };
+        size_t n = 0;
+
+        for (size_t i = 0; i < PORT_SET_WORDS; i++)
+                n += (size_t)__builtin_popcountll(set->words[i]);
+        if (n > 0) {
+                ports.ports = malloc(n * sizeof(ports.ports[0]));
+                if (!ports.ports)
+                        return -ENOMEM;
+        }
+        for (uint32_t port = 0; port < PORT_SET_WORDS * 64; port++)
+                if (set->words[port / 64] >> (port % 64) & 1)
+                        ports.ports[ports.n_ports++] = (uint16_t)port;
+        *ret = ports;
+        return 0;
 }
 
 void listen_ports_done(ListenPorts *ports) {

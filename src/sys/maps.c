@@ -1,8 +1,10 @@
 /* /proc/PID/maps in a window of one page: what the kernel gives at a time. Between two windows it
  * lets go of the process's memory map. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -50,19 +52,49 @@ static MappingKind kind_of(const char *permissions, const char *name, bool is_ke
         return *name == '/' ? MAPPING_FILE : MAPPING_OTHER;
 }
 
-int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret) {
-        unsigned major, minor;
-        char permissions[5];
-        uint64_t start, end;
-        dev_t device;
-        int name = 0;
+/* Moves behind a number and the character behind it. */
+static bool take_hex(const char **line, char behind, uint64_t *ret) {
+        const char *p = *line;
+        uint64_t value = 0;
 
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %*u%n", &start, &end, permissions,
-                   &major, &minor, &name) != 5 ||
-            strlen(permissions) != 4 || start >= end || name == 0)
+        for (; isxdigit((unsigned char)*p); p++)
+                value = value << 4 | (uint64_t)(*p <= '9' ? *p - '0' : (*p | 0x20) - 'a' + 10);
+        if (p == *line || p - *line > 16 || *p != behind)
+                return false;
+        *line = p + 1;
+        *ret = value;
+        return true;
+}
+
+/* Exactly as the kernel writes it, and not by sscanf(3): a server may have 50,000 lines. */
+static bool take_numbers(const char **line, uint64_t *start, uint64_t *end, char permissions[5],
+                         uint64_t *major, uint64_t *minor) {
+        uint64_t offset;
+        size_t n_inode;
+
+        if (!take_hex(line, '-', start) || !take_hex(line, ' ', end) || strcspn(*line, " ") != 4)
+                return false;
+        memcpy(permissions, *line, 4);
+        permissions[4] = '\0';
+        *line += 4;
+        *line += **line == ' ';
+        if (!take_hex(line, ' ', &offset) || !take_hex(line, ':', major) ||
+            !take_hex(line, ' ', minor))
+                return false;
+        n_inode = strspn(*line, "0123456789");
+        *line += n_inode;
+        return n_inode > 0 && *major <= UINT_MAX && *minor <= UINT_MAX;
+}
+
+int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret) {
+        uint64_t start, end, major, minor;
+        char permissions[5];
+        dev_t device;
+
+        if (!take_numbers(&line, &start, &end, permissions, &major, &minor) || start >= end)
                 return -EBADMSG;
-        line += name + (int)strspn(line + name, " ");
-        device = makedev(major, minor);
+        line += strspn(line, " ");
+        device = makedev((unsigned)major, (unsigned)minor);
         *ret = (Mapping){ .start = start,
                           .end = end,
                           .kind = kind_of(permissions, line,

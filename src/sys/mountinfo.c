@@ -1,7 +1,9 @@
 /* The mounts that a process sees, and which one holds a path. */
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,4 +161,19 @@ const Mount *mount_table_find(const MountTable *table, const char *path) {
                 mount = next;
         }
         return mount;
+}
+
+/* "mnt_id:\t27" of /proc/PID/fdinfo/FD, proc(5). */
+int mount_id_read(const Sysroot *sysroot, int fd, uint64_t *ret) {
+        static const char key[] = "\nmnt_id:";
+        char path[64], text[1024];
+        const char *at;
+        ssize_t n;
+
+        (void)snprintf(path, sizeof(path), "self/fdinfo/%d", fd);
+        n = read_file_at(sysroot->proc_fd, path, text, sizeof(text));
+        if (n < 0)
+                return (int)n;
+        at = strstr(text, key);
+        return at && sscanf(at + strlen(key), "%" SCNu64, ret) == 1 ? 0 : -EBADMSG;
 }

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "tidbnumad/sys/mountinfo.h"
 #include "tidbnumad/sys/proc-namespace.h"
 
 static const char *const files[] = {
@@ -77,6 +78,39 @@ int proc_has_host_root(const ProcHandle *handle) {
         if (r < 0)
                 return r;
         return is_of_init(&file, "/proc/self/root") || is_of_init(&file, "/proc/1/root");
+}
+
+/* The kernel answers EINVAL for the mounts of a process that has ended. */
+static int gone(int r) {
+        return r == -ENOENT || r == -EINVAL ? -ESRCH : r;
+}
+
+static int has_mount(int dir_fd, const char *path, uint64_t id) {
+        _cleanup_mount_table_ MountTable table = { 0 };
+        _cleanup_free_ char *mountinfo = NULL;
+        int r = gone(read_file_alloc_at(dir_fd, path, &mountinfo, NULL));
+
+        if (r >= 0)
+                r = mountinfo_parse(mountinfo, &table);
+        return r < 0 ? r : mount_table_find_id(&table, id) != NULL;
+}
+
+int proc_exe_is_mounted(const Sysroot *sysroot, const ProcHandle *handle) {
+        _cleanup_close_ int exe = -EBADF;
+        uint64_t id;
+        int r;
+
+        if (!handle->live)
+                return 1;
+        if (proc_held_is_in_exec(handle))
+                return -EBUSY;
+        exe = openat(handle->dir_fd, "exe", O_PATH | O_CLOEXEC);
+        if (exe < 0)
+                return gone(-errno);
+        r = mount_id_read(sysroot, exe, &id);
+        if (r >= 0)
+                r = has_mount(handle->dir_fd, "mountinfo", id);
+        return r == 0 ? has_mount(sysroot->proc_fd, "1/mountinfo", id) : r;
 }
 
 int proc_shares_memory(const ProcHandle *handle, pid_t other) {

@@ -103,26 +103,41 @@ bool proc_has_thread(const ProcHandle *handle, pid_t tid) {
         return faccessat(handle->dir_fd, path, F_OK, 0) == 0;
 }
 
-/* "size resident shared text …" in pages; none of a kernel thread or of what has ended. A map that
- * exec has just begun has a stack and no text. */
-static bool is_without_program(int dir_fd, const char *path) {
-        uint64_t size, code;
-        char text[256];
+/* Of statm, "size resident shared text …" in pages; none of a kernel thread or of what has ended. A
+ * map that exec has just begun has a stack and no text. Read for each start on the host. */
+static bool shows_no_program(const char *text) {
+        const char *p = text;
 
-        return read_record_at(dir_fd, path, text, sizeof(text)) > 0 &&
-               sscanf(text, "%" SCNu64 " %*u %*u %" SCNu64, &size, &code) == 2 && size > 0 &&
-               code == 0;
+        for (unsigned i = 0; p && i < 3; i++)
+                p = strchr(p + 1, ' ');
+        return p && text[0] != '0' && p[1] == '0' && (p[2] == ' ' || p[2] == '\0');
+}
+
+/* 1: the exec is under way; 0; -ESRCH: there is no such process. */
+static int look_for_exec(int dir_fd, const char *path) {
+        char text[256];
+        ssize_t n = read_record_at(dir_fd, path, text, sizeof(text));
+
+        if (n == -ENOENT || n == -ESRCH)
+                return -ESRCH;
+        return n > 0 && shows_no_program(text);
+}
+
+static int look_for_exec_of(const Sysroot *sysroot, pid_t pid) {
+        char path[32];
+
+        if (!sysroot->live)
+                return 0;
+        (void)snprintf(path, sizeof(path), "%d/statm", pid);
+        return look_for_exec(sysroot->proc_fd, path);
 }
 
 bool proc_is_in_exec(const Sysroot *sysroot, pid_t pid) {
-        char path[32];
-
-        (void)snprintf(path, sizeof(path), "%d/statm", pid);
-        return sysroot->live && is_without_program(sysroot->proc_fd, path);
+        return look_for_exec_of(sysroot, pid) > 0;
 }
 
 bool proc_held_is_in_exec(const ProcHandle *handle) {
-        return handle->live && is_without_program(handle->dir_fd, "statm");
+        return handle->live && look_for_exec(handle->dir_fd, "statm") > 0;
 }
 
 /* An exec has ended all threads but the first. */
@@ -182,10 +197,11 @@ static int read_exe(int dir_fd, const char *path, char *buffer, size_t size) {
 }
 
 int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size) {
+        int r = look_for_exec_of(sysroot, pid);
         char path[32];
 
-        if (proc_is_in_exec(sysroot, pid))
-                return -EBUSY;
+        if (r != 0)
+                return r > 0 ? -EBUSY : r;
         (void)snprintf(path, sizeof(path), "%d/exe", pid);
         return read_exe(sysroot->proc_fd, path, buffer, size);
 }

@@ -50,8 +50,45 @@ int worker_is_vforked(Workers *workers, const ProcHandle *handle, const Process 
         return worker_call(&workers->facts, &request, handle, process->uid, &reply);
 }
 
+int worker_check_exe(Workers *workers, const Sysroot *sysroot, const ProcHandle *handle,
+                     Process *process) {
+        WorkerRequest request = { .job = WORKER_EXE };
+        WorkerReply reply;
+        int r;
+
+        if (!are_started(workers) || process->foreign != FOREIGN_NONE)
+                return process_check_exe(sysroot, handle, process);
+        r = worker_call(&workers->facts, &request, handle, process->uid, &reply);
+        if (r > 0)
+                process->foreign = (Foreign)r;
+        return r < 0 ? r : 0;
+}
+
 static size_t n_asked(const Members *m) {
         return m->n < MEMBERS_ASKED_MAX ? m->n : MEMBERS_ASKED_MAX;
+}
+
+static bool asks_again(int r) {
+        return r == -ENOMEM || r == -ETIME || r == -EBUSY;
+}
+
+int worker_read_ports(Workers *workers, const Members *m, ListenPorts *ret) {
+        WorkerRequest request = { .job = WORKER_PORTS };
+        WorkerReply reply;
+        PortSet all = { 0 };
+
+        if (!are_started(workers))
+                return members_read_ports(m, ret);
+        for (size_t p = 0; p < n_asked(m); p++) {
+                int r = worker_call(&workers->facts, &request, m->list[p].handle,
+                                    m->list[p].process.uid, &reply);
+
+                if (asks_again(r))
+                        return r;
+                if (r >= 0)
+                        port_set_merge(&all, &reply.ports);
+        }
+        return port_set_list(&all, ret);
 }
 
 /* Asks the processes in turn until one has an answer, or one is too slow. */
@@ -62,7 +99,7 @@ static int ask_members(Workers *workers, const Members *m, WorkerRequest *reques
         for (size_t p = 0; p < n_asked(m); p++) {
                 r = worker_call(&workers->facts, request, m->list[p].handle, m->list[p].process.uid,
                                 reply);
-                if (r >= 0 || r == -ENOMEM || r == -ETIME || r == -EBUSY)
+                if (r >= 0 || asks_again(r))
                         break;
         }
         return r;

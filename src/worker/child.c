@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
+#include "tidbnumad/worker/hung.h"
 
 /* Longer than the longest answer. */
 enum { SEND_BUFFER_BYTES = 512 << 10 };
@@ -98,21 +100,35 @@ static int on_reap(sd_event_source *source, uint64_t usec, void *userdata) {
 
 void worker_children_reap(Workers *all) {
         for (size_t i = all->n_leaving; i > 0; i--)
-                if (reap(all->leaving[i - 1].pid))
+                if (reap(all->leaving[i - 1].pid)) {
+                        hung_excuse(all, &all->leaving[i - 1]);
                         ARRAY_REMOVE(all->leaving, all->n_leaving, i - 1);
+                }
 }
 
 /* Where there is no memory for it, it stays a zombie until the daemon ends. */
 static void reap_later(Workers *all, const WorkerChild *child) {
-        const WorkerLeaving leaving = {
-                .pid = child->pid, .stuck = child->busy, .uid = child->uid, .job = child->job
-        };
+        const WorkerLeaving leaving = { .pid = child->pid,
+                                        .stuck = child->busy,
+                                        .uid = child->uid,
+                                        .job = child->job,
+                                        .process = child->process,
+                                        .since_usec = clock_monotonic_usec() };
 
         if (reap(child->pid) ||
             ARRAY_INSERT(all->leaving, all->n_leaving, all->leaving_allocated, 0, &leaving) < 0)
                 return;
         if (all->event && !all->reap_timer)
                 (void)event_source_add_after(all->event, &all->reap_timer, REAP_USEC, on_reap, all);
+}
+
+bool worker_child_is_running(const WorkerChild *child) {
+        char path[32], text[1024];
+        ProcStat stat;
+
+        (void)snprintf(path, sizeof(path), "/proc/%d/stat", child->pid);
+        return read_file_at(AT_FDCWD, path, text, sizeof(text)) >= 0 &&
+               proc_stat_parse(text, &stat) >= 0 && stat.state == 'R';
 }
 
 void worker_child_kill(const WorkerChild *child) {
@@ -163,7 +179,9 @@ int worker_child_send(WorkerChild *child, WorkerRequest *request, const ProcHand
         child->job = request->job;
         child->process = (ProcessId){ .pid = process->pid, .start_ticks = process->start_ticks };
         child->uid = uid;
-        child->deadline_usec = clock_monotonic_usec() + worker_job_deadline_usec(request->job);
+        child->asked_usec = clock_monotonic_usec();
+        child->deadline_usec = child->asked_usec + worker_job_deadline_usec(request->job);
+        child->n_extended = 0;
         return 0;
 }
 

@@ -7,6 +7,8 @@ static const char *const names[N_WORKER_JOBS] = {
         [WORKER_HELLO] = "start",
         [WORKER_ARGS] = "args",
         [WORKER_VFORK] = "vfork",
+        [WORKER_EXE] = "exe",
+        [WORKER_PORTS] = "ports",
         [WORKER_DATA_DIR] = "data-dir",
         [WORKER_STORAGE] = "storage",
         [WORKER_MEMORY_POLICY] = "memory-policy",
@@ -31,12 +33,28 @@ WorkerWait worker_job_wait(WorkerJob job) {
         case WORKER_USER:
                 return WORKER_WAIT_NAMES;
         case WORKER_STORAGE:
+        case WORKER_EXE:
                 return WORKER_WAIT_FILES;
         case WORKER_MAKE_GROUP:
         case WORKER_REMOVE_GROUPS:
                 return WORKER_WAIT_GROUPS;
         default:
                 return WORKER_WAIT_MEMORY;
+        }
+}
+
+bool worker_job_acts(WorkerJob job) {
+        switch (job) {
+        case WORKER_MOVE:
+        case WORKER_SWEEP:
+        case WORKER_ONCE:
+        case WORKER_MEMS:
+        case WORKER_GROUP:
+        case WORKER_MAKE_GROUP:
+        case WORKER_REMOVE_GROUPS:
+                return true;
+        default:
+                return false;
         }
 }
 
@@ -67,6 +85,8 @@ size_t worker_reply_size(const WorkerReply *reply) {
         case WORKER_MEMORY_POLICY:
         case WORKER_USER:
                 return head + strlen(reply->text) + 1;
+        case WORKER_PORTS:
+                return head + sizeof(reply->ports);
         case WORKER_DRAW:
                 return head + sizeof(reply->draw);
         default:

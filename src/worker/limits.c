@@ -10,16 +10,12 @@
 /* An answer that is there takes less. */
 #define CALL_MIN_USEC (UINT64_C(4) * 1000)
 
-static uint64_t late_since(const WorkerChild *child) {
-        return child->deadline_usec - worker_job_deadline_usec(child->job);
-}
-
 size_t limits_find_place(const Workers *all) {
         size_t at = 0;
 
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 if (!all->late[i] ||
-                    (all->late[at] && late_since(all->late[i]) < late_since(all->late[at])))
+                    (all->late[at] && all->late[i]->asked_usec < all->late[at]->asked_usec))
                         at = i;
         return at;
 }
@@ -27,7 +23,7 @@ size_t limits_find_place(const Workers *all) {
 bool limits_have_place(const Workers *all) {
         const WorkerChild *oldest = all->late[limits_find_place(all)];
 
-        return !oldest || clock_monotonic_usec() >= late_since(oldest) + LATE_KEEP_USEC;
+        return !oldest || clock_monotonic_usec() >= oldest->asked_usec + LATE_KEEP_USEC;
 }
 
 size_t limits_count_stuck(const Workers *all, const uid_t *uid) {

@@ -60,6 +60,14 @@ static int read_args(const ProcHandle *handle, WorkerReply *reply) {
         return r < 0 ? r : keep_text(reply, process.args);
 }
 
+/* Returns the Foreign that its executable shows. */
+static int check_exe(const Sysroot *sysroot, const ProcHandle *handle) {
+        Process process = { .foreign = FOREIGN_NONE };
+        int r = process_check_exe(sysroot, handle, &process);
+
+        return r < 0 ? r : (int)process.foreign;
+}
+
 static int read_data_dir(const Sysroot *sysroot, const ProcHandle *handle, WorkerReply *reply) {
         _cleanup_free_ char *path = NULL;
         int r = data_dir_read(sysroot, handle, &path);
@@ -100,7 +108,8 @@ static int probe(const ProcHandle *handle) {
 }
 
 static int draw(const WorkerRequest *request, const ProcHandle *handle, WorkerReply *reply) {
-        _cleanup_free_ Node *nodes = calloc(WORKER_NODES_MAX, sizeof(*nodes));
+        const size_t n_nodes = id_set_count(&request->nodes);
+        _cleanup_free_ Node *nodes = calloc(n_nodes + 1, sizeof(*nodes)); /* 2 KiB each */
         Topology topology = { .nodes = nodes };
         _cleanup_draws_ Draws draws = { 0 };
         int r;
@@ -208,6 +217,10 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
                 return read_args(handle, reply);
         case WORKER_VFORK:
                 return process_is_vforked(handle, &(Process){ .forked_by = request->forked_by });
+        case WORKER_EXE:
+                return check_exe(sysroot, handle);
+        case WORKER_PORTS:
+                return listen_ports_read(sysroot, handle, &reply->ports);
         case WORKER_DATA_DIR:
                 return read_data_dir(sysroot, handle, reply);
         case WORKER_STORAGE:

@@ -59,15 +59,15 @@ static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
 }
 
 /* A directory of /proc is empty once its process has ended, and the pid may be reused: so system
- * calls that take a number act on the right process. */
+ * calls that take a number act on the right process. Its start time is read of its first thread:
+ * for the whole process the kernel sums up all threads, which takes half a millisecond for 500. */
 static int check(WorkerJob job, const ProcHandle *handle) {
         ProcStat stat;
         int r;
 
         if (job == WORKER_MEMS || job == WORKER_GROUP) /* of a control group, by descriptor */
                 return handle->pidfd < 0 || proc_is_alive(handle) ? 0 : -ESRCH;
-        r = proc_stat_read(handle, 0, &stat);
-
+        r = proc_stat_read(handle, handle->pid, &stat);
         if (r < 0)
                 return r;
         return stat.start_ticks == handle->start_ticks && proc_is_alive(handle) ? 0 : -ESRCH;

@@ -8,6 +8,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
+#include "tidbnumad/worker/hung.h"
 #include "tidbnumad/worker/limits.h"
 
 /* An answer that is not fetched for this long is dropped: the caller has ended, or changed its
@@ -61,39 +62,27 @@ void worker_on_idle(Worker *worker, WorkerIdleHandler handler, void *userdata) {
 
 /* --- processes that do not answer --- */
 
-static bool is_same(const ProcessId *a, const ProcessId *b) {
-        return a->pid == b->pid && a->start_ticks == b->start_ticks;
-}
-
-bool workers_is_hung(const Workers *all, const ProcessId *process, WorkerWait wait) {
-        for (size_t i = 0; i < all->n_hung; i++)
-                if (all->hung[i].wait == wait && is_same(&all->hung[i].process, process))
-                        return true;
-        return false;
-}
-
-void workers_forget(Workers *all, pid_t pid) {
-        for (size_t i = 0; i < all->n_hung; i++)
-                if (all->hung[i].process.pid == pid)
-                        all->hung[i].process = (ProcessId){ 0 };
-}
-
-static void remember(Workers *all, const WorkerChild *child, WorkerWait wait) {
-        all->hung[all->next_hung] = (WorkerHung){ .process = child->process, .wait = wait };
-        all->next_hung = (all->next_hung + 1) % WORKER_HUNG_MAX;
-        all->n_hung += all->n_hung < WORKER_HUNG_MAX;
+/* A job that changes a process may hold it up meanwhile, so it gets no more time. But one that runs
+ * does not wait for the process, which may be asked again. */
+static bool is_to_be_tried_again(const WorkerChild *child, const WorkerHung *hung) {
+        return worker_job_acts(child->job) && hung->n <= WORKER_EXCUSED_MAX &&
+               worker_child_is_running(child);
 }
 
 static void give_up(const WorkerChild *child) {
         const WorkerWait wait = worker_job_wait(child->job);
         Workers *all = child->all;
+        WorkerHung *hung = NULL;
 
         if (wait != WORKER_WAIT_NAMES &&
             wait != WORKER_WAIT_GROUPS) /* of no process: may recover */
-                remember(all, child, wait);
+                hung = hung_remember(all, &child->process, wait);
+        if (hung)
+                hung->excused = is_to_be_tried_again(child, hung);
         all->n_timeouts[child->job]++;
         worker_child_kill(child);
-        all->on_hung(&child->process, child->job, all->userdata);
+        if (!hung || !hung->excused)
+                all->on_hung(&child->process, child->job, all->userdata);
 }
 
 /* --- workers that are put aside --- */
@@ -108,12 +97,25 @@ static void drop_late(WorkerChild *child) {
                 }
 }
 
+/* On a busy host a worker may only wait for a CPU. The process has no part in that. One that
+ * runs all the time, because the process gives it ever more to read, is given up in the end. */
+static bool extend(WorkerChild *child, sd_event_source *timer) {
+        if (worker_job_acts(child->job) || child->n_extended == WORKER_EXTENDED_MAX ||
+            !worker_child_is_running(child))
+                return false;
+        child->n_extended++;
+        child->deadline_usec = clock_monotonic_usec() + worker_job_deadline_usec(child->job);
+        return sd_event_source_set_time(timer, child->deadline_usec) >= 0 &&
+               sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT) >= 0;
+}
+
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
         WorkerChild *child = userdata;
         Worker *worker = child->worker;
 
-        (void)source;
         (void)usec;
+        if (extend(child, source))
+                return 0;
         give_up(child);
         if (!worker) {
                 drop_late(child);
@@ -176,11 +178,9 @@ static bool is_waited_for(const Workers *all, const WorkerRequest *request,
         for (size_t i = 0; i < WORKER_LATE_MAX; i++) {
                 const WorkerChild *late = all->late[i];
 
-                if (!late || !is_same(&late->process, &id))
+                if (!late || !process_id_equal(&late->process, &id))
                         continue;
-                if (!urgent || ++n == WORKER_WIDEN_MAX ||
-                    now < late->deadline_usec - worker_job_deadline_usec(late->job) +
-                                    WIDEN_AGAIN_USEC)
+                if (!urgent || ++n == WORKER_WIDEN_MAX || now < late->asked_usec + WIDEN_AGAIN_USEC)
                         return true;
         }
         return false;
@@ -355,7 +355,7 @@ bool worker_is_busy(const Worker *worker) {
 static bool is_answer(const Worker *worker, WorkerJob job, const ProcHandle *process) {
         const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
 
-        return worker->reply->job == job && is_same(&worker->reply_of, &id);
+        return worker->reply->job == job && process_id_equal(&worker->reply_of, &id);
 }
 
 int worker_ask(Worker *worker, WorkerRequest *request, const ProcHandle *process,

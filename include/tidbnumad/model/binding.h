@@ -14,8 +14,9 @@ typedef struct Binding {
         CpuSet cpus;               /* cpuset.cpus.effective; without a cpuset: all CPUs */
         NodeSet mems;              /* cpuset.mems.effective; without a cpuset: what each of its
                                     * threads may use */
-        NodeSet mems_above;        /* of the group above that cpuset: it can have no others; empty:
+        CpuSet cpus_above;         /* of the group above that cpuset: it can have no others; empty:
                                     * not known */
+        NodeSet mems_above;        /* likewise */
         CpuSet inner_cpus;         /* of them, what groups that it made below its unit leave to its
                                     * processes in there: in all of these groups */
         NodeSet inner_mems;        /* likewise; without such groups both are as above */

@@ -15,6 +15,8 @@ typedef struct ProcessId {
         uint64_t start_ticks; /* field 22 of /proc/PID/stat, clock ticks since boot */
 } ProcessId;
 
+bool process_id_equal(const ProcessId *a, const ProcessId *b);
+
 /* In which namespace it lives that is not the host's. */
 typedef enum Foreign {
         FOREIGN_NONE,

@@ -37,7 +37,9 @@ void observed_list_done(ObservedList *list);
 
 /* Which processes are wanted, and by which policy. Policies are matched by a layer above. */
 typedef struct ObservedRules {
-        ExeFilter wants_exe, wants_args; /* its executable; also its command line */
+        ExeFilter wants_exe;  /* its executable */
+        ExeFilter wants_args; /* also its command line */
+        ExeFilter wants_path; /* also whether its executable is where its path says */
         const Policy *(*policy_of)(const Process *process, void *userdata); /* NULL: by none */
         void *userdata;
 } ObservedRules;

@@ -23,6 +23,11 @@ int process_is_vforked(const ProcHandle *handle, const Process *process);
 /* Reads its command line into `process->args`. -ESRCH: gone. */
 int process_read_args(const ProcHandle *handle, Process *process);
 
+/* Is its executable where /proc/PID/exe shows it? Else it lives in a foreign mount namespace, as
+ * `process->foreign` then says. For policies that name a path; see proc_exe_is_mounted(). 0, or
+ * negative errno: not known. */
+int process_check_exe(const Sysroot *sysroot, const ProcHandle *handle, Process *process);
+
 /* Is its executable wanted? Its link is all that is read: what a scan asks first of every process.
  * Negative: the link cannot be read, see proc_exe_read(). */
 int process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata);

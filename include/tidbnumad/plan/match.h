@@ -17,6 +17,9 @@ const Policy *match_by_exe_alone(const PolicySet *policies, const char *exe);
 /* Does any policy for this executable ask for the command line? */
 bool match_wants_args(const PolicySet *policies, const char *exe);
 
+/* Does any policy name this executable by its path? */
+bool match_wants_path(const PolicySet *policies, const char *exe);
+
 typedef enum MatchVerdict {
         MATCH_NONE,       /* no policy names it */
         MATCH_POLICY,     /* it belongs to the policy */

@@ -20,15 +20,24 @@ typedef struct ListenPorts {
 void listen_ports_done(ListenPorts *ports);
 #define _cleanup_listen_ports_ _cleanup_(listen_ports_done)
 
+/* A bit a port: its size does not depend on how many there are. */
+enum { PORT_SET_WORDS = (1 << 16) / 64 };
+typedef struct PortSet {
+        uint64_t words[PORT_SET_WORDS];
+} PortSet;
+
+void port_set_add(PortSet *set, uint16_t port);
+void port_set_merge(PortSet *set, const PortSet *other);
+int port_set_list(const PortSet *set, ListenPorts *ret); /* 0 or -ENOMEM */
+
 /* Of the descriptors of the process's main thread, which all its threads share, unless one has its
  * own (unshare(2)). IPv4 and IPv6, any address. A socket that was passed on counts for each process
  * that has it: a service's own and that of systemd, which made it.
  *
  * 0: all of them. 1: the process has more than OPEN_FILES_MAX descriptors, and there may be
  * more. -ESRCH: gone; -EACCES: not ours to read; -ENODATA: nothing shows which sockets listen,
- * as in a dump without these files. Allocates only the result and, while it runs, 4 bytes a
- * socket. */
-int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, ListenPorts *ret);
+ * as in a dump without these files. Allocates 4 bytes a socket, while it runs. */
+int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, PortSet *ret);
 
 typedef struct ListenSocket {
         uint32_t inode; /* never 0, which is no cookie */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/sysroot.h"
 
 typedef struct Mount {
         uint64_t id;
@@ -35,6 +35,9 @@ int mountinfo_parse(const char *text, MountTable *ret);
 const Mount *mount_table_find(const MountTable *table, const char *path);
 
 const Mount *mount_table_find_id(const MountTable *table, uint64_t id);
+
+/* The mount that our descriptor `fd` is on. */
+int mount_id_read(const Sysroot *sysroot, int fd, uint64_t *ret);
 
 /* "\040" becomes a blank, and so on, in place. No other backslash changes. */
 void mountinfo_unescape(char *text);

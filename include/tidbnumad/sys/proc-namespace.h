@@ -25,6 +25,12 @@ void proc_namespaces_read_own(Sysroot *sysroot);
 /* Is its root folder ours, or the one of PID 1? Answers as above. */
 int proc_has_host_root(const ProcHandle *handle);
 
+/* Is the file that it executes on a mount of its mount namespace, or of PID 1's? A process may
+ * execute a descriptor of a file in another namespace, or of a mount that is detached:
+ * /proc/PID/exe then shows the path on that mount alone, which its maker chose. Follows the link,
+ * and so may wait for the file system of the file for ever. Answers as above. */
+int proc_exe_is_mounted(const Sysroot *sysroot, const ProcHandle *handle);
+
 /* Does it share its address space with the process `other`, as the child of a vfork(2) does
  * until its exec? 1: yes; 0: no, and always below a --sysroot; -ESRCH: one is gone; -ENOSYS,
  * -EPERM: the kernel does not permit it, see kcmp(2). */

@@ -85,7 +85,8 @@ int proc_uptime_read(const Sysroot *sysroot, uint64_t *ret_ticks);
 /* Is its exec still under way, with a memory map that has no program yet? The kernel holds a lock
  * of the process then, and takes apart its former memory map, which may wait for the server of any
  * file that was in it, for ever. Whoever reads its links, stat, maps and more waits for that lock.
- * What is said of that below fails with -EBUSY instead: an event tells of the end of the exec. */
+ * The functions below that read any of these fail with -EBUSY instead: an event reports the end of
+ * the exec. */
 bool proc_is_in_exec(const Sysroot *sysroot, pid_t pid);
 bool proc_held_is_in_exec(const ProcHandle *handle);
 

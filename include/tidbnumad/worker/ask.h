@@ -14,6 +14,13 @@ int worker_read_args(Workers *workers, const ProcHandle *handle, Process *proces
 /* process_is_vforked(). */
 int worker_is_vforked(Workers *workers, const ProcHandle *handle, const Process *process);
 
+/* process_check_exe(). */
+int worker_check_exe(Workers *workers, const Sysroot *sysroot, const ProcHandle *handle,
+                     Process *process);
+
+/* members_read_ports(): a process may have any number of descriptors, which are read one by one. */
+int worker_read_ports(Workers *workers, const Members *members, ListenPorts *ret);
+
 /* members_read_data_dir() and members_read_storage(); of the storage only the nodes and the chain.
  * `cpus`: CPUs of the processes, because reading a command line touches a page of theirs. */
 int worker_read_data_dir(Workers *workers, const Members *members, const CpuSet *cpus, char **ret);

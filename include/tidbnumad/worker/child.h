@@ -14,7 +14,8 @@ struct WorkerChild {
         WorkerJob job; /* valid while it is busy, as the fields below */
         ProcessId process;
         uid_t uid;
-        uint64_t deadline_usec;
+        uint64_t asked_usec, deadline_usec;
+        unsigned n_extended; /* how often the deadline was put off */
         sd_event_source *io, *timer;
 };
 
@@ -22,6 +23,9 @@ struct WorkerChild {
 void worker_children_reap(Workers *all);
 
 int worker_child_new(Workers *all, WorkerChild **ret);
+
+/* Does it run, or wait for a CPU and nothing else? */
+bool worker_child_is_running(const WorkerChild *child);
 
 /* Kills a child that does not answer. If it does not die, it is left alone. */
 void worker_child_kill(const WorkerChild *child);

@@ -11,12 +11,15 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/cmdline.h"
+#include "tidbnumad/sys/listen-ports.h"
 #include "tidbnumad/sys/proc.h"
 
 typedef enum WorkerJob {
         WORKER_HELLO, /* sent by the worker once, when it is ready */
         WORKER_ARGS,  /* the command line */
         WORKER_VFORK, /* is it the child of a vfork(2)? */
+        WORKER_EXE,   /* is its executable where its path says? */
+        WORKER_PORTS, /* on which it listens */
         WORKER_DATA_DIR,
         WORKER_STORAGE, /* the disks under a path of the process */
         WORKER_MEMORY_POLICY,
@@ -44,6 +47,9 @@ typedef enum WorkerWait {
 
 const char *worker_job_to_string(WorkerJob job); /* the metric's label: "data-dir" */
 WorkerWait worker_job_wait(WorkerJob job);
+
+/* Does it change anything, or only read? What it changes may be what the process waits for. */
+bool worker_job_acts(WorkerJob job);
 
 /* A job that takes this long counts as hung. */
 uint64_t worker_job_deadline_usec(WorkerJob job);
@@ -99,6 +105,7 @@ typedef struct WorkerReply {
         NodeSet nodes;     /* STORAGE */
         union {
                 WorkerMoved moved;
+                PortSet ports;
                 struct {
                         Draws draws; /* the pointer in it is not valid */
                         NodeDraws by_node[WORKER_NODES_MAX];

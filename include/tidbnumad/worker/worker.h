@@ -1,13 +1,15 @@
 /* Workers: child processes for jobs that could block the daemon for ever, because they depend on
  * another process or on a file system that a process chose.
  *
- * A worker runs one job at a time. Each job has a deadline; a worker that misses it is killed, and
- * left alone if it does not die. The process of that job is remembered and not asked again before
- * workers_forget(); another worker takes the next job. The daemon waits at most WORKER_CALL_USEC
- * for small facts, and half of that for each worker that is being waited for already: then the
- * worker is put aside until its deadline, and the caller asks again later. At most
- * WORKER_LATE_USER_MAX jobs of one user are put aside at a time, so that thousands of processes
- * that do not answer cost no more. The daemon does not wait for longer work at all.
+ * A worker runs one job at a time. Each job has a deadline, which is put off up to
+ * WORKER_EXTENDED_MAX times as long as the worker only waits for a CPU, if the job only reads; a
+ * worker that misses it is killed, and left alone if it does not die. The process of that job is
+ * remembered and not asked again before workers_forget(), but see WORKER_EXCUSE_USEC; another
+ * worker takes the next job. The daemon waits at most WORKER_CALL_USEC for small facts, and half of
+ * that for each worker that is being waited for already: then the worker is put aside until its
+ * deadline, and the caller asks again later. At most WORKER_LATE_USER_MAX jobs of one user are put
+ * aside at a time, so that thousands of processes that do not answer cost no more. The daemon does
+ * not wait for longer work at all.
  *
  * A worker that waits in the kernel and ignores SIGKILL is stuck. Each is a task of the unit, which
  * has TasksMax= of them: with WORKER_STUCK_USER_MAX of one user no more is asked of processes of
@@ -30,6 +32,14 @@
 
 enum { WORKER_LATE_MAX = 8, WORKER_LATE_USER_MAX = 3, WORKER_HUNG_MAX = 1024 };
 enum { WORKER_STUCK_MAX = 16, WORKER_STUCK_USER_MAX = 4 };
+enum { WORKER_EXTENDED_MAX = 5 };
+
+/* What a process can make a worker wait for ends with the worker's kill. One that took longer to
+ * die was held up by the kernel itself, which waits for work on each CPU before it moves pages, or
+ * by want of a CPU: the process is asked again, so many times. So it is where a job that changes
+ * the process was running at its deadline. */
+#define WORKER_EXCUSE_USEC (UINT64_C(2000) * 1000)
+enum { WORKER_EXCUSED_MAX = 3 };
 
 typedef struct Workers Workers;
 typedef struct WorkerChild WorkerChild;
@@ -54,6 +64,8 @@ typedef struct Worker {
 typedef struct WorkerHung {
         ProcessId process;
         WorkerWait wait;
+        unsigned n;   /* how often a job for it was abandoned */
+        bool excused; /* it may be asked again */
 } WorkerHung;
 
 /* A child that was let go and is not reaped yet. */
@@ -62,6 +74,8 @@ typedef struct WorkerLeaving {
         bool stuck; /* it was killed in the middle of a job; of the others, below */
         uid_t uid;
         WorkerJob job;
+        ProcessId process;
+        uint64_t since_usec;
 } WorkerLeaving;
 
 struct Workers {

@@ -86,7 +86,7 @@ static int describe(Roster *roster, Instance *i) {
         int r;
 
         describe_storage(roster, i);
-        r = members_read_ports(&members, &ports);
+        r = worker_read_ports(&roster->host->workers, &members, &ports);
         if (r < 0 || has_same_ports(i, &ports))
                 return r;
         /* A server that shuts down closes its ports: keep the last ones, which are part of its

@@ -211,15 +211,36 @@ void identify_read_args(Roster *roster, Process *process, const ProcHandle *hand
                 roster_scan_soon(roster);
 }
 
+/* 0: `process->foreign` is right. Whoever executes from a file system that does not answer is not
+ * trusted. Negative: it has ended, or a later scan asks again. */
+static int check_exe(Roster *roster, Process *process, const ProcHandle *handle) {
+        int r;
+
+        if (!match_wants_path(&roster->host->policies, process->exe))
+                return 0;
+        r = worker_check_exe(&roster->host->workers, &roster->host->sysroot, handle, process);
+        if (r == -ETIME || r == -EBUSY || r == -ECHILD)
+                roster_scan_soon(roster);
+        else if (r < 0 && r != -ESRCH && r != -ENOMEM) {
+                process->foreign = FOREIGN_MOUNT;
+                return 0;
+        }
+        return r;
+}
+
 static int sort_in(Roster *roster, Process *process, ProcHandle *handle, Start *start) {
         const Policy *policy = NULL;
         StartCpus given;
         MatchVerdict verdict;
+        int r;
 
         identify_read_args(roster, process, handle);
         if (is_known(roster, process))
                 return 0;
         forget(roster, process->id.pid);
+        r = check_exe(roster, process, handle);
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
         verdict = match_judge(&roster->host->policies, process, &policy);
         if (verdict == MATCH_NONE)
                 return 0;
@@ -313,13 +334,14 @@ int identify_consider(Roster *roster, pid_t pid) {
         return consider(roster, pid, &none);
 }
 
-/* For most of them on a host this ends with one link read, and nothing allocated. */
+/* For most of them on a host this ends with one link read, and nothing allocated; for those that
+ * have ended meanwhile with one file that cannot be opened. */
 int identify_exec(Roster *roster, pid_t pid) {
         Start start = START_NONE;
         char exe[PATH_MAX];
         int r = proc_exe_read(&roster->host->sysroot, pid, exe, sizeof(exe));
 
-        if (r >= 0 && !wants_exe(exe, roster)) {
+        if (r == -ESRCH || (r >= 0 && !wants_exe(exe, roster))) {
                 forget(roster, pid);
                 return 0;
         }

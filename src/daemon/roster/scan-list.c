@@ -68,7 +68,7 @@ void scan_list_forget(ScanList *list, pid_t pid) {
         const size_t at = ARRAY_LOWER_BOUND(list->n_entries, k, list->entries[k].pid < pid);
 
         if (at < list->n_entries && list->entries[at].pid == pid)
-                list->entries[at].passed = false;
+                list->entries[at].passed = list->entries[at].failed = false;
 }
 
 void scan_list_forget_all(ScanList *list) {

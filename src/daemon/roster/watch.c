@@ -2,6 +2,7 @@
  * process is. */
 #include <string.h>
 
+#include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
@@ -293,6 +294,15 @@ static const Policy *match_within_limit(const Roster *roster, const Instance *in
                        : NULL;
 }
 
+/* What the new policy asks for may never have been read: the disks are only where a place depends
+ * on them, and the times of reading may be over. The place is chosen next, so they are read now. */
+static void describe_rematched(Roster *roster, Instance *instance) {
+        describe_again(roster, instance, clock_monotonic_usec());
+        if (instance->policy->place.near == NEAR_STORAGE &&
+            id_set_is_empty(&instance->storage_nodes))
+                describe_storage(roster, instance);
+}
+
 /* Keeps the processes that still match the policy of the instance's first one. */
 static void rematch_instance(Roster *roster, Instance *instance) {
         size_t i = instance->n_members;
@@ -315,6 +325,8 @@ static void rematch_instance(Roster *roster, Instance *instance) {
                 if (!policy || match_process(&roster->host->policies,
                                              &instance->members[i - 1].process) != policy)
                         roster_remove_process(roster, instance, i - 1);
+        if (instance->n_members > 0)
+                describe_rematched(roster, instance);
 }
 
 int watch_rematch(Roster *roster) {

@@ -213,3 +213,37 @@ TEST(max_instances_is_lowered) {
         scan_list_done(&m.roster.scan);
         teardown(&m);
 }
+
+/* A server that has run for hours, whose times of reading are over, gets a policy that places it
+ * by its disk. */
+TEST(placed_by_its_disk_from_now_on) {
+        Policy near_disk = { .name = (char *)"ours",
+                             .match = { .exe = (char *)"x" },
+                             .max_instances = 2 };
+        _cleanup_fake_ FakeTree tree;
+        Instance *i;
+        Rooms m;
+
+        fake_init(&tree);
+        fake_process(&tree, 50, 1, "/x", "/system.slice/x-1.service", "0");
+        fake_write(&tree, "proc/50/cmdline", "x");
+        fake_link(&tree, "proc/50/fd/3", "/data/LOCK");
+        setup(&m);
+        m.host.sysroot = tree.sysroot;
+        m.host.policies.policies = &near_disk;
+        m.host.policies.n_policies = 1;
+        assert_int_equal(watch_rematch(&m.roster), 0); /* its scan finds the server */
+        assert_int_equal(m.roster.n_instances, 1);
+        i = m.roster.instances[0];
+        assert_null(i->data_dir); /* its place does not depend on it: not at once */
+        i->describe_due_usec = INSTANCE_NEVER;
+        near_disk.place.near = NEAR_STORAGE;
+        assert_int_equal(watch_rematch(&m.roster), 0);
+        assert_int_equal(m.roster.n_instances, 1);
+        assert_ptr_equal(m.roster.instances[0], i);
+        assert_non_null(i->data_dir);
+        assert_string_equal(i->data_dir, "/data");
+        assert_true(i->describe_due_usec != INSTANCE_NEVER);
+        scan_list_done(&m.roster.scan);
+        teardown(&m);
+}

@@ -92,10 +92,14 @@ TEST(what_is_above) {
 
         host_init(&h);
         assert_ids(load_good(&h).mems_above, ""); /* it cannot be read */
+        assert_ids(load_good(&h).cpus_above, "");
         fake_write(&h.tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "1-2\n");
         assert_ids(load_good(&h).mems_above, "1-2");
+        fake_write(&h.tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-2\n");
+        assert_ids(load_good(&h).cpus_above, "0-2");
         fake_remove(&h.tree, FOLDER "cpuset.mems.effective"); /* without the controller */
         assert_ids(load_good(&h).mems_above, "");
+        assert_ids(load_good(&h).cpus_above, "");
 }
 
 /* Below the unit, with these sets of its own; CPUs NULL: without the controller. */

@@ -58,6 +58,28 @@ TEST(wants_any_policy) {
         assert_false(match_wants_exe(&set, "/bin/b"));
 }
 
+TEST(wants_the_path) {
+        Policy policies[2] = { { .match = { .exe = S("b") } },
+                               { .match = { .exe = S("/opt/*/b") } } };
+        PolicySet set = { .policies = policies, .n_policies = 2 };
+
+        assert_true(match_wants_path(&set, "/opt/1/b"));
+        assert_false(match_wants_path(&set, "/srv/1/b")); /* by its base name alone */
+        policies[1].match = (PolicyMatch){ .unit = S("u.service") };
+        assert_false(match_wants_path(&set, "/opt/1/b"));
+}
+
+TEST(wants_the_arguments) {
+        Policy policies[2] = { { .match = { .exe = S("a") } },
+                               { .match = { .exe = S("java"), .args = S("*Tomcat*") } } };
+        PolicySet set = { .policies = policies, .n_policies = 2 };
+
+        assert_true(match_wants_args(&set, "/usr/bin/java"));
+        assert_false(match_wants_args(&set, "/bin/a"));
+        policies[1].match = (PolicyMatch){ .unit = S("app.service"), .args = S("*Tomcat*") };
+        assert_true(match_wants_args(&set, "/bin/a")); /* whatever its program */
+}
+
 TEST(who_belongs_by_exe_alone) {
         Policy policies[] = {
                 { .match = { .exe = S("a") } },
@@ -77,6 +99,8 @@ TEST(who_belongs_by_exe_alone) {
         assert_null(match_by_exe_alone(&set, "/bin/d"));
         assert_null(match_by_exe_alone(&set, "/bin/e"));
         assert_null(match_by_exe_alone(&set, "/bin/f")); /* it may be in that unit */
+        assert_null(match_by_exe_alone(&set, "/bin/other"));
+        set.n_policies = 1;
         assert_null(match_by_exe_alone(&set, "/bin/other"));
 }
 

@@ -6,10 +6,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "../../support/port-list.h"
 #include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/listen-ports.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
@@ -23,9 +23,9 @@ static void read_ports(pid_t pid, ListenPorts *ret) {
 
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
-        assert_int_equal(listen_ports_read(&sysroot, &handle, ret), 0);
+        assert_int_equal(read_port_list(&sysroot, &handle, ret), 0);
         sysroot.live = false;
-        assert_int_equal(listen_ports_read(&sysroot, &handle, &text), 0);
+        assert_int_equal(read_port_list(&sysroot, &handle, &text), 0);
         assert_int_equal(text.n_ports, ret->n_ports);
         for (size_t i = 0; i < text.n_ports; i++) {
                 assert_int_equal(text.ports[i], ret->ports[i]);
@@ -224,9 +224,9 @@ TEST(gone) {
         assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-        assert_int_equal(listen_ports_read(&sysroot, &handle, &ports), -ESRCH); /* a zombie */
+        assert_int_equal(read_port_list(&sysroot, &handle, &ports), -ESRCH); /* a zombie */
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        assert_int_equal(listen_ports_read(&sysroot, &handle, &ports), -ESRCH);
+        assert_int_equal(read_port_list(&sysroot, &handle, &ports), -ESRCH);
         assert_true(ports.n_ports == 7 && !ports.ports);
 }
 
@@ -240,7 +240,7 @@ static void look_as_nobody(pid_t pid) {
                 _exit(1);
         if (sysroot_open(NULL, &sysroot) < 0 || proc_open(&sysroot, pid, &handle) < 0)
                 _exit(2);
-        _exit(listen_ports_read(&sysroot, &handle, &ports) == -EACCES ? 0 : 3);
+        _exit(read_port_list(&sysroot, &handle, &ports) == -EACCES ? 0 : 3);
 }
 
 TEST(not_ours_to_read) {

@@ -7,10 +7,10 @@
 #include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 
+#include "../../support/port-list.h"
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/listen-ports.h"
 
 #define FIRST_LINE                                                                                 \
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "      \
@@ -170,14 +170,14 @@ TEST(dump) {
                    FIRST_LINE ROW("00000000:4ED4", "0A", "79") ROW("0100007F:4EC0", "0A", "77")
                            ROW("00000000:0050", "0A", "78") ROW("00000000:0051", "0A", "80")
                                    ROW("00000000:0052", "01", "79"));
-        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), 0);
+        assert_int_equal(read_port_list(&tree.sysroot, &handle, &ports), 0);
         assert_int_equal(ports.n_ports, 2);
         assert_int_equal(ports.ports[0], 20160);
         assert_int_equal(ports.ports[1], 20180);
         listen_ports_done(&ports);
         fake_write(&tree, "proc/50/net/tcp6",
                    FIRST_LINE ROW6(ANY6 ":0FA0", "0A", "81") ROW6(ANY6 ":0FA1", "0A", "79"));
-        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), 0);
+        assert_int_equal(read_port_list(&tree.sysroot, &handle, &ports), 0);
         assert_int_equal(ports.n_ports, 3);
         assert_int_equal(ports.ports[0], 4000 + 1);
         assert_int_equal(ports.ports[1], 20160);
@@ -189,15 +189,15 @@ TEST(dump_refuses) {
         ListenPorts ports = { .n_ports = 7 };
 
         open_fake(&tree, &handle);
-        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), -ENODATA);
+        assert_int_equal(read_port_list(&tree.sysroot, &handle, &ports), -ENODATA);
         fake_mkdir(&tree, "proc/50/net/tcp");
-        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), -EIO);
+        assert_int_equal(read_port_list(&tree.sysroot, &handle, &ports), -EIO);
         fake_remove(&tree, "proc/50/fd");
-        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), -ESRCH);
+        assert_int_equal(read_port_list(&tree.sysroot, &handle, &ports), -ESRCH);
         assert_true(ports.n_ports == 7 && !ports.ports);
         /* Without sockets nothing needs to tell which of them listen. */
         fake_mkdir(&tree, "proc/50/fd");
-        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), 0);
+        assert_int_equal(read_port_list(&tree.sysroot, &handle, &ports), 0);
         assert_true(ports.n_ports == 0 && !ports.ports);
 }
 
@@ -215,7 +215,7 @@ static size_t ports_behind(const FakeTree *tree, const ProcHandle *handle, size_
         (void)fputs(ROW("00000000:0002", "0A", "77"), stream);
         assert_int_equal(fclose(stream), 0);
         fake_write(tree, "proc/50/net/tcp", text);
-        assert_int_equal(listen_ports_read(&tree->sysroot, handle, &ports), 0);
+        assert_int_equal(read_port_list(&tree->sysroot, handle, &ports), 0);
         return ports.n_ports;
 }
 

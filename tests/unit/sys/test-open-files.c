@@ -3,10 +3,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "../../support/port-list.h"
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/listen-ports.h"
 #include "tidbnumad/sys/open-files.h"
 
 typedef struct Seen {
@@ -121,6 +121,6 @@ TEST(bound) {
         assert_int_equal(seen.n, OPEN_FILES_MAX);
         fake_write(&tree, "proc/50/net/tcp",
                    "   0: 00000000:4EC0 00000000:0000 0A 0:0 0:0 0 997 0 77 1\n");
-        assert_int_equal(listen_ports_read(&tree.sysroot, &handle, &ports), 1);
+        assert_int_equal(read_port_list(&tree.sysroot, &handle, &ports), 1);
         assert_int_equal(ports.n_ports, 1);
 }

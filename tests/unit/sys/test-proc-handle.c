@@ -247,3 +247,46 @@ TEST(exe) {
         assert_int_equal(proc_exe_read(&tree.sysroot, 6, exe, sizeof(exe)), -ENOENT);
         assert_int_equal(proc_exe_read(&tree.sysroot, 7, exe, sizeof(exe)), -ENOENT);
 }
+
+static int exe_with(FakeTree *tree, const char *statm) {
+        char exe[64];
+
+        fake_write(tree, "proc/5/statm", statm);
+        return proc_exe_read(&tree->sysroot, 5, exe, sizeof(exe));
+}
+
+/* A memory map with a stack and no code; of a kernel thread there is none at all. */
+TEST(a_process_in_its_exec_shows_no_executable) {
+        _cleanup_fake_ FakeTree tree;
+
+        fake_init(&tree);
+        fake_link(&tree, "proc/5/exe", "/srv/tikv-server");
+        tree.sysroot.live = true;
+        assert_int_equal(exe_with(&tree, "271 191 179 140 0 76 0\n"), 0);
+        assert_int_equal(exe_with(&tree, "33 2 0 0 0 33 0\n"), -EBUSY);
+        assert_int_equal(exe_with(&tree, "33 2 0 0"), -EBUSY);
+        assert_int_equal(exe_with(&tree, "33 2 0 01 0 33 0\n"), 0);
+        assert_int_equal(exe_with(&tree, "0 0 0 0 0 0 0\n"), 0);
+        assert_int_equal(exe_with(&tree, "33 2 0\n"), 0);
+        assert_int_equal(exe_with(&tree, ""), 0);
+        tree.sysroot.live = false;
+        assert_int_equal(exe_with(&tree, "33 2 0 0 0 33 0\n"), 0);
+}
+
+/* What has ended is not there at all: nothing more is asked for it. */
+TEST(executable_of_what_has_ended) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        siginfo_t info;
+        char exe[64];
+        pid_t pid;
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                _exit(0);
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        assert_int_equal(proc_exe_read(&sysroot, pid, exe, sizeof(exe)), -ENOENT); /* a zombie */
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(proc_exe_read(&sysroot, pid, exe, sizeof(exe)), -ESRCH);
+}

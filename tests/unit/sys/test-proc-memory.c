@@ -1,7 +1,13 @@
 /* Resident memory by kind out of /proc/PID/status. */
 #include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../../support/test.h"
 
@@ -59,4 +65,46 @@ TEST(own) {
         assert_int_equal(proc_memory_read(&handle, &after), 0);
         assert_in_range(after.anon_bytes - before.anon_bytes, size - (4 << 20), size + (4 << 20));
         (void)munmap(area, size);
+}
+
+enum { N_GROUPS = 8000 }; /* of five digits: more than any buffer of the readers */
+
+static pid_t start_with_groups(void) {
+        _cleanup_free_ gid_t *groups = calloc(N_GROUPS, sizeof(gid_t));
+        pid_t pid;
+
+        assert_non_null(groups);
+        for (gid_t i = 0; i < N_GROUPS; i++)
+                groups[i] = 20000 + i;
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid > 0)
+                return pid;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)raise(setgroups(N_GROUPS, groups) < 0 ? SIGKILL : SIGSTOP);
+        _exit(0);
+}
+
+TEST(thousands_of_groups) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        const pid_t pid = start_with_groups();
+        ProcMemory memory;
+        ProcStatus status;
+        int how;
+
+        assert_int_equal(waitpid(pid, &how, WUNTRACED), pid);
+        if (!WIFSTOPPED(how)) {
+                print_message("supplementary groups cannot be set here\n");
+                skip();
+        }
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(proc_status_read(&handle, 0, &status), 0);
+        assert_int_equal(status.uid, geteuid());
+        assert_int_equal(proc_status_read(&handle, pid, &status), 0);
+        assert_int_equal(proc_memory_read(&handle, &memory), 0);
+        assert_true(memory.file_bytes > 0);
+        (void)kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
 }

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 
 #include "../../support/test.h"
@@ -101,6 +103,56 @@ TEST(root) {
         }
         assert_int_equal(proc_has_host_root(&c.handle), 0);
         end(&c);
+}
+
+/* Executes a copy of /bin/sleep that is on no mount of any namespace. */
+static int execute_copy(void) {
+        char *const argv[] = { (char *)"sleep", (char *)"1000", NULL };
+        int from = open("/bin/sleep", O_RDONLY | O_CLOEXEC);
+        int to = memfd_create("copy", MFD_CLOEXEC);
+        ssize_t n;
+
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        do
+                n = sendfile(to, from, NULL, 1 << 20);
+        while (n > 0);
+        (void)fexecve(to, argv, environ);
+        _exit(1);
+}
+
+TEST(executables) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        Child here = { 0 }, mount = { .flags = CLONE_NEWNS };
+        _cleanup_proc_ ProcHandle copy = PROC_HANDLE_NONE;
+        char exe[PATH_MAX] = "";
+        pid_t pid;
+        int r;
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_true(start(&here, &sysroot));
+        assert_int_equal(proc_exe_is_mounted(&sysroot, &here.handle), 1);
+        end(&here);
+        if (start(&mount, &sysroot)) /* its executable still is on a mount of the host's */
+                assert_int_equal(proc_exe_is_mounted(&sysroot, &mount.handle), 1);
+        end(&mount);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+                _exit(execute_copy());
+        do /* -EBUSY: the exec is under way, here and below */
+                r = proc_exe_read(&sysroot, pid, exe, sizeof(exe));
+        while (r == -EBUSY || (r >= 0 && strncmp(exe, "/memfd:", 7) != 0));
+        do
+                r = proc_open(&sysroot, pid, &copy);
+        while (r == -EBUSY);
+        assert_int_equal(r, 0);
+        do
+                r = proc_exe_is_mounted(&sysroot, &copy);
+        while (r == -EBUSY);
+        assert_int_equal(r, 0);
+        (void)kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(proc_exe_is_mounted(&sysroot, &copy), -ESRCH);
 }
 
 TEST(memory) {

@@ -2,6 +2,7 @@
  * for somebody else. */
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "../../support/test.h"
 
@@ -9,24 +10,42 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/sys/clock.h"
 
+/* One that has answered nothing yet: where many are late, an answer may take longer than the caller
+ * waits. */
+static void stop_new_worker(Office *o) {
+        worker_prepare(&o->workers.facts);
+        while (!worker_is_ready(&o->workers.facts))
+                assert_non_null(o->workers.facts.child);
+        stop_worker(&o->workers.facts);
+}
+
+/* On a busy host an answer may be late. */
+static int read_args_in_the_end(Office *o, unsigned i, uid_t uid) {
+        int r = read_args(o, i, uid);
+
+        for (unsigned n = 0; n < 1000 && (r == -ETIME || r == -EBUSY); n++) {
+                assert_true(sd_event_run(o->event, 10000) >= 0);
+                r = read_args(o, i, uid);
+        }
+        return r;
+}
+
 /* The next is asked of another worker; and once it does answer, it is asked again. */
 TEST(one_that_is_late) {
         _cleanup_office_ Office o;
         pid_t pid;
 
         office_init(&o);
-        assert_int_equal(read_args(&o, 0, 1), 0);
+        assert_int_equal(read_args_in_the_end(&o, 0, 1), 0);
         stop_worker(&o.workers.facts);
         pid = o.workers.facts.child->pid;
         assert_int_equal(read_args(&o, 0, 1), -ETIME);
         assert_null(o.workers.facts.child);
-        assert_int_equal(read_args(&o, 1, 1), 0);
+        assert_int_equal(read_args_in_the_end(&o, 1, 1), 0);
         assert_int_equal(read_args(&o, 0, 1), -ETIME);
         assert_non_null(o.workers.facts.child); /* it was not even tried */
         assert_int_equal(kill(pid, SIGCONT), 0);
-        for (unsigned n = 0; n < 1000 && read_args(&o, 0, 1) == -ETIME; n++)
-                assert_true(sd_event_run(o.event, 10000) >= 0);
-        assert_int_equal(read_args(&o, 0, 1), 0);
+        assert_int_equal(read_args_in_the_end(&o, 0, 1), 0);
         assert_int_equal(o.n_hung, 0);
 }
 
@@ -36,12 +55,11 @@ TEST(many_that_are_late) {
 
         office_init(&o);
         for (unsigned i = 0; i < WORKER_LATE_USER_MAX; i++) {
-                assert_int_equal(worker_probe(&o.workers, &o.handles[3], 7), 0);
-                stop_worker(&o.workers.facts);
+                stop_new_worker(&o);
                 assert_int_equal(read_args(&o, i, 7), -ETIME);
         }
         assert_int_equal(read_args(&o, 3, 7), -EBUSY);
-        assert_int_equal(read_args(&o, 3, 8), 0);
+        assert_int_equal(read_args_in_the_end(&o, 3, 8), 0);
 }
 
 /* Those that no signal ends, as far as anybody can see. */
@@ -74,7 +92,7 @@ TEST(workers_that_no_signal_ends) {
         for (unsigned i = 0; i < WORKER_STUCK_USER_MAX; i++)
                 add_stuck(&o, 7);
         assert_int_equal(read_args(&o, 0, 7), -EBUSY);
-        assert_int_equal(read_args(&o, 0, 8), 0);
+        assert_int_equal(read_args_in_the_end(&o, 0, 8), 0);
         assert_int_equal(draw(&o), -EAGAIN);
         for (unsigned i = 0; i < WORKER_STUCK_USER_MAX; i++)
                 add_stuck(&o, getuid());
@@ -84,7 +102,7 @@ TEST(workers_that_no_signal_ends) {
         assert_int_equal(draw(&o), -EBUSY);
         while (o.workers.n_leaving < WORKER_STUCK_MAX)
                 add_stuck(&o, 9);
-        assert_int_equal(read_args(&o, 0, 8), 0); /* that worker is there */
+        assert_int_equal(read_args_in_the_end(&o, 0, 8), 0); /* that worker is there */
         o.workers.facts.child = worker_child_free(o.workers.facts.child);
         assert_int_equal(read_args(&o, 0, 8), -ECHILD);
         id_set_add(&nodes, 0);
@@ -97,8 +115,7 @@ TEST(workers_that_no_signal_ends) {
 static void be_late_since(Office *o, uint64_t usec, uid_t uid) {
         for (unsigned k = 0; k < WORKER_LATE_MAX; k++)
                 if (uid == UINT32_MAX || o->workers.late[k]->uid == uid)
-                        o->workers.late[k]->deadline_usec = clock_monotonic_usec() - usec +
-                                                            worker_job_deadline_usec(WORKER_ARGS);
+                        o->workers.late[k]->asked_usec = clock_monotonic_usec() - usec;
 }
 
 /* Where all places are taken, the first of them makes room after a while: it is given up and not
@@ -113,8 +130,7 @@ TEST(one_that_is_given_up) {
                         assert_int_equal(read_args(&o, 1, 100 + i), -EBUSY);
                         be_late_since(&o, 2000000, 100);
                 }
-                assert_int_equal(worker_probe(&o.workers, &o.handles[3], 100 + i), 0);
-                stop_worker(&o.workers.facts);
+                stop_new_worker(&o);
                 assert_int_equal(read_args(&o, i == 0 ? 0 : 1, 100 + i), -ETIME);
                 for (unsigned k = 0; i > 0 && k < WORKER_LATE_MAX; k++)
                         if (o.workers.late[k] && o.workers.late[k]->uid == 100 + i)
@@ -129,7 +145,157 @@ TEST(one_that_is_given_up) {
         assert_int_equal(read_args(&o, 0, 0), -EHOSTDOWN);
         workers_forget(&o.workers, o.children[0]);
         be_late_since(&o, 2000000, UINT32_MAX);
-        assert_int_equal(read_args(&o, 0, 0), 0);
+        assert_int_equal(read_args_in_the_end(&o, 0, 0), 0);
+}
+
+static WorkerChild *late_one(Office *o) {
+        WorkerChild *late = NULL;
+
+        for (size_t k = 0; !late && k < WORKER_LATE_MAX; k++)
+                late = o->workers.late[k];
+        assert_non_null(late);
+        return late;
+}
+
+static void deadline_now(Office *o) {
+        assert_int_equal(sd_event_source_set_time(late_one(o)->timer, clock_monotonic_usec()), 0);
+        assert_true(sd_event_run(o->event, UINT64_MAX) > 0);
+}
+
+static pid_t start_spinner(void) {
+        const pid_t pid = fork();
+
+        if (pid == 0)
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (pid == 0)
+                ;
+        return pid;
+}
+
+/* A child that spins stands for the worker. */
+TEST(one_that_waits_for_a_cpu) {
+        _cleanup_office_ Office o;
+        pid_t worker, spinner;
+
+        office_init(&o);
+        stop_new_worker(&o);
+        assert_int_equal(read_args(&o, 0, 0), -ETIME);
+        worker = late_one(&o)->pid;
+        spinner = start_spinner();
+        late_one(&o)->pid = spinner;
+        for (unsigned i = 0; i < WORKER_EXTENDED_MAX; i++) {
+                deadline_now(&o);
+                assert_int_equal(o.n_hung, 0);
+                assert_int_equal(read_args(&o, 0, 0), -ETIME);
+        }
+        late_one(&o)->pid = worker; /* it is stopped: this is no want of a CPU */
+        late_one(&o)->n_extended = 0;
+        deadline_now(&o);
+        assert_int_equal(o.n_hung, 1);
+        assert_int_equal(o.hung.pid, o.children[0]);
+        (void)kill(spinner, SIGKILL);
+        assert_int_equal(waitpid(spinner, NULL, 0), spinner);
+}
+
+/* The process may give it ever more to read. */
+TEST(one_that_runs_for_ever) {
+        _cleanup_office_ Office o;
+        pid_t worker, spinner;
+
+        office_init(&o);
+        stop_new_worker(&o);
+        assert_int_equal(read_args(&o, 0, 0), -ETIME);
+        worker = late_one(&o)->pid;
+        spinner = start_spinner();
+        late_one(&o)->pid = spinner;
+        late_one(&o)->n_extended = WORKER_EXTENDED_MAX;
+        deadline_now(&o);
+        assert_int_equal(o.n_hung, 1);
+        while (waitpid(spinner, NULL, 0) == spinner) /* killed in the worker's place */
+                ;
+        (void)kill(worker, SIGKILL);
+        assert_int_equal(waitpid(worker, NULL, 0), worker);
+}
+
+static void reap_all(Office *o) {
+        while (o->workers.n_leaving > 0)
+                worker_children_reap(&o->workers);
+}
+
+/* A process stands for a worker that the kernel holds up. */
+static void hold_up(Office *o, unsigned child) {
+        const WorkerLeaving leaving = { .pid = o->children[child],
+                                        .stuck = true,
+                                        .job = WORKER_ARGS,
+                                        .process = o->hung,
+                                        .since_usec = clock_monotonic_usec() };
+
+        assert_int_equal(ARRAY_INSERT(o->workers.leaving, o->workers.n_leaving,
+                                      o->workers.leaving_allocated, 0, &leaving),
+                         0);
+}
+
+static void give_up(Office *o) {
+        const unsigned n = o->n_hung;
+
+        stop_new_worker(o);
+        assert_int_equal(read_args(o, 0, 0), -ETIME);
+        while (o->n_hung == n) /* the timer of former ones may come first */
+                deadline_now(o);
+        reap_all(o);
+        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN);
+}
+
+TEST(one_that_the_kernel_held_up) {
+        _cleanup_office_ Office o;
+
+        office_init(&o);
+        give_up(&o);
+        hold_up(&o, 1);
+        worker_children_reap(&o.workers);
+        assert_int_equal(read_args(&o, 0, 0), -EHOSTDOWN); /* it is held up still */
+        o.workers.leaving[0].since_usec -= WORKER_EXCUSE_USEC;
+        (void)kill(o.children[1], SIGKILL);
+        reap_all(&o);
+        o.children[1] = 0;
+        assert_int_equal(read_args_in_the_end(&o, 0, 0), 0);
+        give_up(&o); /* again: this time nothing held it up */
+        o.workers.hung[0].n = WORKER_EXCUSED_MAX + 1;
+        hold_up(&o, 2);
+        o.workers.leaving[0].since_usec -= WORKER_EXCUSE_USEC;
+        (void)kill(o.children[2], SIGKILL);
+        reap_all(&o);
+        o.children[2] = 0;
+        assert_int_equal(read_args(&o, 0, 0), -EHOSTDOWN); /* so often, and no more */
 }
 
 TEST_GROUP(NULL, NULL)
+
+/* It gets no more time, as the process may wait for what it does; but it is tried again. */
+TEST(one_that_acts_and_runs) {
+        _cleanup_office_ Office o;
+
+        office_init(&o);
+        for (unsigned n = 0; n <= WORKER_EXCUSED_MAX; n++) {
+                const bool last = n == WORKER_EXCUSED_MAX;
+                WorkerChild *child;
+                pid_t worker;
+
+                worker_prepare(&o.workers.mover);
+                while (!worker_is_ready(&o.workers.mover))
+                        assert_non_null(o.workers.mover.child);
+                stop_worker(&o.workers.mover);
+                assert_int_equal(worker_sweep(&o.workers, &o.handles[0], 0, 0), -EAGAIN);
+                child = o.workers.mover.child;
+                worker = child->pid;
+                child->pid = start_spinner();
+                assert_int_equal(sd_event_source_set_time(child->timer, 0), 0);
+                while (o.n_idle == n)
+                        assert_true(sd_event_run(o.event, UINT64_MAX) >= 0);
+                assert_null(o.workers.mover.child);
+                assert_int_equal(o.n_hung, last);
+                assert_int_equal(worker_probe(&o.workers, &o.handles[0], 0) == -EHOSTDOWN, last);
+                (void)kill(worker, SIGKILL);
+                assert_int_equal(waitpid(worker, NULL, 0), worker);
+        }
+}

@@ -2,9 +2,11 @@
  * waits for somebody else. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +24,8 @@ TEST(facts_are_those_of_the_process) {
         assert_int_equal(process_read_args(&o.handles[0], &same), 0);
         assert_int_equal(worker_read_args(&o.workers, &o.handles[0], &process), 0);
         assert_string_equal(process.args, same.args);
+        assert_int_equal(worker_check_exe(&o.workers, &o.sysroot, &o.handles[0], &process), 0);
+        assert_int_equal(process.foreign, FOREIGN_NONE);
         assert_int_equal(worker_probe(&o.workers, &o.handles[0], 0), 0);
         assert_int_equal(
                 worker_read_memory_policy(&o.workers, &o.handles[0], 0, policy, sizeof(policy)), 0);
@@ -43,6 +47,33 @@ TEST(where_a_directory_is) {
         assert_true(r < 0 || strcmp(here.chain, there.chain) == 0);
         assert_true(id_set_equal(&here.nodes, &there.nodes));
         assert_int_equal(worker_read_data_dir(&o.workers, &members, &any, &data_dir), -ENODATA);
+}
+
+TEST(ports) {
+        _cleanup_office_ Office o;
+        _cleanup_listen_ports_ ListenPorts ports = { 0 };
+        const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        struct sockaddr_in address = { .sin_family = AF_INET };
+        socklen_t length = sizeof(address);
+
+        assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
+        assert_int_equal(listen(fd, 1), 0);
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+        office_init(&o); /* its processes have the socket as well */
+        Member list[] = { { .handle = &o.handles[0] }, { .handle = &o.handles[1] } };
+        const Members members = { .sysroot = &o.sysroot, .list = list, .n = 2 };
+
+        assert_int_equal(worker_read_ports(&o.workers, &members, &ports), 0);
+        assert_int_equal(ports.n_ports, 1);
+        assert_int_equal(ports.ports[0], ntohs(address.sin_port));
+        listen_ports_done(&ports);
+        end_child(&o, 0); /* the other one is asked nevertheless */
+        assert_int_equal(worker_read_ports(&o.workers, &members, &ports), 0);
+        assert_int_equal(ports.n_ports, 1);
+        listen_ports_done(&ports);
+        stop_worker(&o.workers.facts);
+        assert_int_equal(worker_read_ports(&o.workers, &members, &ports), -ETIME);
+        (void)close(fd);
 }
 
 /* A name service that does not answer is asked again: it is of no process. */

@@ -1,0 +1,10 @@
+/* The list of processes for which a job was abandoned; what others ask of it is in worker.h. */
+#pragma once
+
+#include "tidbnumad/worker/worker.h"
+
+/* Returns its entry, which counts how often that was so. */
+WorkerHung *hung_remember(Workers *all, const ProcessId *process, WorkerWait wait);
+
+/* A worker that was killed in the middle of a job has ended; see WORKER_EXCUSE_USEC. */
+void hung_excuse(Workers *all, const WorkerLeaving *leaving);

@@ -1,0 +1,43 @@
+/* Processes for which a job was abandoned. */
+#include "tidbnumad/worker/hung.h"
+#include "tidbnumad/sys/clock.h"
+
+static bool is_it(const WorkerHung *hung, const ProcessId *process, WorkerWait wait) {
+        return hung->wait == wait && process_id_equal(&hung->process, process);
+}
+
+bool workers_is_hung(const Workers *all, const ProcessId *process, WorkerWait wait) {
+        for (size_t i = 0; i < all->n_hung; i++)
+                if (is_it(&all->hung[i], process, wait))
+                        return !all->hung[i].excused;
+        return false;
+}
+
+void workers_forget(Workers *all, pid_t pid) {
+        for (size_t i = 0; i < all->n_hung; i++)
+                if (all->hung[i].process.pid == pid)
+                        all->hung[i].process = (ProcessId){ 0 };
+}
+
+WorkerHung *hung_remember(Workers *all, const ProcessId *process, WorkerWait wait) {
+        WorkerHung *new = &all->hung[all->next_hung];
+
+        for (size_t i = 0; i < all->n_hung; i++)
+                if (is_it(&all->hung[i], process, wait)) {
+                        all->hung[i].excused = false;
+                        all->hung[i].n++;
+                        return &all->hung[i];
+                }
+        *new = (WorkerHung){ .process = *process, .wait = wait, .n = 1 };
+        all->next_hung = (all->next_hung + 1) % WORKER_HUNG_MAX;
+        all->n_hung += all->n_hung < WORKER_HUNG_MAX;
+        return new;
+}
+
+void hung_excuse(Workers *all, const WorkerLeaving *leaving) {
+        if (!leaving->stuck || clock_monotonic_usec() < leaving->since_usec + WORKER_EXCUSE_USEC)
+                return;
+        for (size_t i = 0; i < all->n_hung; i++)
+                if (is_it(&all->hung[i], &leaving->process, worker_job_wait(leaving->job)))
+                        all->hung[i].excused = all->hung[i].n <= WORKER_EXCUSED_MAX;
+}
