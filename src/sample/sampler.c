@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/sample/frame.h"
+#include "tidbnumad/sample/present.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
@@ -25,7 +26,8 @@ typedef struct Sampling {
         uint64_t n_asked;
 
         /* Of the frame that is being drawn from. */
-        Tally *by_node; /* owned */
+        Tally *by_node;   /* owned */
+        uint64_t n_pages; /* that are drawn from */
         uint64_t n_drawn, n_found;
         uint64_t n_absent, n_checked, n_marked; /* pages that show no node */
 } Sampling;
@@ -37,7 +39,7 @@ void draws_done(Draws *draws) {
 
 static void begin(Sampling *s) {
         memset(s->by_node, 0, s->topology->n_nodes * sizeof(*s->by_node));
-        s->n_drawn = s->n_found = s->n_absent = s->n_checked = s->n_marked = 0;
+        s->n_pages = s->n_drawn = s->n_found = s->n_absent = s->n_checked = s->n_marked = 0;
 }
 
 /* xorshift64* (Vigna, ACM Transactions on Mathematical Software 42, 2016). */
@@ -71,17 +73,24 @@ static int is_own(const Sampling *s, const FrameRange *range, void *address) {
         return pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_FILE, &picked) == 1 ? 0 : -1;
 }
 
-static void count_seen(Sampling *s, const FrameRange *range, void *address, int node) {
+/* A node that came with hotplug is in the next topology. */
+static void count(Sampling *s, const FrameRange *range, bool own, int node) {
         const Node *of = topology_find(s->topology, (uint32_t)node);
-        const int own = is_own(s, range, address);
         Tally *at = of ? &s->by_node[of - s->topology->nodes] : NULL;
 
-        if (own < 0 || !at) /* a node that came with hotplug is in the next topology */
+        if (!at)
                 return;
-        at->anon += own == 1;
-        at->shmem += own == 0 && range->is_shmem;
-        at->file += own == 0 && !range->is_shmem;
-        s->n_found += own == 1 || range->kind != MAPPING_PRIVATE;
+        at->anon += own;
+        at->shmem += !own && range->is_shmem;
+        at->file += !own && !range->is_shmem;
+        s->n_found += own || range->kind != MAPPING_PRIVATE;
+}
+
+static void count_seen(Sampling *s, const FrameRange *range, void *address, int node) {
+        const int own = is_own(s, range, address);
+
+        if (own >= 0)
+                count(s, range, own, node);
 }
 
 /* A page without a node is not there, or NUMA balancing has marked it. */
@@ -168,20 +177,70 @@ static uint64_t n_hidden(const Sampling *s) {
                                               0.5);
 }
 
-static int draw_from(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
-        int r = 0;
+static int draw_large(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
+        int r = probe(s, frame);
 
-        begin(s);
-        if (frame->n_pages > SAMPLER_WHOLE_PAGES)
-                r = probe(s, frame);
+        s->n_pages = frame->n_pages;
         *ret_whole = s->n_drawn == 0 && frame->n_pages <= SAMPLER_WHOLE_PAGES;
         if (r < 0 || frame->n_pages == 0)
                 return r;
         return *ret_whole ? ask_whole(s, frame) : draw_up_to(s, frame, n_pages, SAMPLER_DRAWS_MAX);
 }
 
-static void take(const Sampling *s, const Frame *frame, Draws *draws) {
-        const double scale = s->n_drawn == 0 ? 0 : (double)frame->n_pages / (double)s->n_drawn;
+/* --- a small frame: its pages that are there are listed first --- */
+
+/* `first`: as of ask_batch(). What is there and shows no node is marked. */
+static int ask_present(Sampling *s, const Frame *frame, const PresentPages *present,
+                       const size_t *first, size_t n) {
+        const PresentPage *pages[BATCH];
+        void *addresses[BATCH];
+        int where[BATCH], r;
+
+        for (size_t i = 0; i < n; i++) {
+                pages[i] = &present->pages[first ? *first + i : draw_below(s, present->n)];
+                addresses[i] = (void *)(uintptr_t)pages[i]->address;
+        }
+        r = pages_query(s->pid, n, addresses, where);
+        if (r < 0)
+                return r;
+        s->n_asked += n;
+        s->n_drawn += n;
+        for (size_t i = 0; i < n; i++) {
+                const bool marked = where[i] == -ENOENT && pages[i]->own;
+
+                if (where[i] >= 0)
+                        count(s, &frame->ranges[pages[i]->range], pages[i]->own, where[i]);
+                s->n_absent += marked;
+                s->n_checked += marked;
+                s->n_marked += marked;
+        }
+        return 0;
+}
+
+static int draw_small(Sampling *s, const Frame *frame, uint64_t n_pages, bool *ret_whole) {
+        _cleanup_present_ PresentPages present = { 0 };
+        int r = present_list(frame, s->pagemap_fd, &present);
+
+        if (r < 0)
+                return r;
+        s->n_pages = present.n;
+        *ret_whole = present.n <= SAMPLER_WHOLE_PAGES;
+        for (size_t at = 0; r >= 0 && *ret_whole && at < present.n; at += BATCH)
+                r = ask_present(s, frame, &present, &at,
+                                present.n - at < BATCH ? present.n - at : BATCH);
+        while (r >= 0 && !*ret_whole && s->n_drawn < SAMPLER_DRAWS_MAX && s->n_found < n_pages)
+                r = ask_present(s, frame, &present, NULL, BATCH);
+        return r;
+}
+
+static int draw_from(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
+        begin(s);
+        return frame->n_pages <= SAMPLER_LISTED_PAGES ? draw_small(s, frame, n_pages, ret_whole)
+                                                      : draw_large(s, frame, n_pages, ret_whole);
+}
+
+static void take(const Sampling *s, Draws *draws) {
+        const double scale = s->n_drawn == 0 ? 0 : (double)s->n_pages / (double)s->n_drawn;
 
         for (size_t i = 0; i < s->topology->n_nodes; i++) {
                 const Tally *tally = &s->by_node[i];
@@ -217,11 +276,11 @@ static int draw_both(Sampling *s, const ProcHandle *process, size_t n_pages, Dra
                 r = draw_from(s, &private, n_pages, &draws->whole);
         if (r < 0)
                 return r;
-        take(s, &private, draws);
+        take(s, draws);
         r = draw_from(s, &shared, n_pages / (SAMPLER_PAGES / SAMPLER_SHARED_PAGES), &whole);
         if (r < 0)
                 return r;
-        take(s, &shared, draws);
+        take(s, draws);
         draws->mapped_whole = draws->whole && whole;
         return check_same(process, s->pagemap_fd);
 }

@@ -4,8 +4,9 @@
  * Addresses are drawn uniformly over the mappings; what is not present costs a draw. Where fewer
  * than one in SAMPLER_SPARSE are there, the present ranges are listed first (PAGEMAP_SCAN, kernel
  * 6.7) and drawn from. On an older kernel, or where there are too many, draws go on until enough
- * pages are found or SAMPLER_DRAWS_MAX are spent: fewer pages, a wider interval. All pages of a
- * process of no more than SAMPLER_WHOLE_PAGES are queried.
+ * pages are found or SAMPLER_DRAWS_MAX are spent: fewer pages, a wider interval. Of a process with
+ * mappings of no more than SAMPLER_LISTED_PAGES only pages that are there are drawn, on any kernel.
+ * Where no more than SAMPLER_WHOLE_PAGES are there, all of them are queried.
  *
  * Private memory and shared memory with files are drawn apart: the ratio that counts is that of
  * anonymous pages. What is mapped after the mappings were read is not drawn. */
@@ -24,6 +25,7 @@ enum {
         SAMPLER_PAGES = 4096,        /* present anonymous pages, ±1.5 points at 95 % */
         SAMPLER_SHARED_PAGES = 1024, /* of files and shared memory, ±3 points */
         SAMPLER_DRAWS_MAX = 32768,
+        SAMPLER_LISTED_PAGES = 32768, /* their entries take half a millisecond */
         SAMPLER_WHOLE_PAGES = 8192,
         SAMPLER_SPARSE = 16,
         /* Pages without a node that are looked at closer: are they absent, or marked? */

@@ -98,3 +98,67 @@ TEST(looked_for_too_long, .setup_func = begin, .teardown_func = unmap) {
         assert_false(draws.whole);
         assert_true(draws.n_asked > SAMPLER_DRAWS_MAX);
 }
+
+/* --- a small process with the stacks of many threads: one page in 16 is there --- */
+
+enum { STACKS = 1024, STACK_KIB = 64 };
+
+static void touch_stacks(void) {
+        for (unsigned i = 0; i < STACKS; i++)
+                fake.held.start[i * KIB(STACK_KIB)] = 1;
+}
+
+/* Not one page is asked for that is not there, on a kernel that has no PAGEMAP_SCAN either. */
+TEST(stacks, .setup_func = begin, .teardown_func = unmap) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        NodeSet home = { 0 };
+        bool sanitized;
+        uint64_t truth;
+        pid_t pid;
+
+        fake.held = reserve(KIB(STACK_KIB) * STACKS, MADV_NOHUGEPAGE);
+        fake.away = (Area){ fake.held.start, fake.held.size / 4 };
+        fake.marked = (Area){ fake.held.start + fake.held.size / 2, fake.held.size / 8 };
+        fake.scan_error = ENOTTY;
+        pid = start(touch_stacks, &handle);
+        sanitized = kib_of(pid, "status", "VmSize:") > GIB(1); /* 1 TiB: it reserves 20 */
+        truth = anon_pages(pid);
+        if (sanitized) {
+                end(pid);
+                print_message("not a small process, for it is sanitized\n");
+                skip();
+        }
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        end(pid);
+        id_set_add(&home, HOME);
+        assert_int_equal(fake.n_scans, 0);
+        assert_true(draws.whole && draws.mapped_whole);
+        assert_true(draws.n_asked < truth + 4096); /* and some of files */
+        assert_int_equal(draws.n_hidden, STACKS / 8);
+        assert_in_range(draws.n_anon + draws.n_hidden, truth - 2, truth + 2);
+        assert_int_equal(draws.n_anon - draws.by_node[0].n_anon, STACKS / 4);
+}
+
+static void fill_held(void) {
+        memset(fake.held.start, 1, fake.held.size);
+}
+
+/* Most of a small process is there: drawn from, as from a large one. */
+TEST(small_and_dense, .setup_func = begin, .teardown_func = unmap) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_draws_ Draws draws = { 0 };
+        uint64_t truth;
+        pid_t pid;
+
+        fake.held = reserve(MIB(64), MADV_NOHUGEPAGE);
+        fake.away = (Area){ fake.held.start, fake.held.size / 4 };
+        pid = start(fill_held, &handle);
+        truth = anon_pages(pid);
+        assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
+        end(pid);
+        assert_false(draws.whole);
+        assert_true(draws.n_anon >= SAMPLER_PAGES);
+        assert_true(draws.n_asked < 3 * SAMPLER_PAGES);
+        assert_share(&draws, MIB(16) / 4096.0 / (double)truth);
+}
