@@ -155,8 +155,8 @@ static int next_mapping(Mover *mover) {
         return r < 0 ? r : 1;
 }
 
-/* Over what is empty, where the kernel can. The walk is then at a page that is there, or further on
- * in the mapping. */
+/* Over what is empty, where the kernel can. 1: the walk is at a page that is there, or the kernel
+ * cannot tell; 0: it is further on in the mapping, and knows nothing of what is there. */
 static int skip_empty(Mover *mover) {
         const uint64_t left = mover->mapping.end - mover->address;
         uint64_t end = mover->address + (left < SKIP_BYTES ? left : SKIP_BYTES);
@@ -164,18 +164,31 @@ static int skip_empty(Mover *mover) {
 
         /* What one reading shows as well needs no call of its own. */
         if (mover->cannot_skip || left < MOVER_CHUNK_BYTES)
-                return 0;
+                return 1;
         r = pagemap_skip(mover->pagemap_fd, &mover->address, end);
         mover->cannot_skip = r == -EOPNOTSUPP;
-        return r == -EOPNOTSUPP ? 0 : r;
+        if (mover->cannot_skip)
+                return 1;
+        return r < 0 ? r : mover->address < end;
+}
+
+static uint64_t chunk_end(uint64_t address) {
+        return (address / MOVER_CHUNK_BYTES + 1) * MOVER_CHUNK_BYTES;
 }
 
 /* Where the piece at the walk's address ends: at a chunk's border or with the mapping. */
 static uint64_t piece_end(const Mover *mover) {
-        uint64_t border = (mover->address / MOVER_CHUNK_BYTES + 1) * MOVER_CHUNK_BYTES;
+        const uint64_t border = chunk_end(mover->address);
 
         return border < mover->mapping.end ? border : mover->mapping.end;
 }
+
+/* Entries of pages as of this step: what one reading shows is enough for all small mappings of a
+ * chunk. */
+typedef struct Entries {
+        uint64_t start, end; /* addresses */
+        uint64_t of[PAGEMAP_PAGES_MAX];
+} Entries;
 
 typedef struct Walk {
         Mover *mover;
@@ -183,6 +196,7 @@ typedef struct Walk {
         uint32_t target;
         PageBatch own, shared;
         uint64_t scanned_bytes, paid_bytes;
+        Entries entries;
 } Walk;
 
 static int flush(Walk *w, PageBatch *batch) {
@@ -235,20 +249,48 @@ static int add_own(Walk *w, const uint64_t *entries, size_t n) {
         return r < 0 ? r : add(w, &w->own, entries, n, PAGE_OWN);
 }
 
+static int read_entries_up_to(Walk *w, uint64_t end) {
+        const uint64_t start = w->mover->address;
+        int r = pagemap_read(w->mover->pagemap_fd, start,
+                             (size_t)((end - start) / page_size_bytes()), w->entries.of);
+
+        w->entries.start = start;
+        w->entries.end = r < 0 ? start : end;
+        return r;
+}
+
+/* Of the pages from the walk's address up to `end`. Where a small mapping ends, the chunk goes on,
+ * but maybe not the address space, which shows as -ESTALE. */
+static int read_entries(Walk *w, uint64_t end, const uint64_t **ret) {
+        const Mover *mover = w->mover;
+        const uint64_t border = chunk_end(mover->address);
+        int r = 0;
+
+        if (mover->address < w->entries.start || end > w->entries.end) {
+                r = read_entries_up_to(w, border);
+                if (r == -ESTALE && end < border)
+                        r = read_entries_up_to(w, end);
+        }
+        *ret = w->entries.of + (mover->address - w->entries.start) / page_size_bytes();
+        return r;
+}
+
 /* The chunk, or the part of one, at the walk's address. */
 static int add_piece(Walk *w) {
         Mover *mover = w->mover;
         const Mapping *mapping = &mover->mapping;
-        uint64_t entries[PAGEMAP_PAGES_MAX], end;
+        const uint64_t *entries;
+        uint64_t end;
+        int r = skip_empty(mover);
         size_t n;
-        int r;
 
-        r = skip_empty(mover);
-        if (r < 0 || mover->address >= mapping->end)
+        if (r == 0)
+                w->scanned_bytes += MOVER_CHUNK_BYTES; /* it may have taken as long */
+        if (r <= 0)
                 return r;
         end = piece_end(mover);
         n = (size_t)((end - mover->address) / page_size_bytes());
-        r = pagemap_read(mover->pagemap_fd, mover->address, n, entries);
+        r = read_entries(w, end, &entries);
         if (r >= 0 && mapping->kind == MAPPING_PRIVATE)
                 r = add_own(w, entries, n);
         if (r >= 0 && mapping->kind != MAPPING_PRIVATE)

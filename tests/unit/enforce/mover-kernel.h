@@ -30,7 +30,7 @@ typedef struct Kernel {
         const void *asked_first; /* of the first call that moves */
         PageReach reach;         /* of the last one */
         size_t next_mapping;
-        unsigned queries, calls;
+        unsigned reads, queries, calls;
         bool says_busy;     /* of what it moved */
         bool marked[PAGES]; /* by NUMA balancing: hidden until it is touched */
         int marked_answer;  /* of a query; 0: -ENOENT */
@@ -51,6 +51,8 @@ int __real_maps_next(MapsReader *reader, Mapping *ret);
 int __wrap_maps_next(MapsReader *reader, Mapping *ret);
 int __real_maps_rewind(MapsReader *reader);
 int __wrap_maps_rewind(MapsReader *reader);
+int __real_pagemap_read(int fd, uint64_t start, size_t n_pages, uint64_t *ret_entries);
+int __wrap_pagemap_read(int fd, uint64_t start, size_t n_pages, uint64_t *ret_entries);
 int __real_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
 int __wrap_pages_query(pid_t pid, size_t n_pages, void **addresses, int *ret_nodes);
 int __real_pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
@@ -73,6 +75,11 @@ int __wrap_maps_next(MapsReader *reader, Mapping *ret) {
 int __wrap_maps_rewind(MapsReader *reader) {
         kernel.next_mapping = 0;
         return __real_maps_rewind(reader);
+}
+
+int __wrap_pagemap_read(int fd, uint64_t start, size_t n_pages, uint64_t *ret_entries) {
+        kernel.reads++;
+        return __real_pagemap_read(fd, start, n_pages, ret_entries);
 }
 
 static inline size_t page_of(const void *address) {

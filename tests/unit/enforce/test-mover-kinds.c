@@ -47,6 +47,32 @@ TEST(a_marked_huge_page_is_found, .teardown_func = end_test) {
         assert_int_equal(kernel.nodes[kernel.huge_first], 0);
 }
 
+/* Three in one chunk, with pages between them that are none of theirs. */
+TEST(small_mappings_of_a_chunk_are_read_at_once, .teardown_func = end_test) {
+        const uint64_t page = page_size_bytes();
+        const size_t first = first_of_chunk();
+        Mapping all;
+
+        kernel_init(0);
+        all = kernel.mappings[0];
+        for (size_t i = 0; i < 3; i++) {
+                kernel.mappings[i] = all;
+                kernel.mappings[i].start = (uintptr_t)kernel.area + (first + i * 150) * page;
+                kernel.mappings[i].end = kernel.mappings[i].start + 100 * page;
+                kernel.nodes[first + i * 150 + 99] = 1;
+                kernel.nodes[first + i * 150 + 100] = 1;
+        }
+        kernel.n_mappings = 3;
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(3));
+        assert_int_equal(tested.mover.moved_bytes, BYTES(3));
+        for (size_t i = 0; i < 3; i++) {
+                assert_int_equal(kernel.nodes[first + i * 150 + 99], 0);
+                assert_int_equal(kernel.nodes[first + i * 150 + 100], 1);
+        }
+        assert_true(kernel.reads <= 3); /* and whether the process is still there, twice */
+}
+
 /* What a fork still shares is moved where all holders are in the instance's cgroup, and only there.
  */
 TEST(fork_shared_pages_want_proof, .teardown_func = end_test) {

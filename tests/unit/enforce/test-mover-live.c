@@ -1,4 +1,6 @@
 /* The gentle mover on a real process of this machine. */
+#include <sys/prctl.h>
+
 #include "../../support/exec-child.h"
 #include "mover-kernel.h"
 
@@ -8,6 +10,7 @@ static pid_t start_sleeper(void) {
 
         assert_true(pid >= 0);
         if (pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody */
                 (void)execlp("sleep", "sleep", "1000", NULL);
                 _exit(127);
         }
@@ -36,8 +39,13 @@ static bool sleeps(const ProcHandle *handle) {
 }
 
 static void open_sleeper(const Sysroot *sysroot, pid_t pid, ProcHandle *handle) {
+        int r;
+
         kernel = (Kernel){ 0 };
-        assert_int_equal(proc_open(sysroot, pid, handle), 0);
+        do
+                r = proc_open(sysroot, pid, handle);
+        while (r == -EBUSY); /* in its exec */
+        assert_int_equal(r, 0);
         for (int i = 0; i < 1000 && !sleeps(handle); i++)
                 (void)usleep(2000);
 }
