@@ -75,13 +75,11 @@ static double level_at(const GuardNode *node, size_t age) {
 }
 
 /* Bytes a second since the youngest reading that is as old as that; since the oldest, as if nothing
- * had changed before, where none is. Negative: it grows. */
+ * had changed before, where none is. Negative: it grows. There is a reading. */
 static double fall_over(const GuardNode *node, uint64_t span_usec) {
         uint64_t elapsed = 0;
         size_t age = 0;
 
-        if (node->n_readings == 0)
-                return 0;
         while (elapsed < span_usec && age + 1 < node->n_readings)
                 elapsed = reading_at(node, 0)->usec - reading_at(node, ++age)->usec;
         if (elapsed < LEAST_USEC)

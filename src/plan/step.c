@@ -31,6 +31,12 @@ bool step_begins_blind(const StepInput *in) {
                !id_set_is_empty(&in->placement->nodes);
 }
 
+/* A unit gets nothing that its slice leaves out, however often its properties are set. */
+static bool is_kept_out(const StepInput *in, IdView wanted, IdView above) {
+        return !acts_on_processes(in) && id_view_next(above, 0) >= 0 &&
+               !id_view_is_subset(wanted, above);
+}
+
 /* One pass for what is worth it and is not needed for anything. */
 static bool is_to_follow(const StepInput *in) {
         return in->file_pull_wanted && in->memory_known && in->outside_bytes == 0 && in->has_room &&
@@ -247,7 +253,9 @@ static Step step_bind(const StepInput *in) {
                 return step_for(STEP_REFUSE, REASON_MEMORY_UNREADABLE,
                                 "its memory is not counted (no memory controller for its unit), so "
                                 "only its CPUs are bound: whether it fits on its nodes is unknown");
-        if (in->mem_writes >= STEP_WRITES_MAX)
+        if (in->mem_writes >= STEP_WRITES_MAX ||
+            (in->we_narrowed &&
+             is_kept_out(in, ID_VIEW(&nodes), ID_VIEW(&in->binding->mems_above))))
                 return step_for(
                         STEP_REFUSE, REASON_SLICE_TOO_TIGHT,
                         in->backend == BACKEND_CGROUP1
@@ -324,7 +332,9 @@ static Step step_scope(const StepInput *in) {
 }
 
 static Step step_cpus(const StepInput *in) {
-        if (in->cpu_writes >= STEP_WRITES_MAX)
+        if (in->cpu_writes >= STEP_WRITES_MAX ||
+            (in->cpus_applied &&
+             is_kept_out(in, ID_VIEW(&in->placement->cpus), ID_VIEW(&in->binding->cpus_above))))
                 return step_for(STEP_REFUSE, REASON_SLICE_TOO_TIGHT, no_effect(in->backend));
         if (in->repairs >= STEP_REPAIRS_MAX)
                 return step_for(

@@ -108,9 +108,10 @@ static void failed(const Binder *b, Instance *i, int error, const char *message)
 
         const Reason code = reason_of_error(error);
 
-        binding_set_failure(i, code, "%s did not %s: %s%s%s; %s; trying again",
-                            instance_ops(i, &b->host->backend)->name, what, strerror(-error),
-                            *message ? ": " : "", message, reason_to_remedy(code));
+        /* systemd's text says more than a number: that of a masked unit is ERFKILL. */
+        binding_set_failure(i, code, "%s did not %s: %s; %s; trying again",
+                            instance_ops(i, &b->host->backend)->name, what,
+                            *message ? message : strerror(-error), reason_to_remedy(code));
         try_later(b, i, error);
 }
 

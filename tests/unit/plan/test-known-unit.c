@@ -126,6 +126,25 @@ TEST(two_that_name_it) {
         assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[0]);
 }
 
+TEST(two_that_give_it_the_same_nodes) {
+        PolicyInstance instance = { .match = { .unit = S("tidb-1.*") }, .nodes = node_set("1") };
+        Policy p[2] = {
+                { .match = { .exe = S("a"), .unit = S("tidb-*") }, .place.nodes = node_set("1") },
+                { .match = { .exe = S("b"), .unit = S("tidb-*") },
+                  .place.nodes = node_set("2"),
+                  .instances = &instance,
+                  .n_instances = 1 },
+        };
+
+        assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[0]);
+        assert_null(policy_of(p, 2, "tidb-2.service", 0, NULL)); /* not in `instances` */
+        instance.nodes = node_set("3");
+        assert_null(policy_of(p, 2, "tidb-1.service", 0, NULL));
+        instance =
+                (PolicyInstance){ .nodes = node_set("1") }; /* by a port, which nobody knows yet */
+        assert_ptr_equal(policy_of(p, 2, "tidb-2.service", 0, NULL), &p[0]);
+}
+
 TEST(earlier_one_without_the_name) {
         Policy p[2] = { { .match = { .exe = S("haproxy") }, .place.nodes = node_set("1") },
                         { .match = { .exe = S("tidb-server"), .unit = S("tidb-*") },
@@ -137,6 +156,9 @@ TEST(earlier_one_without_the_name) {
         p[0].match.exe = S("/opt/*/tidb-server");
         assert_null(policy_of(p, 2, "tidb-1.service", 0, &reason));
         assert_non_null(strstr(reason, "earlier policy"));
+        p[1].match.exe = S("/srv/bin/tidb-server"); /* two globs may have a path in common */
+        assert_null(policy_of(p, 2, "tidb-1.service", 0, &reason));
+        p[1].match.exe = S("tidb-server");
         p[0].match = (PolicyMatch){ .unit = S("*.service") };
         assert_null(policy_of(p, 2, "tidb-1.service", 0, NULL));
         /* … of another user. */

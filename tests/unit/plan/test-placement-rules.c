@@ -75,6 +75,20 @@ TEST(explicit_nodes_of_the_policy) {
         assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
 }
 
+/* Whether a place needs to be searched for. */
+TEST(what_is_explicit) {
+        static const uint16_t ports[] = { 4000 };
+        PolicyInstance entry = { .match = { .port = 4000 }, .nodes = node_set("1") };
+        Policy policy = { .instances = &entry, .n_instances = 1 };
+
+        assert_true(placement_is_explicit(&policy, "tidb-1.service", ports, 1));
+        assert_false(placement_is_explicit(&policy, "tidb-1.service", NULL, 0));
+        policy.place.nodes = node_set("2-3");
+        assert_true(placement_is_explicit(&policy, "tidb-1.service", NULL, 0));
+        policy.place.count_is_set = true; /* some of these */
+        assert_false(placement_is_explicit(&policy, "tidb-1.service", NULL, 0));
+}
+
 static void assert_explicit(const char *nodes, PlacementRefusal refusal) {
         _cleanup_one_ One one = one_new(false);
 

@@ -276,6 +276,31 @@ TEST(open_below_a_slice) {
         }
 }
 
+/* A slice that was narrowed after the unit was bound: that is the reason at once, in each round,
+ * and nothing is written for it or counted as a repair. */
+TEST(below_a_slice_that_was_narrowed) {
+        Situation s;
+
+        init(&s, MEMORY_BIND);
+        s.binding.cpus = cpu_set("4-5");
+        s.binding.cpus_above = cpu_set("0-5");
+        assert_step(&s, STEP_SET_CPUS,
+                    ""); /* not tried yet: some of its CPUs are better than all */
+        s.in.cpus_applied = true;
+        assert_step(&s, STEP_REFUSE, "does a slice above the unit allow less?");
+        s.binding.cpus_above = cpu_set("4-7"); /* the unit itself was narrowed */
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.binding.cpus_above = cpu_set("");
+        assert_step(&s, STEP_SET_CPUS, "");
+        s.binding.cpus = cpu_set("4-7");
+        s.binding.mems = s.binding.mems_above = node_set("0,2");
+        assert_mems(&s, STEP_WIDEN, "0-2"); /* not tried yet */
+        s.in.we_narrowed = true;
+        assert_step(&s, STEP_REFUSE, "does a slice above the unit allow less?");
+        s.binding.mems_above = node_set("0-3");
+        assert_mems(&s, STEP_WIDEN, "0-2");
+}
+
 TEST(preferred_opens_what_a_bind_narrowed) {
         Situation s;
 
