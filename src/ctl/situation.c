@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
@@ -115,7 +116,8 @@ static int note_policies(const Case *c, PlanRun *p) {
 static int note_source(const Case *c, PlanRun *p) {
         if (policies_are_built_in(&c->policies))
                 return plan_run_add_note(
-                        p, "no policies, so nothing is placed; plan with --policy FILE");
+                        p, "no policies, so nothing is placed; write one in " TIDBNUMAD_SYSCONFDIR
+                           "/tidbnumad.d, or plan with --policy FILE");
         if (c->policies.defaults)
                 return plan_run_add_note(p,
                                          "no policies given: planned with tidb (exclusive), tikv "
@@ -139,6 +141,33 @@ static int note_machine(const Machine *machine, PlanRun *p) {
         return r;
 }
 
+static bool is_idle(const Case *c, const Policy *policy) {
+        for (size_t i = 0; i < c->running.n_instances; i++)
+                if (c->running.instances[i].policy == policy)
+                        return false;
+        return !policy->built_in;
+}
+
+/* Whoever writes a unit or a user that is not theirs misses an instance, and looks here for it.
+ * Without access to all processes, nothing is known. */
+static int note_idle(const Case *c, PlanRun *p) {
+        const PolicySet *set = &c->policies.set;
+        _cleanup_text_ Text names = { 0 };
+        size_t n = 0;
+
+        if (c->running.n_denied > 0 && geteuid() != 0)
+                return 0;
+        for (size_t i = 0; i < set->n_policies; i++)
+                if (is_idle(c, &set->policies[i]))
+                        text_appendf(&names, "%s%s", n++ > 0 ? ", " : "", set->policies[i].name);
+        if (n == 0 || names.error < 0)
+                return names.error;
+        return plan_run_add_note(p,
+                                 "no running process matches the polic%s %s; tidbnumactl explain "
+                                 "PID shows why",
+                                 n == 1 ? "y" : "ies", names.data);
+}
+
 static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
         const size_t denied = c->running.n_denied, ignored = c->ignored.n_instances;
         int r = 0;
@@ -157,10 +186,13 @@ static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
                         s->daemon_runs ? "; the daemon's report was used for them" : "");
         if (r >= 0 && p->report.n_instances == 0)
                 r = plan_run_add_note(
-                        p, s->machine.runs ? "no running process matches a policy; use "
-                                             "--instances 1:POLICY for imagined ones"
+                        p, s->machine.runs ? "no running process matches a policy; tidbnumactl "
+                                             "explain PID shows why, and --instances 1:POLICY "
+                                             "imagines one"
                                            : "nothing to place; use --instances 4:tidb,4:tikv "
                                              "for imagined instances");
+        else if (r >= 0 && s->machine.runs && !s->args->instances)
+                r = note_idle(c, p);
         return r;
 }
 

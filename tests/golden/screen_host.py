@@ -42,6 +42,7 @@ irq:
     steer: reserved
 """
 BROKEN = POLICY.replace("near: storage", "near: storrage").replace("memory: bind", "memory: bound", 1)
+MISNAMED = POLICY.replace('"tikv-*', '"storage-*')  # the units have other names
 
 # name, program, node once it is bound, disk, GiB of anonymous memory
 SERVERS = (("tidb-4000", "tidb-server", 1, None, 12), ("tidb-4001", "tidb-server", 4, None, 14),
@@ -76,6 +77,7 @@ def lay_out(root, bound):
     for p in s.host.processes:
         p["uid"] = 0 if p["pid"] == DAEMON_PID or p["exe"].endswith("haproxy") else USERS["tidb"]
         s.files["proc/%d/comm" % p["pid"]] = p["comm"] + "\n"
+        s.files["proc/%d/statm" % p["pid"]] = "1000 500 200 100 0 300 0\n"
     settings(s, bound)
     s.put_on(root)
     for p in s.host.processes:

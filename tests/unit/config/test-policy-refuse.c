@@ -176,6 +176,10 @@ TEST(values) {
         assert_errors(
                 P "  rate: 256\n",
                 "a.yaml:5:9: `policies[].rate` is `256` (without a unit and /s), " RATE_EXPECTED);
+        assert_errors(P "  rate: 1111111111111111111111111111111111111111111111111111111111111111"
+                        "MiB/s\n",
+                      "a.yaml:5:9: `policies[].rate` is `1111111111111111111111111111111111111111"
+                      "11111111111111111111...`, " RATE_EXPECTED);
         assert_errors(V "sampling: {interval: 10}\n",
                       "a.yaml:2:22: `sampling.interval` is `10` (without a unit), " TIME_EXPECTED);
         assert_errors(

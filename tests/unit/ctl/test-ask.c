@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../support/port-list.h"
 #include "../../support/test.h"
 
 #include "tidbnumad/ctl/ask.h"
@@ -98,7 +99,7 @@ TEST(a_running_server) {
         }
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
-        assert_int_equal(listen_ports_read(&sysroot, &handle, &o.ports), 0);
+        assert_int_equal(read_port_list(&sysroot, &handle, &o.ports), 0);
         assert_int_equal(ask_gomaxprocs(&sysroot, &o, &port), 48);
         assert_int_equal(port, 10080);
         listen_ports_done(&o.ports);

@@ -1,113 +1,7 @@
 /* The audit: a host on which every rule holds, and each mistake alone. */
-#include <string.h>
-
 #include "../../support/test.h"
 
-#include "../../support/id-sets.h"
-#include "tidbnumad/plan/audit.h"
-
-#define GIB (UINT64_C(1) << 30)
-#define S(text) ((char *)(text))
-
-/* Two sockets of a node each; a TiDB on node 0 beside the reserved CPU 3, a TiKV with its disk on
- * node 1. */
-typedef struct World {
-        Node nodes[2];
-        Topology topology;
-        Device devices[2];
-        DeviceList device_list;
-        HostFacts facts;
-        IrqVector vector;
-        IrqDevice card;
-        IrqHost irqs;
-        NodeSnapshot before[2], now[2];
-        Policy policies[2];
-        IrqPolicy irq_policy;
-        PolicySet set;
-        AuditInstance instances[2];
-        AuditInput input;
-} World;
-
-static void init_machine(World *w) {
-        for (uint32_t i = 0; i < 2; i++) {
-                w->nodes[i] = (Node){ .id = i,
-                                      .package = i,
-                                      .memory_bytes = 64 * GIB,
-                                      .cpus = cpu_set(i == 0 ? "0-3" : "4-7") };
-                w->before[i] = (NodeSnapshot){ .cpu_known = true };
-                w->now[i] = (NodeSnapshot){ .cpu_known = true };
-                w->now[i].cpu_seconds[MODE_IDLE] = 95;
-                w->now[i].cpu_seconds[MODE_SOFTIRQ] = 5;
-        }
-        w->topology = (Topology){ .nodes = w->nodes, .n_nodes = 2 };
-        w->devices[0] = (Device){
-                .kind = DEVICE_NET, .name = S("eth0"), .pci = S("0000:01:00.0"), .speed_mbps = 25000
-        };
-        w->devices[1] = (Device){
-                .kind = DEVICE_DISK, .name = S("nvme0n1"), .pci = S("0000:02:00.0"), .node = 1
-        };
-        w->device_list = (DeviceList){ .devices = w->devices, .n_devices = 2 };
-        w->facts = (HostFacts){ .swap_known = true,
-                                .swappiness = 1,
-                                .huge_pages = "never",
-                                .governor_known = true,
-                                .kernel_known = true,
-                                .pidfds = true,
-                                .numa_stat_known = true,
-                                .numa_stat = true,
-                                .cpuset_known = true,
-                                .cpuset = true,
-                                .irqbalance_known = true,
-                                .irqbalance = true,
-                                .n_packages = 2 };
-        w->vector = (IrqVector){ .irq = 40, .effective_known = true, .effective = cpu_set("2") };
-        w->card = (IrqDevice){
-                .kind = IRQ_DEVICE_NET, .name = S("eth0"), .vectors = &w->vector, .n_vectors = 1
-        };
-        w->irqs = (IrqHost){ .devices = &w->card, .n_devices = 1 };
-}
-
-static void init(World *w) {
-        *w = (World){ 0 };
-        init_machine(w);
-        w->policies[0] = (Policy){ .name = S("tidb"), .memory = MEMORY_BIND };
-        w->policies[1] = (Policy){ .name = S("tikv"), .memory = MEMORY_BIND };
-        w->set = (PolicySet){
-                .policies = w->policies, .n_policies = 2, .irqs = &w->irq_policy, .n_irqs = 1
-        };
-        w->instances[0] = (AuditInstance){ .name = "tidb-4000",
-                                           .policy = &w->policies[0],
-                                           .exe = "/opt/tidb-server",
-                                           .pid = 10,
-                                           .placed = true,
-                                           .nodes = node_set("0"),
-                                           .cpus = cpu_set("0-2"),
-                                           .allowed_cpus = cpu_set("0-2"),
-                                           .need_bytes = 8 * GIB,
-                                           .gomaxprocs = 3 };
-        w->instances[1] = (AuditInstance){ .name = "tikv-20160",
-                                           .policy = &w->policies[1],
-                                           .exe = "/opt/tikv-server",
-                                           .pid = 11,
-                                           .placed = true,
-                                           .nodes = node_set("1"),
-                                           .cpus = cpu_set("4-7"),
-                                           .allowed_cpus = cpu_set("4-7"),
-                                           .disk = "nvme0n1",
-                                           .disk_nodes = node_set("1"),
-                                           .need_bytes = 8 * GIB };
-        w->input = (AuditInput){ .topology = &w->topology,
-                                 .devices = &w->device_list,
-                                 .facts = &w->facts,
-                                 .irqs = &w->irqs,
-                                 .nodes_before = w->before,
-                                 .nodes = w->now,
-                                 .policies = &w->set,
-                                 .instances = w->instances,
-                                 .n_instances = 2,
-                                 .nic_nodes = node_set("0"),
-                                 .reserved_cpus = cpu_set("3") };
-}
+#include "audit-world.h"
 
 TEST(a_host_in_order) {
         _cleanup_audit_report_ AuditReport report = { 0 };
@@ -358,24 +252,6 @@ TEST(small_nodes) {
         w.nodes[1].memory_bytes = GIB / 4;
         assert_int_equal(audit_build(&w.input, &report), 0);
         assert_int_equal(report.states[AUDIT_NODE_SIZES], AUDIT_OK);
-}
-
-/* Of a machine that is only described nothing is claimed. */
-TEST(nothing_known) {
-        _cleanup_audit_report_ AuditReport report = { 0 };
-        World w;
-
-        init(&w);
-        w.input = (AuditInput){ .topology = &w.topology,
-                                .devices = &(DeviceList){ 0 },
-                                .policies = &w.set };
-        assert_int_equal(audit_build(&w.input, &report), 0);
-        assert_int_equal(report.n_findings, 0);
-        for (AuditRule rule = 0; rule < N_AUDIT_RULES; rule++)
-                assert_int_equal(report.states[rule],
-                                 rule == AUDIT_TOPOLOGY || rule == AUDIT_NODE_SIZES
-                                         ? AUDIT_OK
-                                         : AUDIT_UNKNOWN);
 }
 
 TEST(worst_first) {
