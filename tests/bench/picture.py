@@ -6,6 +6,12 @@ WIDTH, LEFT, RIGHT, TOP, ROW = 1000, 430, 70, 84, 20
 AHEAD, BEHIND, BOUND, GRID, INK, GREY = "#0b7285", "#e8590c", "#868e96", "#dee2e6", "#212529", "#495057"
 
 
+def figure(value, digits=3):
+    """Rounded to so many digits, without an exponent: '2110', not '2.11e+03'."""
+    rounded = "%.*g" % (digits, value)
+    return rounded if "e+" not in rounded else "%d" % float(rounded)
+
+
 def text(x, y, words, size=12, anchor="start", colour=INK, weight="normal"):
     return ('<text x="%.0f" y="%.0f" font-size="%d" text-anchor="%s" fill="%s" font-weight="%s">%s</text>'
             % (x, y, size, anchor, colour, weight, escape(words)))
@@ -41,6 +47,6 @@ def draw(rows, date):
         out.append(text(LEFT - 10, y + 12, shorten("%s / %s" % (what, peer), 74), 11, "end"))
         out.append('<rect x="%.1f" y="%d" width="%.1f" height="%d" rx="2" fill="%s"/>' % (
             min(end, x(0)), y + 1, max(1, abs(end - x(0))), ROW - 6, colour))
-        out.append(text(end + (4 if ratio >= 1 else -4), y + 12, "%.2g" % ratio, 11, "start" if ratio >= 1 else "end", GREY))
+        out.append(text(end + (4 if ratio >= 1 else -4), y + 12, figure(ratio, 2), 11, "start" if ratio >= 1 else "end", GREY))
     out.append(text(WIDTH - RIGHT, height - 12, "less is better; the scale is logarithmic", 11, "end", GREY))
     return "\n".join(out + ["</svg>"]) + "\n"

@@ -10,7 +10,7 @@ import re
 import statistics
 import subprocess
 
-from picture import draw
+from picture import draw, figure
 
 BEHIND, BOUND, ALONE, AHEAD = range(4)
 GROUPS = {
@@ -40,7 +40,7 @@ class Row:
     def cells(self):
         ratio = self.ratio()
         peer = "" if ratio is None else "%s, %s" % (spread(self.beside, self.unit), self.peer)
-        return self.what, spread(self.ours, self.unit), peer, "" if ratio is None else "%.2g" % ratio, self.aim
+        return self.what, spread(self.ours, self.unit), peer, "" if ratio is None else figure(ratio, 2), self.aim
 
     def as_json(self):
         ratio = self.ratio()
@@ -55,8 +55,8 @@ def summary(values):
 
 def spread(values, unit):
     """'5.2 ms', or '5.2 (4.9-7) ms' where the rounds differ."""
-    low, high = "%.3g" % min(values), "%.3g" % max(values)
-    return "%.3g%s %s" % (statistics.median(values), "" if low == high else " (%s-%s)" % (low, high), unit)
+    low, high = figure(min(values)), figure(max(values))
+    return "%s%s %s" % (figure(statistics.median(values)), "" if low == high else " (%s-%s)" % (low, high), unit)
 
 
 # --- the machine --------------------------------------------------------------------------------------------------------

@@ -248,12 +248,6 @@ own_package() {
         grep -qs '^arch=' "$file" || { grep -qs '^release=' "$file" && ! grep -qE '^release=bookworm([+]|$)' "$file"; }
 }
 
-# turn_scenario MACHINE: the one scenario with which an ordinary run boots it. bind does not pass on Debian 11 yet: the kernel's
-# counters of 5.10 lag by up to 32 pages a CPU and node for ever, which the daemon takes for pages that do not move.
-turn_scenario() {
-        if [[ $1 == *-bullseye ]]; then echo package; else echo bind; fi
-}
-
 start_vm() {
         local -a options
         if [[ -z $package_works ]]; then
@@ -266,7 +260,7 @@ start_vm() {
         if [[ -n ${TIDBNUMAD_LONG:-} ]]; then
                 options+=(--long)
         elif [[ " ${VM_MACHINES_IN_TURN[*]} " == *" $2 "* ]]; then
-                options+=(--cached "$(turn_scenario "$2")")
+                options+=(--cached bind)
         fi
         start "$1" "vm, machine $2" "vm-$2" "$repo/tests/vm/run" --machine "$2" --out "$build_dir/vm/$2" "${options[@]}"
         follow "$1"
@@ -298,7 +292,7 @@ machine_in_turn() {
         day=$(date +%j)
         machine=${VM_MACHINES_IN_TURN[10#$day % ${#VM_MACHINES_IN_TURN[@]}]}
         echo "$machine"
-        [[ $machine == "${VM_MACHINES_IN_TURN[0]}" ]] || "$repo/tests/vm/run" --machine "$machine" --cached --list "$(turn_scenario "$machine")" >/dev/null 2>&1 ||
+        [[ $machine == "${VM_MACHINES_IN_TURN[0]}" ]] || "$repo/tests/vm/run" --machine "$machine" --cached --list bind >/dev/null 2>&1 ||
                 echo "${VM_MACHINES_IN_TURN[0]}"
 }
 
