@@ -54,7 +54,7 @@ qemu_machine() {
 # The emulated CPU is an AMD one without the leaf that describes threads; as an Intel one it has the leaf that does. Pointer
 # authentication as the architecture defines it takes most of the time of an emulated Arm CPU.
 qemu_cpu() {
-        local cpu=max,la57=off
+        local cpu=${machine[cpu]:-max,la57=off}
         [[ ${machine[arch]} == amd64 ]] || { echo max,pauth-impdef=on && return; }
         ((machine[threads_per_core] == 1)) || cpu+=,vendor=GenuineIntel,family=6,model=85,stepping=7
         echo "$cpu"

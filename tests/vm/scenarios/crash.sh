@@ -3,8 +3,9 @@
 # long machines: epyc8
 # timeout: 14400
 
-# The moments are drawn from a seed, which the first line of the log names: run --set crash_seed=N draws the same again. In the
-# long run each of 200 kills is followed by the way to the planned state; in the ordinary one so are bursts of kills.
+# The moments are drawn from a seed, which the first line of the log names: run --set crash_seed=N draws the same again. After each
+# burst of kills comes the way to the planned state. The long run has 50 bursts of four; with --set crash_burst=1 each kill has its
+# own, which takes more than an hour.
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -14,7 +15,8 @@
 . "${VM_LIB%/*}/nic.sh"
 
 kills=20 burst=5
-[[ -z ${long:-} ]] || kills=200 burst=1
+[[ -z ${long:-} ]] || kills=200 burst=4
+kills=${crash_kills:-$kills} burst=${crash_burst:-$burst}
 seed=${crash_seed:-$(($(cut -d. -f1 /proc/uptime) * 97 + $$))}
 RANDOM=$((seed % 32768))
 echo "crash_seed=$seed"
@@ -175,7 +177,7 @@ wait_until 60 'the daemon is up' metric_is 1 tidbnumad_ready
 start=$(uptime_ms)
 systemctl restart tidbnumad
 moments=$(($(uptime_ms) - start + 1500))
-((moments < 6000 || burst == 1)) || kills=10
+((moments < 6000)) || [[ -n ${long:-} ]] || kills=10
 echo "moments are drawn from $moments ms"
 
 n_loops=0 n_workers=0 n_rounds=0 start=$(uptime_ms)

@@ -84,6 +84,10 @@ play 'systemctl reload tidbnumad' 0
 wait_until 120 'tikv-20160 is on node 3' bound_on tikv-20160 3
 wait_until 120 'tikv-20161 is on node 6' bound_on tikv-20161 6
 wait_until 60 'all is settled' tidbnumactl status
+# By README's first policy, each program that README names is bound, to the node that status says.
+for unit in tidb-4000 tidb-4001 pd-2379 haproxy; do
+        check "$unit is bound" bound_on "$unit" "$(tidbnumactl status "$unit" --json | jq -r '.instances[0].nodes')"
+done
 play 'tidbnumactl status' 0
 shows '^INSTANCE +STATE +NODES +CPUS +ANONYMOUS +REMOTE'
 shows '^tikv-20161 +bound +6 '
@@ -163,7 +167,7 @@ wait_until 120 'it is bound again' bound_on tikv-20160 3
 is "${#tour[@]}" 0 'no command of the tour is left'
 tidbnumactl release --all
 dpkg --remove tidbnumad
-for unit in tikv-20160 tikv-20161 tidb-4001; do
+for unit in tikv-20160 tikv-20161 tidb-4001 pd-2379 haproxy; do
         is "$(cpus_of "$unit")" cpus=0-7 "$unit runs on, as before the installation"
 done
 check 'nothing runs' test -z "$(pidof tidbnumad tidbnumad-exporter)"

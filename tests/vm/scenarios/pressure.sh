@@ -10,8 +10,10 @@
 # shellcheck source=tests/vm/guest/daemon.sh
 . "${VM_LIB%/*}/daemon.sh"
 
+# Of each of the five kinds, so that the long run is of 20 cases; run --set pressure_rounds=N makes other numbers.
 rounds=2
-[[ -z ${long:-} ]] || rounds=20
+[[ -z ${long:-} ]] || rounds=4
+rounds=${pressure_rounds:-$rounds}
 huge=/sys/devices/system/node/node3/hugepages/hugepages-2048kB/nr_hugepages
 dirty_ratio=$(</proc/sys/vm/dirty_ratio)
 trap 'echo 0 >$huge; echo $dirty_ratio >/proc/sys/vm/dirty_ratio; systemctl stop "tikv-2016*" free.service || true; rm -f /tidb-data/dirty/file' EXIT
