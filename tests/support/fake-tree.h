@@ -146,6 +146,12 @@ static inline void fake_process(const FakeTree *tree, int pid, int parent, const
         fake_status_file(tree, folder, cpus);
         (void)snprintf(name, sizeof(name), "%s/exe", folder);
         fake_link(tree, name, exe);
+        (void)snprintf(name, sizeof(name), "%s/comm", folder);
+        (void)snprintf(text, sizeof(text), "%.15s\n",
+                       strrchr(exe, '/') ? strrchr(exe, '/') + 1 : exe);
+        fake_write(tree, name, text);
+        (void)snprintf(name, sizeof(name), "%s/statm", folder);
+        fake_write(tree, name, "271 191 179 140 0 76 0\n");
         (void)snprintf(name, sizeof(name), "%s/cgroup", folder);
         (void)snprintf(text, sizeof(text), "0::%s\n", cgroup);
         fake_write(tree, name, text);
