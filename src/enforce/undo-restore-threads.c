@@ -5,7 +5,8 @@
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/affinity.h"
 
-/* As many as it takes until no thread is found that was made by one which had not been set yet. */
+/* As many as it takes until no thread is found that was made by one which had not been set yet, or
+ * that did not answer. */
 enum { PASSES_MAX = 10 };
 
 typedef struct Pass {
@@ -15,7 +16,7 @@ typedef struct Pass {
         const ProcHandle *handle;
         CpuSet all;    /* whatever the cpuset lets it have */
         CpuSet cpuset; /* which is this, now; empty: not known */
-        size_t n_changed;
+        size_t n_changed, n_missed;
         int error;
 } Pass;
 
@@ -42,6 +43,15 @@ static int set(Pass *pass, pid_t tid, const CpuSet *mask) {
                                    &pass->backend->n_pid_reuses);
 }
 
+/* In most cases it has ended, and the next pass does not find it. A binding is not left behind on
+ * the strength of one answer. */
+static int missed(Pass *pass, int error) {
+        pass->n_missed++;
+        if (error != -ESRCH && pass->error == 0)
+                pass->error = error;
+        return 0;
+}
+
 static int restore_thread(pid_t tid, void *userdata) {
         Pass *pass = userdata;
         const CpuSet *before;
@@ -49,8 +59,11 @@ static int restore_thread(pid_t tid, void *userdata) {
         CpuSet now;
         int r;
 
-        if (proc_stat_read(pass->handle, tid, &stat) < 0 || affinity_read_thread(tid, &now) < 0)
-                return 0; /* it has ended */
+        r = proc_stat_read(pass->handle, tid, &stat);
+        if (r >= 0)
+                r = affinity_read_thread(tid, &now);
+        if (r < 0)
+                return missed(pass, r);
         before = undo_process_mask(pass->entry, tid, stat.start_ticks);
         if (!is_our_doing(pass, &now) || (!before && !pass->entry->masks_set))
                 return 0;
@@ -58,29 +71,26 @@ static int restore_thread(pid_t tid, void *userdata) {
         if (r == -EINVAL) /* all of those CPUs are gone */
                 r = set(pass, tid, &pass->all);
         pass->n_changed += r > 0;
-        if (r < 0 && r != -ESRCH && pass->error == 0)
-                pass->error = r;
-        return 0;
+        return r < 0 ? missed(pass, r) : 0;
 }
 
 int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoProcess *entry,
                          const ProcHandle *handle) {
         Pass pass = { .backend = backend, .record = record, .entry = entry, .handle = handle };
+        int r = 0;
 
         memset(&pass.all, 0xff, sizeof(pass.all));
         if (undo_note_cpuset_cpus(backend, handle, NULL, &pass.cpuset) < 0)
                 pass.cpuset = (CpuSet){ 0 };
         for (unsigned i = 0; i < PASSES_MAX; i++) {
-                int r;
-
-                pass.n_changed = 0;
+                pass.n_changed = pass.n_missed = 0;
                 r = proc_foreach_thread(handle, restore_thread, &pass);
-                if (r < 0 || pass.error < 0)
-                        return r < 0 ? r : pass.error;
-                if (pass.n_changed == 0)
+                if ((r < 0 && r != -ESRCH) || pass.error < 0)
+                        return r < 0 && r != -ESRCH ? r : pass.error;
+                if (r == 0 && pass.n_changed == 0 && pass.n_missed == 0)
                         break;
         }
-        return 0;
+        return r;
 }
 
 int undo_restore_masks(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
@@ -93,7 +103,7 @@ int undo_restore_masks(Backend *backend, UndoRestore *restore, BackendReply repl
         for (size_t i = 0; i < record->n_processes; i++) {
                 const UndoProcess *entry = &record->processes[i];
                 _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-                int r = proc_open(backend->sysroot, entry->id.pid, &handle);
+                int r = proc_open_twice(backend->sysroot, entry->id.pid, &handle);
 
                 if (r >= 0 && handle.start_ticks == entry->id.start_ticks)
                         r = undo_restore_threads(backend, record, entry, &handle);

@@ -158,7 +158,7 @@ void undo_forget(Undo *undo, UndoRecord *record) {
 
 static bool lives(const Undo *undo, const ProcessId *id) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        int r = proc_open(undo->sysroot, id->pid, &handle);
+        int r = proc_open_twice(undo->sysroot, id->pid, &handle);
 
         if (r < 0)
                 return r != -ESRCH && r != -ENOENT; /* not known: it may live */

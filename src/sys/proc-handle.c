@@ -33,6 +33,12 @@ int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
         return proc_open_stat(sysroot, pid, ret, &(ProcStat){ 0 });
 }
 
+int proc_open_twice(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
+        int r = proc_open(sysroot, pid, ret);
+
+        return r == -ESRCH ? proc_open(sysroot, pid, ret) : r;
+}
+
 int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat) {
         _cleanup_proc_ ProcHandle h = PROC_HANDLE_NONE;
         char name[16];

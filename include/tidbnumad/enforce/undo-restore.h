@@ -34,7 +34,8 @@ typedef struct UndoRestore {
 void undo_restore_begin(UndoRestore *restore, UndoRecord *record);
 void undo_restore_done(UndoRestore *restore);
 
-/* The CPUs of each thread of a process. 0; -ESRCH: it is gone; -EPERM. */
+/* The CPUs of each thread of a process. 0; -ESRCH: it is gone; another error of reading or setting
+ * the CPUs of a thread, as -EPERM or -ENOMEM: some may be set, and it is to be called again. */
 int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoProcess *entry,
                          const ProcHandle *handle);
 

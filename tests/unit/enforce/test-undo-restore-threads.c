@@ -21,6 +21,7 @@ static size_t n_threads;
 static CpuSet allowed;
 static unsigned n_sets;
 static int set_error;
+static int read_error; /* once */
 
 static CpuSet *mask_of(pid_t tid) {
         for (size_t i = 0; i < n_threads; i++)
@@ -35,9 +36,11 @@ int __wrap_affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle,
 
 int __wrap_affinity_read_thread(pid_t tid, CpuSet *ret) {
         const CpuSet *mask = mask_of(tid);
+        const int error = read_error;
 
-        if (!mask)
-                return -ESRCH;
+        read_error = 0;
+        if (error || !mask)
+                return error ? error : -ESRCH;
         *ret = *mask;
         return 0;
 }
@@ -102,7 +105,7 @@ static void cpuset(Host *h, const char *cpus) {
 static void host_init(Host *h) {
         *h = (Host){ .handles = { PROC_HANDLE_NONE, PROC_HANDLE_NONE } };
         n_threads = n_sets = 0;
-        set_error = 0;
+        set_error = read_error = 0;
         fake_init(&h->tree);
         fake_write(&h->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset");
         fake_write(&h->tree, "sys/fs/cgroup/a/b/cgroup.procs", "50");
@@ -269,6 +272,23 @@ TEST(refused) {
         assert_int_equal(restore(&h, 0), 0);
         fake_remove(&h.tree, "proc/50");
         assert_int_equal(restore(&h, 0), -ESRCH);
+}
+
+/* One answer that a thread has ended is not enough to leave it bound. */
+TEST(not_read_once) {
+        _cleanup_host_ Host h;
+
+        host_init(&h);
+        note(&h, NOTE_MASKS);
+        give(&h, "2");
+        read_error = -ESRCH;
+        assert_int_equal(restore(&h, 0), 0);
+        assert_mask(50, "0-7");
+        give(&h, "2");
+        read_error = -ENOMEM;
+        assert_int_equal(restore(&h, 0), -ENOMEM);
+        assert_int_equal(restore(&h, 0), 0);
+        assert_mask(50, "0-7");
 }
 
 TEST(whole_record) {

@@ -1,5 +1,6 @@
 /* Handles of processes that live, end, wait as zombies, and whose number is given to another. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -9,6 +10,20 @@
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/proc.h"
+
+static unsigned n_lies; /* so many times the kernel denies a process that is there */
+
+int __real_openat64(int fd, const char *path, int flags, mode_t mode);
+int __wrap_openat64(int fd, const char *path, int flags, mode_t mode);
+
+int __wrap_openat64(int fd, const char *path, int flags, mode_t mode) {
+        if (n_lies > 0) {
+                n_lies--;
+                errno = ENOENT;
+                return -1;
+        }
+        return __real_openat64(fd, path, flags, mode);
+}
 
 static pid_t start_child(void) {
         pid_t pid = fork();
@@ -289,4 +304,19 @@ TEST(executable_of_what_has_ended) {
         assert_int_equal(proc_exe_read(&sysroot, pid, exe, sizeof(exe)), -ENOENT); /* a zombie */
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         assert_int_equal(proc_exe_read(&sysroot, pid, exe, sizeof(exe)), -ESRCH);
+}
+
+TEST(denied_once) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        n_lies = 1;
+        assert_int_equal(proc_open(&sysroot, getpid(), &handle), -ESRCH);
+        n_lies = 1;
+        assert_int_equal(proc_open_twice(&sysroot, getpid(), &handle), 0);
+        assert_int_equal(handle.pid, getpid());
+        proc_close(&handle);
+        n_lies = 2;
+        assert_int_equal(proc_open_twice(&sysroot, getpid(), &handle), -ESRCH);
 }
