@@ -42,6 +42,7 @@ typedef struct Page {
         int32_t pid;
         uint64_t caller; /* an address within the program */
         char name[32];
+        uint32_t n_errors; /* of the call that failed */
 } Page;
 
 static Page unseen, *page = &unseen;
@@ -91,6 +92,7 @@ static int inject(const char *name, const void *caller, const int *errors, size_
         page->pid = (int32_t)getpid();
         page->caller = (uintptr_t)caller - program;
         (void)snprintf(page->name, sizeof(page->name), "%s", name);
+        page->n_errors = (uint32_t)n;
         atomic_store(&page->error, (uint32_t)errors[page->variant % n]);
         if (mode == KILL)
                 (void)raise(SIGKILL);
