@@ -51,7 +51,6 @@ need_tools() {
                 sha256sum:coreutils; do
                 command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
         done
-        [[ ${machine[arch]} != arm64 || -e $UEFI_ARM64 ]] || missing+=(qemu-efi-aarch64)
         ((${#missing[@]} == 0)) || die "missing on this host. Install: apt-get install ${missing[*]}" 77
 }
 

@@ -11,14 +11,13 @@ wire=''
 # On the Arm board PCI host bridges have a node only in ACPI's tables, so it boots by UEFI.
 declare -rA QEMU_PROGRAM=([amd64]=qemu-system-x86_64:qemu-system-x86 [arm64]=qemu-system-aarch64:qemu-system-arm)
 declare -rA QEMU_CONSOLE=([amd64]=ttyS0 [arm64]=ttyAMA0)
-readonly UEFI_ARM64=/usr/share/qemu-efi-aarch64/QEMU_EFI.fd
 
 # set_qemu_base: QEMU and qemu_base, for the machine's architecture
 set_qemu_base() {
         QEMU=${QEMU_PROGRAM[${machine[arch]}]%:*}
         case ${machine[arch]} in
         amd64) qemu_base=(-machine q35,i8042=off,smbus=off,sata=off,vmport=off) ;;
-        arm64) qemu_base=(-machine virt,gic-version=3 -bios "$UEFI_ARM64") ;;
+        arm64) qemu_base=(-machine virt,gic-version=3 -bios "$("$vm_dir/firmware")") ;;
         esac
         qemu_base+=(-no-user-config -nodefaults -display none -no-reboot)
 }
@@ -51,11 +50,11 @@ qemu_machine() {
                 -device virtio-blk-pci,drive=payload,serial=vm-payload,bus=pcie.0)
 }
 
-# The emulated CPU is an AMD one without the leaf that describes threads; as an Intel one it has the leaf that does. Pointer
-# authentication as the architecture defines it takes most of the time of an emulated Arm CPU.
+# The emulated CPU is an AMD one without the leaf that describes threads; as an Intel one it has the leaf that does. That of Arm is
+# one of the field's age: pointer authentication, which newer ones have, is slow to emulate.
 qemu_cpu() {
         local cpu=${machine[cpu]:-max,la57=off}
-        [[ ${machine[arch]} == amd64 ]] || { echo max,pauth-impdef=on && return; }
+        [[ ${machine[arch]} == amd64 ]] || { echo "${machine[cpu]:-neoverse-n1}" && return; }
         ((machine[threads_per_core] == 1)) || cpu+=,vendor=GenuineIntel,family=6,model=85,stepping=7
         echo "$cpu"
 }
