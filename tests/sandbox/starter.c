@@ -131,9 +131,11 @@ static void one_start(int connector, const int told[2], char *argv[]) {
         pid_t pid = start_bound(argv[0], argv[1], argv[2], told[1]);
         char line[256] = { 0 };
 
-        /* The child's answer may come before the event: both are waited for. */
+        /* The child's answer may come before the event: both are waited for. Each of its threads
+         * makes an event as well: whoever waits for the answer by a queue that is not empty spins
+         * on the CPU that the child is bound to. */
         while (!line[0] || !delivered) {
-                struct pollfd fds[] = { { .fd = connector, .events = POLLIN },
+                struct pollfd fds[] = { { .fd = delivered ? -1 : connector, .events = POLLIN },
                                         { .fd = line[0] ? -1 : told[0], .events = POLLIN } };
 
                 const struct timespec pause = { .tv_nsec = seen ? 1000000 : LOOK_NSEC };
@@ -142,7 +144,7 @@ static void one_start(int connector, const int told[2], char *argv[]) {
                         errx(1, "%d told nothing within %lld s", pid, PATIENCE_NSEC / 1000000000);
                 if (!seen && is_bound(pid, cpu))
                         seen = now_nsec();
-                if (fds[0].revents && !exec && (exec = exec_of(connector, pid)))
+                if (fds[0].revents && (exec = exec_of(connector, pid)))
                         delivered = now_nsec();
                 if (fds[1].revents && read(told[0], line, sizeof(line) - 1) <= 0)
                         errx(1, "%d ended", pid);
