@@ -118,7 +118,7 @@ void turn_notify_ready(Manager *m) {
 }
 
 static bool gives_start_cpus(const Host *h) {
-        return h->ready && host_enforces(h) && backend_kind(&h->backend) == BACKEND_AFFINITY &&
+        return h->ready && host_enforces(h) && backend_sets_threads(backend_kind(&h->backend)) &&
                h->policies.release.n_words == 0; /* an instance has no name yet */
 }
 

@@ -83,6 +83,10 @@ BackendKind backend_kind(const Backend *backend) {
         return backend->ops ? backend->ops->kind : BACKEND_AUTO;
 }
 
+bool backend_sets_threads(BackendKind kind) {
+        return kind == BACKEND_AFFINITY || kind == BACKEND_CGROUP1;
+}
+
 const char *backend_name(const Backend *backend) {
         return backend->ops ? backend->ops->name : "none";
 }

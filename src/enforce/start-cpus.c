@@ -7,14 +7,45 @@
 /* As many as it takes until no thread is found that was made by one which had not been set yet. */
 enum { PASSES_MAX = 10 };
 
+typedef struct Pass {
+        const Sysroot *sysroot;
+        const ProcHandle *handle;
+        const CpuSet *from, *to;
+        uint64_t *n_pid_reuses;
+        size_t n_changed;
+} Pass;
+
+static int change(pid_t tid, void *userdata) {
+        Pass *pass = userdata;
+        CpuSet now;
+
+        if (affinity_read_thread(tid, &now) >= 0 && id_set_equal(&now, pass->from))
+                pass->n_changed += affinity_set_thread(pass->sysroot, pass->handle, tid, pass->to,
+                                                       true, pass->n_pid_reuses) > 0;
+        return 0;
+}
+
+/* Those of its threads that have `from` get `to`. */
+static void change_threads(Pass *pass) {
+        for (unsigned i = 0; i < PASSES_MAX; i++) {
+                pass->n_changed = 0;
+                if (proc_foreach_thread(pass->handle, change, pass) < 0 || pass->n_changed == 0)
+                        break;
+        }
+}
+
 void start_cpus_set(const Sysroot *sysroot, const ProcHandle *handle, const CpuSet *cpus,
                     uint64_t *n_pid_reuses, StartCpus *ret) {
         StartCpus start = { .set = true };
+        Pass pass = { sysroot, handle, &start.before, &start.given, n_pid_reuses, 0 };
 
         *ret = (StartCpus){ 0 };
         if (affinity_set_first_thread(sysroot, handle, cpus, n_pid_reuses, &start.before,
-                                      &start.given) > 0)
-                *ret = start;
+                                      &start.given) <= 0)
+                return;
+        *ret = start;
+        if (proc_count_threads(handle) > 1) /* from now on its only one makes them with its CPUs */
+                change_threads(&pass);
 }
 
 /* Empty: not known. */
@@ -47,39 +78,14 @@ void start_cpus_recall(const UndoStarts *former, const ProcHandle *handle, Start
                 *ret = start;
 }
 
-typedef struct Pass {
-        const Sysroot *sysroot;
-        const ProcHandle *handle;
-        const CpuSet *given, *before;
-        uint64_t *n_pid_reuses;
-        size_t n_changed;
-} Pass;
-
-static int take_back(pid_t tid, void *userdata) {
-        Pass *pass = userdata;
-        CpuSet now;
-
-        if (affinity_read_thread(tid, &now) >= 0 && id_set_equal(&now, pass->given))
-                pass->n_changed += affinity_set_thread(pass->sysroot, pass->handle, tid,
-                                                       pass->before, true, pass->n_pid_reuses) > 0;
-        return 0;
-}
-
 void start_cpus_take_back(const Sysroot *sysroot, const ProcHandle *handle, uint64_t *n_pid_reuses,
                           StartCpus *start) {
         CpuSet before = start->before;
-        Pass pass = { .sysroot = sysroot,
-                      .handle = handle,
-                      .given = &start->given,
-                      .before = &before,
-                      .n_pid_reuses = n_pid_reuses };
+        Pass pass = { sysroot, handle, &start->given, &before, n_pid_reuses, 0 };
 
         if (id_set_is_empty(&before))
                 memset(&before, 0xff, sizeof(before)); /* the kernel cuts it down to the cpuset */
-        for (unsigned i = 0; start->set && i < PASSES_MAX; i++) {
-                pass.n_changed = 0;
-                if (proc_foreach_thread(handle, take_back, &pass) < 0 || pass.n_changed == 0)
-                        break;
-        }
+        if (start->set)
+                change_threads(&pass);
         *start = (StartCpus){ 0 };
 }

@@ -143,6 +143,9 @@ bool backend_choose(Backend *backend, BackendKind kind);
 /* The kind in use; BACKEND_AUTO: none. "none" is also the name then. */
 BackendKind backend_kind(const Backend *backend);
 
+/* Does it set the CPUs of the threads themselves, whose former ones are then in its records? */
+bool backend_sets_threads(BackendKind kind);
+
 /* What a daemon would choose on the machine of a dump, of which backend_choose() chooses none. Of a
  * dump without control groups BACKEND_AUTO: it is not known. */
 BackendKind backend_kind_there(const Sysroot *sysroot, BackendKind kind);

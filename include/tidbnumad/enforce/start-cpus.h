@@ -1,4 +1,4 @@
-/* The CPUs of a process at its exec, before anything else is done about it: one thread, one call.
+/* The CPUs of a process at its exec, before anything else is done about it: few threads, few calls.
  * The caller has identified it through its handle. */
 #pragma once
 
@@ -6,9 +6,9 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/proc.h"
 
-/* Sets the CPUs of its first thread; the threads that this one makes from now on inherit them.
- * `ret->set` is false where nothing was changed: it has them already, they are not allowed to it,
- * or it has ended. */
+/* Sets the CPUs of its first thread, then those of the threads that were made before that and have
+ * what it had; from then on new ones inherit them. `ret->set` is false where nothing was changed:
+ * it has them already, they are not allowed to it, or it has ended. */
 void start_cpus_set(const Sysroot *sysroot, const ProcHandle *handle, const CpuSet *cpus,
                     uint64_t *n_pid_reuses, StartCpus *ret);
 

@@ -237,9 +237,18 @@ static int ask(const Binder *b, Instance *i, const Step *step) {
         return r;
 }
 
+static bool has_start_cpus(const Instance *i) {
+        for (size_t k = 0; k < i->n_members; k++)
+                if (i->members[k].start.set)
+                        return true;
+        return false;
+}
+
 void bind_check_start(const Binder *b, Instance *i) {
-        if (b->host->stopping || id_set_is_empty(&i->binding.placement.nodes) ||
-            instance_backend(i, &b->host->backend) != BACKEND_AFFINITY)
+        if (has_start_cpus(i) &&
+            (b->host->stopping || id_set_is_empty(&i->binding.placement.nodes) ||
+             !backend_sets_threads(instance_backend(i, &b->host->backend)) ||
+             bind_refuses(b, i, NULL)))
                 start_take_back(b->roster, i);
 }
 

@@ -31,6 +31,13 @@ TEST(affinity_takes_all) {
         assert_null(backend_affinity_ops.set_mems);
 }
 
+TEST(sets_threads) {
+        assert_true(backend_sets_threads(BACKEND_AFFINITY));
+        assert_true(backend_sets_threads(BACKEND_CGROUP1));
+        assert_false(backend_sets_threads(BACKEND_SYSTEMD));
+        assert_false(backend_sets_threads(BACKEND_AUTO));
+}
+
 TEST(host_without_backend) {
         Backend backend = { .why_not = "because" };
 

@@ -1,9 +1,11 @@
 /* The CPUs of real processes at their start, what a record says of them, and the way back. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "../../support/test.h"
@@ -49,10 +51,19 @@ static void child_init(Child *c) {
         assert_int_equal(proc_open(&c->sysroot, pid, &c->handle), 0);
 }
 
-static void child_done(Child *c) {
+static void end_process(Child *c) {
         (void)kill(c->handle.pid, SIGKILL);
         (void)waitpid(c->handle.pid, NULL, 0);
         proc_close(&c->handle);
+}
+
+static void child_replace(Child *c, pid_t pid) {
+        end_process(c);
+        assert_int_equal(proc_open(&c->sysroot, pid, &c->handle), 0);
+}
+
+static void child_done(Child *c) {
+        end_process(c);
         sysroot_close(&c->sysroot);
 }
 #define _cleanup_child_ _cleanup_(child_done)
@@ -108,6 +119,86 @@ TEST(what_it_chose_since_is_its_own) {
         choose(&c, &c.other);
         start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start);
         assert_mask(&c, &c.other);
+}
+
+/* --- threads that were made before the exec's event was read --- */
+
+static CpuSet chosen; /* by one thread of the child, before it tells that it is there */
+
+static void *run_thread(void *told) {
+        const int *fds = told;
+        const pid_t tid = (pid_t)syscall(SYS_gettid);
+
+        if (fds[2])
+                (void)sched_setaffinity(0, sizeof(chosen), (const cpu_set_t *)&chosen);
+        if (write(fds[1], &tid, sizeof(tid)) != sizeof(tid))
+                abort();
+        for (;;)
+                (void)pause();
+        return NULL;
+}
+
+static pid_t make_thread(int fds[3], bool chooses) {
+        pthread_t thread;
+        pid_t tid;
+
+        fds[2] = chooses;
+        if (pthread_create(&thread, NULL, run_thread, fds) != 0 ||
+            read(fds[0], &tid, sizeof(tid)) != sizeof(tid))
+                abort();
+        return tid;
+}
+
+/* A child with two threads: one that has what its maker has, and one that chose `other`. */
+static void child_init_threads(Child *c, pid_t *ret_follower, pid_t *ret_chooser) {
+        pid_t tids[2], pid;
+        int told[2];
+
+        child_init(c);
+        chosen = c->other;
+        assert_int_equal(pipe(told), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                int fds[3];
+
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (pipe(fds) < 0)
+                        abort();
+                tids[0] = make_thread(fds, false);
+                tids[1] = make_thread(fds, true);
+                (void)!write(told[1], tids, sizeof(tids));
+                for (;;)
+                        (void)pause();
+        }
+        assert_int_equal(read(told[0], tids, sizeof(tids)), sizeof(tids));
+        (void)close(told[0]);
+        (void)close(told[1]);
+        child_replace(c, pid);
+        *ret_follower = tids[0];
+        *ret_chooser = tids[1];
+}
+
+static void assert_masks(const Child *c, pid_t follower, const CpuSet *own, pid_t chooser) {
+        const CpuSet first = mask_of(c->handle.pid), second = mask_of(follower),
+                     third = mask_of(chooser);
+
+        assert_true(id_set_equal(&first, own));
+        assert_true(id_set_equal(&second, own));
+        assert_true(id_set_equal(&third, &c->other));
+}
+
+TEST(threads_come_along) {
+        pid_t follower, chooser;
+        _cleanup_child_ Child c;
+        StartCpus start;
+
+        child_init_threads(&c, &follower, &chooser);
+        start_cpus_set(&c.sysroot, &c.handle, &c.one, &c.n_reuses, &start);
+        assert_true(start.set);
+        assert_masks(&c, follower, &c.one, chooser);
+        start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start);
+        assert_masks(&c, follower, &c.all, chooser);
 }
 
 /* What it had before is not what the kernel shows when the record is made. */

@@ -15,8 +15,8 @@ const char *bind_refuses_scope(const Binder *b, const Instance *instance, Reason
  * instance that ran for long before it was first seen is not recorded. */
 void bind_note_latency(const Binder *b, Instance *instance, uint64_t now_usec);
 
-/* Its place is known: what it was given at its exec is taken back where it has none, or where
- * another backend binds it. */
+/* Its place is known: what it was given at its exec is taken back where it has none, where it
+ * cannot be bound, or where a backend binds it that leaves threads alone. */
 void bind_check_start(const Binder *b, Instance *instance);
 
 /* Carries out a step that sets CPUs or memory nodes. True: the step is complete, reconcile again at
