@@ -41,7 +41,7 @@ static bool wants_all(const char *exe, void *userdata) {
 static int identify(const Sysroot *sysroot, pid_t pid, Process *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
 
-        int r = process_identify(sysroot, pid, wants_all, NULL, &handle, ret);
+        int r = process_identify(sysroot, pid, NULL, wants_all, NULL, &handle, ret);
 
         if (r < 0)
                 return r;

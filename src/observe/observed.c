@@ -76,7 +76,7 @@ static int consider(const Sysroot *sysroot, const ObservedRules *rules, pid_t pi
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         const Policy *policy;
-        int r = process_identify(sysroot, pid, rules->wants_exe, rules->userdata, &handle,
+        int r = process_identify(sysroot, pid, NULL, rules->wants_exe, rules->userdata, &handle,
                                  &process);
 
         if (r == -ENOMEM)

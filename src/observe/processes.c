@@ -36,7 +36,7 @@ static bool is_service(const char *unit) {
  * of a container or of unshare(1), can show whatever its maker likes under the path of a server. */
 static int read_mount_namespace(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
                                 Foreign *ret) {
-        int r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_MOUNT);
+        int r = proc_folder_in_host_namespace(sysroot, handle->dir_fd, PROC_NAMESPACE_MOUNT);
 
         if (r == 0 && is_service(unit))
                 r = proc_has_host_root(handle);
@@ -47,15 +47,19 @@ static int read_mount_namespace(const Sysroot *sysroot, const ProcHandle *handle
 
 static int read_foreign(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
                         Foreign *ret) {
-        int r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_PID);
+        int r;
 
+        if (!handle->live)
+                return 0;
+        /* Once for all: three looks would take longer than the three links. */
+        r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_PID);
         if (r < 0)
                 return r;
         if (r == 0) {
                 *ret = FOREIGN_PID;
                 return 0;
         }
-        r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_USER);
+        r = proc_folder_in_host_namespace(sysroot, handle->dir_fd, PROC_NAMESPACE_USER);
         if (r < 0)
                 return r;
         if (r == 0) {
@@ -88,19 +92,14 @@ static int fill_process(const Sysroot *sysroot, const ProcHandle *handle, const 
         return r < 0 ? r : 0;
 }
 
-static int identify_once(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
-                         ProcHandle *ret_handle, Process *ret) {
+static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcHandle *ret_handle,
+                       Process *ret) {
         _cleanup_process_ Process process = { 0 };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        char exe[PATH_MAX], again[PATH_MAX];
+        char again[PATH_MAX];
         ProcStat stat;
         int r;
 
-        r = proc_exe_read(sysroot, pid, exe, sizeof(exe));
-        if (r < 0)
-                return r == -ENOENT ? -ESRCH : r;
-        if (!wanted(exe, userdata))
-                return -ESRCH;
         r = proc_open_stat(sysroot, pid, &handle, &stat);
         if (r < 0)
                 return r;
@@ -120,11 +119,21 @@ static int identify_once(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, vo
         return 0;
 }
 
-int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
-                     ProcHandle *ret_handle, Process *ret) {
-        int r = -EAGAIN;
+static int identify_once(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
+                         ProcHandle *ret_handle, Process *ret) {
+        char exe[PATH_MAX];
+        int r = proc_exe_read(sysroot, pid, exe, sizeof(exe));
 
-        for (unsigned i = 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++)
+        if (r < 0)
+                return r == -ENOENT ? -ESRCH : r;
+        return wanted(exe, userdata) ? identify_as(sysroot, pid, exe, ret_handle, ret) : -ESRCH;
+}
+
+int process_identify(const Sysroot *sysroot, pid_t pid, const char *exe, ExeFilter wanted,
+                     void *userdata, ProcHandle *ret_handle, Process *ret) {
+        int r = exe ? identify_as(sysroot, pid, exe, ret_handle, ret) : -EAGAIN;
+
+        for (unsigned i = exe ? 1 : 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++)
                 r = identify_once(sysroot, pid, wanted, userdata, ret_handle, ret);
         return r;
 }

@@ -114,8 +114,6 @@ int affinity_set_first_thread(const Sysroot *sysroot, const ProcHandle *handle, 
                 return r;
         if (id_set_equal(ret_before, cpus))
                 return 0;
-        if (!proc_has_program(handle))
-                return -ESRCH;
         r = set_and_check(&thread, cpus, ret_after);
         return r < 0 ? r : !id_set_equal(ret_before, ret_after);
 }

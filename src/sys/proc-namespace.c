@@ -52,14 +52,16 @@ void proc_namespaces_read_own(Sysroot *sysroot) {
 
 int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
                            ProcNamespace namespace) {
-        return !handle->live ? 1
-                             : proc_folder_in_host_namespace(sysroot, handle->dir_fd, namespace);
+        if (!handle->live)
+                return 1;
+        return proc_held_is_in_exec(handle)
+                       ? -EBUSY
+                       : proc_folder_in_host_namespace(sysroot, handle->dir_fd, namespace);
 }
 
 int proc_folder_in_host_namespace(const Sysroot *sysroot, int dir_fd, ProcNamespace namespace) {
-        const ProcHandle handle = { .live = true, .dir_fd = dir_fd };
         FileIdentity file;
-        int r = proc_held_is_in_exec(&handle) ? -EBUSY : identify(dir_fd, files[namespace], &file);
+        int r = identify(dir_fd, files[namespace], &file);
 
         if (r < 0)
                 return r;

@@ -9,11 +9,12 @@
 /* Is a process of this executable worth a closer look? `exe` is the path out of /proc/PID/exe. */
 typedef bool (*ExeFilter)(const char *exe, void *userdata);
 
-/* Opens one process and identifies it. `ret_handle` stays open for the caller. 0; -ESRCH: gone,
- * a zombie, a kernel thread, or an executable that `wanted` does not want; -EAGAIN: it went on to
- * execute programs meanwhile, after several tries. */
-int process_identify(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
-                     ProcHandle *ret_handle, Process *ret);
+/* Opens one process and identifies it. `exe`: what proc_exe_read() has just told of it, and is
+ * wanted; NULL: read it. `ret_handle` stays open for the caller. 0; -ESRCH: gone, a zombie, a
+ * kernel thread, or an executable that `wanted` does not want; -EAGAIN: it went on to execute
+ * programs meanwhile, after several tries. */
+int process_identify(const Sysroot *sysroot, pid_t pid, const char *exe, ExeFilter wanted,
+                     void *userdata, ProcHandle *ret_handle, Process *ret);
 
 /* Is it the child of a vfork(2) before its exec, which is no process of its own yet? 1: yes; 0: no;
  * negative errno as of proc_shares_memory(). The kernel waits for an exec of its parent, which can

@@ -23,9 +23,10 @@ int affinity_read_thread(pid_t tid, CpuSet *ret);
 int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
                         const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses);
 
-/* The same for the first thread of a process, exactly, with what it had before and has after. That
- * the process is there, its program shows, which takes less time than its list of threads: a
- * process whose first thread has ended has none, and is -ESRCH. */
+/* The same for the first thread of a process, exactly, with what it had before and has after, for a
+ * caller who has just seen its program through the handle. That the process is still there
+ * afterwards, its program shows, which takes less time than its list of threads: a process whose
+ * first thread has ended has none, and is -ESRCH. */
 int affinity_set_first_thread(const Sysroot *sysroot, const ProcHandle *handle, const CpuSet *cpus,
                               uint64_t *n_pid_reuses, CpuSet *ret_before, CpuSet *ret_after);
 

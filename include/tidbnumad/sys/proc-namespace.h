@@ -16,7 +16,8 @@ typedef enum ProcNamespace {
 int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
                            ProcNamespace namespace);
 
-/* The same by its folder in the live /proc. */
+/* The same by its folder in the live /proc, for a caller that has just seen that no exec of it is
+ * under way. */
 int proc_folder_in_host_namespace(const Sysroot *sysroot, int dir_fd, ProcNamespace namespace);
 
 /* Our own, once, as sysroot_open() does of the live machine: they never change. */

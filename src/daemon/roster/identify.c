@@ -302,10 +302,12 @@ static int identified(Roster *roster, Process *process, ProcHandle *handle, Star
         return r != 0 ? 0 : sort_in(roster, process, handle, start);
 }
 
-static int consider(Roster *roster, pid_t pid, Start *start) {
+/* `exe`: as it was just read; NULL: it was not. */
+static int consider(Roster *roster, pid_t pid, const char *exe, Start *start) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
-        int r = process_identify(&roster->host->sysroot, pid, wants_exe, roster, &handle, &process);
+        int r = process_identify(&roster->host->sysroot, pid, exe, wants_exe, roster, &handle,
+                                 &process);
 
         roster->n_considered++;
         switch (r) {
@@ -331,7 +333,7 @@ static int consider(Roster *roster, pid_t pid, Start *start) {
 int identify_consider(Roster *roster, pid_t pid) {
         Start none = START_NONE;
 
-        return consider(roster, pid, &none);
+        return consider(roster, pid, NULL, &none);
 }
 
 /* For most of them on a host this ends with one link read, and nothing allocated; for those that
@@ -348,7 +350,7 @@ int identify_exec(Roster *roster, pid_t pid) {
         scan_list_forget(&roster->scan, pid);
         if (r >= 0)
                 start_bind(roster, pid, exe, &start);
-        r = consider(roster, pid, &start);
+        r = consider(roster, pid, r < 0 ? NULL : exe, &start);
         start_end(roster, &start);
         return r;
 }

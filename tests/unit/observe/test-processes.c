@@ -36,7 +36,7 @@ static int identify(const FakeTree *tree, Filter *filter, Process *process) {
         int r;
 
         filter->tree = tree;
-        r = process_identify(&tree->sysroot, 50, wants, filter, &handle, process);
+        r = process_identify(&tree->sysroot, 50, NULL, wants, filter, &handle, process);
         if (r < 0) {
                 assert_int_equal(handle.dir_fd, -7);
                 return r;
@@ -114,6 +114,29 @@ TEST(filter_goes_first) {
         assert_int_equal(identify_failure(&tree, filter), -ESRCH);
         fake_link(&tree, "proc/50/exe", EXE);
         assert_int_equal(identify_failure(&tree, filter), -EBADMSG);
+}
+
+/* What the caller has read is not read again, but what the handle shows must agree with it. */
+TEST(executable_is_known) {
+        ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_process_ Process process = { 0 }, other = { 0 };
+        Filter filter = { .asked = 0 };
+        FakeTree tree;
+
+        init(&tree);
+        filter.tree = &tree;
+        assert_int_equal(
+                process_identify(&tree.sysroot, 50, EXE, wants, &filter, &handle, &process), 0);
+        assert_string_equal(process.exe, EXE);
+        assert_int_equal(filter.asked, 0);
+        proc_close(&handle);
+        assert_int_equal(
+                process_identify(&tree.sysroot, 50, "/bin/old", wants, &filter, &handle, &other),
+                0);
+        assert_string_equal(other.exe, EXE);
+        assert_int_equal(filter.asked, 1);
+        proc_close(&handle);
+        fake_done(&tree);
 }
 
 TEST(no_unit) {
