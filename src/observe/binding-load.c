@@ -120,7 +120,7 @@ static pid_t parent_of(const Sysroot *sysroot, pid_t pid) {
 
         (void)snprintf(path, sizeof(path), "%d/stat", pid);
         if (proc_is_in_exec(sysroot, pid) ||
-            read_file_at(sysroot->proc_fd, path, text, sizeof(text)) < 0 ||
+            read_record_at(sysroot->proc_fd, path, text, sizeof(text)) < 0 ||
             proc_stat_parse(text, &stat) < 0)
                 return 0;
         return stat.parent;
@@ -161,16 +161,22 @@ static bool is_launcher(const Sysroot *sysroot, pid_t pid) {
         return false;
 }
 
+static bool has_started(const Load *load, pid_t pid) {
+        for (size_t i = 0; i < load->n_members; i++)
+                if (descends(load, load->members[i].handle->pid, pid))
+                        return true;
+        return false;
+}
+
 /* A helper that the instance started and a wrapper that started it belong to it. */
 static int check_neighbour(pid_t pid, void *userdata) {
         Load *load = userdata;
 
         if (find_member(load, pid) || descends(load, pid, 0))
                 return 0;
-        for (size_t i = 0; i < load->n_members; i++)
-                if (descends(load, load->members[i].handle->pid, pid) &&
-                    is_launcher(load->sysroot, pid))
-                        return 0;
+        /* Its name first: it is one link, and the way up from a member may be long. */
+        if (is_launcher(load->sysroot, pid) && has_started(load, pid))
+                return 0;
         if (parent_of(load->sysroot, pid) == 0)
                 return 0; /* ended meanwhile */
         load->binding.alone = false;

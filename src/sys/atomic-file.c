@@ -47,8 +47,11 @@ int atomic_file_write(int dir_fd, const char *name, const char *data, size_t siz
                 temporary = NULL;
                 return -ENOMEM;
         }
-        (void)unlinkat(dir_fd, temporary, 0); /* of a daemon that was killed while it wrote */
         r = write_temporary(dir_fd, temporary, data, size, mode);
+        if (r == -EEXIST) { /* of a daemon that was killed while it wrote */
+                (void)unlinkat(dir_fd, temporary, 0);
+                r = write_temporary(dir_fd, temporary, data, size, mode);
+        }
         if (r >= 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
                 r = -errno;
         if (r < 0)
