@@ -128,6 +128,7 @@ class Storm:
     def __init__(self, starter, exe, other, seconds, per_second, matching):
         self.command = [starter, "storm", exe, other, *map(str, (bound_cpu(), seconds, per_second, matching))]
         self.matching, self.usec = matching, {}  # PID: from exec to bound; None: not within seconds
+        self.main_usec = []  # from exec to main(), where they look at themselves for the first time
         self.starts = self.seconds = 0
 
     def __enter__(self):
@@ -138,6 +139,8 @@ class Storm:
                 self.starts, self.seconds = int(numbers[0]), int(numbers[1]) / 1e6
             else:
                 self.usec[int(numbers[0])] = int(numbers[1]) if word == "bound" else None
+                if word == "bound":
+                    self.main_usec.append(int(numbers[1]) - int(numbers[2]))
         return self
 
     def __exit__(self, *problem):
