@@ -52,6 +52,18 @@ bool workers_wait_for(const Workers *all, WorkerWait wait) {
         return false;
 }
 
+bool workers_write_group_of(const Workers *all, const ProcessId *process) {
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (all->late[i] && all->late[i]->job == WORKER_GROUP &&
+                    process_id_equal(&all->late[i]->process, process))
+                        return true;
+        for (size_t i = 0; i < all->n_leaving; i++)
+                if (all->leaving[i].stuck && all->leaving[i].job == WORKER_GROUP &&
+                    process_id_equal(&all->leaving[i].process, process))
+                        return true;
+        return false;
+}
+
 uint64_t limits_patience_usec(const Workers *all) {
         uint64_t usec = WORKER_CALL_USEC;
 

@@ -120,6 +120,10 @@ bool workers_is_hung(const Workers *workers, const ProcessId *process, WorkerWai
 /* Does a worker wait for that already, which all processes have in common? */
 bool workers_wait_for(const Workers *workers, WorkerWait wait);
 
+/* Is a worker that was put aside, or that no signal ends, still at a write of a control group for
+ * this process, worker_write_group()? It may be done at any time. */
+bool workers_write_group_of(const Workers *workers, const ProcessId *process);
+
 /* The process executed another program: it may be asked again. */
 void workers_forget(Workers *workers, pid_t pid);
 

@@ -163,9 +163,20 @@ static void on_reply(int error, const char *message, void *userdata) {
         schedule(undo);
 }
 
-/* Is a write of another kind to the same unit under way? */
+/* A write of the binding that was late would bind again what was released, and nobody would have a
+ * record of that. */
+static bool awaits_late_write(const UndoRelease *r) {
+        const UndoRecord *record = r->restore.record;
+
+        for (size_t i = 0; i < record->n_processes; i++)
+                if (workers_write_group_of(&r->undo->host->workers, &record->processes[i].id))
+                        return true;
+        return false;
+}
+
+/* Is a write of another kind to the same unit or process under way? */
 static bool is_busy(const UndoRelease *r) {
-        return r->restore.record->busy;
+        return r->restore.record->busy || awaits_late_write(r);
 }
 
 /* Waits for a value that was written and does not show yet. */
@@ -179,9 +190,10 @@ static void await(UndoRelease *r, uint64_t now_usec) {
 
 /* Masks are restored last: when the last of several units is released, systemd disables the
  * controller for all of them, and kernels before 6.2 then forget the masks of threads. A release
- * that has failed is not waited for; any other one completes, or fails in time. */
+ * that has failed is not waited for, nor one that a worker holds up; any other one completes, or
+ * fails in time. */
 static bool is_before_masks(const UndoRelease *r) {
-        return r->failures == 0 && ORDER[r->part] != BACKEND_AFFINITY;
+        return r->failures == 0 && ORDER[r->part] != BACKEND_AFFINITY && !awaits_late_write(r);
 }
 
 static bool must_masks_wait(const UndoRelease *r) {

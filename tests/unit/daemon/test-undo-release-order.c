@@ -8,6 +8,7 @@
 #include "rooms.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/child.h"
 
 #define SEC(n) ((uint64_t)(n)*1000000)
 
@@ -151,4 +152,24 @@ TEST(the_last_is_given_up) {
         assert_int_equal(h.rooms.undo.records.n_records, 1);
         assert_true(sd_event_source_get_time(h.rooms.undo.releases.timer, &usec) >= 0);
         assert_true(usec <= clock_monotonic_usec());
+}
+
+/* What binds it was late, and is not done yet. */
+TEST(waits_for_a_late_write) {
+        const ProcessId id = { .pid = 50, .start_ticks = 7 }, other = { .pid = 51 };
+        WorkerChild late = { .busy = true, .job = WORKER_GROUP, .process = id };
+        UndoProcess *entry;
+        _cleanup_host_ TestHost h;
+
+        host_init(&h);
+        assert_int_equal(undo_record_add(h.rooms.undo.records.records[0], &id, &entry), 0);
+        h.rooms.host.workers.late[1] = &late;
+        later(&h);
+        later(&h);
+        assert_int_equal(h.rooms.undo.releases.n, 1);
+        assert_string_equal(seen.said, "b");
+        late.process = other;
+        later(&h);
+        assert_int_equal(h.rooms.undo.releases.n, 0);
+        h.rooms.host.workers.late[1] = NULL;
 }

@@ -62,6 +62,29 @@ TEST(many_that_are_late) {
         assert_int_equal(read_args_in_the_end(&o, 3, 8), 0);
 }
 
+/* A write of a control group is known as long as it may still be done. */
+TEST(write_that_is_late) {
+        _cleanup_office_ Office o;
+        const ProcessId *id;
+        pid_t pid;
+
+        office_init(&o);
+        worker_prepare(&o.workers.mems);
+        while (!worker_is_ready(&o.workers.mems))
+                assert_non_null(o.workers.mems.child);
+        stop_worker(&o.workers.mems);
+        pid = o.workers.mems.child->pid;
+        assert_int_equal(
+                worker_write_group(&o.workers, &o.handles[0], o.handles[0].dir_fd, "none", "1"),
+                -ETIME);
+        id = &(ProcessId){ o.children[0], o.handles[0].start_ticks };
+        assert_true(workers_write_group_of(&o.workers, id));
+        assert_false(workers_write_group_of(&o.workers, &(ProcessId){ o.children[1], 0 }));
+        assert_int_equal(kill(pid, SIGCONT), 0);
+        while (workers_write_group_of(&o.workers, id))
+                assert_true(sd_event_run(o.event, 10000) >= 0);
+}
+
 /* Those that no signal ends, as far as anybody can see. */
 static void add_stuck(Office *o, uid_t uid) {
         const WorkerLeaving stuck = {
