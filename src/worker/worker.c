@@ -180,7 +180,11 @@ static bool is_waited_for(const Workers *all, const WorkerRequest *request,
 
                 if (!late || !process_id_equal(&late->process, &id))
                         continue;
-                if (!urgent || ++n == WORKER_WIDEN_MAX || now < late->asked_usec + WIDEN_AGAIN_USEC)
+                if (!urgent)
+                        return true;
+                if (late->job != WORKER_MEMS)
+                        continue; /* a fact that is late takes no try from it */
+                if (++n == WORKER_WIDEN_MAX || now < late->asked_usec + WIDEN_AGAIN_USEC)
                         return true;
         }
         return false;

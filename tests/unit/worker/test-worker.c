@@ -145,6 +145,23 @@ TEST(memory_nodes) {
         (void)rmdir(folder);
 }
 
+/* A fact of the process is late. The guard widens it at once, with all the tries that it has. */
+TEST(memory_nodes_beside_a_late_fact) {
+        _cleanup_office_ Office o;
+        NodeSet nodes = { 0 };
+
+        office_init(&o);
+        id_set_add(&nodes, 1);
+        worker_prepare(&o.workers.facts);
+        while (!worker_is_ready(&o.workers.facts))
+                assert_non_null(o.workers.facts.child);
+        stop_worker(&o.workers.facts);
+        assert_int_equal(read_args(&o, 0, 1), -ETIME);
+        assert_int_equal(
+                worker_write_mems(&o.workers, &o.handles[0], o.handles[0].dir_fd, &nodes, true),
+                -ESRCH); /* no control group there, which the guard has found out */
+}
+
 /* A FIFO that nobody reads stands for a write that waits for a lock: it is not waited for, and what
  * another process needs is written meanwhile. */
 TEST(control_groups) {
