@@ -258,6 +258,7 @@ start_vm() {
         fi
         mapfile -t options < <(deb_options)
         ! own_package "$2" || options=(--build-deb "$dist")
+        options+=(--sanitized "$build_dir/clang")
         if [[ -n ${TIDBNUMAD_LONG:-} ]]; then
                 options+=(--long)
         elif [[ " ${VM_MACHINES_IN_TURN[*]} " == *" $2 "* ]]; then

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: what was started in a login session is bound in a scope of its own, and sent home again; its neighbours are left alone
-# long machines: epyc8
+# long machines: epyc8 epyc8-sanitized
 # timeout: 1500
 
 # shellcheck source=tests/vm/guest/lib.sh
