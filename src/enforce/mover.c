@@ -119,11 +119,14 @@ int mover_begin(Mover *mover, const ProcHandle *process) {
         return 0;
 }
 
-/* Pages of a file are the page cache's: other processes may use them, and a disk may be slow to
- * answer for them. */
-static bool is_movable(const Mapping *mapping) {
+/* Do the pages of the file come along? No server but the kernel has to answer for them. */
+static bool takes_file(const Mover *mover, const Mapping *mapping) {
+        return mover->files && mapping->on_disk;
+}
+
+static bool is_movable(const Mover *mover, const Mapping *mapping) {
         return mapping->kind == MAPPING_PRIVATE || mapping->kind == MAPPING_SHARED_ANON ||
-               (mapping->kind == MAPPING_FILE && mapping->is_shmem);
+               (mapping->kind == MAPPING_FILE && (mapping->is_shmem || takes_file(mover, mapping)));
 }
 
 static int next_of_rest(Mover *mover) {
@@ -132,7 +135,7 @@ static int next_of_rest(Mover *mover) {
 
         if (r <= 0)
                 return r;
-        if (!is_movable(&mapping) || mover_survey_has(mover, &mapping))
+        if (!is_movable(mover, &mapping) || mover_survey_has(mover, &mapping))
                 return 1; /* the address stays at the end of the last one */
         mover->mapping = mapping;
         mover->address = mapping.start;
@@ -228,7 +231,8 @@ static int add(Walk *w, PageBatch *batch, const uint64_t *entries, size_t n, Pag
         return 0;
 }
 
-/* Shared memory that has a name may be open in any process: of it what this one alone maps. */
+/* Shared memory that has a name, and a file, may be open in any process: of it what this one alone
+ * maps. */
 static int add_shared(Walk *w, const uint64_t *entries, size_t n) {
         const PageReach reach =
                 w->mover->mapping.kind == MAPPING_SHARED_ANON ? w->own.reach : PAGES_ALONE;
@@ -293,7 +297,7 @@ static int add_piece(Walk *w) {
         r = read_entries(w, end, &entries);
         if (r >= 0 && mapping->kind == MAPPING_PRIVATE)
                 r = add_own(w, entries, n);
-        if (r >= 0 && mapping->kind != MAPPING_PRIVATE)
+        if (r >= 0 && (mapping->kind != MAPPING_PRIVATE || takes_file(mover, mapping)))
                 r = add_shared(w, entries, n);
         if (r >= 0) {
                 w->scanned_bytes += end - mover->address;
@@ -361,39 +365,4 @@ int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t sca
                 r = q < 0 ? q : r;
         }
         return r;
-}
-
-/* --- rate: a token bucket whose balance may go below zero by one piece --- */
-
-void rate_init(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
-        *rate = (Rate){ .bytes_per_sec = bytes_per_sec, .last_usec = now_usec };
-}
-
-static void refill(Rate *rate, uint64_t now_usec) {
-        const int64_t burst = (int64_t)(rate->bytes_per_sec / 10);
-        const uint64_t elapsed = now_usec > rate->last_usec ? now_usec - rate->last_usec : 0;
-        const double earned = (double)rate->bytes_per_sec * (double)elapsed / 1e6;
-
-        rate->last_usec = now_usec;
-        /* Compared before it is converted: after a long rest it may be larger than the type. */
-        if (earned >= (double)(burst - rate->balance_bytes))
-                rate->balance_bytes = burst;
-        else
-                rate->balance_bytes += (int64_t)earned;
-}
-
-uint64_t rate_wait_usec(Rate *rate, uint64_t now_usec) {
-        refill(rate, now_usec);
-        if (rate->balance_bytes >= 0)
-                return 0;
-        return (uint64_t)((double)-rate->balance_bytes / (double)rate->bytes_per_sec * 1e6) + 1;
-}
-
-void rate_change(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
-        refill(rate, now_usec);
-        rate->bytes_per_sec = bytes_per_sec;
-}
-
-void rate_take(Rate *rate, uint64_t bytes) {
-        rate->balance_bytes -= (int64_t)bytes;
 }

@@ -224,9 +224,11 @@ static Step step_widened(const StepInput *in) {
 /* Narrowing may take along what is left, in one go (a cpuset that was narrow before moves pages
  * when it is written): no more than a second's worth, or what passes do not get at. */
 static bool is_pulled_enough(const StepInput *in) {
-        return in->placement->migrate == MIGRATE_NONE || in->outside_bytes == 0 ||
-               (in->passes > 0 &&
-                (is_exhausted(in) || in->outside_bytes <= in->placement->rate_bytes_per_sec));
+        if (in->placement->migrate == MIGRATE_NONE)
+                return true;
+        if (in->passes == 0)
+                return in->outside_bytes == 0 && !in->files_follow;
+        return is_exhausted(in) || in->outside_bytes <= in->placement->rate_bytes_per_sec;
 }
 
 static Step step_bind(const StepInput *in) {

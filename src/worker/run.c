@@ -197,6 +197,7 @@ static int step(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *h
                 return r;
         mover_reset_counters(&move->mover);
         move->mover.alone = request->move.alone;
+        move->mover.files = request->move.files;
         r = mover_step(&move->mover, &request->nodes, request->move.target,
                        request->move.scan_bytes, &reply->moved.paid_bytes);
         reply->moved.found_bytes = move->mover.found_bytes;

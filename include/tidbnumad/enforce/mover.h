@@ -8,7 +8,10 @@
  *
  * What is moved: private memory, shared memory without a name, and of shared memory with a name
  * (memfd, System V, /dev/shm) the pages that no other process maps. Pages of other files stay where
- * they are: they are the page cache's, and a disk may have to answer before one can be moved.
+ * they are: they are the page cache's, and a disk may have to answer before one can be moved. With
+ * `files`, those of files on a block device that no other process maps come along as well: the
+ * kernel would move them itself when the memory nodes are narrowed (cpuset_migrate_mm() in
+ * kernel/cgroup/cpuset.c), all at once and with the memory map locked for the whole time.
  *
  * Pages that NUMA balancing has marked show no node until they are read. They are read only in
  * private mappings without a file or with one on a block device, and only of a process that has no
@@ -68,6 +71,7 @@ typedef enum MoverTouch {
 typedef struct Mover {
         const ProcHandle *process; /* borrowed; NULL: idle */
         bool alone;                /* the instance is the whole of its cgroup */
+        bool files;                /* pages of files come along */
         int pagemap_fd;
         MapsReader *maps; /* owned */
         MoverPhase phase;
@@ -82,7 +86,7 @@ typedef struct Mover {
         uint64_t found_bytes;  /* seen outside the nodes */
         uint64_t moved_bytes;  /* and no longer there when asked again */
         uint64_t failed_pages; /* and still there */
-        /* Shared memory. */
+        /* Shared memory and files. */
         uint64_t shared_moved_bytes;
 } Mover;
 

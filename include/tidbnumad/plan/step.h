@@ -75,6 +75,8 @@ typedef struct StepInput {
         uint64_t outside_bytes; /* anonymous bytes outside the nodes */
         bool file_pull_wanted;  /* files or shared memory are outside that no pass has seen there:
                                  * they are pulled along, and nothing depends on it */
+        bool files_follow;      /* narrowing would move pages of files as well, and more than a few
+                                 * are outside */
         bool fits;              /* fit_check() of what is outside */
         bool has_room;          /* at least for a part of it */
         bool we_narrowed;       /* the memory nodes are narrow by our own doing */

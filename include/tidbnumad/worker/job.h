@@ -59,7 +59,7 @@ typedef struct WorkerMove {
         uint64_t pass;
         uint64_t scan_bytes;
         uint32_t target;
-        bool alone;
+        bool alone, files; /* as in Mover */
 } WorkerMove;
 
 enum { WORKER_FILE_MAX = 32 }; /* "cgroup.procs" */

@@ -156,6 +156,7 @@ static void succeeded(const Binder *b, Instance *i) {
                 return;
         }
         p->mem_writes++;
+        i->binding.mems_written = true;
         units_note_mems(b->units, i->unit, &i->binding.call_mems);
         i->binding.we_narrowed |= i->binding.call_kind == STEP_NARROW;
         i->binding.guard.extra_pending = false;

@@ -40,6 +40,19 @@ void binding_reset_cpus(Instance *i) {
         i->binding.cpus_drift = i->binding.mems_drift = (Drift){ 0 };
 }
 
+/* Kernels of 6.1 and later move, on a write of the memory nodes, from the nodes of the write before
+ * it; a cpuset without an earlier write has none. */
+bool binding_narrowing_takes_files(const Binder *b, const Instance *i) {
+        const NodeSet all = topology_memory_nodes(&b->host->topology);
+        const NodeSet *mems = &i->binding.observed.mems;
+
+        return instance_backend(i, &b->host->backend) == BACKEND_SYSTEMD &&
+               i->binding.placement.memory == MEMORY_BIND && i->binding.observed.cpuset &&
+               !id_set_equal(mems, &i->binding.placement.nodes) &&
+               (i->binding.mems_written || i->binding.we_narrowed ||
+                units_did_narrow(b->units, i->unit) || !id_set_equal(mems, &all));
+}
+
 void binding_adopt_record(Instance *i) {
         const UndoRecord *record = i->undo.record;
         IdSet last;

@@ -8,6 +8,9 @@
 #include "tidbnumad/observe/residency.h"
 #include "tidbnumad/sys/cgroup.h"
 
+/* A pass is not made for less memory of files outside. */
+#define FILES_LEAST_BYTES (UINT64_C(16) << 20)
+
 /* Bytes that the counters of the kernel still show where the last pass saw every page and found
  * none outside. Not on cgroup v1, which counts shared memory as anonymous. */
 static bool is_counters_rest(const Binder *b, const Instance *i, uint64_t outside_bytes) {
@@ -41,6 +44,14 @@ void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
         if (i->binding.migration.under_way && i->binding.placement.migrate == MIGRATE_KERNEL &&
             i->binding.outside_bytes < outside_before)
                 move_progress_add(b, i, outside_before - i->binding.outside_bytes);
+}
+
+void move_progress_note_files(const Binder *b, const Instance *i, StepInput *in) {
+        const uint64_t outside = i->binding.mapped_outside_bytes;
+
+        in->file_pull_wanted = host_enforces(b->host) &&
+                               outside >= i->binding.mapped_left_bytes + FILES_LEAST_BYTES;
+        in->files_follow = outside >= FILES_LEAST_BYTES && binding_narrowing_takes_files(b, i);
 }
 
 /* The pressure of a login session's or a supervisor's group is not that of the instance. */

@@ -100,6 +100,7 @@ static bool is_alone(const Instance *i) {
 void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.moving = true;
         i->binding.mover.alone = is_alone(i);
+        i->binding.mover.files = binding_narrowing_takes_files(b, i);
         i->binding.missed = false;
         i->binding.mover_process = 0;
         mover_reset_counters(&i->binding.mover);
@@ -118,7 +119,8 @@ static int step_walk(const Binder *b, Instance *i, uint32_t target, uint64_t *re
         const WorkerMove move = { .pass = i->binding.pass,
                                   .scan_bytes = SCAN_BYTES,
                                   .target = target,
-                                  .alone = i->binding.mover.alone };
+                                  .alone = i->binding.mover.alone,
+                                  .files = i->binding.mover.files };
 
         if (!has_worker(b))
                 return mover_step(&i->binding.mover, &i->binding.placement.nodes, target,

@@ -196,9 +196,6 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
                 .pass_whole = i->binding.progress.pass_whole,
                 .memory_known = i->sampling.memory_known,
                 .outside_bytes = i->binding.outside_bytes,
-                .file_pull_wanted = host_enforces(b->host) &&
-                                    i->binding.mapped_outside_bytes >=
-                                            i->binding.mapped_left_bytes + REST_GROWTH_BYTES,
                 .we_narrowed = i->binding.we_narrowed || units_did_narrow(b->units, i->unit),
                 .extra = i->binding.guard.extra,
                 .extra_pending = i->binding.guard.extra_pending,
@@ -215,6 +212,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
         if (step_needs_scope(&in))
                 in.no_scope = bind_refuses_scope(b, i, &in.no_scope_code);
         check_room(b, i, &in);
+        move_progress_note_files(b, i, &in);
         i->binding.fits = in.fits;
         in.pulled = i->binding.pulled = (i->binding.pulled || step_was_pulled(&in)) &&
                                         id_set_is_empty(&i->binding.guard.extra);

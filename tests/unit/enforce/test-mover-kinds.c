@@ -115,6 +115,30 @@ TEST(files_stay, .teardown_func = end_test) {
         }
 }
 
+/* What nobody else maps, of a file that the kernel itself serves. */
+TEST(files_come_along_where_the_kernel_would_move_them, .teardown_func = end_test) {
+        static const MappingKind kinds[] = { MAPPING_FILE, MAPPING_PRIVATE };
+
+        for (size_t i = 0; i < 2 * ELEMENTSOF(kinds); i++) {
+                const bool on_disk = i % 2;
+
+                kernel_init_as(1, MAPPING_FILE);
+                kernel.mappings[0].kind = kinds[i / 2];
+                kernel.mappings[0].has_file = true;
+                kernel.mappings[0].on_disk = on_disk;
+                kernel.others[3] = true;
+                assert_int_equal(begin(state), 0);
+                tested.mover.files = true;
+                assert_int_equal(walk(&tested.mover, "0", 0), on_disk ? BYTES(PAGES) : 0);
+                assert_int_equal(tested.mover.shared_moved_bytes, on_disk ? BYTES(PAGES - 1) : 0);
+                assert_int_equal(tested.mover.found_bytes, 0);
+                assert_int_equal(kernel.nodes[3], 1);
+                assert_int_equal(kernel.nodes[4], on_disk ? 0 : 1);
+                assert_int_equal(kernel.reach, PAGES_ALONE);
+                (void)end_test(NULL);
+        }
+}
+
 /* What nobody else maps; and it is none of the private memory. */
 TEST(shared_memory_with_a_name, .teardown_func = end_test) {
         kernel_init_as(1, MAPPING_FILE);

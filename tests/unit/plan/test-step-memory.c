@@ -29,6 +29,22 @@ TEST(bind_is_done_when_uncounted_memory_was_looked_at) {
         assert_step(&s, STEP_PARTLY, "not moved");
 }
 
+/* What narrowing would move all at once is moved gently before. */
+TEST(bind_pulls_files_that_narrowing_would_take_along) {
+        Situation s;
+
+        init(&s, MEMORY_BIND);
+        s.binding.mems = node_set("0-1");
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.files_follow = true;
+        assert_step(&s, STEP_PULL, "");
+        s.in.passes = 1; /* what is left, others map as well */
+        assert_mems(&s, STEP_NARROW, "1");
+        s.in.passes = 0;
+        s.placement.migrate = MIGRATE_NONE;
+        assert_mems(&s, STEP_NARROW, "1");
+}
+
 TEST(bind_narrows) {
         Situation s;
 

@@ -66,6 +66,10 @@ void binding_follow_plan(Binder *b, uint64_t now_usec);
 bool binding_cpus_applied(const Instance *instance);
 void binding_reset_cpus(Instance *instance);
 
+/* Will the kernel move pages of files, all at once, when the instance's memory nodes are narrowed?
+ */
+bool binding_narrowing_takes_files(const Binder *b, const Instance *instance);
+
 /* Takes over what the undo record shows to be applied, also by an earlier run of the daemon. */
 void binding_adopt_record(Instance *instance);
 

@@ -11,6 +11,9 @@
  * has left. */
 void observe_memory(const Binder *b, Instance *instance, int cgroup_fd);
 
+/* Sets what the next step needs to know of files and shared memory outside. */
+void move_progress_note_files(const Binder *b, const Instance *instance, StepInput *in);
+
 /* Notes that a pass begins; the first one of a migration is logged. */
 void move_progress_begin(const Binder *b, Instance *instance, uint64_t now_usec);
 

@@ -167,7 +167,8 @@ typedef struct InstanceBinding {
         uint64_t mapped_left_bytes;    /* part of it that a pass left because other processes map it
                                           too */
         bool passed;                   /* a pass has ended since the last sample */
-        bool fits;                     /* its nodes have room for all memory outside */
+        bool mems_written; /* by us, in its lifetime: the kernel remembers such a write */
+        bool fits;         /* its nodes have room for all memory outside */
         bool pulled; /* its memory is not counted, and a pass left nothing outside its nodes */
         bool fresh;  /* a process has joined since the last reconcile */
 
