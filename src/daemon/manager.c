@@ -148,6 +148,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
                 notify_state(&m->host.notifier, "RELOADING=1\nMONOTONIC_USEC=%llu",
                              (unsigned long long)clock_monotonic_usec());
         host_read_devices(&m->host);
+        turn_retry_records(m);
         r = reload_policies(m);
         host_lock_memory(&m->host);
         place_refresh(&m->placing);

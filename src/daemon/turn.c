@@ -53,10 +53,24 @@ static void arm_work(Manager *m) {
                 (void)arm(m->binding.work_timer, due);
 }
 
+void turn_retry_records(Manager *m) {
+        const uint64_t now_usec = clock_monotonic_usec();
+
+        if (!undo_start_late(&m->undo))
+                return;
+        for (size_t k = 0; k < m->roster.n_instances; k++)
+                binding_restart(m->roster.instances[k], now_usec);
+        irq_read_record(m->irq);
+        irq_reconcile(m->irq);
+        undo_release_unwanted(&m->undo);
+        turn_announce_starts(m);
+}
+
 /* A round of the scan begins: finds units that no signal reported, bound processes that belong to
- * no instance, and a backend that the host did not have, or that could not be read, at the reload.
- */
+ * no instance, a backend that the host did not have, or that could not be read, at the reload, and
+ * undo records that could not be read before. */
 static void begin_round(Manager *m) {
+        turn_retry_records(m);
         if (!m->host.backend.ops && m->host.policy_load_success) {
                 bind_choose_backend(&m->binding);
                 turn_announce_starts(m);

@@ -20,6 +20,10 @@ void turn_run(Manager *manager);
  * the same event depends on it. */
 void turn_hand_on(Manager *manager);
 
+/* Tries to open the undo records that could not be opened at the start, and uses them. At each
+ * reload and scan. */
+void turn_retry_records(Manager *manager);
+
 /* The policies, the CPUs of the host or what is enforced have changed: which CPUs processes are
  * given at their exec, see roster/start.h. */
 void turn_announce_starts(Manager *manager);

@@ -329,9 +329,13 @@ void irq_give_all_back(Interrupts *irq) {
 
 /* --- start and end --- */
 
-static void read_record(Interrupts *irq) {
-        int r = undo_host_read(irq->records, &irq->undo);
+void irq_read_record(Interrupts *irq) {
+        int r;
 
+        if (!irq)
+                return;
+        undo_host_done(&irq->undo);
+        r = undo_host_read(irq->records, &irq->undo);
         if (r < 0 && r != -ENOENT)
                 journal_log(&irq->host->journal, LOG_WARNING, NULL,
                             "The undo record %s/%s/%s is ignored: %s. This daemon cannot restore "
@@ -369,7 +373,7 @@ int irq_start(Host *host, const Roster *roster, const Placing *placing, const Un
         irq->link_fd = -EBADF;
         irq->ops = &SETTING_FILES;
         irq_balance_init(&irq->balance);
-        read_record(irq);
+        irq_read_record(irq);
         if (host->sysroot.live && !host->args->once)
                 r = irq_events_start(irq, irq_reconcile);
         if (r < 0) {

@@ -8,56 +8,6 @@
 #include "tidbnumad/sys/memory-policy.h"
 #include "tidbnumad/worker/ask.h"
 
-/* --- the folder --- */
-
-static const char *what_is_wrong(int error) {
-        switch (error) {
-        case -EPERM:
-                return "it is not root's alone";
-        case -ENOTSUP:
-                return "a newer version wrote it; it is kept, and what it describes is not changed";
-        case -EEXIST:
-                return "another record is for the same unit";
-        case -EBADMSG:
-        case -EFBIG:
-                return "it is not a record";
-        default:
-                return strerror(-error);
-        }
-}
-
-static void on_bad_file(const char *name, int error, void *userdata) {
-        const Undoing *undo = userdata;
-
-        journal_log(&undo->host->journal, LOG_WARNING, NULL,
-                    "The undo record %s/%s/%s is ignored: %s. This daemon cannot restore what it "
-                    "describes",
-                    undo->host->args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error));
-}
-
-int undo_start(Undoing *undo) {
-        int r;
-
-        if (!undo->host->sysroot.live || undo->host->args->dry_run)
-                return 0;
-        r = undo_open(&undo->records, undo->host->runtime_fd);
-        if (r >= 0)
-                r = undo_load(&undo->records, on_bad_file, undo);
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0)
-                journal_log(&undo->host->journal, LOG_ERR, NULL,
-                            "The undo records in %s/%s cannot be used: %s. Nothing is changed "
-                            "until the original values can be saved there; correct the folder and "
-                            "restart the daemon",
-                            undo->host->args->runtime_dir, UNDO_FOLDER, strerror(-r));
-        else if (undo->records.n_records > 0)
-                journal_log(&undo->host->journal, LOG_INFO, NULL,
-                            "%zu undo records of an earlier start of the daemon are used",
-                            undo->records.n_records);
-        return 0;
-}
-
 /* --- finding --- */
 
 static const char *unit_of(const Instance *i) {

@@ -84,6 +84,9 @@ int irq_start(Host *host, const Roster *roster, const Placing *placing, const Un
               Interrupts **ret);
 Interrupts *irq_free(Interrupts *irq);
 
+/* Reads the record of an earlier run, which could not be read when irq_start() tried. */
+void irq_read_record(Interrupts *irq);
+
 /* Reconciles at once. `irq` may be NULL, here and below: not started. */
 void irq_reconcile(Interrupts *irq);
 

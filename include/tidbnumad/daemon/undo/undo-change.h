@@ -14,6 +14,10 @@
  * run. Without the folder the daemon runs, but binds nothing. */
 int undo_start(Undoing *undo);
 
+/* Tries again what undo_start() could not. True: the folder is open only now, and each instance has
+ * its record of an earlier run; binding is to look at all of them again. */
+bool undo_start_late(Undoing *undo);
+
 /* Finds the record of an instance whose processes changed, and the name that the record has for it.
  */
 void undo_adopt(const Undoing *undo, Instance *instance);
