@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: a bound service goes to another node: the files that it alone maps move gently too, before the kernel would move them at once
-# machines: epyc8
+# long machines: epyc8
 # timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh
