@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: a strict binding is widened before its node is full, nobody is killed, and it is narrowed again
 # machines: epyc8
-# long machines: epyc8-cgroup1 epyc8-sanitized
+# long machines: epyc8-cgroup1
 # timeout: 3600
 
 # shellcheck source=tests/vm/guest/lib.sh
