@@ -9,10 +9,11 @@
 /* Is a process of this executable worth a closer look? `exe` is the path out of /proc/PID/exe. */
 typedef bool (*ExeFilter)(const char *exe, void *userdata);
 
-/* Opens one process and identifies it. `exe`: what proc_exe_read() has just told of it, and is
- * wanted; NULL: read it. `ret_handle` stays open for the caller. 0; -ESRCH: gone, a zombie, a
- * kernel thread, or an executable that `wanted` does not want; -EAGAIN: it went on to execute
- * programs meanwhile, after several tries. */
+/* Opens one process and identifies it. `exe` is the path that proc_exe_read() has just returned for
+ * it, if the caller has read it and wants it; with NULL, this function reads it and asks `wanted`.
+ * `ret_handle` stays open for the caller. Returns 0; -ESRCH: gone, a zombie, a kernel thread, or an
+ * executable that `wanted` does not want; -EAGAIN: it went on to execute programs meanwhile, after
+ * several tries. */
 int process_identify(const Sysroot *sysroot, pid_t pid, const char *exe, ExeFilter wanted,
                      void *userdata, ProcHandle *ret_handle, Process *ret);
 
