@@ -195,17 +195,23 @@ static pid_t start_spinner(void) {
         return pid;
 }
 
-/* A child that spins stands for the worker. */
+/* A worker is late, and a child that spins stands for it. */
+static pid_t office_init_with_spinner(Office *o, pid_t *ret_worker) {
+        pid_t spinner;
+
+        office_init(o);
+        stop_new_worker(o);
+        assert_int_equal(read_args(o, 0, 0), -ETIME);
+        *ret_worker = late_one(o)->pid;
+        spinner = start_spinner();
+        late_one(o)->pid = spinner;
+        return spinner;
+}
+
 TEST(one_that_waits_for_a_cpu) {
         _cleanup_office_ Office o;
-        pid_t worker, spinner;
+        pid_t worker, spinner = office_init_with_spinner(&o, &worker);
 
-        office_init(&o);
-        stop_new_worker(&o);
-        assert_int_equal(read_args(&o, 0, 0), -ETIME);
-        worker = late_one(&o)->pid;
-        spinner = start_spinner();
-        late_one(&o)->pid = spinner;
         for (unsigned i = 0; i < WORKER_EXTENDED_MAX; i++) {
                 deadline_now(&o);
                 assert_int_equal(o.n_hung, 0);
@@ -223,14 +229,8 @@ TEST(one_that_waits_for_a_cpu) {
 /* The process may give it ever more to read. */
 TEST(one_that_runs_for_ever) {
         _cleanup_office_ Office o;
-        pid_t worker, spinner;
+        pid_t worker, spinner = office_init_with_spinner(&o, &worker);
 
-        office_init(&o);
-        stop_new_worker(&o);
-        assert_int_equal(read_args(&o, 0, 0), -ETIME);
-        worker = late_one(&o)->pid;
-        spinner = start_spinner();
-        late_one(&o)->pid = spinner;
         late_one(&o)->n_extended = WORKER_EXTENDED_MAX;
         deadline_now(&o);
         assert_int_equal(o.n_hung, 1);
